@@ -43,6 +43,7 @@ import { capacityRows, createLook } from './assembly/monitoring.ts'
 import { openNode } from './assembly/node.ts'
 import {
   capacityOptions,
+  importOptions,
   deliveryOptions,
   httpOptions,
   inboundOptions,
@@ -126,6 +127,8 @@ interface Ground {
   capacity: Capacity
   /** Reads messages. */
   mime: MimeReader
+  /** Whether the disk of the data directory has more free space than the least. */
+  hasRoom: () => Promise<boolean>
   /** Of the storage engine. */
   stats: () => { commits: number; calls: number }
 }
@@ -178,7 +181,8 @@ async function openGround(
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
   const mime = createMimeReader({ clock, turns: capacity.turns })
   started.defer(() => mime.close())
-  return { ...base, instruments, health, capacity, mime, stats: () => storage.stats() }
+  const hasRoom = async () => ((await freeBytes()) ?? Infinity) >= leastFree
+  return { ...base, instruments, health, capacity, mime, hasRoom, stats: () => storage.stats() }
 }
 
 /** Who may send, and from which addresses of this machine. */
@@ -349,8 +353,16 @@ function openErasures(ground: Ground): Erasures {
 }
 
 /** Whom teams write to. */
-function openAudience({ storage, clock, started }: Ground, tokens: PreferencesTokens): Audience {
-  const audience = createAudience({ storage, clock, tokens })
+function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
+  const { storage, clock, started, config, log, duties, stats } = ground
+  const imports = {
+    ...importOptions(config),
+    hasRoom: ground.hasRoom,
+    log,
+    duties,
+    calls: () => stats().calls,
+  }
+  const audience = createAudience({ storage, clock, tokens, imports })
   started.defer(() => audience.close())
   audience.start()
   return audience

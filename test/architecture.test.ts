@@ -19,7 +19,7 @@ const ARROWS: Record<string, string[]> = {
   queue: ['mail', 'clock', 'storage'],
   senders: ['mail', 'clock', 'dns', 'storage', 'watch'],
   accounts: ['mail', 'clock', 'storage'],
-  audience: ['mail', 'clock', 'storage'],
+  audience: ['mail', 'clock', 'storage', 'watch'],
   mime: ['mail', 'clock', 'capacity'],
   tracking: ['mail', 'mime', 'clock', 'storage', 'wire', 'watch'],
   intake: [
@@ -196,6 +196,7 @@ const ADAPTERS = [
 /** Each package enters through the files named here. */
 const PACKAGES: Record<string, string[]> = {
   '@fastify/ajv-compiler': ['http/'],
+  '@fastify/busboy': ['http/upload.ts'],
   '@fastify/cookie': ['http/'],
   '@fastify/static': ['http/'],
   '@fastify/type-provider-typebox': ['http/'],

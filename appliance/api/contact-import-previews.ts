@@ -10,6 +10,9 @@ import {
   ImportSettings,
   uploadFields,
 } from './contact-imports.ts'
+import { DRAFT_MS, type ImportPreview, type ImportSummary } from '../audience/audience.ts'
+import type { ColumnMap as StoredMap } from '../mail/contact-import.ts'
+import { timestamp } from './timestamp.ts'
 import { operation } from './operation.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 
@@ -128,3 +131,50 @@ export const deleteContactImport = operation('DELETE /contacts/imports/:id', {
   errors: ['409'],
   response: { 200: ContactImportDeleted },
 })
+
+export function presentImportPreview({
+  import: found,
+  service,
+  columns,
+  map,
+  rows,
+}: ImportPreview): ContactImportPreview {
+  return {
+    object: 'contact_import_preview',
+    id: found.id,
+    created_at: timestamp(found.createdAt),
+    expires_at: timestamp(found.createdAt + DRAFT_MS),
+    file_name: found.fileName,
+    file_bytes: found.bytes,
+    encoding: found.encoding,
+    separator: found.separator,
+    service,
+    columns,
+    column_map: presentMap(map),
+    rows,
+  }
+}
+
+const presentMap = (map: StoredMap): ColumnMap => ({
+  email: map.email === '' ? null : map.email,
+  first_name: map.firstName,
+  last_name: map.lastName,
+  unsubscribed: map.unsubscribed,
+  properties: Object.fromEntries(map.properties.map(({ key, column, type }) => [key, { column, type }])),
+})
+
+export function presentImportSummary(summary: ImportSummary): ContactImportSummary {
+  const { id, counts, keptOptOuts, newOptOuts, duplicates, newProperties, rejects } = summary
+  return {
+    ...{ object: 'contact_import_summary', id, counts },
+    unsubscribed_kept: keptOptOuts,
+    unsubscribed_new: newOptOuts,
+    duplicates,
+    new_properties: newProperties,
+    rejects: rejects.map(({ line, reason, cells }) => ({
+      line,
+      reason,
+      text: cells.join(', ').slice(0, 200).toWellFormed(),
+    })),
+  }
+}

@@ -1,9 +1,13 @@
 /** Imports: files of contacts. Previewing one before anything is written: contact-import-previews.ts. */
 import { Type, type Static } from 'typebox'
+import type { ImportInput } from '../audience/audience.ts'
+import { csvRecord } from '../mail/csv.ts'
+import type { ContactImport as StoredImport, ImportReject } from '../storage/storage.ts'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import { COLUMN_TYPES, IMPORT_STATUSES, ON_CONFLICT } from '../mail/contact-import.ts'
 import { operation, other } from './operation.ts'
 import { choice, page, path, pathId, query } from './parameters.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 
 const column = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
@@ -182,3 +186,53 @@ export const exportContactRejects = operation('GET /contacts/imports/:id/rejects
   params: importParams,
   response: { 200: other('text/csv', 'The rows, with a header row.') },
 })
+
+export const presentImportRef = ({ id }: { id: string }) => ({ object: 'contact_import' as const, id })
+
+export function presentContactImport(found: StoredImport): ContactImport {
+  const { total, created, updated, skipped, failed, kept, duplicates, rejects } = found.counts
+  return {
+    ...presentImportRef(found),
+    status: found.status === 'draft' ? 'queued' : found.status,
+    created_at: timestamp(found.createdAt),
+    completed_at: timestampOrNull(found.completedAt),
+    counts: { total, created, updated, skipped, failed },
+    unsubscribed_kept: kept,
+    duplicates,
+    file_name: found.fileName,
+    file_bytes: found.bytes,
+    processed_bytes: found.processed,
+    file_sha256: found.fileSha256,
+    on_conflict: found.onConflict,
+    rejects,
+    error: found.error,
+  }
+}
+
+/** What a request asks of an import. */
+export function importInput({ column_map: map, on_conflict, segments, topics }: ImportSettings): ImportInput {
+  return {
+    map: map
+      ? {
+          email: map.email ?? '',
+          firstName: map.first_name ?? null,
+          lastName: map.last_name ?? null,
+          unsubscribed: map.unsubscribed ?? null,
+          properties: Object.entries(map.properties ?? {}).map(([key, { column: name, type }]) => ({
+            ...{ key, column: name, type: type ?? ('string' as const) },
+          })),
+        }
+      : null,
+    onConflict: on_conflict ?? 'upsert',
+    segmentIds: (segments ?? []).map(({ id }) => id),
+    topics: topics ?? [],
+  }
+}
+
+/** The header row of the rejected rows of a file. */
+export const rejectColumns = ({ columns }: Pick<StoredImport, 'columns'>): string =>
+  csvRecord([...columns, 'line', 'reason'])
+
+/** A rejected row; cells that it lacks are empty. */
+export const rejectRecord = (columns: number, { line, reason, cells }: ImportReject): string =>
+  csvRecord([...Array.from({ length: columns }, (_, at) => cells[at] ?? ''), String(line), reason])

@@ -3,8 +3,9 @@ import { Type, type Static } from 'typebox'
 import type { ContactDetails } from '../audience/audience.ts'
 import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience.ts'
 import { refuse } from '../mail/refusals.ts'
+import { csvRecord } from '../mail/csv.ts'
 import { suppressionKey } from '../mail/suppression.ts'
-import type { Contact as StoredContact, ContactContext } from '../storage/storage.ts'
+import type { Contact as StoredContact, ContactContext, ContactProperty } from '../storage/storage.ts'
 import { operation, other } from './operation.ts'
 import { after, choice, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
@@ -351,3 +352,19 @@ export const presentContactRef = ({ id }: { id: string }) => ({ object: 'contact
 export const presentContactDeleted = (id: string) => ({
   ...{ object: 'contact' as const, id, contact: id, deleted: true as const },
 })
+
+const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'unsubscribed', 'created_at']
+
+/** The header row of exported contacts. */
+export const contactColumns = (properties: readonly ContactProperty[]): string =>
+  csvRecord([...COLUMNS, ...properties.map(({ key }) => key)])
+
+/** An exported contact. */
+export const contactRecord = (properties: readonly ContactProperty[], contact: StoredContact): string =>
+  csvRecord([
+    ...[contact.id, contact.email, contact.firstName ?? '', contact.lastName ?? ''],
+    ...[String(contact.optOut !== null), new Date(contact.createdAt).toISOString()],
+    ...properties.map(({ label }) =>
+      Object.hasOwn(contact.properties, label) ? String(contact.properties[label]) : '',
+    ),
+  ])

@@ -43,6 +43,9 @@ export function capacityOptions({ data_dir: dataDir, http, smtp, limits, storage
   }
 }
 
+/** Where uploaded files of contacts are. */
+export const importOptions = ({ data_dir: dataDir }: Config) => ({ folder: join(dataDir, 'imports') })
+
 const connectionLimits = (section: Config['http'] | Config['smtp']) => ({
   total: section.max_connections,
   perAddress: section.max_connections_per_address,

@@ -14,6 +14,9 @@ import { type MemberMethods, memberMethods } from './members.ts'
 import { type PreferenceMethods, preferenceMethods } from './preferences.ts'
 import type { PreferencesTokens } from './tokens.ts'
 import { type PageMethods, pageMethods } from './unsubscribe-page.ts'
+import { ImportFiles, type ImportFilesDeps } from './import-files.ts'
+import { createImportRunner, type ImportRunnerDeps } from './import-runner.ts'
+import { type ImportMethods, importMethods } from './imports.ts'
 import type { AudienceDeps } from './which.ts'
 
 export type { ContactDetails } from './contacts.ts'
@@ -36,6 +39,10 @@ export {
   type PreferencesTokens,
 } from './tokens.ts'
 
+export { DRAFT_MS } from './import-runner.ts'
+export { MAX_FILE, type Upload } from './import-files.ts'
+export type { ImportInput, ImportPreview, ImportSummary } from './imports.ts'
+
 export interface Audience
   extends
     ContactMethods,
@@ -45,15 +52,23 @@ export interface Audience
     TopicMethods,
     PropertyMethods,
     PreferenceMethods,
-    PageMethods {
+    PageMethods,
+    ImportMethods {
   /** Goes on with what a stop interrupted. For the daemon alone. */
   start(): void
   /** Ends the background work. */
   close(): Promise<void>
 }
 
+/** What imports need beside. */
+type ImportDeps = ImportFilesDeps & Pick<ImportRunnerDeps, 'log' | 'duties' | 'calls'>
+
 /** @param deps tokens: of the links to the preference page */
-export function createAudience(deps: AudienceDeps & { tokens: PreferencesTokens }): Audience {
+export function createAudience(
+  deps: AudienceDeps & { tokens: PreferencesTokens; imports: ImportDeps },
+): Audience {
+  const files = new ImportFiles(deps.imports)
+  const runner = createImportRunner({ ...deps, ...deps.imports, files })
   const sweeper = createSweeper(deps)
   const swept = (): void => sweeper.wake()
   return {
@@ -65,7 +80,14 @@ export function createAudience(deps: AudienceDeps & { tokens: PreferencesTokens 
     ...propertyMethods(deps),
     ...preferenceMethods(deps, deps.tokens),
     ...pageMethods(deps),
-    start: swept,
-    close: () => sweeper.close(),
+    ...importMethods({ ...deps, files }, () => runner.wake()),
+    start() {
+      swept()
+      runner.start()
+    },
+    async close() {
+      await runner.stop()
+      await sweeper.close()
+    },
   }
 }

@@ -55,6 +55,8 @@ export interface ContactMethods {
    */
   saveContact(args: { teamId: string; contact: NewContactInput; act: ConsentAct }): Promise<Contact>
   listContacts(args: PageArgs & ContactFilter): Promise<Page<Contact>>
+  /** Every contact, newest first, in pages. */
+  allContacts(args: { teamId: string } & ContactFilter): AsyncGenerator<Contact[], void>
   /** Each call looks at a bounded number of contacts; `next` tells whether there are more. */
   searchContacts(
     args: Omit<PageArgs, 'before'> & ContactConditions,
@@ -69,6 +71,9 @@ export interface ContactMethods {
   /** Its opt-outs are kept. Refuses: `not_found`. */
   deleteContact(which: Which): Promise<Contact>
 }
+
+/** Contacts that are read at once for all of them. */
+const PAGE = 200
 
 export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods {
   const changeOf = async (teamId: string, given: ContactInput): Promise<ContactChange> => {
@@ -101,6 +106,14 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
       const contacts = found.items.map(({ id, email }) => ({ id, email }))
       const context = await storage.contactContext({ teamId: args.teamId, contacts }, clock.now())
       return { ...found, context }
+    },
+    async *allContacts(args) {
+      for (let after: string | undefined; ;) {
+        const { items, hasMore } = await storage.listContacts({ ...args, limit: PAGE, after }, clock.now())
+        yield items
+        if (!hasMore) return
+        after = items.at(-1)!.id
+      }
     },
     countContacts: (args) => storage.countContacts(args, clock.now()),
     async getContact(which) {

@@ -221,13 +221,13 @@ export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMetho
 }
 
 /** Refuses: `missing_field`, `invalid_field`. */
-function checkKey(key: string): void {
-  if (key === '') throw refuse('missing_field', { field: 'key' })
+export function checkKey(key: string, field = 'key'): void {
+  if (key === '') throw refuse('missing_field', { field })
   if (key.length > MAX.key || !/^\w+$/.test(key))
     throw refuse('invalid_field', {
-      field: 'key',
+      field,
       expected: `1 to ${MAX.key} ASCII letters, digits and underscores`,
     })
   if ((RESERVED_KEYS as readonly string[]).includes(key))
-    throw refuse('invalid_field', { field: 'key', expected: `none of ${RESERVED_KEYS.join(', ')}` })
+    throw refuse('invalid_field', { field, expected: `none of ${RESERVED_KEYS.join(', ')}` })
 }

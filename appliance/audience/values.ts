@@ -6,13 +6,13 @@ import { refuse } from '../mail/refusals.ts'
 import type { Contact, ContactProperty, ContactRef } from '../storage/storage.ts'
 
 /** Characters of a first or last name. */
-const MAX_NAME = 250
+export const MAX_NAME = 250
 
 /** Characters of a value. */
-const MAX_VALUE = 2000
+export const MAX_VALUE = 2000
 
 /** Controls, line separators and lone surrogates: names and values go into subjects and headers. */
-const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
+export const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 
 /** Reads an address. Refuses: `missing_field`, `invalid_field`. */
 export function readAddress(text: string, field = 'email'): string {

@@ -16,7 +16,7 @@ import { createDiscards, type Discards } from './discards.ts'
 import { Incoming } from './incoming.ts'
 import { createOutgoing, type Outgoing } from './outgoing.ts'
 import { createPace, type Pace } from './pace.ts'
-import { createShares, type Owner } from './shares.ts'
+import { createShares, type Owner, type Shares } from './shares.ts'
 import { createShifts, type Shifts } from './shifts.ts'
 import { createTurns, type Turns } from './turns.ts'
 
@@ -58,6 +58,8 @@ export interface Capacity {
   discards: Discards
   /** Whose turn it is to have a page of a download written: one at a time. */
   downloads: Turns
+  /** Disk for what is being sent, where the caller writes it. */
+  disk: Pick<Shares, 'take' | 'give'>
   /** Gives out large answers. */
   outgoing: Outgoing
   /** Ends transfers that are too slow. */
@@ -128,6 +130,7 @@ export function createCapacity(options: CapacityOptions): Capacity {
     smtp,
     budgets,
     discards: createDiscards(clock),
+    disk,
     downloads: createTurns(clock, { total: 1, team: 1, waiting: MOST_DOWNLOADS, waitMs: WAIT_MS }),
     outgoing: createOutgoing(),
     receive: (owner) => new Incoming(incoming, owner),

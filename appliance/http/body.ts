@@ -255,16 +255,6 @@ class Receiver {
     void this.#leave()
   }
 
-  /** Reads on for nothing, slowly where many do so. */
-  readonly #discard = (chunk: Buffer): void => {
-    const wait = this.#receipt.capacity.discards.take(chunk.length)
-    if (!wait) return
-    this.#payload.pause()
-    void wait.then(() => {
-      if (!this.#left) this.#payload.resume()
-    })
-  }
-
   /** What is read on for nothing must cost nothing: neither the rest, nor the next connection, which comes as soon as this one ends. */
   async #leave(): Promise<void> {
     const { socket } = this.#request.raw
@@ -277,21 +267,45 @@ class Receiver {
 
   /** @param linger how long the client is listened to after the answer (milliseconds) */
   #giveUp(error: Error, linger = LINGER): void {
-    const { raw, response } = this.#request
     this.#unwatch()
-    this.#payload.removeListener('data', this.#keep).resume()
-    this.#payload.on('data', this.#discard)
+    this.#payload.removeListener('data', this.#keep)
     this.#incoming?.discard()
     this.#first = null
     this.#receipt.reject(error)
-    // Who is still sending then is cut off.
-    response.once('finish', () => {
-      if (raw.complete) return
-      if (linger === 0) return leaveSoon(raw.socket)
-      raw.once(
-        'close',
-        this.#receipt.clock.after(linger, () => leaveSoon(raw.socket)),
-      )
-    })
+    passOver(this.#request, this.#payload, { ...this.#receipt, linger, left: () => this.#left })
   }
+}
+
+/** For a body that was refused. */
+interface PassOver extends Pick<Reading, 'capacity' | 'clock'> {
+  /** How long the client is listened to after the answer (milliseconds). */
+  linger?: number
+  /** Whether nothing more is to be read. */
+  left?: () => boolean
+}
+
+/** Reads the rest of a body for nothing, slowly where many do so, so that the caller gets to hear the answer. */
+export function passOver(
+  { raw, response }: FastifyRequest,
+  payload: Readable,
+  { capacity, clock, linger = LINGER, left = () => false }: PassOver,
+): void {
+  payload.on('data', (chunk: Buffer) => {
+    const wait = capacity.discards.take(chunk.length)
+    if (!wait) return
+    payload.pause()
+    void wait.then(() => {
+      if (!left()) payload.resume()
+    })
+  })
+  payload.resume()
+  // Who is still sending then is cut off.
+  response.once('finish', () => {
+    if (raw.complete) return
+    if (linger === 0) return leaveSoon(raw.socket)
+    raw.once(
+      'close',
+      clock.after(linger, () => leaveSoon(raw.socket)),
+    )
+  })
 }

@@ -29,6 +29,7 @@ import { attachmentRoutes, type LinkDeps } from './routes/attachments.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { contactBatchRoutes } from './routes/contact-batches.ts'
+import { contactImportRoutes } from './routes/contact-imports.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { doctorRoutes } from './routes/doctor.ts'
 import { domainRoutes, propagationRoutes } from './routes/domains.ts'
@@ -213,6 +214,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   apiKeyRoutes(app, deps)
   contactRoutes(app, deps)
   contactBatchRoutes(app, deps)
+  contactImportRoutes(app, deps)
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
   unsubscribePageRoutes(app, deps)

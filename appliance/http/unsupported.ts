@@ -4,7 +4,6 @@ import type { App } from './deps.ts'
 
 /** By path; the first that fits counts. */
 const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
-  [/^\/contacts\/imports(?:\/|$)/, 'contact imports'],
   [/^\/broadcasts(?:\/|$)/, 'broadcasts'],
   [/^\/templates(?:\/|$)/, 'templates'],
   [/^\/(?:automations|events)(?:\/|$)/, 'automations'],

@@ -68,6 +68,8 @@ const SENTENCES: Record<AuditAction, Say> = {
   'contact.batch_change': account('changed', 'change', 'several contacts'),
   'contact.create': account('created', 'create', 'a contact'),
   'contact.delete': account('deleted', 'delete', 'a contact'),
+  'contact.export': account('exported', 'export', 'contacts'),
+  'contact.import': account('imported', 'import', 'contacts'),
   'contact.update': account('changed', 'change', 'a contact'),
   'contact_property.create': simple('created', 'create', (name) => `the contact property${quoted(name)}`),
   'contact_property.delete': simple('deleted', 'delete', (name) => `the contact property${quoted(name)}`),

@@ -37,6 +37,8 @@ export const AUDIT_ACTIONS = [
   'contact.batch_change',
   'contact.create',
   'contact.delete',
+  'contact.export',
+  'contact.import',
   'contact.update',
   'contact_property.create',
   'contact_property.delete',

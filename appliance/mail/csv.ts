@@ -7,33 +7,45 @@ export interface CsvRecord {
   cells: string[]
   /** False when the text ends within its quotation marks. */
   closed: boolean
+  /** Where it ends in the text, its line end included (UTF-16 units), and the number of the line after it. */
+  end: number
+  next: number
 }
 
 /** Cells of a line that are read; the rest of the line is passed over. */
 const MAX_CELLS = 200
 
 /** Spreadsheets write semicolons where the comma is the decimal mark. */
-const SEPARATORS = [',', ';', '\t']
+const SEPARATORS = [',', ';', '\t'] as const
 
 /** The separator that the first line has most of, quotation marks and all; a comma where it has none. */
-function separatorOf(text: string): string {
+export function separatorOf<const T extends string>(text: string, separators: readonly [T, ...T[]]): T {
   const [first] = /^[^\r\n]{0,10000}/.exec(text)!
   const count = (mark: string): number => first.split(mark).length
-  return SEPARATORS.reduce((best, mark) => (count(mark) > count(best) ? mark : best))
+  return separators.reduce((best, mark) => (count(mark) > count(best) ? mark : best))
+}
+
+/** How a text is read. */
+export interface CsvFormat {
+  /** Default: the separator that the first line has most of. */
+  separator?: string
+  /** Number of the first line. Default: 1. */
+  line?: number
 }
 
 /** Reads records, whatever ends their lines; empty lines are left out, and so is a byte order mark. */
-export function* readCsv(text: string): Generator<CsvRecord> {
-  const source = text.startsWith('\ufeff') ? text.slice(1) : text
-  const separator = separatorOf(source)
+export function* readCsv(source: string, format: CsvFormat = {}): Generator<CsvRecord> {
+  const start = source.startsWith('\ufeff') ? 1 : 0
+  const separator = format.separator ?? separatorOf(source.slice(start, 10_000), SEPARATORS)
   const plain = new RegExp(`[^\\r\\n${separator}]*`, 'y')
   const until = (from: number): number => {
     plain.lastIndex = from
     plain.exec(source)
     return plain.lastIndex
   }
-  let record: CsvRecord = { line: 1, cells: [], closed: true }
-  for (let at = 0, line = 1; at < source.length;) {
+  let line = format.line ?? 1
+  let record: CsvRecord = { line, cells: [], closed: true, end: 0, next: line }
+  for (let at = start; at < source.length;) {
     const quoted = source[at] === '"' ? closingOf(source, at) : undefined
     const end = until(quoted === undefined ? at : Math.min(quoted + 1, source.length))
     const cell =
@@ -49,8 +61,10 @@ export function* readCsv(text: string): Generator<CsvRecord> {
     }
     at += source.startsWith('\r\n', at) ? 2 : 1
     line += 1
+    record.end = Math.min(at, source.length)
+    record.next = line
     if (!isEmpty(record)) yield record
-    record = { line, cells: [], closed: true }
+    record = { line, cells: [], closed: true, end: 0, next: line }
   }
 }
 

@@ -388,6 +388,31 @@ export const REFUSALS = {
     '554 5.5.1',
     'A team can have at most {limit} {things}. Remove one first.',
   ),
+  import_unreadable: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'The file cannot be imported: in line {line}, {problem}.',
+  ),
+  import_no_csv: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'The file is not CSV in UTF-8, UTF-16 or Windows-1252: {problem}.',
+  ),
+  import_no_email_column: entry('validation_error', 422, '554 5.6.0', 'CSV missing required email column'),
+  import_started: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'This import has started already. Only one that waits can be previewed, started or discarded.',
+  ),
+  import_form: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'Send the file as `multipart/form-data`: expected {expected}.',
+  ),
   contact_exists: entry(
     'validation_error',
     409,

@@ -8,7 +8,8 @@ export type Role = (typeof ROLES)[number]
  * What a role allows, and from which role on.
  *
  * view: read mail, logs, metrics, settings · send: send, cancel, reschedule, share · configure: domains, webhooks,
- * suppressions · keys: API keys · operate: the queue, addresses, lanes of the appliance · erase: a person's data, retention ·
+ * suppressions · keys: API keys · operate: the queue, addresses, lanes of the appliance · export: all contacts in a file ·
+ * erase: a person's data, retention ·
  * members: invitations and roles · security: the team's rules for signing in, the audit log · team: its name, its end, its owners
  */
 const LEAST_ROLE = {
@@ -17,6 +18,7 @@ const LEAST_ROLE = {
   configure: 'developer',
   keys: 'developer',
   operate: 'admin',
+  export: 'admin',
   erase: 'admin',
   members: 'admin',
   security: 'admin',

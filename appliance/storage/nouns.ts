@@ -13,6 +13,8 @@ import { methods as contactProperties } from './audience/contact-properties.ts'
 import { methods as contactRows } from './audience/contact-rows.ts'
 import { methods as contacts } from './audience/contacts.ts'
 import { methods as audienceCounts } from './audience/counts.ts'
+import { methods as importRows } from './audience/import-rows.ts'
+import { methods as imports } from './audience/imports.ts'
 import { methods as memberships } from './audience/memberships.ts'
 import { methods as preferences } from './audience/preferences.ts'
 import { methods as segments } from './audience/segments.ts'
@@ -77,6 +79,8 @@ export const nouns = {
   events,
   factors,
   identities,
+  importRows,
+  imports,
   invitations,
   lanes,
   logs,

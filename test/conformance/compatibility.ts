@@ -13,7 +13,6 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/domains/{domain_id}/claim': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/oauth': { answer: 'on purpose', note: 'apps authenticate with API keys only' },
   '/templates': { answer: 'later', note: 'needs broadcasts' },
-  '/contacts/imports': { answer: 'later', note: 'contact imports' },
   '/broadcasts': { answer: 'later', note: 'needs broadcasts' },
   '/automations': { answer: 'on purpose', note: 'not planned: apps implement their own workflows' },
   '/events': { answer: 'on purpose', note: 'used only by automations' },
@@ -24,6 +23,8 @@ const DIFFERENT: Record<string, string> = {
   'POST /contacts':
     'an existing contact that opted out stays so, whatever `unsubscribed` says; so does a deleted one that is created again. `PATCH` with `"unsubscribed": false` subscribes it',
   'POST /audiences/{audience_id}/contacts': 'see `POST /contacts`',
+  'POST /contacts/imports':
+    'never lifts an opt-out; `on_conflict` is `upsert` unless given; files of up to 200 MB',
   'GET /contacts': 'without `limit`, at most 100',
   'GET /segments/{id}/contacts': 'without `limit`, at most 100',
   'GET /audiences/{audience_id}/contacts': 'without `limit`, at most 100',

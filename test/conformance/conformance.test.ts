@@ -5,6 +5,7 @@ import { accountPart } from './account.part.ts'
 import { audiencePart } from './audience.part.ts'
 import { CALLED, compatibilityPage, reasonFor, type Probe } from './compatibility.ts'
 import { emailsPart } from './emails.part.ts'
+import { importsPart } from './imports.part.ts'
 import { metricsPart } from './metrics.part.ts'
 import { record, type Recorder } from './recorder.ts'
 import { sendersPart } from './senders.part.ts'
@@ -35,6 +36,7 @@ describe('senders', () => sendersPart(() => suite))
 describe('webhooks', () => webhooksPart(() => suite))
 describe('metrics', () => metricsPart(() => suite))
 describe('audience', () => audiencePart(() => suite))
+describe('imports', () => importsPart(() => suite))
 describe('account', () => accountPart(() => suite))
 
 describe('what the suite covers', () => {

@@ -3,6 +3,7 @@
 /** A JSON Schema as plain data. */
 export interface Schema {
   $ref?: string
+  allOf?: Schema[]
   type?: string | string[]
   properties?: Record<string, Schema>
   required?: string[]

@@ -57,6 +57,7 @@ const TIMESTAMP = String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00$`
 function strict(schema: Schema, name = ''): Schema {
   if (schema.$ref !== undefined)
     return strict(document.components.schemas[schema.$ref.split('/').at(-1)!]!, name)
+  if (schema.allOf?.length === 1) return strict(schema.allOf[0]!, name)
   const { nullable, properties, items, required: _loose, ...rest } = schema
   const own: Schema = { ...rest }
   if (properties) {

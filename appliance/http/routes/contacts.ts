@@ -3,9 +3,11 @@ import * as details from '../../api/contact-details.ts'
 import * as api from '../../api/contacts.ts'
 import { pageOf, presentList } from '../../api/shared.ts'
 import type { Subscription } from '../../mail/audience.ts'
+import type { Contact } from '../../storage/storage.ts'
 import { callerOf } from '../access.ts'
 import { byApp, consentAct } from '../consent-act.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { CSV, download } from '../download.ts'
 import { serve } from '../serve.ts'
 
 /** Contacts, by id or address. */
@@ -56,7 +58,8 @@ export function contactRoutes(app: App, deps: HttpDeps): void {
   detailRoutes(app, deps)
 }
 
-function listRoutes(app: App, { audience }: HttpDeps): void {
+function listRoutes(app: App, deps: HttpDeps): void {
+  const { audience } = deps
   serve(app, api.listContacts, {}, async (request) => {
     const { segment_id: segmentId, ...query } = request.query
     const { teamId } = callerOf(request)
@@ -73,6 +76,18 @@ function listRoutes(app: App, { audience }: HttpDeps): void {
     const { items, next, context } = await audience.searchContacts({ teamId, limit, after, ...conditions })
     const data = items.map((contact) => api.presentFoundContact(contact, context))
     return { ...presentList(data, next !== null), next }
+  })
+
+  const audit = { action: 'contact.export', noun: 'contact', personal: true } as const
+  serve(app, api.exportContacts, { right: 'export', audit }, async (request, reply) => {
+    const { segment_id: segmentId, unsubscribed } = request.query
+    const { teamId } = callerOf(request)
+    if (segmentId !== undefined) await audience.getSegment({ teamId, id: segmentId })
+    const properties = await audience.listProperties({ teamId })
+    const pages = audience.allContacts({ teamId, segmentId, unsubscribed })
+    const write = (contact: Contact) => api.contactRecord(properties, contact)
+    const file = { name: 'contacts.csv', type: CSV, pages, head: api.contactColumns(properties), write }
+    return download(request, reply, file, deps)
   })
 
   serve(app, api.countContacts, {}, async (request) => {

@@ -1,5 +1,7 @@
 /** The tables of an audience (schema.ts says what their columns have in common). */
 import type { PageLanguage } from '../../mail/unsubscribe-page.ts'
+import type { Generated } from 'kysely'
+import type { Encoding, ImportStatus, OnConflict, Separator } from '../../mail/contact-import.ts'
 import type { ConsentOrigin, PropertyType, Subscription, Visibility } from '../../mail/audience.ts'
 
 export interface ContactsTable {
@@ -118,7 +120,51 @@ export interface UnsubscribePagesTable {
   updated_at: number
 }
 
+export interface ContactImportsTable {
+  id: string
+  team_id: string
+  status: ImportStatus | 'draft'
+  source: string | null
+  file_name: string
+  file_sha256: string
+  /** Of the file in UTF-8. */
+  bytes: number
+  encoding: Encoding
+  separator: Separator
+  /** JSON. */
+  columns: string
+  /** JSON; null for a draft. */
+  settings: string | null
+  on_conflict: OnConflict
+  /** Bytes. */
+  processed: number
+  line: number
+  total: Generated<number>
+  created: Generated<number>
+  updated: Generated<number>
+  skipped: Generated<number>
+  failed: Generated<number>
+  duplicates: Generated<number>
+  kept: Generated<number>
+  rejects: Generated<number>
+  error: string | null
+  turn_at: number
+  created_at: number
+  completed_at: number | null
+}
+
+export interface ContactImportRejectsTable {
+  import_id: string
+  team_id: string
+  line: number
+  reason: string
+  /** JSON. */
+  cells: string
+}
+
 export interface AudienceTables {
+  contact_imports: ContactImportsTable
+  contact_import_rejects: ContactImportRejectsTable
   contacts: ContactsTable
   contact_properties: ContactPropertiesTable
   segments: SegmentsTable

@@ -185,7 +185,11 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const erasures = createErasures({ storage, clock })
   erasures.start()
   const tokens = createPreferencesTokens(Buffer.alloc(32, 1))
-  const audience = createAudience({ storage, clock, tokens })
+  const audience = createAudience({
+    ...{ storage, clock, tokens },
+    imports: { folder: join(dataDir, 'imports'), hasRoom: () => Promise.resolve(true), log, calls: () => 0 },
+  })
+  audience.start()
   const http = await createHttp({
     storage,
     capacity,
@@ -269,6 +273,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     async close() {
       await http.close()
       await erasures.stop()
+      await audience.close()
       await audience.close()
       await intake.close()
       await senders.close()

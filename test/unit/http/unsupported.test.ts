@@ -10,8 +10,6 @@ afterAll(() => api.close())
 const id = '0199c0de-0000-7000-8000-000000000000'
 
 test.each([
-  ['POST', '/contacts/imports', 'contact imports'],
-  ['GET', `/contacts/imports/${id}`, 'contact imports'],
   ['POST', `/broadcasts/${id}/duplicate`, 'broadcasts'],
   ['GET', '/templates/', 'templates'],
   ['POST', '/events/send', 'automations'],

@@ -1,0 +1,160 @@
+/** Writes imports in the background: one at a time, teams in turn, and mail first. */
+import { setImmediate, setTimeout as rest } from 'node:timers/promises'
+import { type Clock, steady } from '../clock/clock.ts'
+import { refuse, Refusal } from '../mail/refusals.ts'
+import type { ContactImport, Storage } from '../storage/storage.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
+import type { Logger } from '../watch/log.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
+import { CsvFile } from './csv-file.ts'
+import type { ImportFiles } from './import-files.ts'
+import { readRows } from './import-rows.ts'
+import { Seen } from './seen.ts'
+
+/** Rows in one transaction. */
+export const BATCH = 1000
+/** Rows of the largest file. */
+export const MAX_ROWS = 5_000_000
+/** How long a team writes while another one waits (milliseconds). */
+const TURN_MS = 30_000
+/** While others write more often (calls a second), an import has a tenth of the time. */
+const BUSY = 20
+const PAUSES = 9
+const MOST_PAUSE_MS = 500
+/** How often to look for imports that another process has queued (milliseconds). */
+const POLL_MS = 5000
+/** How long drafts and lists of rejected rows are kept (milliseconds). */
+export const DRAFT_MS = 24 * 3_600_000
+const REJECTS_MS = 7 * 24 * 3_600_000
+const SWEEP_MS = 3_600_000
+
+export interface ImportRunnerDeps {
+  storage: Storage
+  files: ImportFiles
+  clock: Clock
+  log: Logger
+  duties?: Duties | undefined
+  /** Calls that the writing thread has answered, for knowing whether others write. */
+  calls: () => number
+}
+
+export function createImportRunner(deps: ImportRunnerDeps): Worker {
+  const { storage, files, clock, log } = deps
+  const onDuty = dutyOf(deps.duties, 'contact imports')
+  let swept = Number.NEGATIVE_INFINITY
+  const sweep = async (): Promise<void> => {
+    const now = clock.now()
+    if (now - swept < SWEEP_MS) return
+    const before = { drafts: now - DRAFT_MS, rejects: now - REJECTS_MS }
+    while (await storage.sweepContactImports(before, now));
+    await files.removeOthers(await storage.openContactImports({}, now))
+    swept = now
+  }
+  const step = async (going: () => boolean): Promise<boolean> => {
+    if (!(await onDuty())) return false
+    await sweep()
+    const next = await storage.nextContactImport({}, clock.now())
+    if (!next) return false
+    if (!(await files.hasRoom())) {
+      log.error({ import: next.id }, 'an import waits: there is too little free disk space')
+      return false
+    }
+    await runTurn(deps, next, going)
+    return going()
+  }
+  const trouble = 'importing contacts failed; will continue in a few seconds'
+  return createWorker({ step, clock, log, pollMs: POLL_MS, trouble })
+}
+
+/** Writes rows until the file, the turn or the process ends. */
+async function runTurn(deps: ImportRunnerDeps, job: ContactImport, going: () => boolean): Promise<void> {
+  const { storage, files, clock, log } = deps
+  let error: string | null = null
+  try {
+    if (!(await writeRows(deps, job, going))) return void (await storage.endImportTurn(job, clock.now()))
+  } catch (thrown) {
+    error = reasonOf(thrown)
+  }
+  await storage.finishContactImport({ id: job.id, error }, clock.now())
+  await storage.endImportTurn(job, clock.now())
+  await files.remove(job.id)
+  log.info({ import: job.id, team: job.teamId, error }, 'an import of contacts ended')
+}
+
+/** Why a file could not be read to its end. Throws what is no fault of the file. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Refusal) return error.message
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+    return 'The file is no longer there. Upload it again: rows that were imported already are not doubled.'
+  throw error
+}
+
+/** True when the file is at its end; false when somebody else is to have a turn. */
+async function writeRows(deps: ImportRunnerDeps, job: ContactImport, going: () => boolean): Promise<boolean> {
+  const { storage, files, clock } = deps
+  const plan = job.plan!
+  const path = files.pathOf(job.id)
+  const seen = await seenBefore(path, job)
+  const file = await CsvFile.open(path, { offset: job.processed, line: job.line, separator: job.separator })
+  const begun = steady(clock)
+  const pace = createPacing(deps.calls)
+  try {
+    for (let from = job.processed; going();) {
+      const { records, end, line } = await file.next(BATCH)
+      if (records.length === 0) return true
+      const read = readRows(records, plan, seen)
+      checkSize(seen, line)
+      const batch = { id: job.id, teamId: job.teamId, from, to: end, line, ...read }
+      if ((await pace(() => storage.writeImportRows(batch, clock.now()))) === 'elsewhere') return false
+      from = end
+      if (steady(clock) - begun > TURN_MS && (await storage.otherImportsWait(job, clock.now()))) return false
+    }
+    return false
+  } finally {
+    await file.close()
+  }
+}
+
+/** Refuses: `import_unreadable`. */
+export function checkSize(seen: Seen, line: number): void {
+  if (seen.size > MAX_ROWS)
+    throw refuse('import_unreadable', {
+      line,
+      problem: `there are more than ${MAX_ROWS} addresses; split the file`,
+    })
+}
+
+/** The addresses of the rows that are written already. */
+async function seenBefore(path: string, { plan, processed, separator }: ContactImport): Promise<Seen> {
+  const seen = new Seen()
+  const file = await CsvFile.open(path, { offset: 0, line: 1, separator, until: processed })
+  try {
+    let { records } = await file.next(1)
+    while (records.length > 0) {
+      ;({ records } = await file.next(BATCH))
+      readRows(records, plan!, seen)
+      await setImmediate()
+    }
+    return seen
+  } finally {
+    await file.close()
+  }
+}
+
+/** Makes the function that writes a batch, and then waits while others have more to write. */
+function createPacing(calls: () => number): <T>(write: () => Promise<T>) => Promise<T> {
+  let since = performance.now()
+  let before = calls()
+  return async (write) => {
+    const start = performance.now()
+    const result = await write()
+    const now = performance.now()
+    const others = calls() - before - 1
+    const busy = others * 1000 > BUSY * (now - since)
+    since = now
+    before = calls()
+    if (busy) await rest(Math.min(MOST_PAUSE_MS, PAUSES * (now - start)))
+    else await setImmediate()
+    return result
+  }
+}

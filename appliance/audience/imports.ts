@@ -1,0 +1,343 @@
+/** Imports of contacts: uploading, previewing, summarizing and starting them. */
+import { setImmediate } from 'node:timers/promises'
+import { PROPERTY_TYPES, type PropertyType } from '../mail/audience.ts'
+import type { ColumnMap, ImportStatus, OnConflict, Separator } from '../mail/contact-import.ts'
+import { SEPARATORS } from '../mail/contact-import.ts'
+import { type CsvRecord, plainCell, separatorOf } from '../mail/csv.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type {
+  ContactImport,
+  ContactProperty,
+  ImportPlan,
+  ImportReject,
+  Page,
+  PageArgs,
+} from '../storage/storage.ts'
+import { CsvFile } from './csv-file.ts'
+import { EXACT, findColumns, type Guess, guessColumns } from './import-columns.ts'
+import type { ImportFiles, Upload, UploadedFile } from './import-files.ts'
+import { BATCH, checkSize } from './import-runner.ts'
+import { readRows } from './import-rows.ts'
+import { checkKey, propertyMethods } from './lists.ts'
+import { Seen } from './seen.ts'
+import { type AudienceDeps, checkIds, type ChoiceInput, noSegment, noTopic, readChoices } from './which.ts'
+
+/** What an import is to do with a file. */
+export interface ImportInput {
+  /** Null: the columns that the hosted service reads. */
+  map: ColumnMap | null
+  onConflict: OnConflict
+  segmentIds: string[]
+  topics: ChoiceInput[]
+}
+
+/** A file that waits, and what its columns seem to be. */
+export interface ImportPreview extends Guess {
+  import: ContactImport
+  rows: string[][]
+}
+
+/** What an import would do. */
+export interface ImportSummary {
+  id: string
+  counts: { total: number; created: number; updated: number; skipped: number; failed: number }
+  keptOptOuts: number
+  newOptOuts: number
+  duplicates: number
+  newProperties: string[]
+  rejects: ImportReject[]
+}
+
+interface FileArgs {
+  teamId: string
+  /** The API key or user. */
+  source: string | null
+  fileName: string
+  upload: Upload
+}
+type Which = { teamId: string; id: string }
+
+export interface ImportMethods {
+  /** Begins to take in a file. Refuses: `disk_full`. */
+  receiveImport(): Promise<Upload>
+  /** Queues an import. Refuses: `import_no_csv`, `import_unreadable`, `import_no_email_column`, `invalid_field`, `not_found`, `too_many`. */
+  createImport(args: FileArgs & { input: ImportInput }): Promise<ContactImport>
+  /** Keeps a file as a draft. Refuses: `import_no_csv`, `import_unreadable`, `too_many`. */
+  previewImport(args: FileArgs): Promise<ImportPreview>
+  /** Refuses: `not_found`, `import_started`. */
+  getImportPreview(which: Which): Promise<ImportPreview>
+  /**
+   * Reads the whole file of a draft and writes nothing.
+   * Refuses: `not_found`, `import_started`, `import_unreadable`, `import_no_email_column`, `invalid_field`.
+   */
+  summarizeImport(which: Which & { input: ImportInput; going: () => boolean }): Promise<ImportSummary>
+  /** Refuses: as `summarizeImport`. */
+  startImport(which: Which & { input: ImportInput }): Promise<ContactImport>
+  /** Refuses: `not_found`, `import_started`. */
+  deleteImport(which: Which): Promise<void>
+  /** Refuses: `not_found`. */
+  getImport(which: Which): Promise<ContactImport>
+  listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ContactImport>>
+  /** Rejected rows, in pages. */
+  importRejects(which: Which): AsyncGenerator<ImportReject[], void>
+}
+
+/** Imports of one team that have not ended. */
+const MOST_OPEN = 10
+/** Rows by which columns are guessed, and rows and characters that are shown. */
+const LOOKED_AT = 100
+const SHOWN = 20
+const SHOWN_CELL = 200
+const MAX_FILE_NAME = 200
+const PAGE = 200
+
+/** Files that are kept until their import ends. */
+function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
+  const uploads = new WeakMap<Upload, { id: string; file: UploadedFile }>()
+  const { storage, clock, files } = deps
+  const find = async (which: Which): Promise<ContactImport> => {
+    const found = await storage.getContactImport(which, clock.now())
+    if (!found) throw refuse('not_found', { resource: 'Contact import' })
+    return found
+  }
+  const draft = async (which: Which): Promise<ContactImport> => {
+    const found = await find(which)
+    if (found.status !== 'draft') throw refuse('import_started')
+    return found
+  }
+  /** Keeps an uploaded file; what cannot be read is removed. */
+  const keep = async (
+    { teamId, source, fileName, upload }: FileArgs,
+    input: ImportInput | null,
+  ): Promise<ContactImport> => {
+    const { id, file } = uploads.get(upload)!
+    const taken = await file.keep()
+    try {
+      const head = await headOf(files.pathOf(id))
+      const plan = input && (await planOf(deps, teamId, head.columns, input, true))
+      const now = clock.now()
+      const made = {
+        ...{ id, teamId, source, status: plan ? ('queued' as const) : ('draft' as const), plan },
+        ...{ fileName: readFileName(fileName), fileSha256: taken.sha256, bytes: taken.bytes },
+        ...{ encoding: taken.encoding, separator: head.separator, columns: head.columns },
+        ...{ onConflict: input?.onConflict ?? ('upsert' as const), processed: head.end, line: head.line },
+        createdAt: now,
+      }
+      if (!(await storage.createContactImport({ made, most: MOST_OPEN }, now)))
+        throw refuse('too_many', { limit: MOST_OPEN, things: 'unfinished imports' })
+      return await find({ teamId, id })
+    } catch (error) {
+      await files.remove(id)
+      throw error
+    }
+  }
+  const preview = async (found: ContactImport): Promise<ImportPreview> => {
+    const rows = await firstRows(files.pathOf(found.id), found)
+    const shown = rows
+      .slice(0, SHOWN)
+      .map((row) => row.map((cell) => cell.slice(0, SHOWN_CELL).toWellFormed()))
+    return { import: found, ...guessColumns(found.columns, rows), rows: shown }
+  }
+  const receive = async (): Promise<Upload> => {
+    const id = newId(clock.now())
+    const file = await files.receive(id)
+    uploads.set(file, { id, file })
+    return file
+  }
+  return { receive, find, draft, keep, preview }
+}
+
+/** @param queued called after an import was queued */
+export function importMethods(
+  deps: AudienceDeps & { files: ImportFiles },
+  queued: () => void,
+): ImportMethods {
+  const { storage, clock, files } = deps
+  const { receive, find, draft, keep, preview } = createShelf(deps)
+  return {
+    receiveImport: receive,
+    async createImport({ input, ...args }) {
+      const made = await keep(args, input)
+      queued()
+      return made
+    },
+    previewImport: async (args) => preview(await keep(args, null)),
+    getImportPreview: async (which) => preview(await draft(which)),
+    async summarizeImport({ input, going, ...which }) {
+      const found = await draft(which)
+      const plan = await planOf(deps, which.teamId, found.columns, input, false)
+      return summarize(deps, { found, plan, going, onConflict: input.onConflict })
+    },
+    async startImport({ input, ...which }) {
+      const found = await draft(which)
+      const plan = await planOf(deps, which.teamId, found.columns, input, true)
+      const { onConflict } = input
+      if (!(await storage.startContactImport({ ...which, plan, onConflict }, clock.now())))
+        throw refuse('import_started')
+      queued()
+      return found
+    },
+    async deleteImport(which) {
+      await find(which)
+      if (!(await storage.deleteContactImport(which, clock.now()))) throw refuse('import_started')
+      await files.remove(which.id)
+    },
+    getImport: find,
+    listImports: (args) => storage.listContactImports(args, clock.now()),
+    async *importRejects(which) {
+      for (let after = 0; ;) {
+        const page = await storage.listImportRejects({ ...which, after, limit: PAGE }, clock.now())
+        if (page.length === 0) return
+        yield page
+        after = page.at(-1)!.line
+      }
+    },
+  }
+}
+
+/** Names as file systems allow them, without folders and control characters. */
+const readFileName = (name: string): string =>
+  name
+    .replaceAll(/\p{Cc}|^.*[/\\]/gu, '')
+    .slice(0, MAX_FILE_NAME)
+    .toWellFormed() || 'contacts.csv'
+
+/** The first line, and where the second one begins. Refuses: `import_unreadable`, `import_no_email_column`. */
+async function headOf(
+  path: string,
+): Promise<{ separator: Separator; columns: string[]; end: number; line: number }> {
+  const separator = separatorOf(await beginningOf(path), SEPARATORS)
+  const file = await CsvFile.open(path, { offset: 0, line: 1, separator })
+  try {
+    const { records, end, line } = await file.next(1)
+    const columns = (records[0]?.cells ?? []).map((cell) =>
+      plainCell(cell).slice(0, SHOWN_CELL).toWellFormed(),
+    )
+    if (columns.length === 0) throw refuse('import_no_email_column')
+    return { separator, columns, end, line }
+  } finally {
+    await file.close()
+  }
+}
+
+async function beginningOf(path: string): Promise<string> {
+  const file = await CsvFile.open(path, { offset: 0, line: 1, separator: ',' })
+  try {
+    return await file.beginning()
+  } finally {
+    await file.close()
+  }
+}
+
+async function firstRows(
+  path: string,
+  { processed: offset, line, separator }: ContactImport,
+): Promise<string[][]> {
+  const file = await CsvFile.open(path, { offset, line, separator })
+  try {
+    const { records } = await file.next(LOOKED_AT)
+    return records.map(({ cells }: CsvRecord) => cells.map(plainCell))
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * What becomes of each column. Properties that do not exist are created, or only checked.
+ * Refuses: `import_no_email_column`, `invalid_field`, `invalid_id`, `not_found`, `too_many`.
+ */
+async function planOf(
+  deps: AudienceDeps,
+  teamId: string,
+  columns: readonly string[],
+  input: ImportInput,
+  create: boolean,
+): Promise<ImportPlan> {
+  const { properties, ...places } = findColumns(columns, input.map ?? EXACT)
+  const segmentIds = checkIds('segments', input.segmentIds)
+  const topics = readChoices(input.topics)
+  await checkTargets(deps, teamId, segmentIds, topics)
+  const known = await deps.storage.listContactProperties({ teamId }, deps.clock.now())
+  const planned: ImportPlan['properties'] = []
+  for (const { key, at, type } of properties) {
+    const found = known.find((property) => property.key === key)
+    if (!found) checkKey(key, `column_map.properties.${key.slice(0, 50).toWellFormed()}`)
+    const stored: PropertyType = PROPERTY_TYPES.find((one) => one === type) ?? 'string'
+    if (found && found.type !== stored)
+      throw refuse('invalid_field', {
+        field: `column_map.properties.${key}.type`,
+        expected: `the type of the property that exists: ${found.type}`,
+      })
+    const { label } = found ?? (create ? await made(deps, teamId, key, stored) : { label: '' })
+    planned.push({ at, key, label, type })
+  }
+  return { ...places, properties: planned, segmentIds, topics }
+}
+
+const made = (
+  deps: AudienceDeps,
+  teamId: string,
+  key: string,
+  type: PropertyType,
+): Promise<ContactProperty> => propertyMethods(deps).createProperty({ teamId, key, type, fallback: null })
+
+/** Refuses: `not_found`. */
+async function checkTargets(
+  { storage, clock }: AudienceDeps,
+  teamId: string,
+  segmentIds: readonly string[],
+  topics: readonly ChoiceInput[],
+): Promise<void> {
+  for (const id of segmentIds) if (!(await storage.getSegment({ teamId, id }, clock.now()))) throw noSegment()
+  for (const { id } of topics) if (!(await storage.getTopic({ teamId, id }, clock.now()))) throw noTopic()
+}
+
+/** Reads the whole file, a thousand rows at a time. Refuses: `import_unreadable`. */
+async function summarize(
+  { storage, clock, files }: AudienceDeps & { files: ImportFiles },
+  {
+    found,
+    plan,
+    going,
+    onConflict,
+  }: { found: ContactImport; plan: ImportPlan; going: () => boolean; onConflict: OnConflict },
+): Promise<ImportSummary> {
+  const { id, teamId, processed: offset, line: start, separator } = found
+  const file = await CsvFile.open(files.pathOf(id), { offset, line: start, separator })
+  const sum: ImportSummary = {
+    id,
+    counts: { total: 0, created: 0, updated: 0, skipped: 0, failed: 0 },
+    ...{ keptOptOuts: 0, newOptOuts: 0, duplicates: 0, rejects: [] },
+    newProperties: plan.properties.filter(({ label }) => label === '').map(({ key }) => key),
+  }
+  const seen = new Seen()
+  try {
+    while (going()) {
+      const { records, line } = await file.next(BATCH)
+      if (records.length === 0) break
+      const read = readRows(records, plan, seen)
+      checkSize(seen, line)
+      const fresh = read.rows.filter(({ again }) => !again)
+      const emails = fresh.map(({ email }) => email)
+      const known = await storage.optOutsOf({ teamId, emails }, clock.now())
+      const skips = onConflict === 'skip'
+      const existing = known.filter(({ contact }) => contact).length
+      sum.counts.total += read.total
+      sum.counts.failed += read.failed.length
+      sum.counts.created += fresh.length - existing
+      sum.counts[skips ? 'skipped' : 'updated'] += existing
+      sum.counts.skipped += read.rows.length - fresh.length
+      sum.duplicates += read.rows.length - fresh.length
+      sum.keptOptOuts += known.filter((one) => one.unsubscribed && !(skips && one.contact)).length
+      sum.newOptOuts += fresh.filter(
+        ({ unsubscribed }, at) => unsubscribed && !known[at]!.unsubscribed && !(skips && known[at]!.contact),
+      ).length
+      sum.rejects.push(...read.failed.slice(0, SHOWN - sum.rejects.length))
+      await setImmediate()
+    }
+    return sum
+  } finally {
+    await file.close()
+  }
+}

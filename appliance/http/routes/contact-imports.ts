@@ -1,0 +1,119 @@
+import type { FastifyRequest } from 'fastify'
+import * as previews from '../../api/contact-import-previews.ts'
+import * as api from '../../api/contact-imports.ts'
+import { presentList } from '../../api/shared.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import { byApp } from '../consent-act.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { CSV, download } from '../download.ts'
+import { serve } from '../serve.ts'
+import { readForms } from '../upload.ts'
+import { refuseInvalid } from '../validation.ts'
+
+const audit = { action: 'contact.import', noun: 'contact', personal: true, looks: byApp } as const
+
+/** Imports: files of contacts. */
+export function contactImportRoutes(app: App, deps: HttpDeps): void {
+  const { audience } = deps
+  void app.register((scope, _, done) => {
+    uploadRoutes(scope as unknown as App, deps)
+    done()
+  })
+
+  serve(app, api.listContactImports, {}, async (request) => {
+    const page = await audience.listImports({ teamId: callerOf(request).teamId, ...request.query })
+    return presentList(page.items.map(api.presentContactImport), page.hasMore)
+  })
+
+  serve(app, api.getContactImport, {}, async (request) =>
+    api.presentContactImport(await audience.getImport(which(request, request.params))),
+  )
+
+  serve(app, api.exportContactRejects, { right: 'export' }, async (request, reply) => {
+    const found = await audience.getImport(which(request, request.params))
+    const pages = audience.importRejects(which(request, request.params))
+    const write = (row: Parameters<typeof api.rejectRecord>[1]) => api.rejectRecord(found.columns.length, row)
+    const file = { name: 'rejects.csv', type: CSV, pages, head: api.rejectColumns(found), write }
+    return download(request, reply, file, deps)
+  })
+  draftRoutes(app, deps)
+}
+
+/** A file that was uploaded, and waits. */
+function draftRoutes(app: App, { audience }: HttpDeps): void {
+  serve(app, previews.getContactImportPreview, {}, async (request) =>
+    previews.presentImportPreview(await audience.getImportPreview(which(request, request.params))),
+  )
+
+  serve(app, previews.summarizeContactImport, { audit: null }, async (request) => {
+    const going = (): boolean => !request.response.closed
+    const input = api.importInput(request.body)
+    return previews.presentImportSummary(
+      await audience.summarizeImport({ ...which(request, request.params), input, going }),
+    )
+  })
+
+  serve(app, previews.startContactImport, { audit }, async (request) => {
+    const input = api.importInput(request.body)
+    return api.presentImportRef(await audience.startImport({ ...which(request, request.params), input }))
+  })
+
+  serve(app, previews.deleteContactImport, { audit }, async (request) => {
+    await audience.deleteImport(which(request, request.params))
+    return { ...api.presentImportRef(request.params), deleted: true as const }
+  })
+}
+
+/** Forms with a file. */
+function uploadRoutes(scope: App, { audience, capacity, clock }: HttpDeps): void {
+  readForms(scope, { capacity, clock, receive: () => audience.receiveImport() })
+
+  serve(scope, api.createContactImport, { audit }, async (request, reply) => {
+    const input = api.importInput(readSettings(request, request.body))
+    const found = await audience.createImport({ ...uploaded(request), input })
+    void reply.code(201)
+    return api.presentImportRef(found)
+  })
+
+  serve(scope, previews.previewContactImport, { audit: null }, async (request, reply) => {
+    const preview = await audience.previewImport(uploaded(request))
+    void reply.code(201)
+    return previews.presentImportPreview(preview)
+  })
+}
+
+const which = (request: FastifyRequest, { id }: { id: string }) => ({ teamId: callerOf(request).teamId, id })
+
+/** Refuses: `import_form`. */
+function uploaded(request: FastifyRequest) {
+  const { upload } = request
+  const { teamId, apiKey, userId = null } = callerOf(request)
+  if (!upload) throw refuse('import_form', { expected: 'a file in a field called `file`' })
+  return { teamId, source: apiKey?.id ?? userId, fileName: upload.name, upload: upload.file }
+}
+
+/** Fields of a form: JSON in text. */
+type Fields = Partial<Record<'column_map' | 'on_conflict' | 'segments' | 'topics', string>>
+
+/** Refuses: `invalid_field`, `missing_field`. */
+function readSettings(request: FastifyRequest, fields: Fields): api.ImportSettings {
+  const settings = {
+    ...(fields.on_conflict !== undefined && { on_conflict: fields.on_conflict }),
+    ...read('column_map', fields.column_map),
+    ...read('segments', fields.segments),
+    ...read('topics', fields.topics),
+  }
+  const validate = request.compileValidationSchema(api.ImportSettings, 'body')
+  if (validate(settings) !== true) throw refuseInvalid(validate.errors ?? [])
+  return settings as api.ImportSettings
+}
+
+function read(field: string, text: string | undefined): Record<string, unknown> {
+  if (text === undefined || text === '') return {}
+  try {
+    return { [field]: JSON.parse(text) as unknown }
+  } catch {
+    throw refuse('invalid_field', { field, expected: 'it must be JSON' })
+  }
+}

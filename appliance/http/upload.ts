@@ -1,0 +1,150 @@
+/** Forms with a file (RFC 7578). The file goes to the disk as it comes; everything else is small. */
+import { Busboy, type BusboyInstance } from '@fastify/busboy'
+import type { FastifyRequest } from 'fastify'
+import type { Readable } from 'node:stream'
+import { MAX_FILE, type Upload } from '../audience/audience.ts'
+import type { Capacity } from '../capacity/capacity.ts'
+import type { Clock } from '../clock/clock.ts'
+import { refuse } from '../mail/refusals.ts'
+import { passOver } from './body.ts'
+import type { App } from './deps.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The file of a form; undefined where there was none. */
+    upload: { file: Upload; name: string } | undefined
+  }
+}
+
+/** Octets of a form beside its file, and of one field. */
+const MAX_BESIDE = 1024 * 1024
+const MAX_FIELD = 64 * 1024
+/** No `headers` limits of its own would do: each part of a form may have some. */
+const LIMITS = { files: 1, fields: 10, parts: 11, fieldNameSize: 100, fieldSize: MAX_FIELD, headerPairs: 20 }
+
+interface UploadDeps {
+  capacity: Capacity
+  clock: Clock
+  receive: () => Promise<Upload>
+}
+
+/**
+ * Reads forms whose file is called `file`: the body has their fields as text, `request.upload` the file. The file is removed when
+ * the request is over and nobody kept it.
+ */
+export function readForms(app: App, deps: UploadDeps): void {
+  app.decorateRequest('upload', undefined)
+  app.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, payload: Readable) => {
+    const form = new Form(request, payload, deps)
+    try {
+      return await form.read()
+    } catch (error) {
+      form.stop()
+      throw error
+    }
+  })
+}
+
+/** One form on its way in. */
+class Form {
+  size = 0
+  readonly #request: FastifyRequest
+  readonly #payload: Readable
+  readonly #deps: UploadDeps
+  readonly #fields: Record<string, string> = {}
+  readonly #failed = Promise.withResolvers<never>()
+  readonly #count = (chunk: Buffer): void => {
+    this.size += chunk.length
+    if (this.size > MAX_FILE + MAX_BESIDE) this.#failed.reject(refuse('body_too_large', { limit: MAX_FILE }))
+  }
+  #unpipe = (): void => undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(request: FastifyRequest, payload: Readable, deps: UploadDeps) {
+    this.#request = request
+    this.#payload = payload
+    this.#deps = deps
+  }
+
+  tooSlow(): void {
+    this.#failed.reject(refuse('body_too_slow'))
+  }
+
+  /** Refuses: `body_too_large`, `body_too_slow`, `share_used`, `disk_full`, `import_form`, `malformed_request`. */
+  async read(): Promise<Record<string, string>> {
+    const length = Number(this.#request.raw.headers['content-length'] ?? 0)
+    if (length > MAX_FILE + MAX_BESIDE) throw refuse('body_too_large', { limit: MAX_FILE })
+    const unwatch = this.#deps.capacity.pace.watch(this)
+    try {
+      const parser = this.#parser()
+      const parsed = new Promise<void>((resolve) => void parser.once('finish', resolve))
+      this.#payload.on('data', this.#count)
+      const broken = (): void => this.#failed.reject(refuse('malformed_request'))
+      this.#payload.once('error', broken).once('close', () => {
+        if (!this.#payload.readableEnded) broken()
+      })
+      this.#payload.pipe(parser)
+      this.#unpipe = () => this.#payload.unpipe(parser)
+      await Promise.race([parsed, this.#failed.promise])
+      await Promise.race([this.#writing, this.#failed.promise])
+      return this.#fields
+    } finally {
+      unwatch()
+      this.#payload.removeListener('data', this.#count)
+    }
+  }
+
+  /** Ends reading; the client gets to hear why. */
+  stop(): void {
+    this.#unpipe()
+    passOver(this.#request, this.#payload, this.#deps)
+  }
+
+  #parser(): BusboyInstance {
+    const wrong = (expected: string): void => this.#failed.reject(refuse('import_form', { expected }))
+    const type = this.#request.raw.headers['content-type']!
+    let parser: BusboyInstance
+    try {
+      parser = new Busboy({ headers: { 'content-type': type }, limits: LIMITS })
+    } catch {
+      throw refuse('import_form', { expected: 'a boundary in the content type' })
+    }
+    const tooMany = (): void => wrong('one file called `file`, and at most 10 fields')
+    parser.on('filesLimit', tooMany).on('fieldsLimit', tooMany).on('partsLimit', tooMany)
+    parser.on('error', () => wrong('parts that end with the boundary'))
+    parser.on('field', (name, value, nameCut, valueCut) => {
+      if (nameCut || valueCut) wrong(`fields of at most ${MAX_FIELD} bytes`)
+      else this.#fields[name] = value
+    })
+    parser.on('file', (name, stream, fileName) => {
+      if (name !== 'file') wrong('the file in a field called `file`')
+      this.#writing = this.#write(stream, fileName || 'contacts.csv')
+      this.#writing.catch((error: Error) => this.#failed.reject(error))
+    })
+    this.#failed.promise.catch(() => undefined) // Whoever waits hears of it; nobody may be waiting.
+    return parser
+  }
+
+  async #write(stream: Readable, name: string): Promise<void> {
+    // What cannot be written is told by what follows; a stream without a listener would throw it.
+    stream.on('error', () => this.#failed.reject(refuse('malformed_request')))
+    const { capacity, receive } = this.#deps
+    const { caller, ip, response } = this.#request
+    const owner = { teamId: caller?.teamId ?? null, ip }
+    const file = await receive()
+    let taken = 0
+    response.once('close', () => {
+      capacity.disk.give(owner, taken)
+      taken = 0
+      void file.discard()
+    })
+    this.#request.upload = { file, name }
+    this.#fields.file = name
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      if (response.closed) throw refuse('malformed_request')
+      if (!capacity.disk.take(owner, chunk.length)) throw refuse('share_used')
+      taken += chunk.length
+      await file.write(chunk)
+    }
+  }
+}

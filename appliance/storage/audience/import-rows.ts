@@ -1,0 +1,335 @@
+/**
+ * Writing the rows of an import. Up to a thousand are one transaction, with the place in the file where the next one goes on: what was
+ * written is known exactly, whenever the process ends. Statements are prepared: a row has 25 microseconds.
+ */
+import {
+  mayChoose,
+  type OptOut,
+  optOutAfter,
+  type PropertyValue,
+  type Subscription,
+} from '../../mail/audience.ts'
+import { addressHash } from '../../mail/erasure.ts'
+import { newId } from '../../mail/ids.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
+import type { Connection } from '../sqlite/connection.ts'
+import type { Db } from '../schema.ts'
+import { contactsByKey, hashOf } from './contact-rows.ts'
+import type { Delta } from './counts.ts'
+import type { ImportPlan, ImportReject } from './imports.ts'
+
+/** A row of a file that could be read. What is undefined stays as it is. */
+export interface ImportRow {
+  /** The domain in A-labels. */
+  email: string
+  firstName?: string | undefined
+  lastName?: string | undefined
+  /** By label. */
+  properties?: Record<string, PropertyValue> | undefined
+  /** Opts out of everything. */
+  unsubscribed?: true | undefined
+  /** The address was in an earlier row of the file. */
+  again?: true | undefined
+}
+
+/** Rows that follow each other in the file. */
+export interface ImportBatch {
+  id: string
+  teamId: string
+  /** Where they begin and end in the file (bytes), and the number of the next line. */
+  from: number
+  to: number
+  line: number
+  /** All rows, those that failed among them. */
+  total: number
+  rows: ImportRow[]
+  failed: ImportReject[]
+}
+
+/** What became of a batch: `elsewhere`: it was written before, or the import is over. */
+export type ImportBatchResult = 'written' | 'elsewhere'
+
+/** Rejected rows that are kept of one import. */
+const MOST_REJECTS = 10_000
+
+interface ImportState {
+  status: string
+  processed: number
+  settings: string
+  on_conflict: string
+  rejects: number
+}
+
+interface Found {
+  id: string
+  first_name: string | null
+  last_name: string | null
+  properties: string
+  unsubscribed_at: number | null
+  unsubscribed_by: OptOut['origin'] | null
+  created_from: string | null
+}
+
+const prepareAll = (db: Connection) => ({
+  state: db.prepare<[string], ImportState>(
+    'select status, processed, settings, on_conflict, rejects from contact_imports where id = ?',
+  ),
+  advance: db.prepare(
+    `update contact_imports set processed = @to, line = @line, total = total + @total, created = created + @created,
+       updated = updated + @updated, skipped = skipped + @skipped, failed = failed + @failed,
+       duplicates = duplicates + @duplicates, kept = kept + @kept, rejects = rejects + @rejects where id = @id`,
+  ),
+  reject: db.prepare(
+    'insert or ignore into contact_import_rejects (import_id, team_id, line, reason, cells) values (?, ?, ?, ?, ?)',
+  ),
+  find: db.prepare<[string, string], Found>(
+    `select id, first_name, last_name, properties, unsubscribed_at, unsubscribed_by, created_from
+       from contacts where team_id = ? and address_key = ?`,
+  ),
+  insert: db.prepare(
+    `insert into contacts (id, team_id, email, address_key, first_name, last_name, properties, unsubscribed_at, unsubscribed_by,
+       created_by, created_from, created_at, updated_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, 'import', ?, ?, ?)`,
+  ),
+  update: db.prepare(
+    `update contacts set first_name = ?, last_name = ?, properties = ?, unsubscribed_at = ?, unsubscribed_by = ?, updated_at = ?
+       where team_id = ? and id = ?`,
+  ),
+  join: db.prepare(
+    `insert into contact_segments (segment_id, contact_id, team_id, added_at) values (?, ?, ?, ?)
+       on conflict (segment_id, contact_id) do nothing`,
+  ),
+  choice: db.prepare<[string, string], { subscription: Subscription }>(
+    'select subscription from contact_topics where topic_id = ? and contact_id = ?',
+  ),
+  choose: db.prepare(
+    `insert into contact_topics (topic_id, contact_id, team_id, subscription, origin, changed_at) values (?, ?, ?, ?, ?, ?)
+       on conflict (topic_id, contact_id) do update set subscription = excluded.subscription, origin = excluded.origin,
+       changed_at = excluded.changed_at`,
+  ),
+  consent: db.prepare(
+    `insert into consents (id, team_id, contact_id, scope, was, subscription, origin, via, source, at)
+       values (?, ?, ?, ?, ?, ?, 'import', 'import', ?, ?)`,
+  ),
+  count: db.prepare(
+    `insert into audience_counts (team_id, noun, subject, n) values (?, ?, ?, ?)
+       on conflict (team_id, noun, subject) do update set n = n + excluded.n`,
+  ),
+  segment: db.prepare('select 1 from segments where id = ? and team_id = ? and deleted_at is null'),
+  topic: db.prepare('select 1 from topics where id = ? and team_id = ? and deleted_at is null'),
+  keepsAny: db.prepare('select 1 from opt_outs where team_id = ? limit 1'),
+  kept: db.prepare<[string, string], { scope: string; origin: OptOut['origin']; at: number }>(
+    'select scope, origin, at from opt_outs where team_id = ? and address_hash = ?',
+  ),
+  dropKept: db.prepare('delete from opt_outs where team_id = ? and address_hash = ?'),
+  key: db.prepare<[], { value: Uint8Array }>("select value from secrets where name = 'erasures'"),
+})
+
+/** Makes the method that writes a batch; see `ImportBatch`. */
+const writeImportRows = (db: Connection): ((batch: ImportBatch, now: number) => ImportBatchResult) => {
+  const statements = prepareAll(db)
+  return (batch, now) => {
+    const state = statements.state.get(batch.id)
+    if (state?.status !== 'in_progress' || state.processed !== batch.from) return 'elsewhere'
+    new Writing(statements, batch, state, now).write()
+    return 'written'
+  }
+}
+
+/** One batch. */
+class Writing {
+  readonly #do: ReturnType<typeof prepareAll>
+  readonly #batch: ImportBatch
+  readonly #state: ImportState
+  readonly #now: number
+  readonly #plan: ImportPlan
+  /** For hashes of addresses; null where the team keeps no opt-outs: hashing costs time. */
+  readonly #key: Uint8Array | null
+  readonly #deltas = new Map<string, { delta: Delta; n: number }>()
+  readonly #counts = { created: 0, updated: 0, skipped: 0, kept: 0 }
+
+  constructor(
+    statements: ReturnType<typeof prepareAll>,
+    batch: ImportBatch,
+    state: ImportState,
+    now: number,
+  ) {
+    this.#do = statements
+    this.#batch = batch
+    this.#state = state
+    this.#now = now
+    const plan = JSON.parse(state.settings) as ImportPlan
+    // A segment or topic may have been deleted meanwhile.
+    const segmentIds = plan.segmentIds.filter((id) => statements.segment.get(id, batch.teamId))
+    const topics = plan.topics.filter(({ id }) => statements.topic.get(id, batch.teamId))
+    this.#plan = { ...plan, segmentIds, topics }
+    this.#key = statements.keepsAny.get(batch.teamId) ? statements.key.get()!.value : null
+  }
+
+  write(): void {
+    for (const row of this.#batch.rows) this.#row(row)
+    const { id, teamId, to, line, total, rows, failed } = this.#batch
+    const duplicates = rows.filter(({ again }) => again).length
+    const listed = failed.slice(0, Math.max(0, MOST_REJECTS - this.#state.rejects))
+    for (const { line: at, reason, cells } of listed)
+      this.#do.reject.run(id, teamId, at, reason, JSON.stringify(cells))
+    for (const { delta, n } of this.#deltas.values())
+      if (n !== 0) this.#do.count.run(teamId, delta[0], delta[1], n)
+    const counts = { ...this.#counts, failed: failed.length, rejects: listed.length }
+    this.#do.advance.run({ id, to, line, total, duplicates, ...counts })
+  }
+
+  #row(row: ImportRow): void {
+    const key = suppressionKey(row.email)
+    const found = this.#do.find.get(this.#batch.teamId, key)
+    if (!found) return this.#create(row, key)
+    // A later row of the file for a contact that this import created changes it: the last row wins.
+    if (this.#state.on_conflict === 'skip' && found.created_from !== this.#batch.id) {
+      this.#counts.skipped += 1
+      return
+    }
+    this.#change(row, found)
+  }
+
+  #create(row: ImportRow, key: string): void {
+    const { id: importId, teamId } = this.#batch
+    const now = this.#now
+    const id = newId(now)
+    const kept = this.#keptOf(row.email)
+    const before = kept?.find(({ scope }) => scope === '')
+    const asked = row.unsubscribed ? { at: now, origin: 'import' as const } : null
+    const optOut = before ?? asked
+    const { firstName = null, lastName = null, properties = {} } = row
+    this.#do.insert.run(
+      ...[id, teamId, row.email, key, firstName, lastName, JSON.stringify(properties)],
+      ...[optOut?.at ?? null, optOut?.origin ?? null, importId, now, now],
+    )
+    this.#counts.created += 1
+    this.#count(['contacts', '', 1])
+    if (optOut) this.#count(['unsubscribed', '', 1])
+    if (before) this.#counts.kept += 1
+    else if (asked) this.#log(id, '', null, 'opt_out')
+    if (kept) this.#take(id, row.email, kept)
+    this.#place(id)
+  }
+
+  #change(row: ImportRow, found: Found): void {
+    const { teamId } = this.#batch
+    const before =
+      found.unsubscribed_at === null ? null : { at: found.unsubscribed_at, origin: found.unsubscribed_by! }
+    const optOut = optOutAfter(before, row.unsubscribed, { origin: 'import', lifts: false }, this.#now)
+    const firstName = row.firstName ?? found.first_name
+    const lastName = row.lastName ?? found.last_name
+    const properties = row.properties
+      ? JSON.stringify({ ...(JSON.parse(found.properties) as object), ...row.properties })
+      : found.properties
+    const differs =
+      firstName !== found.first_name ||
+      lastName !== found.last_name ||
+      properties !== found.properties ||
+      optOut?.at !== before?.at
+    if (differs)
+      this.#do.update.run(
+        ...[firstName, lastName, properties, optOut?.at ?? null, optOut?.origin ?? null, this.#now],
+        ...[teamId, found.id],
+      )
+    if (optOut && !before) {
+      this.#count(['unsubscribed', '', 1])
+      this.#log(found.id, '', 'opt_in', 'opt_out')
+    }
+    this.#place(found.id)
+    if (row.again) this.#counts.skipped += 1
+    else this.#counts.updated += 1
+    if (before && !row.again) this.#counts.kept += 1
+  }
+
+  /** Segments and choices for topics. */
+  #place(id: string): void {
+    const { teamId } = this.#batch
+    for (const segmentId of this.#plan.segmentIds)
+      if (this.#do.join.run(segmentId, id, teamId, this.#now).changes > 0)
+        this.#count(['segment', segmentId, 1])
+    for (const { id: topicId, subscription } of this.#plan.topics) {
+      const current = this.#do.choice.get(topicId, id)
+      if (!mayChoose(current, subscription, { lifts: false })) continue
+      this.#do.choose.run(topicId, id, teamId, subscription, 'import', this.#now)
+      this.#count([subscription, topicId, 1])
+      if (current) this.#count([current.subscription, topicId, -1])
+      this.#log(id, topicId, current?.subscription ?? null, subscription)
+    }
+  }
+
+  #keptOf(email: string): { scope: string; origin: OptOut['origin']; at: number }[] | undefined {
+    if (!this.#key) return undefined
+    const { teamId } = this.#batch
+    const kept = this.#do.kept.all(teamId, addressHash(this.#key, teamId, email))
+    return kept.length === 0 ? undefined : kept
+  }
+
+  /** Gives a new contact the opt-outs that were kept of its address. */
+  #take(id: string, email: string, kept: { scope: string; origin: OptOut['origin']; at: number }[]): void {
+    const { teamId } = this.#batch
+    for (const { scope, origin, at } of kept) {
+      if (scope === '' || !this.#do.topic.get(scope, teamId)) continue
+      this.#do.choose.run(scope, id, teamId, 'opt_out', origin, at)
+      this.#count(['opt_out', scope, 1])
+    }
+    this.#do.dropKept.run(teamId, addressHash(this.#key!, teamId, email))
+  }
+
+  #log(contactId: string, scope: string, was: Subscription | null, subscription: Subscription): void {
+    const { teamId, id } = this.#batch
+    this.#do.consent.run(newId(this.#now), teamId, contactId, scope, was, subscription, id, this.#now)
+  }
+
+  #count(delta: Delta): void {
+    const key = `${delta[0]} ${delta[1]}`
+    const sum = this.#deltas.get(key)
+    if (sum) sum.n += delta[2]
+    else this.#deltas.set(key, { delta, n: delta[2] })
+  }
+}
+
+/** What is known of an address. */
+export interface ImportedAddress {
+  contact: boolean
+  unsubscribed: boolean
+}
+
+/** What a team knows of addresses, in their order: contacts, and opt-outs of earlier contacts. At most 1,000. */
+async function optOutsOf(
+  db: Db,
+  { teamId, emails }: { teamId: string; emails: string[] },
+): Promise<ImportedAddress[]> {
+  const contacts = await contactsByKey(db, teamId, emails.map(suppressionKey))
+  const rest = emails.filter((email) => !contacts.has(suppressionKey(email)))
+  const kept = await keptOf(db, teamId, rest)
+  return emails.map((email) => {
+    const contact = contacts.get(suppressionKey(email))
+    return {
+      contact: contact !== undefined,
+      unsubscribed: contact ? contact.optOut !== null : kept.has(email),
+    }
+  })
+}
+
+/** Those of the addresses that opted out of everything before their contact was deleted. */
+async function keptOf(db: Db, teamId: string, emails: readonly string[]): Promise<Set<string>> {
+  const any = await db.selectFrom('opt_outs').select('scope').where('team_id', '=', teamId).limit(1).execute()
+  if (any.length === 0 || emails.length === 0) return new Set()
+  const byHash = new Map<string, string>()
+  for (const email of emails) byHash.set(await hashOf(db, teamId, email), email)
+  const rows = await db
+    .selectFrom('opt_outs')
+    .select('address_hash')
+    .where('team_id', '=', teamId)
+    .where('scope', '=', '')
+    .where('address_hash', 'in', [...byHash.keys()])
+    .execute()
+  return new Set(rows.map((row) => byHash.get(row.address_hash)!))
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { optOutsOf },
+  prepared: { writeImportRows },
+}

@@ -1,0 +1,294 @@
+/** Imports of contacts: what is known of each file, and whose turn it is. What a file's rows become: import-rows.ts. */
+import { type Selectable, sql } from 'kysely'
+import type { Encoding, ImportStatus, OnConflict, Separator } from '../../mail/contact-import.ts'
+import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import type { Db } from '../schema.ts'
+import type { AskedChoice } from './choices.ts'
+import type { ContactImportsTable } from './tables.ts'
+
+/** What becomes of the columns of a file: their places from 0; null: there is none. */
+export interface ImportPlan {
+  email: number
+  firstName: number | null
+  lastName: number | null
+  unsubscribed: number | null
+  /** `label`: of the contact property. `boolean`: values are read as true or false and stored as text. */
+  properties: { at: number; label: string; key: string; type: 'string' | 'number' | 'boolean' }[]
+  segmentIds: string[]
+  topics: AskedChoice[]
+}
+
+export interface ContactImport {
+  id: string
+  teamId: string
+  status: ImportStatus | 'draft'
+  /** The API key or user that started it. */
+  source: string | null
+  fileName: string
+  /** Of the file as it was uploaded, in hex. */
+  fileSha256: string
+  /** Of the file in UTF-8. */
+  bytes: number
+  encoding: Encoding
+  separator: Separator
+  columns: string[]
+  /** Null: a draft. */
+  plan: ImportPlan | null
+  onConflict: OnConflict
+  /** Where the next row begins: bytes from the beginning, and the number of its line. */
+  processed: number
+  line: number
+  counts: ImportCounts
+  error: string | null
+  createdAt: number
+  completedAt: number | null
+}
+
+/** Rows, but for `kept`: contacts that had opted out before. `rejects`: failed rows that are listed. */
+export interface ImportCounts {
+  total: number
+  created: number
+  updated: number
+  skipped: number
+  failed: number
+  duplicates: number
+  kept: number
+  rejects: number
+}
+
+const toImport = (row: Selectable<ContactImportsTable>): ContactImport => {
+  const { total, created, updated, skipped, failed, duplicates, kept, rejects } = row
+  return {
+    id: row.id,
+    teamId: row.team_id,
+    status: row.status,
+    source: row.source,
+    fileName: row.file_name,
+    fileSha256: row.file_sha256,
+    bytes: row.bytes,
+    encoding: row.encoding,
+    separator: row.separator,
+    columns: JSON.parse(row.columns) as string[],
+    plan: row.settings === null ? null : (JSON.parse(row.settings) as ImportPlan),
+    onConflict: row.on_conflict,
+    processed: row.processed,
+    line: row.line,
+    counts: { total, created, updated, skipped, failed, duplicates, kept, rejects },
+    error: row.error,
+    createdAt: row.created_at,
+    completedAt: row.completed_at,
+  }
+}
+
+/** An import to store. */
+export type NewContactImport = Omit<ContactImport, 'counts' | 'error' | 'completedAt'>
+
+/** False when the team has `most` imports already that have not ended; then nothing is stored. */
+async function createContactImport(
+  db: Db,
+  { made, most }: { made: NewContactImport; most: number },
+  now: number,
+): Promise<boolean> {
+  const { n } = await db
+    .selectFrom('contact_imports')
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('team_id', '=', made.teamId)
+    .where('status', 'in', ['draft', 'queued', 'in_progress'])
+    .executeTakeFirstOrThrow()
+  if (Number(n) >= most) return false
+  await db
+    .insertInto('contact_imports')
+    .values({
+      ...{ id: made.id, team_id: made.teamId, status: made.status, source: made.source },
+      ...{ file_name: made.fileName, file_sha256: made.fileSha256, bytes: made.bytes },
+      ...{ encoding: made.encoding, separator: made.separator, columns: JSON.stringify(made.columns) },
+      ...{ settings: made.plan && JSON.stringify(made.plan), on_conflict: made.onConflict },
+      ...{ processed: made.processed, line: made.line, error: null },
+      ...{ turn_at: now, created_at: made.createdAt, completed_at: null },
+    })
+    .execute()
+  return true
+}
+
+/** Queues a draft. False when it is none any more. */
+async function startContactImport(
+  db: Db,
+  { teamId, id, plan, onConflict }: ImportRef & { plan: ImportPlan; onConflict: OnConflict },
+  now: number,
+): Promise<boolean> {
+  const started = await db
+    .updateTable('contact_imports')
+    .set({ status: 'queued', settings: JSON.stringify(plan), on_conflict: onConflict, turn_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('status', '=', 'draft')
+    .executeTakeFirstOrThrow()
+  return started.numUpdatedRows > 0n
+}
+
+/** Which import of a team. */
+export interface ImportRef {
+  teamId: string
+  id: string
+}
+
+/** Removes an import of which nothing was written yet. False when there is none, or it has begun. */
+async function deleteContactImport(db: Db, { teamId, id }: ImportRef): Promise<boolean> {
+  const deleted = await db
+    .deleteFrom('contact_imports')
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('status', 'in', ['draft', 'queued'])
+    .executeTakeFirstOrThrow()
+  return deleted.numDeletedRows > 0n
+}
+
+async function getContactImport(db: Db, { teamId, id }: ImportRef): Promise<ContactImport | undefined> {
+  const row = await db
+    .selectFrom('contact_imports')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && toImport(row)
+}
+
+/** A page of imports, newest first, without drafts. */
+async function listContactImports(
+  db: Db,
+  { teamId, status, ...page }: PageArgs & { status?: ImportStatus | undefined },
+): Promise<Page<ContactImport>> {
+  const query = db.selectFrom('contact_imports').selectAll().where('team_id', '=', teamId)
+  const within =
+    status === undefined ? query.where('status', '!=', 'draft') : query.where('status', '=', status)
+  return pageOf(within, page, toImport)
+}
+
+/** The import whose turn it is, marked as begun: that of the team whose last turn ended first. Undefined: none is waiting. */
+async function nextContactImport(db: Db): Promise<ContactImport | undefined> {
+  const row = await db
+    .selectFrom('contact_imports')
+    .selectAll()
+    .where('status', 'in', ['queued', 'in_progress'])
+    .orderBy('turn_at')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  if (row?.status === 'queued')
+    await db.updateTable('contact_imports').set({ status: 'in_progress' }).where('id', '=', row.id).execute()
+  return row && toImport({ ...row, status: 'in_progress' })
+}
+
+/** Whether another team waits for its turn. */
+async function otherImportsWait(db: Db, { teamId }: { teamId: string }): Promise<boolean> {
+  const row = await db
+    .selectFrom('contact_imports')
+    .select('id')
+    .where('status', 'in', ['queued', 'in_progress'])
+    .where('team_id', '!=', teamId)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Ends the turn of a team: all its imports go to the end of the line. */
+async function endImportTurn(db: Db, { teamId }: { teamId: string }, now: number): Promise<void> {
+  await db
+    .updateTable('contact_imports')
+    .set({ turn_at: now })
+    .where('team_id', '=', teamId)
+    .where('status', 'in', ['queued', 'in_progress'])
+    .execute()
+}
+
+/** Ends an import. @param args error: why it failed; null: it is complete */
+async function finishContactImport(
+  db: Db,
+  { id, error }: { id: string; error: string | null },
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('contact_imports')
+    .set({ status: error === null ? 'completed' : 'failed', error, completed_at: now })
+    .where('id', '=', id)
+    .where('status', 'in', ['queued', 'in_progress'])
+    .execute()
+}
+
+/** Rows that are removed in one transaction. */
+const SWEPT = 1000
+
+/** Removes drafts and lists of rejects that are older. True when more is left. */
+async function sweepContactImports(
+  db: Db,
+  { drafts, rejects }: { drafts: number; rejects: number },
+): Promise<boolean> {
+  await db
+    .deleteFrom('contact_imports')
+    .where('status', '=', 'draft')
+    .where('created_at', '<', drafts)
+    .execute()
+  const old = await db
+    .selectFrom('contact_imports')
+    .select(['id', 'team_id'])
+    .where('rejects', '>', 0)
+    .where('completed_at', '<', rejects)
+    .limit(1)
+    .executeTakeFirst()
+  if (!old) return false
+  const gone = await sql`delete from contact_import_rejects where import_id = ${old.id} and line in
+    (select line from contact_import_rejects where import_id = ${old.id} order by line limit ${SWEPT})`.execute(
+    db,
+  )
+  if (Number(gone.numAffectedRows ?? 0) < SWEPT)
+    await db.updateTable('contact_imports').set({ rejects: 0 }).where('id', '=', old.id).execute()
+  return true
+}
+
+/** Ids of all imports that have a file. */
+async function openContactImports(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('contact_imports')
+    .select('id')
+    .where('status', 'in', ['draft', 'queued', 'in_progress'])
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** A row that could not be read. */
+export interface ImportReject {
+  line: number
+  reason: string
+  cells: string[]
+}
+
+/** Rejected rows in the order of the file. @param args after: line of the row before */
+async function listImportRejects(
+  db: Db,
+  { teamId, id, after, limit }: ImportRef & { after: number; limit: number },
+): Promise<ImportReject[]> {
+  const rows = await db
+    .selectFrom('contact_import_rejects')
+    .select(['line', 'reason', 'cells'])
+    .where('import_id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('line', '>', after)
+    .orderBy('line')
+    .limit(limit)
+    .execute()
+  return rows.map(({ line, reason, cells }) => ({ line, reason, cells: JSON.parse(cells) as string[] }))
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { getContactImport, listContactImports, listImportRejects, openContactImports, otherImportsWait },
+  writes: {
+    createContactImport,
+    startContactImport,
+    deleteContactImport,
+    nextContactImport,
+    endImportTurn,
+    finishContactImport,
+    sweepContactImports,
+  },
+}

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { startApi, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+/** Milliseconds that the end of an import is waited for. */
+const PATIENCE = 30_000
+
+type Json = Record<string, unknown> & { id: string; message: string }
+
+/** Sends a form with a file. */
+async function upload(
+  path: string,
+  content: string | Uint8Array<ArrayBuffer>,
+  fields: Record<string, unknown> = {},
+): Promise<{ status: number; json: Json }> {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields))
+    form.set(name, typeof value === 'string' ? value : JSON.stringify(value))
+  form.set('file', new Blob([content]), '../list.csv')
+  const headers = { authorization: `Bearer ${api.full}` }
+  const response = await fetch(`${api.url}${path}`, { method: 'POST', body: form, headers })
+  return { status: response.status, json: (await response.json()) as Json }
+}
+
+const read = async (path: string): Promise<Json> => (await api.call('GET', path)).json as Json
+
+/** Imports a file and waits for its end. */
+async function imported(content: string, fields: Record<string, unknown> = {}): Promise<Json> {
+  const { status, json } = await upload('/contacts/imports', content, fields)
+  expect([status, json]).toEqual([201, { object: 'contact_import', id: json.id }])
+  return vi.waitFor(async () => {
+    const found = await read(`/contacts/imports/${json.id}`)
+    expect(found.status).toMatch(/completed|failed/)
+    return found
+  }, PATIENCE)
+}
+
+describe('what an import makes of rows', () => {
+  test('the last row of an address wins, empty cells change nothing, and wrong rows are listed with a reason', async () => {
+    const csv = [
+      'email,first_name,last_name,unsubscribed',
+      'ada@rows.example,Ada,Lovelace,',
+      '=cmd@@rows.example,x,,',
+      'ADA@rows.example,Augusta,,no',
+      ',,,',
+      `bob@rows.example,${'b'.repeat(300)},,`,
+      'carl@rows.example,"Carl, ""C""",,yes',
+    ].join('\r\n')
+    const done = await imported(csv)
+    expect(done).toMatchObject({
+      ...{ status: 'completed', duplicates: 1, rejects: 2, file_name: 'list.csv', unsubscribed_kept: 0 },
+      counts: { total: 5, created: 2, updated: 0, skipped: 1, failed: 2 },
+    })
+    expect(await read('/contacts/ada@rows.example')).toMatchObject({
+      ...{ first_name: 'Augusta', last_name: 'Lovelace', unsubscribed: false, created_by: 'import' },
+    })
+    expect(await read('/contacts/carl@rows.example')).toMatchObject({
+      ...{ first_name: 'Carl, "C"', unsubscribed: true, unsubscribed_by: 'import' },
+    })
+    const { text } = await api.call('GET', `/contacts/imports/${done.id}/rejects.csv`)
+    expect(text.split('\r\n').slice(0, 2)).toEqual([
+      'email,first_name,last_name,unsubscribed,line,reason',
+      "'=cmd@@rows.example,x,,,3,not an email address",
+    ])
+  })
+
+  test('an import never lifts an opt-out, also not one of a deleted contact, and skip changes nobody', async () => {
+    await api.call('POST', '/contacts', { email: 'out@optout.example', unsubscribed: true })
+    await api.call('POST', '/contacts', { email: 'gone@optout.example', unsubscribed: true })
+    await api.call('DELETE', '/contacts/gone@optout.example')
+    const csv =
+      'email,first_name,unsubscribed\nout@optout.example,Out,false\ngone@optout.example,Gone,false\n'
+    expect(await imported(csv)).toMatchObject({
+      unsubscribed_kept: 2,
+      counts: { total: 2, created: 1, updated: 1, skipped: 0, failed: 0 },
+    })
+    expect(await read('/contacts/out@optout.example')).toMatchObject({
+      unsubscribed: true,
+      first_name: 'Out',
+    })
+    expect(await read('/contacts/gone@optout.example')).toMatchObject({
+      unsubscribed: true,
+      unsubscribed_by: 'api',
+    })
+    const again = await imported('email,first_name\nout@optout.example,New\n', { on_conflict: 'skip' })
+    expect(again).toMatchObject({ counts: { total: 1, created: 0, updated: 0, skipped: 1, failed: 0 } })
+    expect(await read('/contacts/out@optout.example')).toMatchObject({ first_name: 'Out' })
+  })
+})
+
+describe('looking at a file first', () => {
+  test('separator, encoding and columns are recognized; the summary tells what the import then does', async () => {
+    await api.call('POST', '/contacts', { email: 'known@preview.example', unsubscribed: true })
+    const text =
+      'E-Mail;Vorname;Müller;Punkte\nknown@preview.example;Käthe;x;1\nnew@preview.example;Jörg;y;2\nnew@preview.example;Jörg;z;3\nkaputt;;;\n'
+    const { status, json } = await upload(
+      '/contacts/imports/preview',
+      Uint8Array.from(Buffer.from(text, 'latin1')),
+    )
+    expect(status).toBe(201)
+    expect(json).toMatchObject({
+      ...{ object: 'contact_import_preview', encoding: 'windows-1252', separator: ';', service: null },
+      column_map: {
+        ...{ email: 'E-Mail', first_name: 'Vorname', last_name: null, unsubscribed: null },
+        properties: {
+          muller: { column: 'Müller', type: 'string' },
+          punkte: { column: 'Punkte', type: 'number' },
+        },
+      },
+    })
+    expect((json.rows as string[][])[0]).toEqual(['known@preview.example', 'Käthe', 'x', '1'])
+    expect(await read(`/contacts/imports/${json.id}/preview`)).toEqual(json)
+    const settings = { column_map: json.column_map }
+    const summary = await api.call('POST', `/contacts/imports/${json.id}/summary`, settings)
+    const counts = { total: 4, created: 1, updated: 1, skipped: 1, failed: 1 }
+    expect(summary.json).toMatchObject({
+      ...{
+        counts,
+        unsubscribed_kept: 1,
+        unsubscribed_new: 0,
+        duplicates: 1,
+        new_properties: ['muller', 'punkte'],
+      },
+      rejects: [{ line: 5, reason: 'not an email address', text: 'kaputt, , , ' }],
+    })
+    expect((await read('/contact-properties')).data).toEqual([])
+    expect((await api.call('POST', `/contacts/imports/${json.id}/start`, settings)).status).toBe(200)
+    const done = await vi.waitFor(async () => {
+      const found = await read(`/contacts/imports/${json.id}`)
+      expect(found.status).toBe('completed')
+      return found
+    }, PATIENCE)
+    expect(done).toMatchObject({ counts, unsubscribed_kept: 1, duplicates: 1 })
+    expect(await read('/contacts/new@preview.example')).toMatchObject({
+      first_name: 'Jörg',
+      properties: { muller: { value: 'z' }, punkte: { value: 3 } },
+    })
+    expect((await api.call('DELETE', `/contacts/imports/${json.id}`)).status).toBe(409)
+  })
+
+  test('exports of other services are recognized, and UTF-16 is read', async () => {
+    const csv =
+      'Email Address\tFirst Name\tMEMBER_RATING\tLEID\tEUID\tUNSUB_TIME\nlé@mc.example\tZoë\t2\t1\t2\t2024-01-02 03:04:05\n'
+    const bytes = Uint8Array.from(Buffer.from(`\ufeff${csv}`, 'utf16le'))
+    const { json } = await upload('/contacts/imports/preview', bytes)
+    expect(json).toMatchObject({
+      ...{ encoding: 'utf-16le', separator: '\t', service: 'mailchimp' },
+      column_map: {
+        email: 'Email Address',
+        first_name: 'First Name',
+        unsubscribed: 'UNSUB_TIME',
+        properties: {},
+      },
+    })
+    expect((await api.call('DELETE', `/contacts/imports/${json.id}`)).status).toBe(200)
+    expect((await api.call('GET', `/contacts/imports/${json.id}`)).status).toBe(404)
+  })
+})
+
+describe('what is refused', () => {
+  test.each([
+    ['an Excel workbook', 'PK\x03\x04xxxx', 'it is an Excel workbook'],
+    ['NUL bytes', 'email\na@b.example\0\n', 'control characters'],
+    ['nothing', '', 'it is empty'],
+    ['no column of addresses', 'name\nAda\n', 'CSV missing required email column'],
+    ['a quotation mark that is not closed', '"email\na@b.example\n', 'a quotation mark is not closed'],
+    ['a first line without an end', `email,${'x'.repeat(1_500_000)}`, 'longer than 1 MB'],
+  ])('%s', async (_, content, message) => {
+    const { status, json } = await upload('/contacts/imports', content)
+    expect([status, json.message]).toEqual([422, expect.stringContaining(message)])
+  })
+
+  test('columns, segments and topics that are not there, and fields that are no JSON', async () => {
+    const refusal = async (fields: Record<string, unknown>): Promise<string> =>
+      (await upload('/contacts/imports', 'email\na@b.example\n', fields)).json.message
+    expect(await refusal({ column_map: { email: 'email', first_name: 'Nope' } })).toContain(
+      'column_map.first_name',
+    )
+    expect(await refusal({ column_map: '{' })).toContain('it must be JSON')
+    expect(await refusal({ on_conflict: 'merge' })).toContain('on_conflict')
+    const id = '00000000-0000-4000-8000-000000000000'
+    expect(await refusal({ segments: [{ id }] })).toBe('Audience not found')
+    expect(await refusal({ topics: [{ id, subscription: 'opt_in' }] })).toBe('Topic not found')
+  })
+
+  test('a row of many megabytes ends the import with a reason, and rows before it stay', async () => {
+    const done = await imported(`email\nbefore@long.example\n"${'x\n'.repeat(600_000)}`)
+    expect(done).toMatchObject({ status: 'failed', counts: { total: 1, created: 1 } })
+    expect(done.error).toContain('in line 3')
+  })
+})
+
+test('contacts are exported for spreadsheets, and only owners and admins export', async () => {
+  await api.call('POST', '/contacts', { email: 'evil@export.example', first_name: '=HYPERLINK("x")' })
+  const { text } = await api.call('GET', '/contacts/export.csv')
+  expect(text).toContain(`evil@export.example,"'=HYPERLINK(""x"")",,false,`)
+})
