@@ -14,7 +14,7 @@ import { Seen } from './seen.ts'
 /** Rows in one transaction. */
 export const BATCH = 1000
 /** Rows of the largest file. */
-export const MAX_ROWS = 5_000_000
+const MAX_ROWS = 5_000_000
 /** How long a team writes while another one waits (milliseconds). */
 const TURN_MS = 30_000
 /** While others write more often (calls a second), an import has a tenth of the time. */
