@@ -107,14 +107,7 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
       const context = await storage.contactContext({ teamId: args.teamId, contacts }, clock.now())
       return { ...found, context }
     },
-    async *allContacts(args) {
-      for (let after: string | undefined; ;) {
-        const { items, hasMore } = await storage.listContacts({ ...args, limit: PAGE, after }, clock.now())
-        yield items
-        if (!hasMore) return
-        after = items.at(-1)!.id
-      }
-    },
+    allContacts: (args) => pagesOfContacts({ storage, clock }, args),
     countContacts: (args) => storage.countContacts(args, clock.now()),
     async getContact(which) {
       const contact = await findContact({ storage, clock }, which)
@@ -135,5 +128,17 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
       if (!deleted) throw noContact()
       return deleted
     },
+  }
+}
+
+async function* pagesOfContacts(
+  { storage, clock }: AudienceDeps,
+  args: { teamId: string } & ContactFilter,
+): AsyncGenerator<Contact[], void> {
+  for (let after: string | undefined; ;) {
+    const { items, hasMore } = await storage.listContacts({ ...args, limit: PAGE, after }, clock.now())
+    yield items
+    if (!hasMore) return
+    after = items.at(-1)!.id
   }
 }
