@@ -67,7 +67,7 @@ import {
 } from './senders/senders.ts'
 import { makeRoomToStart, openReserve } from './storage/room.ts'
 import type { Storage } from './storage/storage.ts'
-import { createTracking, reachable } from './tracking/tracking.ts'
+import { createTracking, reachable, type Tracking } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
 import { createDuties, type Duties } from './watch/duties.ts'
 import { createHealth, type HealthChecks } from './watch/health.ts'
@@ -288,13 +288,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
   const tracked = await openTracking(ground, tables, certificates)
   const { tracking } = tracked
-  const tokens = createPreferencesTokens(
-    await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now()),
-  )
-  const unsubscribeLink: IntakeDeps['unsubscribeLink'] = (domain, target) => {
-    const origin = tracking.originFor(domain)
-    return origin === null ? null : `${origin}${PREFERENCES_PATH}${tokens.sign(target)}`
-  }
+  const { tokens, unsubscribeLink } = await openPreferences(ground, tracking)
   const needed = { storage, senders, quotas, fetch, mime, clock, wake, tracking, unsubscribeLink }
   const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
   const intake = started.adopt(receivingMail, () => receivingMail.close())
@@ -342,6 +336,17 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const metrics = await openMetrics(ground, operators.shaping)
   node.listening({ http: origins, metrics, smtp })
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
+}
+
+/** The tokens of the preference page, and the links with them on the tracking host of a domain. */
+async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
+  const secret = await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now())
+  const tokens = createPreferencesTokens(secret)
+  const unsubscribeLink: IntakeDeps['unsubscribeLink'] = (domain, target) => {
+    const origin = tracking.originFor(domain)
+    return origin === null ? null : `${origin}${PREFERENCES_PATH}${tokens.sign(target)}`
+  }
+  return { tokens, unsubscribeLink }
 }
 
 /** Erasures go on where a stop interrupted them. */
