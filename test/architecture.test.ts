@@ -32,6 +32,7 @@ const ARROWS: Record<string, string[]> = {
     'storage',
     'queue',
     'senders',
+    'audience',
     'tracking',
     'watch',
   ],
