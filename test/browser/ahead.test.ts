@@ -98,7 +98,7 @@ test('the data of a page is asked for once when the pointer rests on its link, a
 
 test('the data of a page is asked for when the focus stays on its link', async () => {
   const { page, context, letGo } = await desk()
-  await linkTo(page, 'Emails').focus()
+  await linkTo(page, 'Audience').focus()
   const data = page.waitForRequest('**/emails/metrics/breakdown?*')
   await page.keyboard.press('Tab')
   await data
