@@ -161,11 +161,11 @@ describe('the official npm client', () => {
   })
 
   test('hears which part of the API this version does not have', async () => {
-    const { error } = await client().contacts.create({ email: 'ada@customer.test' })
+    const { error } = await client().automations.list()
     expect(error).toEqual({
       statusCode: 404,
       name: 'not_found',
-      message: 'The requested endpoint does not exist: this server version does not support contacts.',
+      message: 'The requested endpoint does not exist: this server version does not support automations.',
     })
   })
 })

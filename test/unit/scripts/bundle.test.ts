@@ -16,7 +16,14 @@ test('every file that a source starts as a thread or process is beside the progr
     ),
   )
   const names = started.flatMap((name) => (name === './${name}' ? ['reader', 'writer'] : [name]))
-  expect(names.sort()).toEqual([...['compose-worker', 'json-worker', 'mime-worker', 'reader', 'writer']])
+  expect(names.sort()).toEqual([
+    'compose-worker',
+    'json-worker',
+    'mime-worker',
+    'reader',
+    'returned-worker',
+    'writer',
+  ])
   expect(readdirSync(program)).toEqual(expect.arrayContaining(names.map((name) => `${name}.js`)))
 })
 

@@ -8,9 +8,9 @@ import type { ContactVerdict } from '../../../appliance/api/contact-batches.ts'
 import type { FoundContact } from '../../../appliance/api/contacts.ts'
 import type { Look } from './status.ts'
 
-export const SUBSCRIBED: Look = { word: 'subscribed', tone: 'green', icon: Check }
-export const UNSUBSCRIBED: Look = { word: 'unsubscribed', tone: 'slate', icon: BellOff }
-export const SUPPRESSED: Look = { word: 'suppressed', tone: 'slate', icon: ShieldOff }
+const SUBSCRIBED: Look = { word: 'subscribed', tone: 'green', icon: Check }
+const UNSUBSCRIBED: Look = { word: 'unsubscribed', tone: 'slate', icon: BellOff }
+const SUPPRESSED: Look = { word: 'suppressed', tone: 'slate', icon: ShieldOff }
 
 /** How a contact stands. A suppressed address gets nothing at all, so that comes first. */
 export function lookOfContact({

@@ -110,8 +110,6 @@ export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
   },
 ]
 
-export const CONTACT_STATES = ['', 'subscribed', 'unsubscribed'] as const
-
 /** The conditions that the address bar asks for. @param segment the only one whose contacts are shown */
 export function filterOf(query: URLSearchParams, segment?: string): ContactsFilter {
   const value = (name: string) => query.get(name) ?? ''

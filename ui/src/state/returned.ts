@@ -16,7 +16,7 @@ const KINDS: Partial<Record<Report['kind'], string>> = {
   'dmarc-failure': 'DMARC failure report',
   'tls-report': 'TLS report',
   reply: 'Reply',
-  unreadable: 'Could not be read',
+  unreadable: 'Unreadable message',
 }
 
 const EFFECTS: Record<Report['entries'][number]['effect'], string> = {
