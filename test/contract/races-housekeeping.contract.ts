@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest'
 import { catchUp } from '../../appliance/events/metrics-tags.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import { noCounts } from '../../appliance/mail/erasure.ts'
+import type { ReturnedReport } from '../../appliance/mail/returned.ts'
 import type { NewEmail, Purged, Storage } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newAttempt, newDomain, newEmail, putArgs, putEmail, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
@@ -164,6 +165,23 @@ function receivedRaces(race: Racing): void {
       emails.map(({ id: emailId }) => storage.listReturned({ teamId: team.id, emailId }, T0)),
     )
     expect(kept.flat()).toHaveLength(1)
+  })
+
+  race('every reading of a returned message counts, and one ends it', async ({ storage, atOnce }) => {
+    const { team } = await makeTeam(storage)
+    const email = await putEmail(storage, team.id, ['a@x.example'])
+    const one = message()
+    await storage.keepReturned({ emailId: email.id, message: one, limits, proven: true }, T0)
+    const begin = async (at: Storage) => (await at.beginReturned({}, T0))?.attempts
+    expect(sorted(await atOnce(begin, begin))).toEqual(['1', '2'])
+    const report = {
+      kind: 'other',
+      format: 'none',
+      reportingMta: null,
+      entries: [] as ReturnedReport['entries'],
+    } as const
+    const settle = (at: Storage) => at.settleReturned({ id: one.id, report, bounces: [], complaints: [] }, T0)
+    expect(sorted(await atOnce(settle, settle))).toEqual(['false', 'true'])
   })
 
   race('so much for postmaster is kept at most', async ({ storage, atOnce }) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
+import type { ReturnedReport } from '../../appliance/mail/returned.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { change, DAY, leaseArgs, makeTeam, newDomain, putEmail, T0, unique } from './fixtures.ts'
 
@@ -148,6 +149,29 @@ export function receivedContract(storage: () => Storage): void {
     expect(await storage().settleReturned({ ...settled, id: again.id }, T0)).toBe(true)
     const reports = await storage().listReturned({ teamId: team.id, emailId: email.id }, T0)
     expect(reports[0]!.report!.entries).toMatchObject([{ effect: 'unchanged' }])
+  })
+
+  test('a message whose reading is postponed is due later, as if it had not been begun', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, ['a@x.example'])
+    expect(await storage().nextReturned({}, T0)).toBe(undefined)
+    const one = message('a report')
+    await storage().keepReturned({ emailId: email.id, message: one, limits: LIMITS, proven: true }, T0)
+    expect(await storage().nextReturned({}, T0)).toBe(T0)
+    expect(await storage().beginReturned({}, T0)).toMatchObject({ id: one.id, attempts: 1 })
+    const dueAt = T0 + 5000
+    await storage().postponeReturned({ id: one.id, dueAt }, T0)
+    expect(await storage().nextReturned({}, T0)).toBe(dueAt)
+    expect(await storage().beginReturned({}, dueAt - 1)).toBe(undefined)
+    expect(await storage().beginReturned({}, dueAt)).toMatchObject({ id: one.id, attempts: 1 })
+    const report = {
+      kind: 'unreadable',
+      format: 'none',
+      reportingMta: null,
+      entries: [] as ReturnedReport['entries'],
+    } as const
+    await storage().settleReturned({ id: one.id, report, bounces: [], complaints: [] }, dueAt)
+    expect(await storage().nextReturned({}, dueAt)).toBe(undefined)
   })
 
   test('where the content of an email is not kept, neither is what comes back', async () => {
