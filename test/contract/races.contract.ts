@@ -5,6 +5,7 @@ import { DAY, T0 } from './fixtures.ts'
 import { racesOfAccounts } from './races-accounts.contract.ts'
 import { racesOfAudience } from './races-audience.contract.ts'
 import { racesOfHousekeeping } from './races-housekeeping.contract.ts'
+import { racesOfImports } from './races-imports.contract.ts'
 import { racesOfMail } from './races-mail.contract.ts'
 import { racesOfSenders } from './races-senders.contract.ts'
 import { racesOfTeams } from './races-teams.contract.ts'
@@ -14,6 +15,7 @@ import { raceTest, sorted, type OpenTwice, type Racing } from './racing.ts'
 const parts: Record<string, (race: Racing) => void> = {
   accounts: racesOfAccounts,
   audience: racesOfAudience,
+  imports: racesOfImports,
   mail: racesOfMail,
   housekeeping: racesOfHousekeeping,
   senders: racesOfSenders,

@@ -5,6 +5,8 @@ import { audienceListsContract } from './audience-lists.contract.ts'
 import { topicMailContract } from './topic-mail.contract.ts'
 import { audienceContract } from './audience.contract.ts'
 import { auditContract } from './audit.contract.ts'
+import { contactBatchesContract } from './contact-batches.contract.ts'
+import { contactImportsContract } from './contact-imports.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
 import { eventsContract } from './events.contract.ts'
 import { identitiesContract } from './identities.contract.ts'
@@ -16,6 +18,7 @@ import { membersContract } from './members.contract.ts'
 import { metricsContract } from './metrics.contract.ts'
 import { metricsTagsContract } from './metrics-tags.contract.ts'
 import { placeContract } from './place.contract.ts'
+import { preferencesContract } from './preferences.contract.ts'
 import { putContract } from './put.contract.ts'
 import { logsContract } from './logs.contract.ts'
 import { queueContract } from './queue.contract.ts'
@@ -38,6 +41,9 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
   audience: audienceContract,
   audienceLists: audienceListsContract,
+  contactBatches: contactBatchesContract,
+  contactImports: contactImportsContract,
+  preferences: preferencesContract,
   topicMail: topicMailContract,
   audit: auditContract,
   duties: dutiesContract,

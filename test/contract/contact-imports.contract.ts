@@ -1,0 +1,218 @@
+import { describe, expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { ContactImport, NewContactImport, Storage } from '../../appliance/storage/storage.ts'
+import { audienceStage, person } from './audience-stage.ts'
+import { makeTeam, T0 } from './fixtures.ts'
+
+/** An import as it is stored first: a draft, of which one line is the header. */
+export const newImport = (teamId: string, more: Partial<NewContactImport> = {}): NewContactImport => ({
+  ...{ id: newId(T0), teamId, status: 'draft', source: 'key', fileName: 'people.csv', fileSha256: 'ab12' },
+  ...{ bytes: 300, encoding: 'utf-8', separator: ',', columns: ['email', 'Name'], plan: null },
+  ...{ onConflict: 'upsert', processed: 12, line: 2, createdAt: T0 },
+  ...more,
+})
+
+/** What becomes of the two columns. */
+export const plan = {
+  ...{ email: 0, firstName: 1, lastName: null, unsubscribed: null },
+  ...{ properties: [], segmentIds: [], topics: [] },
+}
+
+export const NO_COUNTS = {
+  ...{ total: 0, created: 0, updated: 0, skipped: 0, failed: 0, duplicates: 0, kept: 0, rejects: 0 },
+}
+
+const stored = (made: NewContactImport, more: Partial<ContactImport> = {}): ContactImport => ({
+  ...{ ...made, counts: NO_COUNTS, error: null, completedAt: null },
+  ...more,
+})
+
+/** Imports of contacts: their files, their turns and their rows. */
+export function contactImportsContract(storage: () => Storage): void {
+  describe('imports', () => stateTests(storage))
+  describe('turns', () => turnTests(storage))
+  describe('rows', () => rowTests(storage))
+}
+
+async function importStage(storage: Storage) {
+  const { team } = await makeTeam(storage)
+  const teamId = team.id
+  const create = async (more: Partial<NewContactImport> = {}, now = T0): Promise<NewContactImport> => {
+    const made = newImport(teamId, more)
+    expect(await storage.createContactImport({ made, most: 10 }, now)).toBe(true)
+    return made
+  }
+  const get = (id: string) => storage.getContactImport({ teamId, id }, T0)
+  const start = (id: string, now = T0) =>
+    storage.startContactImport({ teamId, id, plan, onConflict: 'skip' }, now)
+  const list = async (more: object = {}) => {
+    const { items, hasMore } = await storage.listContactImports({ teamId, limit: 10, ...more }, T0)
+    return [items.map(({ id }) => id), hasMore]
+  }
+  return { teamId, create, get, start, list }
+}
+
+function stateTests(storage: () => Storage): void {
+  test('a draft is stored, found by its team only, started once, and is no draft any more', async () => {
+    const { teamId, create, get, start } = await importStage(storage())
+    const made = await create()
+    expect(await get(made.id)).toEqual(stored(made))
+    const theirs = { teamId: newId(T0), id: made.id }
+    expect(await storage().getContactImport(theirs, T0)).toBeUndefined()
+    expect(await storage().startContactImport({ ...theirs, plan, onConflict: 'skip' }, T0)).toBe(false)
+    expect(await start(made.id)).toBe(true)
+    expect(await start(made.id)).toBe(false)
+    expect(await get(made.id)).toEqual(stored(made, { status: 'queued', plan, onConflict: 'skip' }))
+    expect(await storage().deleteContactImport(theirs, T0)).toBe(false)
+    expect(await storage().deleteContactImport({ teamId, id: made.id }, T0)).toBe(true)
+    expect(await storage().deleteContactImport({ teamId, id: made.id }, T0)).toBe(false)
+    expect(await get(made.id)).toBeUndefined()
+  })
+
+  test('a team has so many at most that have not ended, and one that began is not deleted', async () => {
+    const { teamId, create, get } = await importStage(storage())
+    const one = await create({ status: 'in_progress', plan })
+    const [second, third] = [newImport(teamId), newImport(teamId)]
+    expect(await storage().createContactImport({ made: second, most: 1 }, T0)).toBe(false)
+    expect(await storage().deleteContactImport({ teamId, id: one.id }, T0)).toBe(false)
+    await storage().finishContactImport({ id: one.id, error: null }, T0 + 7)
+    await storage().finishContactImport({ id: one.id, error: 'Too late.' }, T0 + 8)
+    expect(await get(one.id)).toEqual(stored(one, { status: 'completed', completedAt: T0 + 7 }))
+    expect(await storage().createContactImport({ made: second, most: 1 }, T0)).toBe(true)
+    expect(await storage().createContactImport({ made: third, most: 1 }, T0)).toBe(false)
+    const failed = await create({ status: 'queued', plan })
+    await storage().finishContactImport({ id: failed.id, error: 'The file is gone.' }, T0 + 9)
+    expect(await get(failed.id)).toEqual(
+      stored(failed, { status: 'failed', error: 'The file is gone.', completedAt: T0 + 9 }),
+    )
+  })
+
+  test('lists run newest first without drafts, and by status', async () => {
+    const { create, list } = await importStage(storage())
+    const [done, draft] = [await create({ status: 'completed', plan }), await create()]
+    const [first, second] = [await create({ status: 'queued' }), await create({ status: 'queued' })]
+    expect(await list()).toEqual([[second.id, first.id, done.id], false])
+    expect(await list({ limit: 2 })).toEqual([[second.id, first.id], true])
+    expect(await list({ limit: 2, after: first.id })).toEqual([[done.id], false])
+    expect(await list({ status: 'queued' })).toEqual([[second.id, first.id], false])
+    expect(await list({ status: 'failed' })).toEqual([[], false])
+    const open = new Set(await storage().openContactImports({}, T0))
+    expect([done, draft, first].map(({ id }) => open.has(id))).toEqual([false, true, true])
+    for (const { id } of [first, second]) await storage().finishContactImport({ id, error: null }, T0)
+  })
+}
+
+function turnTests(storage: () => Storage): void {
+  test('teams take turns, and the imports of a team run in their order', async () => {
+    const [one, two] = [await importStage(storage()), await importStage(storage())]
+    const next = async () => (await storage().nextContactImport({}, T0))?.id
+    expect(await next()).toBeUndefined()
+    const queued = { status: 'queued' as const, plan }
+    const first = await one.create(queued, T0)
+    const second = await one.create(queued, T0 + 1)
+    expect(await storage().otherImportsWait({ teamId: one.teamId }, T0)).toBe(false)
+    const theirs = await two.create(queued, T0 + 2)
+    expect(await storage().otherImportsWait({ teamId: one.teamId }, T0)).toBe(true)
+    expect(await storage().nextContactImport({}, T0)).toEqual(stored(first, { status: 'in_progress' }))
+    expect(await one.get(first.id)).toEqual(stored(first, { status: 'in_progress' }))
+    expect(await next()).toBe(first.id)
+    await storage().endImportTurn({ teamId: one.teamId }, T0 + 3)
+    expect(await next()).toBe(theirs.id)
+    await storage().endImportTurn({ teamId: two.teamId }, T0 + 4)
+    expect(await next()).toBe(first.id)
+    await storage().finishContactImport({ id: first.id, error: null }, T0 + 5)
+    expect(await next()).toBe(second.id)
+    await storage().finishContactImport({ id: second.id, error: null }, T0 + 6)
+    await storage().finishContactImport({ id: theirs.id, error: null }, T0 + 7)
+    expect(await next()).toBeUndefined()
+  })
+}
+
+function rowTests(storage: () => Storage): void {
+  test('a batch writes contacts, counts and rejects, and moves on in the file once', async () => {
+    const { teamId, create, get } = await importStage(storage())
+    const made = await create({ status: 'in_progress', plan })
+    const rejects = [
+      { line: 4, reason: 'Not an address.', cells: ['nobody', 'Eve'] },
+      { line: 7, reason: 'Not an address.', cells: ['', ''] },
+    ]
+    const rows = [
+      { email: 'ada@example.com', firstName: 'Ada' },
+      { email: 'Ada@example.com', firstName: 'Augusta', again: true as const },
+      { email: 'eve@example.com', unsubscribed: true as const },
+    ]
+    const batch = { id: made.id, teamId, from: 12, to: 90, line: 8, total: 5, rows, failed: rejects }
+    expect(await storage().writeImportRows({ ...batch, from: 11 }, T0)).toBe('elsewhere')
+    expect(await storage().writeImportRows(batch, T0 + 1)).toBe('written')
+    expect(await storage().writeImportRows(batch, T0 + 2)).toBe('elsewhere')
+    const counts = { ...NO_COUNTS, total: 5, created: 2, skipped: 1, failed: 2, duplicates: 1, rejects: 2 }
+    expect(await get(made.id)).toEqual(
+      stored(made, { status: 'in_progress', processed: 90, line: 8, counts }),
+    )
+    expect(await storage().countContacts({ teamId }, T0)).toEqual({ contacts: 2, unsubscribed: 1 })
+    const ada = await storage().getContact({ teamId, ref: { email: 'ada@example.com' } }, T0)
+    expect(ada).toMatchObject({ firstName: 'Augusta', createdBy: 'import', createdFrom: made.id })
+    const listed = (more: object) =>
+      storage().listImportRejects({ teamId, id: made.id, after: 0, limit: 9, ...more }, T0)
+    expect(await listed({})).toEqual(rejects)
+    expect(await listed({ limit: 1 })).toEqual([rejects[0]])
+    expect(await listed({ after: 4 })).toEqual([rejects[1]])
+    expect(await listed({ teamId: newId(T0) })).toEqual([])
+    await storage().finishContactImport({ id: made.id, error: null }, T0 + 30)
+    const rest = { ...batch, from: 90, to: 99, rows: [], failed: [] }
+    expect(await storage().writeImportRows(rest, T0 + 4)).toBe('elsewhere')
+  })
+
+  test('old drafts and old lists of rejects are removed, and nothing else', async () => {
+    const { teamId, create, get } = await importStage(storage())
+    const [old, fresh] = [await create(), await create({ createdAt: T0 + 5 })]
+    const failed = [{ line: 2, reason: 'Not an address.', cells: ['x'] }]
+    const finish = async (at: number) => {
+      const { id } = await create({ status: 'in_progress', plan, createdAt: T0 + 5 })
+      const batch = { id, teamId, from: 12, to: 20, line: 3, total: 1, rows: [], failed }
+      await storage().writeImportRows(batch, T0)
+      await storage().finishContactImport({ id, error: null }, at)
+      return id
+    }
+    const [before, after] = [await finish(T0 + 1), await finish(T0 + 9)]
+    const sweep = () => storage().sweepContactImports({ drafts: T0 + 5, rejects: T0 + 5 }, T0)
+    expect([await sweep(), await sweep()]).toEqual([true, false])
+    expect([await get(old.id), (await get(fresh.id))?.status]).toEqual([undefined, 'draft'])
+    const rejectsOf = async (id: string) =>
+      (await storage().listImportRejects({ teamId, id, after: 0, limit: 9 }, T0)).length
+    expect([await rejectsOf(before), await rejectsOf(after)]).toEqual([0, 1])
+    expect((await get(before))?.counts).toEqual({ ...NO_COUNTS, total: 1, failed: 1 })
+    expect((await get(after))?.counts).toEqual({ ...NO_COUNTS, total: 1, failed: 1, rejects: 1 })
+  })
+
+  test('what is known of addresses before they are imported', async () => {
+    const { teamId, add, remove } = await audienceStage(storage())
+    const [ada, eve] = [await add(), await add({ unsubscribed: true })]
+    const gone = await add({ unsubscribed: true }, person)
+    const emails = [eve.email.toUpperCase(), 'new@example.com', gone.email, ada.email]
+    const known = () => storage().optOutsOf({ teamId, emails }, T0)
+    const out = { contact: true, unsubscribed: true }
+    const [fresh, subscribed] = [
+      { contact: false, unsubscribed: false },
+      { contact: true, unsubscribed: false },
+    ]
+    expect(await known()).toEqual([out, fresh, out, subscribed])
+    await remove(gone.id)
+    expect(await known()).toEqual([out, fresh, { contact: false, unsubscribed: true }, subscribed])
+    expect(await storage().optOutsOf({ teamId: newId(T0), emails: [ada.email] }, T0)).toEqual([fresh])
+  })
+
+  test('an import lifts no opt-out, and says how many stayed', async () => {
+    const { teamId, add, get } = await audienceStage(storage())
+    const ada = await add({ unsubscribed: true }, person)
+    const made = newImport(teamId, { status: 'in_progress', plan })
+    await storage().createContactImport({ made, most: 10 }, T0)
+    const rows = [{ email: ada.email, firstName: 'Ada' }]
+    const batch = { id: made.id, teamId, from: 12, to: 40, line: 3, total: 1, rows, failed: [] }
+    expect(await storage().writeImportRows(batch, T0 + 1)).toBe('written')
+    expect(await get(ada.id)).toEqual({ ...ada, firstName: 'Ada', updatedAt: T0 + 1 })
+    const after = await storage().getContactImport({ teamId, id: made.id }, T0)
+    expect(after?.counts).toEqual({ ...NO_COUNTS, total: 1, updated: 1, kept: 1 })
+    await storage().finishContactImport({ id: made.id, error: null }, T0)
+  })
+}
