@@ -8,11 +8,11 @@ import {
 import { COPY_SHOWN, NOTE_OFFERED, NOTE_SHOWN } from '../../ui/src/state/moments.ts'
 import { PATIENCE } from '../world/patience.ts'
 
-/** The system's Chromium, told to talk to nobody but the pages it is given. */
+/** The system's Chromium without its window, told to talk to nobody but the pages it is given. */
 export const launch = (): Promise<Browser> =>
   chromium.launch({
     timeout: PATIENCE,
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell',
     args: [
       '--headless',
       '--no-sandbox',
