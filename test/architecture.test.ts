@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 /** Which folder may import which: the arrows of the design. Everything points down; nobody imports http. */
 const ARROWS: Record<string, string[]> = {
   mail: [],
+  merge: ['mail'],
   clock: ['mail'],
   wire: ['mail', 'clock'],
   capacity: ['mail', 'clock', 'wire'],
@@ -118,6 +119,7 @@ const ARROWS: Record<string, string[]> = {
 
 /** The files of a folder that others may import; every other file is private. Mail is vocabulary and api the contract: all of both is public. */
 const DOORS: Record<string, string[]> = {
+  merge: ['merge.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],
   wire: [

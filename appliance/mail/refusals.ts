@@ -425,6 +425,24 @@ export const REFUSALS = {
     '554 5.5.1',
     'A contact property with the key `{key}` already exists.',
   ),
+  merge_tag: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'Invalid `{field}` field: the tag that starts with `{start}` is incomplete or has an invalid name. Write tags as {example}.',
+  ),
+  merge_missing: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'Missing value for the variable `{name}`, which has no fallback value.',
+  ),
+  merge_too_large: entry(
+    'validation_error',
+    422,
+    '554 5.3.4',
+    'With its values filled in, the content has more than {limit} characters.',
+  ),
   not_in_batch: entry(
     'validation_error',
     422,

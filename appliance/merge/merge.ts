@@ -1,0 +1,44 @@
+/**
+ * Merges values into subjects, html, texts and header fields: `{{{KEY}}}`, `{{{contact.first_name|fallback}}}`. Sources are parsed once
+ * and rendered many times. A value is never read as a source, and no tag is left in what comes out. Double braces are no tags. Pure.
+ */
+import { refuse } from '../mail/refusals.ts'
+import { headerValue, htmlValue, oneLine, plainValue } from './escape.ts'
+import { MAX_MERGED, type MergeKind, type MergeSource, type MergeTag, type MergeValues } from './source.ts'
+
+export { contactValues, type MergeContact, type MergeProperty } from './contact-values.ts'
+export { type MergeKind, type MergeSource, type MergeValues, parseMerge, tagsOf } from './source.ts'
+export { checkValues, readVariables, type TemplateVariable, variableValues } from './variables.ts'
+
+/** Characters of a header field before encoding (RFC 5322 §2.1.1). */
+const MAX_HEADER = 998
+
+/**
+ * Renders a source with somebody's values.
+ * Refuses: `merge_missing` with the name of a tag that has neither a value nor a fallback, `merge_too_large`.
+ */
+export function renderMerge({ kind, pieces }: MergeSource, values: MergeValues): string {
+  const limit = kind === 'header' ? MAX_HEADER : MAX_MERGED
+  const rendered: string[] = []
+  let length = 0
+  for (const piece of pieces) {
+    const text = typeof piece === 'string' ? piece : renderTag(kind, piece, values)
+    length += text.length
+    if (length > limit) throw refuse('merge_too_large', { limit })
+    rendered.push(text)
+  }
+  const whole = rendered.join('')
+  return kind === 'header' ? oneLine(whole) : whole
+}
+
+function renderTag(kind: MergeKind, { key, fallback, place }: MergeTag, values: MergeValues): string {
+  const value = values(key)
+  const given = value?.text ?? null
+  // What the source itself says is as trusted as the rest of it.
+  if (given === null && fallback !== null) return fallback
+  if (!value) throw refuse('merge_missing', { name: key })
+  const text = given ?? value.fallback ?? ''
+  if (value.raw) return kind === 'header' ? oneLine(text) : text.toWellFormed()
+  if (kind === 'header') return headerValue(text)
+  return kind === 'html' ? htmlValue(text, place) : plainValue(text)
+}

@@ -1,0 +1,107 @@
+/** The variables of a template: what they may be called, which values they take, and the values that a request gives. Pure. */
+import { RESERVED_KEYS } from '../mail/audience.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { MergeValues } from './source.ts'
+
+const MAX_VARIABLES = 50
+/** Characters of a value. */
+const MAX_VALUE = 2000
+const KEY = /^\w{1,50}$/
+
+/** A variable that a template declares. */
+export interface TemplateVariable {
+  key: string
+  type: 'string' | 'number'
+  /** Null: none, so each request has to give a value. */
+  fallback: string | number | null
+}
+
+/** A variable as requests write it. Clients for .NET know five types and send `fallbackValue`. */
+export interface WrittenVariable {
+  key: string
+  type: string
+  fallback_value?: unknown
+  fallbackValue?: unknown
+}
+
+/**
+ * Reads the variables of a template. Booleans, objects and lists become strings: no client can read more types than two.
+ * Refuses: `invalid_field`, `missing_field`.
+ */
+export function readVariables(given: readonly WrittenVariable[]): TemplateVariable[] {
+  if (given.length > MAX_VARIABLES)
+    throw refuse('invalid_field', { field: 'variables', expected: `at most ${MAX_VARIABLES} of them` })
+  const keys = new Set<string>()
+  return given.map((one, at) => {
+    const field = `variables[${at}]`
+    const variable = readVariable(one, field)
+    if (keys.has(variable.key))
+      throw refuse('invalid_field', { field: `${field}.key`, expected: 'each key may occur once' })
+    keys.add(variable.key)
+    return variable
+  })
+}
+
+function readVariable(given: WrittenVariable, field: string): TemplateVariable {
+  const { key } = given
+  if (key === '') throw refuse('missing_field', { field: `${field}.key` })
+  if (!KEY.test(key))
+    throw refuse('invalid_field', {
+      field: `${field}.key`,
+      expected: '1 to 50 letters (A-Z, a-z), digits and underscores',
+    })
+  if ((RESERVED_KEYS as readonly string[]).includes(key))
+    throw refuse('invalid_field', { field: `${field}.key`, expected: `another name; \`${key}\` is reserved` })
+  const type = given.type === 'number' ? 'number' : 'string'
+  const value = given.fallback_value ?? given.fallbackValue ?? null
+  // Some clients write "" for no fallback of a number.
+  if (value === null || (type === 'number' && value === '')) return { key, type, fallback: null }
+  return { key, type, fallback: readValue(`${field}.fallback_value`, type, value) }
+}
+
+/** Reads a value of a type. Refuses: `invalid_field`. */
+function readValue(field: string, type: TemplateVariable['type'], value: unknown): string | number {
+  if (type === 'number') {
+    if (typeof value !== 'number' || !Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER)
+      throw refuse('invalid_field', { field, expected: 'a number of at most 2^53 - 1' })
+    return value
+  }
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  if (text.length > MAX_VALUE || text.includes('\0'))
+    throw refuse('invalid_field', {
+      field,
+      expected: `at most ${MAX_VALUE} characters, without NUL characters`,
+    })
+  return text.toWellFormed()
+}
+
+/**
+ * Checks the values that a request gives; null counts as none. Values for keys that the template doesn't declare are left out.
+ * Refuses: `invalid_field`.
+ */
+export function checkValues(
+  declared: readonly TemplateVariable[],
+  given: Readonly<Record<string, unknown>>,
+): Map<string, string | number> {
+  const values = new Map<string, string | number>()
+  for (const { key, type } of declared) {
+    const value = Object.hasOwn(given, key) ? (given[key] ?? null) : null
+    if (value !== null) values.set(key, readValue(`template.variables.${key}`, type, value))
+  }
+  return values
+}
+
+/** The values of a template's variables. They come from the sender's own code: html in them stays html. */
+export function variableValues(
+  declared: readonly TemplateVariable[],
+  values: ReadonlyMap<string, string | number>,
+): MergeValues {
+  const known = new Map(declared.map((variable) => [variable.key, variable]))
+  return (key) => {
+    const variable = known.get(key)
+    const text = values.get(key)?.toString() ?? null
+    const fallback = variable?.fallback?.toString() ?? null
+    if (!variable || (text === null && fallback === null)) return undefined
+    return { text, fallback, raw: true }
+  }
+}

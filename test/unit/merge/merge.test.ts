@@ -1,0 +1,299 @@
+import * as fc from '../../world/fast-check.ts'
+import { describe, expect, test } from 'vitest'
+import {
+  contactValues,
+  type MergeContact,
+  type MergeKind,
+  parseMerge,
+  renderMerge,
+  tagsOf,
+} from '../../../appliance/merge/merge.ts'
+
+const ADA: MergeContact = { email: 'ada@example.com', firstName: 'Ada', lastName: null, properties: {} }
+const PROPERTIES = [
+  { key: 'plan', fallback: 'free' },
+  { key: 'seats', fallback: null },
+]
+
+const merge = (
+  source: string,
+  contact: Partial<MergeContact> = {},
+  kind: MergeKind = 'html',
+  link: string | null = 'https://mail.example.com/u/abc',
+) => renderMerge(parseMerge(kind, source, kind), contactValues({ ...ADA, ...contact }, PROPERTIES, link))
+
+describe('tags', () => {
+  test.each([
+    ['Hi {{{FIRST_NAME}}}', 'Hi Ada'],
+    ['Hi {{{contact.first_name}}}', 'Hi Ada'],
+    ['Hi {{{ contact.first_name | you }}}', 'Hi Ada'],
+    ['Hi {{{LAST_NAME|friend}}}', 'Hi friend'],
+    ['Hi {{{LAST_NAME}}}.', 'Hi .'],
+    ['{{{EMAIL}}} {{{contact.email}}}', 'ada@example.com ada@example.com'],
+    ['{{{plan}}} {{{contact.plan}}} {{{contact.properties.plan}}}', 'free free free'],
+    ['{{{plan|none}}}', 'none'],
+    ['{{{seats}}}.', '.'],
+    ['{{{nobody|else}}}', 'else'],
+    ['{{{UNSUBSCRIBE_URL}}}', 'https://mail.example.com/u/abc'],
+    ['{{{RESEND_UNSUBSCRIBE_URL}}}', 'https://mail.example.com/u/abc'],
+    ['{{{{FIRST_NAME}}}}', '{Ada}'],
+    ['{{FIRST_NAME}} {x} }}}', '{{FIRST_NAME}} {x} }}}'],
+    ['{{{FIRST_NAME}}}{{{FIRST_NAME}}}', 'AdaAda'],
+    ['', ''],
+  ])('%s becomes %s', (source, expected) => {
+    for (const kind of ['html', 'text', 'header'] as const) expect(merge(source, {}, kind)).toBe(expected)
+  })
+
+  test.each([
+    ['{{{first_name}}}', 'first_name'],
+    ['{{{contact.unknown}}}', 'contact.unknown'],
+    ['{{{constructor}}}', 'constructor'],
+    ['{{{contact.properties.__proto__}}}', 'contact.properties.__proto__'],
+  ])('%s without a fallback is refused with its name', (source, name) => {
+    expect(() => merge(source)).toThrow(`Missing value for the variable \`${name}\``)
+  })
+
+  test('a link that does not exist is refused', () => {
+    expect(() => merge('{{{UNSUBSCRIBE_URL}}}', {}, 'html', null)).toThrow('`UNSUBSCRIBE_URL`')
+  })
+
+  test.each([
+    '{{{',
+    '{{{ }}}',
+    '{{{FIRST_NAME',
+    '{{{FIRST_NAME}}',
+    '{{{a b}}}',
+    '{{{#each x}}}',
+    '{{{a..b}}}',
+    '{{{{{{A}}',
+  ])('%s is refused when parsed', (source) => {
+    expect(() => parseMerge('html', `<p>${source}</p>`, 'html')).toThrow(
+      'Invalid `html` field: the tag that starts with `{{{',
+    )
+  })
+
+  test('are listed once per key and fallback', () => {
+    const html = parseMerge('html', '{{{A}}} {{{B|x}}} {{{A}}}', 'html')
+    expect(tagsOf(html, parseMerge('header', '{{{A|y}}}', 'subject'))).toEqual([
+      { key: 'A', fallback: null },
+      { key: 'B', fallback: 'x' },
+      { key: 'A', fallback: 'y' },
+    ])
+  })
+
+  test('at most 1000 are in a source', () => {
+    expect(merge('{{{FIRST_NAME}}}'.repeat(1000))).toBe('Ada'.repeat(1000))
+    expect(() => merge('{{{FIRST_NAME}}}'.repeat(1001))).toThrow('at most 1000 tags')
+  })
+})
+
+const HOSTILE = `"><script>alert('1')</script>&`
+
+describe('values of strangers', () => {
+  test.each([
+    ['<p>{{{FIRST_NAME}}}</p>', '<p>&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;</p>'],
+    [
+      '<img alt="{{{FIRST_NAME}}}">',
+      '<img alt="&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;">',
+    ],
+    [
+      '<img alt={{{FIRST_NAME}}}>',
+      '<img alt=&#34;&#62;&#60;script&#62;alert&#40;&#39;1&#39;&#41;&#60;&#47;script&#62;&#38;>',
+    ],
+    ['<!-- {{{FIRST_NAME}}} -->', '<!-- &quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp; -->'],
+    [
+      '<a href="https://x.test/?n={{{FIRST_NAME}}}">',
+      '<a href="https://x.test/?n=%22%3E%3Cscript%3Ealert(%271%27)%3C%2Fscript%3E%26">',
+    ],
+    ['<a href="{{{FIRST_NAME}}}">', '<a href="">'],
+    ['<p style="color:{{{FIRST_NAME}}}">', '<p style="color:scriptalert1script">'],
+    ['<p onclick="f({{{FIRST_NAME}}})">', '<p onclick="f(scriptalert1script)">'],
+    ['<style>a{b:{{{FIRST_NAME}}}}</style>', '<style>a{b:scriptalert1script}</style>'],
+    ['<script>x={{{FIRST_NAME}}}</script>', '<script>x=scriptalert1script</script>'],
+    ['<{{{FIRST_NAME}}}>', '<scriptalert1script>'],
+    ['<p {{{FIRST_NAME}}}=1>', '<p scriptalert1script=1>'],
+  ])('%s is escaped where it goes', (source, expected) => {
+    expect(merge(source, { firstName: HOSTILE })).toBe(expected)
+  })
+
+  test.each([
+    [
+      '<!--[if mso]><a href="{{{FIRST_NAME}}}">x</a><![endif]-->',
+      '<!--[if mso]><a href="">x</a><![endif]-->',
+    ],
+    ['<!--><a href="{{{FIRST_NAME}}}">', '<!--><a href="">'],
+    ["<title>a</title><a href='{{{FIRST_NAME}}}'>", "<title>a</title><a href=''>"],
+    ['<style>p{}</STYLE ><a HREF = {{{FIRST_NAME}}}>', '<style>p{}</STYLE ><a HREF = >'],
+    ['</style><a title="a > b" href="{{{FIRST_NAME}}}">', '</style><a title="a > b" href="">'],
+    ['1 < 2 <a hidden href="{{{FIRST_NAME}}}">', '1 < 2 <a hidden href="">'],
+    ['<br/><a\nhref="{{{FIRST_NAME}}}">', '<br/><a\nhref="">'],
+  ])('a link in %s leads to no script', (source, expected) => {
+    expect(merge(source, { firstName: 'javascript:alert(1)' })).toBe(expected)
+  })
+
+  test('links to the web and addresses work', () => {
+    const values = { firstName: 'https://example.com/a?b=1&c=2', lastName: 'a&b c' }
+    expect(merge('<a href="{{{FIRST_NAME}}}">', values)).toBe('<a href="https://example.com/a?b=1&amp;c=2">')
+    expect(merge('<a href="{{{UNSUBSCRIBE_URL}}}">')).toBe('<a href="https://mail.example.com/u/abc">')
+    expect(merge('<a href="mailto:{{{EMAIL}}}?subject={{{LAST_NAME}}}">', values)).toBe(
+      '<a href="mailto:ada@example.com?subject=a%26b%20c">',
+    )
+  })
+
+  test('a value is never read as a source', () => {
+    const contact = { firstName: '{{{LAST_NAME}}}', lastName: '{{{EMAIL}}}' }
+    for (const kind of ['html', 'text', 'header'] as const)
+      expect(merge('{{{FIRST_NAME}}} {{{LAST_NAME}}}', contact, kind)).toBe('{{{LAST_NAME}}} {{{EMAIL}}}')
+  })
+
+  test('a subject stays one line, and marks of direction are taken out', () => {
+    expect(
+      merge('Hi {{{FIRST_NAME}}}!', { firstName: 'A\r\nBcc: x@y.test\u2028\u202Eb\u200F' }, 'header'),
+    ).toBe('Hi A Bcc: x@y.test b!')
+    expect(merge('{{{FIRST_NAME|a\r\nBcc: b}}}\r\nc', { firstName: null }, 'header')).toBe('a Bcc: b c')
+    expect(merge('{{{FIRST_NAME}}}', { firstName: 'a\u202E\0\u0007b\nc\u2066' }, 'text')).toBe('ab\nc')
+  })
+
+  test('a long value is cut in a subject, and a subject that is too long is refused', () => {
+    const subject = merge('{{{FIRST_NAME}}}!', { firstName: '😀'.repeat(2000) }, 'header')
+    expect(subject).toBe(`${'😀'.repeat(199)}…!`)
+    expect(() => merge(`${'x'.repeat(990)}{{{FIRST_NAME}}}`, { firstName: '123456789' }, 'header')).toThrow(
+      'more than 998 characters',
+    )
+  })
+
+  test('what values blow up is refused', () => {
+    const firstName = 'x'.repeat(10_000)
+    expect(() => merge('{{{FIRST_NAME}}}'.repeat(1000), { firstName })).toThrow(
+      'more than 8388608 characters',
+    )
+  })
+})
+
+const anyText = fc.string({ unit: 'binary', maxLength: 60 })
+const nasty = fc.array(
+  fc.constantFrom(
+    '{{{',
+    '}}}',
+    '<',
+    '>',
+    '"',
+    "'",
+    '&',
+    '\r\n',
+    '\u202E',
+    '{{{EMAIL}}}',
+    '<!--',
+    '-->',
+    'a',
+    ' ',
+    '=',
+  ),
+  { maxLength: 20 },
+)
+const value = fc.oneof(
+  anyText,
+  nasty.map((parts) => parts.join('')),
+)
+
+describe('for any value', () => {
+  test('html has the same tags and attributes as with a harmless one', () => {
+    const source =
+      '<p title="{{{FIRST_NAME}}}" lang={{{FIRST_NAME}}}>{{{FIRST_NAME}}}<b style=\'x:{{{FIRST_NAME}}}\'>!</b>'
+    const shape = /^<p title="[^"<>]*" lang=[^\s"'<>=`]*>[^<>]*<b style='x:[^'"<>;:()]*'>!<\/b>$/
+    fc.assert(fc.property(value, (firstName) => shape.test(merge(source, { firstName }))))
+  })
+
+  test('a header value has one line and no raw tag that was not in the value', () => {
+    fc.assert(
+      fc.property(value, (firstName) => {
+        const subject = merge('a{{{FIRST_NAME|x}}}b', { firstName }, 'header')
+        return !/[\r\n\0\u2028\u2029\u202A-\u202E]/.test(subject) && /^a.*b$/su.test(subject)
+      }),
+    )
+  })
+
+  test('text keeps everything but controls', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[ -~]{1,50}$/), (firstName) => {
+        expect(merge('{{{FIRST_NAME}}}', { firstName }, 'text')).toBe(firstName)
+      }),
+    )
+  })
+})
+
+describe('for any source', () => {
+  const source = fc.oneof(
+    anyText,
+    fc
+      .array(
+        fc.constantFrom(
+          '{{{FIRST_NAME}}}',
+          '{{{',
+          '}}}',
+          '<a href="',
+          '"',
+          '>',
+          '<',
+          '<!--',
+          '<style>',
+          '</style>',
+          ' x=',
+          '|',
+          'A',
+          '</',
+        ),
+        { maxLength: 30 },
+      )
+      .map((parts) => parts.join('')),
+  )
+
+  test('it is parsed without loss, or refused', () => {
+    fc.assert(
+      fc.property(source, (text) => {
+        let parsed
+        try {
+          parsed = parseMerge('html', text, 'html')
+        } catch (error) {
+          expect(String(error)).toContain('the tag that starts with')
+          return
+        }
+        const written = parsed.pieces.map((piece) => (typeof piece === 'string' ? piece : '{{{FIRST_NAME}}}'))
+        if (!text.includes('|'))
+          expect(written.join('').replaceAll(/\{\{\{[ \t]*(\w+)[ \t]*\}\}\}/g, '{{{FIRST_NAME}}}')).toBe(
+            text.replaceAll(/\{\{\{[ \t]*([\w.]+)[ \t]*\}\}\}/g, '{{{FIRST_NAME}}}'),
+          )
+      }),
+    )
+  })
+
+  test('large ones take time in proportion to their size', () => {
+    const cost = (text: string): number => {
+      const start = process.cpuUsage()
+      try {
+        parseMerge('html', text, 'html')
+      } catch {
+        // Refused sources count, too.
+      }
+      const { user, system } = process.cpuUsage(start)
+      return user + system
+    }
+    for (const part of [
+      '{{{',
+      '<',
+      '<!--',
+      '<style></',
+      '<a href=',
+      '{{{A|',
+      '"',
+      '</',
+      'x=',
+      '<a b',
+      '<a ',
+    ]) {
+      cost(part.repeat(10_000))
+      // A quadratic reader would need minutes.
+      expect(cost(part.repeat(500_000)), part).toBeLessThan(5_000_000)
+    }
+  })
+})
