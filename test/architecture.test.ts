@@ -38,7 +38,7 @@ const ARROWS: Record<string, string[]> = {
     'watch',
   ],
   inbound: ['mail', 'capacity', 'mime', 'clock', 'wire', 'storage', 'senders', 'intake', 'watch'],
-  submission: [
+  smtp: [
     'mail',
     'capacity',
     'clock',
@@ -173,7 +173,7 @@ const DOORS: Record<string, string[]> = {
   tracking: ['tracking.ts', 'rewrite.ts'],
   intake: ['intake.ts', 'notice.ts'],
   inbound: ['inbound.ts'],
-  submission: ['submission.ts'],
+  smtp: ['smtp.ts'],
   delivery: ['delivery.ts'],
   events: ['events.ts', 'metrics.ts'],
   moving: ['moving.ts'],

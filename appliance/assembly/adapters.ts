@@ -24,7 +24,7 @@ import {
 import type { Finding } from '../mail/finding.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../reports/tls-reports.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { createSubmission, type ListenRequest, type SubmissionDeps } from '../submission/submission.ts'
+import { createSubmission, type ListenRequest, type SubmissionDeps } from '../smtp/smtp.ts'
 import { VERSION } from './version.ts'
 import type { Logger } from '../watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from '../wire/fetch.ts'

@@ -1,7 +1,7 @@
 /** Plays a conversation that is written as plain text (see README.md here) against the SMTP door. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Door } from '../unit/submission/harness.ts'
+import type { Door } from '../unit/smtp/harness.ts'
 import { PATIENCE } from '../world/patience.ts'
 
 export interface Dialog {

@@ -4,8 +4,8 @@ import { connect as connectPlain } from 'node:net'
 import { connect } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
 import { longestTurn, speak } from '../world/loop.ts'
-import { sendWithNodemailer } from '../unit/submission/clients.ts'
-import { startDoor, type Door } from '../unit/submission/harness.ts'
+import { sendWithNodemailer } from '../unit/smtp/clients.ts'
+import { startDoor, type Door } from '../unit/smtp/harness.ts'
 
 const MB = 1024 * 1024
 

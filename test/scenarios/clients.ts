@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
-import { runClient, type Sent } from '../unit/submission/clients.ts'
+import { runClient, type Sent } from '../unit/smtp/clients.ts'
 
 /** What a client is told to do. */
 export interface Order {

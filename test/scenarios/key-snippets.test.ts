@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
 import { snippet } from '../../ui/src/state/snippets.ts'
 import { startApi, type Api } from '../unit/http/harness.ts'
-import { startDoor, type Door } from '../unit/submission/harness.ts'
+import { startDoor, type Door } from '../unit/smtp/harness.ts'
 import type { Language } from '../../ui/src/state/smtp-snippets.ts'
 
 /**

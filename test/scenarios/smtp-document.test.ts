@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
-import { startDoor, type Door } from '../unit/submission/harness.ts'
+import { startDoor, type Door } from '../unit/smtp/harness.ts'
 import { PATIENCE } from '../world/patience.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startDoor, type Door } from '../unit/submission/harness.ts'
+import { startDoor, type Door } from '../unit/smtp/harness.ts'
 import { startSmarthostClient, type Route, type SmarthostClient } from '../world/postfix-smarthost.ts'
 import { clients } from './clients.ts'
 

@@ -1,6 +1,6 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { Body } from '../../../appliance/submission/body.ts'
+import { Body } from '../../../appliance/smtp/body.ts'
 
 interface Taken {
   message: string

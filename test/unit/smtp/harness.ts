@@ -21,7 +21,7 @@ import {
   createSubmission,
   type Submission,
   type SubmissionConfig,
-} from '../../../appliance/submission/submission.ts'
+} from '../../../appliance/smtp/smtp.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { openCertificates, type CertificateFiles } from '../../../appliance/wire/certificates.ts'
 import { createGuardedFetch } from '../../../appliance/wire/fetch.ts'
