@@ -10,7 +10,7 @@ import {
   openResolver,
   openSourceBook,
   openSourceWatcher,
-  openSubmission,
+  openSmtp,
   openTlsPolicies,
   openTlsReporter,
 } from './assembly/adapters.ts'
@@ -35,6 +35,7 @@ import { createHttp } from './http/http.ts'
 import { createMetricsListener } from './http/metrics-listener.ts'
 import { createSharedDoctor, viewCertificates } from './insights/insights.ts'
 import type { SourceBook } from './sources/sources.ts'
+import { createInboundDoor } from './inbound/door.ts'
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createSchedules, type IntakeDeps } from './intake/intake.ts'
 import { createMimeReader, type MimeReader } from './mime/mime.ts'
@@ -52,6 +53,7 @@ import {
   retentionOf,
   retentionPeriods,
   roomOptions,
+  submissionOptions,
 } from './assembly/options.ts'
 import { createReporter } from './reports/reports.ts'
 import type { Sandbox, SandboxDeps } from './sandbox/sandbox.ts'
@@ -67,6 +69,7 @@ import {
 } from './senders/senders.ts'
 import { makeRoomToStart, openReserve } from './storage/room.ts'
 import type { Storage } from './storage/storage.ts'
+import { createSubmission } from './submission/submission.ts'
 import { createTracking, reachable, type Tracking } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
 import { createDuties, type Duties } from './watch/duties.ts'
@@ -330,8 +333,9 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const { requestLog } = http
   const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config, tables) })
   const inbound = started.adopt(receiving, () => receiving.close())
-  const mail = { senders, rateLimiter, intake, mime, inbound, requestLog, clock, log, certificates, capacity }
-  const smtp = await openSubmission(config, mail)
+  const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
+  const doors = { submission: createSubmission(apps), publicMx: createInboundDoor(inbound) }
+  const smtp = await openSmtp(config, { ...doors, requestLog, clock, log, certificates, capacity })
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)
   node.listening({ http: origins, metrics, smtp })

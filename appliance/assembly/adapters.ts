@@ -24,7 +24,7 @@ import {
 import type { Finding } from '../mail/finding.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../reports/tls-reports.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { createSubmission, type ListenRequest, type SubmissionDeps } from '../smtp/smtp.ts'
+import { createSmtpServer, type ListenRequest, type SmtpServerDeps } from '../smtp/smtp.ts'
 import { VERSION } from './version.ts'
 import type { Logger } from '../watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from '../wire/fetch.ts'
@@ -249,7 +249,7 @@ export function openTlsReporter(
 }
 
 /** The SMTP door, listening. */
-export interface OpenSubmission {
+export interface OpenSmtp {
   /** The addresses by what they speak, `host:port` with the ports that they really got. */
   starttls: string[]
   implicitTls: string[]
@@ -257,22 +257,20 @@ export interface OpenSubmission {
 }
 
 /** Opens the SMTP door. Rejects with a sentence when a port cannot be used. */
-export async function openSubmission(
-  config: Config,
-  deps: Omit<SubmissionDeps, 'config'>,
-): Promise<OpenSubmission> {
-  const { smtp } = config
-  const submission = createSubmission({ ...deps, config: submissionConfig(config) })
+export async function openSmtp(config: Config, deps: Omit<SmtpServerDeps, 'config'>): Promise<OpenSmtp> {
+  const { hostname, smtp } = config
+  const proxyProtocolFrom = parseNetworks(smtp.proxy_protocol_from)
+  const server = createSmtpServer({ ...deps, config: { hostname, proxyProtocolFrom } })
   const starttls = listenRequests('starttls', smtp.starttls)
   const implicit = listenRequests('implicit_tls', smtp.implicit_tls)
   const requests: ListenRequest[] = [...starttls, ...implicit, ...smtp.trusted.map(trustedListener)]
-  const bound = await submission.listen(requests)
+  const bound = await server.listen(requests)
   return {
     starttls: bound.slice(0, starttls.length).filter((address) => address !== null),
     implicitTls: bound
       .slice(starttls.length, -smtp.trusted.length || undefined)
       .filter((one) => one !== null),
-    close: () => submission.close(),
+    close: () => server.close(),
   }
 }
 
@@ -281,15 +279,6 @@ function listenRequests(name: 'starttls' | 'implicit_tls', addresses: string[]):
   const { default: preset } = ConfigSchema.properties.smtp.properties[name] as { default?: unknown }
   const byDefault = isDeepStrictEqual(addresses, preset)
   return addresses.map((address) => ({ address, kind: { name }, byDefault }))
-}
-
-function submissionConfig({ hostname, smtp, limits }: Config): SubmissionDeps['config'] {
-  return {
-    hostname,
-    messageBytes: limits.message_bytes,
-    hideClient: smtp.hide_client,
-    proxyProtocolFrom: parseNetworks(smtp.proxy_protocol_from),
-  }
 }
 
 function trustedListener({ listen, networks, api_key_id }: Config['smtp']['trusted'][number]): ListenRequest {

@@ -1,6 +1,6 @@
 /** What a running daemon is to whoever started it, and what it can be started with. */
 import type { Accounts } from '../accounts/accounts.ts'
-import type { OpenSubmission, PolicyHosts, WebhookHosts } from './adapters.ts'
+import type { OpenSmtp, PolicyHosts, WebhookHosts } from './adapters.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { ResolverOptions } from '../dns/resolver.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -22,7 +22,7 @@ export interface Appliance {
   accounts: Accounts
   sandbox: Sandbox | null
   /** Where SMTP is spoken. */
-  smtp: Pick<OpenSubmission, 'starttls' | 'implicitTls'>
+  smtp: Pick<OpenSmtp, 'starttls' | 'implicitTls'>
   /** Origins of `metrics.listen`. */
   metrics: string[]
   /** The event loop turns and the storage answers; else a restart may help. */

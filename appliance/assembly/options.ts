@@ -86,6 +86,13 @@ export function httpOptions({ hostname, limits, http, logs }: Config) {
 /** What notices are told. */
 export const noticeOptions = ({ hostname, notices }: Config) => ({ hostname, from: notices.from })
 
+/** What the door for apps is told. */
+export const submissionOptions = ({ hostname, smtp, limits }: Config) => ({
+  hostname,
+  messageBytes: limits.message_bytes,
+  hideClient: smtp.hide_client,
+})
+
 /** What the public MX is told. */
 export const inboundOptions = ({ hostname, limits, smtp }: Config, tables: LiveTables) => ({
   hostname,

@@ -67,11 +67,12 @@ function decoded(text: string): string {
 }
 
 async function check(session: Session, { user, password }: Credentials): Promise<Reply | null> {
-  const { gate, senders, log } = session.shared
+  const { gates, submission, log } = session.shared
+  const gate = gates.submission
   const prefix = keyPrefix(password)
   const banned = gate.mayTry(session.ip, prefix)
   if (banned) throw banned
-  const caller = USERNAMES.has(user) ? await senders.authenticate(password) : undefined
+  const caller = USERNAMES.has(user) ? await submission.authenticate(password) : undefined
   if (caller) {
     gate.succeeded(session.ip, prefix)
     if (!session.connection.identify(caller.teamId)) throw refuse('connections_team')

@@ -1,7 +1,6 @@
 /** Takes a message off the wire: where it ends, and whether it may be taken at all. No I/O. */
 import { MAX_HEADER } from '../mail/headers.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
-import { MAX_TEXT_LINE } from './limits.ts'
 
 const [CR, LF, DOT, NUL] = [13, 10, 46, 0]
 /** What ends a message of DATA; its first two octets are the end of the last line. */
@@ -15,6 +14,8 @@ const CAME: Readonly<Record<Place, number>> = { text: 0, cr: 1, start: 2, dot: 3
 export interface BodyOptions {
   /** Largest message in octets. */
   limit: number
+  /** Longest line, in octets without CRLF. */
+  line: number
   /** DATA: dots are unstuffed and CRLF.CRLF is the end. BDAT counts octets instead. */
   dots: boolean
 }
@@ -136,7 +137,8 @@ export class Body {
       this.spoil(refuse('message_bare_newline', { what: 'CR' }))
     this.#place = 'text'
     this.#line += octets
-    if (this.#line > MAX_TEXT_LINE) this.spoil(refuse('message_long_line', { limit: MAX_TEXT_LINE }))
+    const { line } = this.#options
+    if (this.#line > line) this.spoil(refuse('message_long_line', { limit: line }))
   }
 
   #keep(piece: Buffer): void {

@@ -4,11 +4,10 @@ import { refuse } from '../mail/refusals.ts'
 import type { Caller } from '../senders/caller.ts'
 import { auth } from './auth.ts'
 import { bdat, data } from './data.ts'
-import { MAX_RECIPIENTS } from './limits.ts'
+import { MAX_LOOKUPS, MAX_RECIPIENTS } from './limits.ts'
 import { readMailParameters, readRcptParameters } from './parameters.ts'
 import { refusalReply, reply } from './reply.ts'
 import type { Session, CommandHandler } from './session.ts'
-import { largestMessage, rcptOfStranger } from './strangers.ts'
 import { parsePath } from './syntax.ts'
 
 const ok = (text: string) => reply(250, '2.0.0', text)
@@ -28,7 +27,9 @@ function greet(session: Session, args: string, extended: boolean): void {
 
 const ehlo: CommandHandler = (session, args) => {
   greet(session, args, true)
-  const { hostname, messageBytes } = session.shared.config
+  const { hostname } = session.shared.config
+  // The one of those who sign in, which may still happen; where nobody does, MAIL and the message itself are held to less.
+  const { messageBytes } = session.shared.submission
   const signIn = session.kind.name !== 'trusted' && session.encrypted && !session.caller
   const keywords = [
     `${hostname} greets ${args.replaceAll(/[^!-~]/g, '?')}`,
@@ -71,7 +72,7 @@ const starttls: CommandHandler = async (session, args) => {
 async function callerOf(session: Session): Promise<Caller | null> {
   const id = session.kind.name === 'trusted' ? session.kind.apiKeyId : session.caller?.apiKey?.id
   if (id === undefined) return null
-  const caller = await session.shared.senders.callerOf(id)
+  const caller = await session.shared.submission.callerOf(id)
   if (caller) {
     session.caller = caller
     return caller
@@ -85,27 +86,22 @@ const mail: CommandHandler = async (session, args) => {
   if (!session.helo) throw notNow('send EHLO first')
   if (session.transaction) throw notNow('a mail transaction is in progress; RSET aborts it')
   session.log.beginTransaction()
-  const { shared, kind } = session
+  const { kind } = session
   const caller = await callerOf(session)
   if (!caller && !session.answersStrangers)
     throw refuse(kind.name === 'starttls' && !session.encrypted ? 'smtp_needs_tls' : 'smtp_needs_auth')
   const { mailbox, parameters } = parsePath('MAIL', args)
-  const read = readMailParameters(parameters, largestMessage(session))
+  const read = readMailParameters(parameters, session.door.messageBytes)
   if (read.requireTls && !session.encrypted) throw refuse('smtp_require_tls')
   if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
-  if (caller) {
-    const { allowed } = shared.rateLimiter.take(caller.teamId)
-    if (!allowed) throw refuse('rate_limit_exceeded', { limit: shared.rateLimiter.perSecond })
-    if (mailbox) await shared.senders.authorize(caller, { domain: mailbox.domain })
-  }
   const { smtpUtf8, requireTls, dsn } = read
+  const { door } = session
+  const arriving = await door.begin(session.client, { from: mailbox, smtpUtf8, requireTls, dsn })
   session.transaction = {
     from: mailbox,
-    smtpUtf8,
-    requireTls,
-    dsn,
+    door,
+    arriving,
     recipients: new Map(),
-    addressee: null,
     chunks: null,
     incoming: null,
     turn: null,
@@ -114,19 +110,19 @@ const mail: CommandHandler = async (session, args) => {
   return reply(250, '2.1.0', 'Sender ok')
 }
 
-const rcpt: CommandHandler = (session, args) => {
-  const { transaction } = session
+const rcpt: CommandHandler = async (session, args) => {
+  const { transaction, caller, shared } = session
   if (!transaction) throw notNow('send MAIL first')
   if (transaction.chunks) throw notNow('the message has started; BDAT LAST ends it')
-  if (!session.caller) return rcptOfStranger(session, transaction, args)
-  const { mailbox, parameters } = parsePath('RCPT', args)
-  const dsn = readRcptParameters(parameters)
-  if (needsSmtpUtf8(mailbox!) && !transaction.smtpUtf8) throw refuse('smtp_needs_utf8')
-  const { address } = mailbox!
+  if (!caller && ++session.lookups > MAX_LOOKUPS) throw refuse('inbound_lookups')
+  const { mailbox, parameters } = parsePath('RCPT', args, caller ? undefined : shared.config.hostname)
+  const recipient = { mailbox: mailbox!, dsn: readRcptParameters(parameters) }
+  const { address } = recipient.mailbox
   if (!transaction.recipients.has(address)) {
     if (transaction.recipients.size >= MAX_RECIPIENTS)
       throw refuse('smtp_recipients', { limit: MAX_RECIPIENTS })
-    transaction.recipients.set(address, { mailbox: mailbox!, dsn })
+    await transaction.arriving.rcpt(recipient)
+    transaction.recipients.set(address, recipient)
   }
   return reply(250, '2.1.5', 'Recipient ok')
 }

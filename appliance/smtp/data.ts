@@ -1,18 +1,23 @@
 /** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030): the message comes in, and is ours when the reply says so. */
 import { steady } from '../clock/clock.ts'
-import { readArrival } from '../intake/intake.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
-import { Body, type Sink } from './body.ts'
-import { IDLE_MS, MESSAGE_MS, STRANGERS_MESSAGE_MS } from './limits.ts'
+import { Body, type BodyOptions, type Sink } from './body.ts'
+import type { Door } from './door.ts'
+import { IDLE_MS } from './limits.ts'
 import { reply } from './reply.ts'
 import type { Session } from './session.ts'
-import { admitStranger, keepOfStranger, largestMessage } from './strangers.ts'
 import type { Transaction } from './session-log.ts'
 
 /** Messages up to this size in octets are read without waiting for a turn. */
 const SMALL = 256 * 1024
+
+const optionsOf = ({ messageBytes, lineOctets }: Door, dots: boolean): BodyOptions => ({
+  limit: messageBytes,
+  line: lineOctets,
+  dots,
+})
 
 const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 
@@ -26,13 +31,13 @@ export async function data(session: Session, args: string): Promise<Reply | null
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')
     // RFC 2920 §3.1: what follows DATA before the go-ahead is a message to one reader and commands to another.
     if (socket.pending) throw notNow('wait for the reply to DATA before sending the message')
-    admitStranger(session, transaction)
+    transaction.arriving.admit()
   } catch (error) {
     if (socket.pending) session.over = true
     throw error
   }
   session.say(reply(354, null, 'Send the message; end with a dot on its own line'))
-  const body = new Body({ limit: largestMessage(session), dots: true }, incomingOf(session, transaction))
+  const body = new Body(optionsOf(transaction.door, true), incomingOf(session, transaction))
   if (!(await readBody(session, body))) return lost(session, body)
   return finish(session, transaction, body)
 }
@@ -47,11 +52,11 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   }
   const [octets, last] = [Number(match[1]), match[2] !== undefined]
   const { transaction } = session
-  const limit = largestMessage(session)
+  const options = optionsOf(transaction?.door ?? session.door, false)
+  const { limit } = options
   const first = !transaction?.chunks
   const body =
-    transaction?.chunks ??
-    new Body({ limit, dots: false }, transaction ? incomingOf(session, transaction) : NOWHERE)
+    transaction?.chunks ?? new Body(options, transaction ? incomingOf(session, transaction) : NOWHERE)
   if (transaction) transaction.chunks = body
   if (octets > 2 * limit) session.over = true
   if (octets > limit) body.spoil(refuse('message_too_large', { limit }))
@@ -59,7 +64,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   // Without a transaction nothing is kept, so that it takes no room.
   if (!transaction) body.spoil(notNow('send MAIL first'))
   else if (transaction.recipients.size === 0) body.spoil(refuse('smtp_no_recipients'))
-  else if (first) spoilUnlessAdmitted(session, transaction, body)
+  else if (first) spoilUnlessAdmitted(transaction, body)
   if (!(await readChunk(session, body, octets))) return lost(session, body)
   if (!transaction) throw body.refusal!
   if (last) return finish(session, transaction, body)
@@ -77,16 +82,14 @@ function incomingOf({ shared, caller, ip }: Session, transaction: Transaction): 
 }
 
 /** What was announced with BDAT is read even where it cannot be taken. */
-function spoilUnlessAdmitted(session: Session, transaction: Transaction, body: Body): void {
+function spoilUnlessAdmitted(transaction: Transaction, body: Body): void {
   try {
-    admitStranger(session, transaction)
+    transaction.arriving.admit()
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     body.spoil(error)
   }
 }
-
-const timeForMessage = ({ caller }: Session): number => (caller ? MESSAGE_MS : STRANGERS_MESSAGE_MS)
 
 /** The client went away, or stopped sending, in the middle: nothing was accepted. */
 function lost(session: Session, { tooSlow }: Body): null {
@@ -128,9 +131,9 @@ async function atPace(
   body: Body,
   read: (next: () => Promise<Buffer | null>) => Promise<boolean>,
 ): Promise<boolean> {
-  const { socket, shared, caller } = session
+  const { socket, shared, caller, transaction } = session
   const { capacity, clock } = shared
-  const end = steady(clock) + timeForMessage(session)
+  const end = steady(clock) + (transaction?.door ?? session.door).messageMs
   let octets = 0
   const unwatch = capacity.pace.watch({
     get size() {
@@ -162,18 +165,15 @@ async function atPace(
 
 /** Hands the message on; 250 is said after the commit. */
 async function finish(session: Session, transaction: Transaction, body: Body): Promise<Reply> {
-  const { shared, caller } = session
   transaction.outcome = { emailId: null }
   session.log.sized(body.size)
   body.end()
   if (body.refusal) throw body.refusal
   const bytes = await wholeOf(session, transaction)
-  if (transaction.addressee) return keepOfStranger(session, transaction, transaction.addressee, bytes)
-  const arrival = arrivalOf(session, transaction, bytes)
-  const { submission, ...same } = await readArrival(arrival, shared.mime, shared.clock.now())
-  const { ids } = await shared.intake.accept({ submissions: [submission], scope: 'SMTP', ...same }, caller!)
-  transaction.outcome = { emailId: ids[0]! }
-  return reply(250, '2.0.0', `Queued as ${ids[0]!}`)
+  const { arriving, recipients } = transaction
+  const taken = await arriving.take(bytes, [...recipients.values()])
+  transaction.outcome = { emailId: taken.emailId }
+  return taken.reply
 }
 
 /** The message in one piece; memory for a large one is taken in turn and freed with the transaction. Refuses: `overloaded`. */
@@ -182,17 +182,4 @@ async function wholeOf({ shared, caller }: Session, transaction: Transaction): P
   if (incoming.size > SMALL)
     transaction.turn = await shared.capacity.turns.take(caller?.teamId ?? null, incoming.size)
   return incoming.whole()
-}
-
-function arrivalOf(session: Session, transaction: Transaction, bytes: Buffer) {
-  const { from, recipients, dsn, smtpUtf8, requireTls } = transaction
-  const { helo, encrypted, kind, ip, shared } = session
-  // RFC 3848, RFC 6531 §4.3: S is TLS, A is AUTH.
-  const base = smtpUtf8 ? 'UTF8SMTP' : helo!.extended ? 'ESMTP' : 'SMTP'
-  const protocol =
-    base === 'SMTP' ? base : `${base}${encrypted ? 'S' : ''}${kind.name === 'trusted' ? '' : 'A'}`
-  const { hostname, hideClient } = shared.config
-  const trace = { hostname, helo: helo!.name, ip, protocol, hideClient }
-  const teamId = session.caller!.teamId
-  return { teamId, bytes, from, recipients: [...recipients.values()], dsn, requireTls, trace }
 }

@@ -2,8 +2,6 @@
 
 /** A command line; the longest is that of AUTH (RFC 4954 §4: 12288 octets). */
 export const MAX_LINE = 12_288
-/** A line of a message, without CRLF (RFC 5321 §4.5.3.1.6). */
-export const MAX_TEXT_LINE = 998
 /** Recipients of one transaction (RFC 5321 §4.5.3.1.8). */
 export const MAX_RECIPIENTS = 100
 /** Waiting for the next command, or the next piece of a message (RFC 5321 §4.5.3.2.7 and .5). */
@@ -12,14 +10,10 @@ export const IDLE_MS = 300_000
 export const UNKNOWN_MS = 60_000
 /** The same while most places for strangers are taken. */
 export const HURRIED_MS = 10_000
-/** A client that brings a message to a return path or to postmaster has as long as that takes. */
+/** A client that brings a message without sign-in to a recipient who is here has as long as that takes. */
 export const INBOUND_MS = 600_000
 /** A session ends between two messages after this time, so that certificates and settings reach every client. */
 export const SESSION_MS = 7_200_000
-/** 40 MB over 256 kbit/s take 21 minutes. */
-export const MESSAGE_MS = 1_800_000
-/** The same for a message of a client that has not signed in, which is at most 1 MB. */
-export const STRANGERS_MESSAGE_MS = 300_000
 /** Recipients that are looked up on a connection without sign-in. */
 export const MAX_LOOKUPS = 100
 export const HANDSHAKE_MS = 30_000
@@ -30,6 +24,8 @@ export const LINGER_MS = 1000
 export const GRACE_MS = 10_000
 /** Refused commands after which a connection is closed. */
 export const MAX_ERRORS = 20
+/** The same at the public MX, where most of them are guesses at recipients. */
+export const MAX_ERRORS_PUBLIC = 10
 /**
  * Commands that lead to nothing (NOOP, RSET, EHLO, …) for each message of a client that has signed in; more of them are on the account
  * of its address.

@@ -6,8 +6,7 @@ import { formatReply } from '../mail/reply.ts'
 import { refusalReply } from './reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
 import type { Mailbox } from '../mail/address.ts'
-import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
-import type { Addressee } from '../inbound/inbound.ts'
+import type { Arriving, Door, Recipient } from './door.ts'
 import type { Body } from './body.ts'
 import type { Shared, ListenerKind } from './deps.ts'
 import type { SmtpSocket } from './socket.ts'
@@ -16,12 +15,11 @@ import type { Caller } from '../senders/caller.ts'
 /** One message on its way: from MAIL to the reply after its last octet. */
 export interface Transaction {
   from: Mailbox | null
-  smtpUtf8: boolean
-  requireTls: boolean
-  dsn: EnvelopeDsn
-  recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
-  /** Who it is for where nobody signed in. */
-  addressee: Addressee | null
+  /** Which door it goes through, and what the door knows of it. */
+  door: Door
+  arriving: Arriving
+  /** By address. */
+  recipients: Map<string, Recipient>
   /** Chunks so far (RFC 3030); null before the first. */
   chunks: Body | null
   /** Its octets while they come in; null before the first. */

@@ -6,6 +6,8 @@ import type { Reply } from '../mail/reply.ts'
 import type { Caller } from '../senders/caller.ts'
 import { newId } from '../mail/ids.ts'
 import type { ListenerKind, Shared } from './deps.ts'
+import type { Client, Door } from './door.ts'
+import type { Gate } from './gate.ts'
 import {
   HURRIED_MS,
   IDLE_FREE,
@@ -13,6 +15,7 @@ import {
   IDLE_MS,
   INBOUND_MS,
   MAX_ERRORS,
+  MAX_ERRORS_PUBLIC,
   MAX_LINE,
   SESSION_MS,
   UNKNOWN_MS,
@@ -45,6 +48,13 @@ export interface SessionArgs {
   /** How it was counted in. */
   connection: Connection
 }
+
+const isPublicMx = ({ config }: Shared, kind: ListenerKind, port: number): boolean =>
+  kind.name === 'starttls' && port === (config.relayPort ?? 25)
+
+/** Which gate counts what clients of a listener do before they sign in. */
+export const gateOf = (shared: Shared, kind: ListenerKind, port: number): Gate =>
+  shared.gates[isPublicMx(shared, kind, port) ? 'publicMx' : 'submission']
 
 export class Session {
   readonly id: string
@@ -93,9 +103,21 @@ export class Session {
     return this.socket.tls !== null
   }
 
-  /** Whether clients may say MAIL here without sign-in: this is the public MX, for return paths and postmaster only. */
+  /** Whether clients may say MAIL here without sign-in. */
   get answersStrangers(): boolean {
-    return this.kind.name === 'starttls' && this.port === (this.shared.config.relayPort ?? 25)
+    return isPublicMx(this.shared, this.kind, this.port)
+  }
+
+  /** Where a message goes that begins now. */
+  get door(): Door {
+    return this.caller || this.kind.name === 'trusted' ? this.shared.submission : this.shared.publicMx
+  }
+
+  /** Who sends, for a door. */
+  get client(): Client {
+    const { ip, helo, socket, kind, caller } = this
+    const tls = socket.tls?.getProtocol() ?? null
+    return { ip, helo: helo!.name, extended: helo!.extended, tls, trusted: kind.name === 'trusted', caller }
   }
 
   /** Greets and converses until one side ends it. */
@@ -159,7 +181,7 @@ export class Session {
   /** How long the session may last (milliseconds). Where many strangers come at once, each has less time to say who it is. */
   #most(): number {
     if (this.caller || this.kind.name === 'trusted') return SESSION_MS
-    if (this.transaction?.addressee) return INBOUND_MS
+    if (this.transaction && this.transaction.recipients.size > 0) return INBOUND_MS
     return this.shared.capacity.smtp.crowded ? HURRIED_MS : UNKNOWN_MS
   }
 
@@ -209,7 +231,10 @@ export class Session {
     if (this.transaction?.outcome) this.#endMessage()
     if (answer.code === 421) this.over = true
     if (answer.code < 500 || this.over) return
-    this.shared.gate.fault(this.ip)
-    if (++this.#errors >= MAX_ERRORS) this.close('smtp_many_errors')
+    const { caller, shared, kind, port, ip } = this
+    const gate = caller ? shared.gates.submission : gateOf(shared, kind, port)
+    gate.fault(ip)
+    const most = gate === shared.gates.publicMx ? MAX_ERRORS_PUBLIC : MAX_ERRORS
+    if (++this.#errors >= most) this.close('smtp_many_errors')
   }
 }

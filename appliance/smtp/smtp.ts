@@ -1,4 +1,4 @@
-/** The other door: SMTP submission (RFC 6409), by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. */
+/** The SMTP server (RFC 5321): by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. What it takes goes through its doors. */
 import { createServer, type Server, type Socket } from 'node:net'
 import {
   createLoopLine,
@@ -10,15 +10,16 @@ import { refuse, type Refusal } from '../mail/refusals.ts'
 import { bindServer, CannotStart, formatHostPort, type HostPort } from '../wire/listeners.ts'
 import { inNetworks } from '../wire/networks.ts'
 import { parseProxyHeader, plainAddress } from '../wire/proxy-protocol.ts'
-import type { ListenerKind, Shared, SubmissionDeps } from './deps.ts'
+import type { ListenerKind, Shared, SmtpServerDeps } from './deps.ts'
 import { createGate } from './gate.ts'
 import { GRACE_MS, LINGER_MS, MOST_AT_ONCE, MOST_HANDSHAKES, PROXY_MS } from './limits.ts'
 import { refusalReply, writeReply } from './reply.ts'
-import { Session } from './session.ts'
+import { gateOf, Session } from './session.ts'
 import { SmtpSocket } from './socket.ts'
 import { COMMANDS } from './commands.ts'
 
-export type { SubmissionConfig, SubmissionDeps } from './deps.ts'
+export type { SmtpConfig, SmtpServerDeps } from './deps.ts'
+export type { Arriving, Client, Door, MailCommand, Recipient, SubmissionDoor, Taken } from './door.ts'
 
 /** An address to listen on and what it demands. */
 export interface ListenRequest {
@@ -29,7 +30,7 @@ export interface ListenRequest {
   byDefault?: boolean
 }
 
-export interface Submission {
+export interface SmtpServer {
   /**
    * Binds all addresses or none of them; returns them as `host:port` with the ports they really got, in order, and null
    * for one by default that cannot be had. Rejects with a sentence that names the address, the setting and the remedy.
@@ -41,11 +42,11 @@ export interface Submission {
   close(): Promise<void>
 }
 
-export function createSubmission(deps: SubmissionDeps): Submission {
+export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   const { clock } = deps
   const shared: Shared = {
     ...deps,
-    gate: createGate(clock),
+    gates: { submission: createGate(clock), publicMx: createGate(clock) },
     share: createLoopShare(MOST_AT_ONCE),
     handshakes: createLoopLine(MOST_HANDSHAKES),
   }
@@ -97,7 +98,7 @@ export function createSubmission(deps: SubmissionDeps): Submission {
 
 /** Binds; with a log, what cannot be bound is told there and is null. */
 async function bindOr(
-  log: SubmissionDeps['log'] | null,
+  log: SmtpServerDeps['log'] | null,
   server: Server,
   address: string,
   setting: string,
@@ -198,7 +199,7 @@ class Connection {
   #whyNot(ip: string): Refusal | null {
     const kind = this.#kind
     if (kind.name === 'trusted' && !inNetworks(ip, kind.networks)) return refuse('smtp_network')
-    return this.#shared.gate.banned(ip)
+    return gateOf(this.#shared, kind, this.#port).banned(ip)
   }
 
   #turnAway(ip: string, refusal: Refusal): Promise<void> {

@@ -3,18 +3,20 @@
  * Sends a `Target` to its parent; its log goes to standard output, as in production.
  */
 import { join } from 'node:path'
-import { openFetch, openResolver, openSubmission } from '../../appliance/assembly/adapters.ts'
+import { openFetch, openResolver, openSmtp } from '../../appliance/assembly/adapters.ts'
 import { openStorage } from '../../appliance/assembly/storage.ts'
 import { createAccounts } from '../../appliance/accounts/accounts.ts'
 import { createCapacity } from '../../appliance/capacity/capacity.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
+import { createInboundDoor } from '../../appliance/inbound/door.ts'
 import { createInbound } from '../../appliance/inbound/inbound.ts'
 import { createMimeReader } from '../../appliance/mime/mime.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
-import { capacityOptions } from '../../appliance/assembly/options.ts'
+import { capacityOptions, submissionOptions } from '../../appliance/assembly/options.ts'
+import { createSubmission } from '../../appliance/submission/submission.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { openCertificates } from '../../appliance/wire/certificates.ts'
 import { freeAddress } from '../../test/world/addresses.ts'
@@ -52,18 +54,22 @@ const intake = createIntake({
 const address = `${freeAddress()}:2525`
 const trusted = [{ listen: address, networks: ['127.0.0.0/8'], api_key_id: key.id }]
 const { data_dir: dataDir, hostname } = config
-await openSubmission(
+const rateLimiter = createRateLimiter({ clock, perSecond: 1_000_000 })
+const inbound = createInbound({
+  ...{ storage, clock, log, hostname, messageBytes: config.limits.message_bytes, postmaster: undefined },
+  tables: () => ({ formats: [], rules: [] }),
+  sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),
+})
+await openSmtp(
   { ...config, smtp: { ...config.smtp, starttls: [], implicit_tls: [], trusted } },
   {
-    ...{ senders, intake, mime, capacity, clock, log },
-    inbound: createInbound({
-      ...{ storage, clock, log, hostname, messageBytes: config.limits.message_bytes, postmaster: undefined },
-      tables: () => ({ formats: [], rules: [] }),
-      sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),
+    submission: createSubmission({
+      ...{ senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) },
     }),
+    publicMx: createInboundDoor(inbound),
     requestLog: createRequestLogBuffer({ storage, clock, log }),
-    rateLimiter: createRateLimiter({ clock, perSecond: 1_000_000 }),
     certificates: await openCertificates({ dataDir, hostname, clock }),
+    ...{ capacity, clock, log },
   },
 )
 process.send!({ address, domain } satisfies Target)

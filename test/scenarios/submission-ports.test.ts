@@ -43,7 +43,7 @@ describe.skipIf(!allowed)('on the ports 25, 587, 2587, 465 and 2465 (needs the r
   let door: Door
   beforeAll(async () => {
     door = await startDoor({ config: { relayPort: 25 } })
-    const bound = await door.submission.listen(
+    const bound = await door.server.listen(
       PORTS.map(({ how, port }) => ({
         address: `${host}:${port}`,
         kind: { name: how === 'implicit' ? 'implicit_tls' : 'starttls' },

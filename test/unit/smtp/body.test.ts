@@ -18,7 +18,7 @@ function take(text: string, pieces: readonly number[] = [], dots = true): Taken 
     add: (piece: Uint8Array) => void kept.push(Buffer.from(piece)),
     discard: () => void (kept.length = 0),
   }
-  const body = new Body({ limit: 5000, dots }, sink)
+  const body = new Body({ limit: 5000, line: 998, dots }, sink)
   const told = (ended: boolean, behind: Buffer): Taken => {
     body.end()
     const { size, refusal } = body

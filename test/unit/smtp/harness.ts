@@ -17,11 +17,9 @@ import {
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Email, PutArgs, RequestLog, Storage } from '../../../appliance/storage/storage.ts'
-import {
-  createSubmission,
-  type Submission,
-  type SubmissionConfig,
-} from '../../../appliance/smtp/smtp.ts'
+import { createInboundDoor } from '../../../appliance/inbound/door.ts'
+import { createSmtpServer, type SmtpConfig, type SmtpServer } from '../../../appliance/smtp/smtp.ts'
+import { createSubmission, type SubmissionDeps } from '../../../appliance/submission/submission.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { openCertificates, type CertificateFiles } from '../../../appliance/wire/certificates.ts'
 import { createGuardedFetch } from '../../../appliance/wire/fetch.ts'
@@ -52,7 +50,7 @@ export interface Door {
   /** Mail to postmaster that was forwarded so far. */
   notices: Notice[]
   certificates: Awaited<ReturnType<typeof openCertificates>>
-  submission: Submission
+  server: SmtpServer
   emails(): Promise<Email[]>
   message(id: string): Promise<string>
   /** What an email says, as the API shows it. */
@@ -61,7 +59,7 @@ export interface Door {
 }
 
 export interface DoorOptions {
-  config?: Partial<SubmissionConfig>
+  config?: Partial<SmtpConfig & SubmissionDeps['config']>
   plans?: Plans
   perSecond?: number
   clock?: TestClock
@@ -150,32 +148,24 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     tables: () => tables,
   })
   const relay = likelyFreePort()
-  const submission = createSubmission({
-    senders,
-    rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
-    intake,
-    mime,
-    inbound,
+  const config = { hostname: host.hostname, messageBytes, hideClient: false, ...options.config }
+  const rateLimiter = createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 })
+  const server = createSmtpServer({
+    submission: createSubmission({ senders, rateLimiter, intake, mime, clock, config }),
+    publicMx: createInboundDoor(inbound),
     certificates,
     capacity,
     requestLog: { add: (entry) => void logs.push(entry) },
     clock,
     log,
-    config: {
-      hostname: host.hostname,
-      messageBytes,
-      hideClient: false,
-      proxyProtocolFrom: [],
-      relayPort: relay,
-      ...options.config,
-    },
+    config: { proxyProtocolFrom: [], relayPort: relay, ...config },
   })
   const trusted = {
     name: 'trusted' as const,
     networks: parseNetworks(['127.0.0.1/32']),
     apiKeyId: sending.key.id,
   }
-  const bound = await submission.listen([
+  const bound = await server.listen([
     { address: '127.0.0.1:0', kind: { name: 'starttls' } },
     { address: '127.0.0.1:0', kind: { name: 'implicit_tls' } },
     { address: '127.0.0.1:0', kind: trusted },
@@ -190,7 +180,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     return Promise.all(items.map(async ({ id }) => (await storage.getEmail({ teamId, id }, clock.now()))!))
   }
   return {
-    submission,
+    server,
     capacity,
     ports: { starttls: port(0), implicit: port(1), trusted: port(2), relay },
     alternatives: { starttls: port(4), implicit: port(5) },
@@ -200,7 +190,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     message: async (id) =>
       Buffer.from((await storage.getMessage({ emailId: id }, clock.now()))!).toString('latin1'),
     async close() {
-      await submission.close()
+      await server.close()
       await inbound.close()
       certificates.close()
       await intake.close()

@@ -20,12 +20,12 @@ afterAll(async () => {
 })
 
 test('a port that was chosen must be had', async () => {
-  const listening = door.submission.listen([{ address: taken, kind: { name: 'starttls' } }])
+  const listening = door.server.listen([{ address: taken, kind: { name: 'starttls' } }])
   await expect(listening).rejects.toThrow(CannotStart)
 })
 
 test('a port by default may be missing, and the others are there', async () => {
-  const [first, second] = await door.submission.listen([
+  const [first, second] = await door.server.listen([
     { address: taken, kind: { name: 'starttls' }, byDefault: true },
     { address: '127.0.0.1:0', kind: { name: 'starttls' }, byDefault: true },
   ])

@@ -1,0 +1,73 @@
+/** The door for apps: messages of those who signed in, or whose network stands for them, become emails (RFC 6409). */
+import type { Clock } from '../clock/clock.ts'
+import { readArrival, type Intake } from '../intake/intake.ts'
+import { needsSmtpUtf8 } from '../mail/address.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { MimeReader } from '../mime/mime.ts'
+import type { RateLimiter, Senders } from '../senders/senders.ts'
+import type { Client, MailCommand, Recipient, SubmissionDoor, Taken } from '../smtp/smtp.ts'
+
+export interface SubmissionDeps {
+  senders: Pick<Senders, 'authenticate' | 'authorize' | 'callerOf'>
+  rateLimiter: RateLimiter
+  intake: Pick<Intake, 'accept'>
+  mime: Pick<MimeReader, 'read'>
+  clock: Clock
+  config: {
+    hostname: string
+    /** Largest message, in octets. */
+    messageBytes: number
+    /** Whether recipients see neither the name nor the address of the client that submitted a message. */
+    hideClient: boolean
+  }
+}
+
+/** 40 MB over 256 kbit/s take 21 minutes. */
+const MESSAGE_MS = 1_800_000
+/** RFC 5321 §4.5.3.1.6. */
+const LINE_OCTETS = 998
+
+export function createSubmission(deps: SubmissionDeps): SubmissionDoor {
+  const { senders, rateLimiter, config } = deps
+  return {
+    messageBytes: config.messageBytes,
+    messageMs: MESSAGE_MS,
+    lineOctets: LINE_OCTETS,
+    authenticate: (password) => senders.authenticate(password),
+    callerOf: (apiKeyId) => senders.callerOf(apiKeyId),
+    async begin(client, mail) {
+      const caller = client.caller!
+      const { allowed } = rateLimiter.take(caller.teamId)
+      if (!allowed) throw refuse('rate_limit_exceeded', { limit: rateLimiter.perSecond })
+      if (mail.from) await senders.authorize(caller, { domain: mail.from.domain })
+      return {
+        rcpt({ mailbox }) {
+          if (needsSmtpUtf8(mailbox) && !mail.smtpUtf8) throw refuse('smtp_needs_utf8')
+        },
+        admit: () => undefined,
+        take: (bytes, recipients) => accept(deps, client, mail, recipients, bytes),
+      }
+    },
+  }
+}
+
+async function accept(
+  { intake, mime, clock, config }: SubmissionDeps,
+  client: Client,
+  { from, dsn, smtpUtf8, requireTls }: MailCommand,
+  recipients: readonly Recipient[],
+  bytes: Buffer,
+): Promise<Taken> {
+  // RFC 3848, RFC 6531 §4.3: S is TLS, A is AUTH.
+  const base = smtpUtf8 ? 'UTF8SMTP' : client.extended ? 'ESMTP' : 'SMTP'
+  const protocol =
+    base === 'SMTP' ? base : `${base}${client.tls === null ? '' : 'S'}${client.trusted ? '' : 'A'}`
+  const { hostname, hideClient } = config
+  const trace = { hostname, helo: client.helo, ip: client.ip, protocol, hideClient }
+  const { teamId } = client.caller!
+  const arrival = { teamId, bytes, from, recipients: [...recipients], dsn, requireTls, trace }
+  const { submission, ...same } = await readArrival(arrival, mime, clock.now())
+  const { ids } = await intake.accept({ submissions: [submission], scope: 'SMTP', ...same }, client.caller!)
+  const id = ids[0]!
+  return { emailId: id, reply: { code: 250, enhanced: '2.0.0', text: `Queued as ${id}` } }
+}
