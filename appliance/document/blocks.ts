@@ -1,0 +1,219 @@
+/** Blocks as HTML: what counts is inline and in tables, as Outlook for Windows and Gmail need it. */
+import { renderButton } from './button.ts'
+import type { DocumentNode } from './model.ts'
+import { NETWORKS } from './grammar.ts'
+import { box, css, element, escapeHtml, forOthers, wordNextCell, wordTable, wordTableEnd } from './html.ts'
+import { anchor, inlineHtml } from './inline.ts'
+import { alignOf, font, GAP, type Look } from './look.ts'
+
+type Render = (node: DocumentNode, look: Look) => string
+
+const attrs = (node: DocumentNode): Record<string, unknown> => node.attrs ?? {}
+/** Space below blocks, outside their tables: Word ignores margins of tables. */
+const below = (content: string, pixels = GAP): string =>
+  box({ width: '100%' }, { style: css({ padding: `0 0 ${pixels}px` }) }, content)
+/** An empty line still has its height. */
+const orBlank = (content: string): string => content || '&nbsp;'
+
+export const renderBlocks = (nodes: readonly DocumentNode[] = [], look: Look): string =>
+  nodes.map((node) => BLOCK_RENDERERS[node.type]!(node, look)).join('')
+
+const paragraph: Render = (node, look) =>
+  element(
+    'p',
+    { style: css({ margin: `0 0 ${GAP}px`, 'text-align': alignOf(attrs(node).align, look) }) },
+    orBlank(inlineHtml(node.content, look)),
+  )
+
+const HEADING_SIZES: Record<string, number> = { 1: 1.75, 2: 1.375, 3: 1.125 }
+
+const heading: Render = (node, look) => {
+  const level = String(attrs(node).level)
+  const size = Math.round(look.theme.fontSize * HEADING_SIZES[level]!)
+  const style = css({
+    margin: `0 0 ${GAP}px`,
+    'font-size': `${size}px`,
+    'line-height': '1.3',
+    'font-weight': 'bold',
+    'text-align': alignOf(attrs(node).align, look),
+  })
+  return element(`h${level}`, { style }, orBlank(inlineHtml(node.content, look)))
+}
+
+/** Texts in list items have no space between them; the list has it below. */
+const listItem: Render = (node, look) => {
+  const inner = (node.content ?? []).map((child) =>
+    child.type === 'paragraph'
+      ? element('p', { style: 'margin:0 0 6px' }, orBlank(inlineHtml(child.content, look)))
+      : BLOCK_RENDERERS[child.type]!(child, look),
+  )
+  return element('li', { style: 'margin:0' }, inner.join(''))
+}
+
+const list =
+  (name: 'ul' | 'ol'): Render =>
+  (node, look) => {
+    const start = attrs(node).start
+    const side = look.direction === 'rtl' ? '0 24px 0 0' : '0 0 0 24px'
+    const attributes = {
+      style: css({ margin: `0 0 ${GAP - 6}px`, padding: side }),
+      start: typeof start === 'number' && start > 1 ? start : null,
+    }
+    return element(name, attributes, (node.content ?? []).map((item) => listItem(item, look)).join(''))
+  }
+
+const blockquote: Render = (node, look) => {
+  const edge = look.direction === 'rtl' ? 'right' : 'left'
+  const style = css({
+    ...font(look),
+    [`border-${edge}`]: `3px solid ${look.theme.accent}`,
+    padding: edge === 'right' ? '0 16px 0 0' : '0 0 0 16px',
+  })
+  const inside = { ...look, room: look.room - 19 }
+  return below(box({ width: '100%' }, { class: 'ink', style }, renderBlocks(node.content, inside)))
+}
+
+const codeBlock: Render = (node) => {
+  const text = (node.content ?? []).map((child) => child.text ?? '').join('')
+  const style = css({
+    'font-family': "'Courier New',Courier,monospace",
+    'font-size': '14px',
+    'line-height': '1.4',
+    padding: '12px 16px',
+    'background-color': '#f0f0f3',
+    color: '#1b1c1f',
+  })
+  // Outlook and Gmail collapse spaces and lines of `pre`: both are written out.
+  const lines = escapeHtml(text)
+    .replaceAll('\t', '    ')
+    .replaceAll('  ', ' &nbsp;')
+    .replaceAll('\n', '<br />')
+  return below(box({ width: '100%', dir: 'ltr' }, { bgcolor: '#f0f0f3', style }, orBlank(lines)))
+}
+
+const image: Render = (node, look) => {
+  const { src, darkSrc, alt, width, align, href } = attrs(node) as Record<string, string>
+  if (src === '') return ''
+  const pixels = Math.min(width ? Number(width) : look.room, look.room)
+  const draw = (source: string, className: string | null): string => {
+    const radius = look.theme.radius ? `${look.theme.radius}px` : null
+    const margin = { left: '0', right: '0 0 0 auto', center: '0 auto' }[alignOf(align, look)]!
+    const style = css({
+      display: className === 'dark' ? 'none' : 'block',
+      width: `${pixels}px`,
+      'max-width': '100%',
+      height: 'auto',
+      margin,
+      'border-radius': radius,
+    })
+    return element('img', { src: source, alt: alt!, width: pixels, class: className, style })
+  }
+  const hasDark = darkSrc !== '' && look.theme.dark !== null
+  const dark = hasDark ? forOthers(draw(darkSrc!, 'dark')) : ''
+  const pictures = draw(src!, hasDark ? 'light' : null) + dark
+  const inner = href === '' ? pictures : element('a', { href: href! }, pictures)
+  const cell = {
+    align: alignOf(align, look),
+    style: css({ ...font(look), padding: `0 0 ${GAP}px` }),
+    class: 'ink',
+  }
+  return box({ width: '100%' }, cell, inner)
+}
+
+const divider: Render = (node) => {
+  const { color, thickness } = attrs(node)
+  const line = `${String(thickness)}px solid ${typeof color === 'string' ? color : '#d5d6db'}`
+  const style = css({ 'border-top': line, 'font-size': '1px', 'line-height': '1px' })
+  return below(box({ width: '100%' }, { style }, '&nbsp;'), GAP + 8)
+}
+
+const spacer: Render = (node) => {
+  const height = Number(attrs(node).height)
+  const style = css({ 'font-size': '1px', 'line-height': `${height}px` })
+  return box({ width: '100%' }, { height, style }, '&nbsp;')
+}
+
+const social: Render = (node, look) => {
+  const links = Object.entries(attrs(node).links as Record<string, string>)
+  if (links.length === 0) return ''
+  const inner = links.map(([name, href]) => anchor(href, NETWORKS[name as keyof typeof NETWORKS], look))
+  const style = css({ margin: `0 0 ${GAP}px`, 'text-align': alignOf(attrs(node).align, look) })
+  return element('p', { style }, inner.join(' &nbsp;&middot;&nbsp; '))
+}
+
+/** Space between columns, in pixels. */
+const GUTTER = 16
+
+/** Columns stand side by side where there is room, and below each other where there isn't. Word gets a table. */
+const columns: Render = (node, look) => {
+  const all = node.content ?? []
+  const total = all.reduce((sum, column) => sum + Number(attrs(column).share), 0)
+  const widths = all.map((column) => Math.floor((look.room * Number(attrs(column).share)) / total))
+  const drawn = all.map((column, at) => {
+    const inside = { ...look, room: widths[at]! - GUTTER }
+    const cell = { class: 'ink', style: css({ ...font(look), padding: `0 ${GUTTER / 2}px` }) }
+    const inner = box({ width: '100%' }, cell, renderBlocks(column.content, inside))
+    const style = css({
+      display: 'inline-block',
+      width: '100%',
+      'max-width': `${widths[at]!}px`,
+      'vertical-align': 'top',
+    })
+    const next = at === 0 ? '' : wordNextCell({ width: widths[at]!, valign: 'top' })
+    return next + element('div', { class: 'col', style }, inner)
+  })
+  const start = wordTable({ width: '100%' }, { width: widths[0]!, valign: 'top' })
+  // Without a font size of 0, the space between the inline blocks would break the row.
+  const cell = { align: 'center', style: css({ 'font-size': '0', 'text-align': 'center' }) }
+  return box({ width: '100%' }, cell, start + drawn.join('') + wordTableEnd)
+}
+
+const section: Render = (node, look) => {
+  const { background, padding } = attrs(node)
+  const ground = typeof background === 'string' ? background : null
+  const space = Number(padding)
+  const style = css({
+    ...font(look),
+    padding: `${space}px ${space}px ${Math.max(0, space - GAP)}px`,
+    'background-color': ground,
+    'border-radius': look.theme.radius ? `${look.theme.radius}px` : null,
+  })
+  const inside = { ...look, room: look.room - 2 * space }
+  // A ground of its own stays in the dark, and so does the text on it.
+  const cell = { class: ground ? null : 'ink', bgcolor: ground, style }
+  return below(box({ width: '100%' }, cell, renderBlocks(node.content, inside)))
+}
+
+/** The tag that stands for the recipient's own unsubscribe link. */
+export const UNSUBSCRIBE = '{{{UNSUBSCRIBE_URL}}}'
+
+const footer: Render = (node, look) => {
+  const { align, unsubscribe } = attrs(node)
+  const words = String(unsubscribe)
+  const style = css({
+    margin: '0',
+    'font-size': '13px',
+    'line-height': '1.5',
+    'text-align': alignOf(align, look),
+  })
+  const link = words === '' ? '' : anchor(UNSUBSCRIBE, escapeHtml(words), look)
+  const inner = [inlineHtml(node.content, look), link].filter((part) => part !== '').join('<br />')
+  return element('p', { style }, orBlank(inner))
+}
+
+const BLOCK_RENDERERS: Record<string, Render> = {
+  paragraph,
+  heading,
+  bulletList: list('ul'),
+  orderedList: list('ol'),
+  blockquote,
+  codeBlock,
+  button: (node, look) => below(renderButton(node, look)),
+  image,
+  divider,
+  spacer,
+  social,
+  columns,
+  section,
+  footer,
+}

@@ -1,0 +1,139 @@
+/** Which blocks and marks a document may have, with their attributes. The editor and the renderer follow this table. */
+import {
+  between,
+  color,
+  fallback,
+  imageSource,
+  line,
+  link,
+  mergeKey,
+  oneOf,
+  orNull,
+  type Reader,
+} from './values.ts'
+
+/** Bounds of a document: octets of its JSON, nodes, and how deep they nest. */
+export const MAX_DOCUMENT = { bytes: 256 * 1024, nodes: 2000, depth: 12 }
+
+/** An attribute: what it may be, and what it is when it is absent. */
+export interface Attribute {
+  reader: Reader<unknown>
+  initial: unknown
+}
+
+interface Rule {
+  attrs: Record<string, Attribute>
+  /** Types that may be inside; none: nothing may. */
+  content: readonly string[]
+  /** How many there may be inside; any number where it is absent. */
+  children?: { least: number; most: number }
+  /** Whether its texts may have marks. */
+  plain?: true
+}
+
+const attribute = (reader: Reader<unknown>, initial: unknown): Attribute => ({ reader, initial })
+const align = attribute(oneOf('left', 'center', 'right'), 'left')
+const centered = attribute(oneOf('left', 'center', 'right'), 'center')
+const ownColor = attribute(orNull(color), null)
+
+const INLINE = ['text', 'variable', 'hardBreak'] as const
+const FLOW = ['paragraph', 'heading', 'bulletList', 'orderedList', 'blockquote', 'codeBlock'] as const
+/** Blocks that may be in a column. */
+const INNER = [...FLOW, 'button', 'image', 'divider', 'spacer', 'social'] as const
+/** Blocks at the top of a document. */
+export const BLOCKS = [...INNER, 'columns', 'section', 'footer'] as const
+
+/** Networks that a row of social links may name, as they are shown. */
+export const NETWORKS = {
+  website: 'Website',
+  bluesky: 'Bluesky',
+  facebook: 'Facebook',
+  github: 'GitHub',
+  instagram: 'Instagram',
+  linkedin: 'LinkedIn',
+  mastodon: 'Mastodon',
+  threads: 'Threads',
+  tiktok: 'TikTok',
+  x: 'X',
+  youtube: 'YouTube',
+} as const
+
+/** The links of a `social` block: an address per network. */
+const networks: Reader<Record<string, string>> = {
+  read: (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    const entries = Object.entries(value)
+    const good = entries.every(
+      ([name, href]) => Object.hasOwn(NETWORKS, name) && link.read(href) === href && href !== '',
+    )
+    return good ? (value as Record<string, string>) : undefined
+  },
+  expected: `an object from ${Object.keys(NETWORKS).join(', ')} to links`,
+}
+
+const leaf = (attrs: Rule['attrs']): Rule => ({ attrs, content: [] })
+
+export const NODES: Record<string, Rule> = {
+  paragraph: { attrs: { align }, content: INLINE },
+  heading: { attrs: { level: attribute(oneOf(1, 2, 3), 2), align }, content: INLINE },
+  bulletList: { attrs: {}, content: ['listItem'], children: { least: 1, most: 500 } },
+  orderedList: {
+    attrs: { start: attribute(between(1, 9999), 1) },
+    content: ['listItem'],
+    children: { least: 1, most: 500 },
+  },
+  listItem: { attrs: {}, content: ['paragraph', 'bulletList', 'orderedList'] },
+  blockquote: { attrs: {}, content: ['paragraph', 'heading', 'bulletList', 'orderedList'] },
+  codeBlock: { attrs: {}, content: ['text'], plain: true },
+  button: {
+    attrs: {
+      href: attribute(link, ''),
+      align,
+      background: ownColor,
+      color: ownColor,
+      wide: attribute(oneOf(true, false), false),
+    },
+    content: ['text', 'variable'],
+    plain: true,
+  },
+  image: leaf({
+    src: attribute(imageSource, ''),
+    /** For readers that are set to dark; empty: the same. */
+    darkSrc: attribute(imageSource, ''),
+    alt: attribute(line(500), ''),
+    /** Pixels; null: as wide as there is room. */
+    width: attribute(orNull(between(8, 1200)), null),
+    align: centered,
+    href: attribute(link, ''),
+  }),
+  divider: leaf({ color: ownColor, thickness: attribute(between(1, 8), 1) }),
+  spacer: leaf({ height: attribute(between(4, 120), 24) }),
+  social: leaf({ align: centered, links: attribute(networks, {}) }),
+  columns: { attrs: {}, content: ['column'], children: { least: 2, most: 4 } },
+  /** `share`: how wide it is, in proportion to its neighbors. */
+  column: { attrs: { share: attribute(between(1, 3), 1) }, content: INNER },
+  section: {
+    attrs: { background: ownColor, padding: attribute(between(0, 48), 24) },
+    content: INNER,
+  },
+  footer: {
+    attrs: {
+      align: centered,
+      /** Text of the unsubscribe link; empty: no link. */
+      unsubscribe: attribute(line(100), 'Unsubscribe'),
+    },
+    content: INLINE,
+  },
+  variable: leaf({ key: attribute(mergeKey, ''), fallback: attribute(fallback, '') }),
+  hardBreak: leaf({}),
+}
+
+export const MARKS: Record<string, Record<string, Attribute>> = {
+  bold: {},
+  italic: {},
+  underline: {},
+  strike: {},
+  code: {},
+  link: { href: attribute(link, '') },
+  color: { color: attribute(color, '') },
+}

@@ -1,0 +1,89 @@
+/** Texts with their formatting, as HTML and as plain text. */
+import { type DocumentNode, textOf } from './model.ts'
+import { css, element, escapeHtml } from './html.ts'
+import type { Look } from './look.ts'
+
+/** A variable in the syntax of the merge engine. The fallback is part of the text around it, so `escape` is its. */
+function mergeTag(node: DocumentNode, escape: (text: string) => string): string {
+  const fallback = textOf(node, 'fallback')
+  return `{{{${textOf(node, 'key')}${fallback && `|${escape(fallback)}`}}}}`
+}
+
+const linkOf = (node: DocumentNode): string => {
+  const link = node.marks?.find(({ type }) => type === 'link')
+  return link ? textOf(link, 'href') : ''
+}
+
+const ELEMENTS: Record<string, string> = { bold: 'strong', italic: 'em', underline: 'u', strike: 's' }
+
+const CODE = css({
+  'font-family': "'Courier New',Courier,monospace",
+  'font-size': '0.9em',
+  'background-color': '#f0f0f3',
+  color: '#1b1c1f',
+  padding: '1px 4px',
+})
+
+function formatted(node: DocumentNode): string {
+  if (node.type === 'hardBreak') return '<br />'
+  const text =
+    node.type === 'variable'
+      ? mergeTag(node, escapeHtml)
+      : escapeHtml(node.text ?? '').replaceAll('\n', '<br />')
+  return (node.marks ?? []).reduce((inner, mark) => {
+    const name = ELEMENTS[mark.type]
+    if (name) return `<${name}>${inner}</${name}>`
+    if (mark.type === 'code') return element('code', { style: CODE }, inner)
+    if (mark.type === 'color') return element('span', { style: `color:${textOf(mark, 'color')}` }, inner)
+    return inner
+  }, text)
+}
+
+/** Neighbors that lead to the same place: one link, whatever their formatting. */
+function runs(nodes: readonly DocumentNode[]): { href: string; nodes: DocumentNode[] }[] {
+  const found: { href: string; nodes: DocumentNode[] }[] = []
+  for (const node of nodes) {
+    const href = linkOf(node)
+    const last = found.at(-1)
+    if (last?.href === href) last.nodes.push(node)
+    else found.push({ href, nodes: [node] })
+  }
+  return found
+}
+
+export function inlineHtml(nodes: readonly DocumentNode[] = [], look: Look): string {
+  return runs(nodes)
+    .map(({ href, nodes }) => {
+      const inner = nodes.map(formatted).join('')
+      return href === '' ? inner : anchor(href, inner, look)
+    })
+    .join('')
+}
+
+export const anchor = (href: string, inner: string, { theme }: Look): string =>
+  element(
+    'a',
+    {
+      href,
+      class: 'link',
+      style: css({ color: theme.link, 'text-decoration': 'underline' }),
+    },
+    inner,
+  )
+
+/** A link in a plain text: the address follows, unless the text is the address. */
+export function textLink(text: string, href: string): string {
+  const bare = href.replace(/^mailto:/i, '')
+  return href === '' || text === href || text === bare ? text : `${text} (${bare})`
+}
+
+export function inlineText(nodes: readonly DocumentNode[] = []): string {
+  return runs(nodes)
+    .map(({ href, nodes }) => textLink(nodes.map(plain).join(''), href))
+    .join('')
+}
+
+function plain(node: DocumentNode): string {
+  if (node.type === 'hardBreak') return '\n'
+  return node.type === 'variable' ? mergeTag(node, (text) => text) : (node.text ?? '')
+}

@@ -1,0 +1,66 @@
+/** What blocks are drawn with: the theme, and the room they have. */
+import { css } from './html.ts'
+import { FONTS, PADDING, type Theme } from './theme.ts'
+
+export interface Look {
+  theme: Theme
+  direction: 'ltr' | 'rtl'
+  /** Width that the blocks have, in pixels. */
+  room: number
+}
+
+export const lookOf = (theme: Theme, direction: 'ltr' | 'rtl'): Look => ({
+  theme,
+  direction,
+  room: theme.width - 2 * PADDING,
+})
+
+/** `start` of the text: a document from right to left has its usual alignment on the right. */
+export const alignOf = (align: unknown, { direction }: Look): string => {
+  if (align !== 'left') return String(align)
+  return direction === 'rtl' ? 'right' : 'left'
+}
+
+/** The font of a cell: tables don't inherit it in every reader. */
+export const font = ({ theme }: Look): Record<string, string> => ({
+  'font-family': FONTS[theme.font],
+  'font-size': `${theme.fontSize}px`,
+  'line-height': '1.5',
+  color: theme.text,
+})
+
+/** Space below a block, in pixels. */
+export const GAP = 16
+
+/** The head's style sheets. Gmail drops a whole sheet that has something it doesn't know, so there are three of them. */
+export function styleSheets({ dark }: Theme): string {
+  const base =
+    'body{margin:0;padding:0}img{border:0}' +
+    '@media (max-width:480px){.col{max-width:100%!important}.pad{padding:20px!important}}'
+  if (!dark) return sheet(':root{color-scheme:light}') + sheet(base)
+  const rules = (prefix: string, property: 'color' | 'background-color', names: [string, string][]): string =>
+    names.map(([name, value]) => `${prefix}.${name}{${property}:${value}!important}`).join('')
+  const grounds: [string, string][] = [
+    ['bg', dark.background],
+    ['surface', dark.surface],
+  ]
+  const inks: [string, string][] = [
+    ['ink', dark.text],
+    ['link', dark.link],
+  ]
+  const images = '.light{display:none!important}.dark{display:block!important;max-height:none!important}'
+  return [
+    ':root{color-scheme:light dark}',
+    base,
+    `@media (prefers-color-scheme:dark){${rules('', 'background-color', grounds)}${rules('', 'color', inks)}${images}}`,
+    // Outlook.com and the new Outlook mark what they darken.
+    rules('[data-ogsb] ', 'background-color', grounds) + rules('[data-ogsc] ', 'color', inks),
+  ]
+    .map(sheet)
+    .join('')
+}
+
+const sheet = (rules: string): string => `<style>${rules}</style>`
+
+/** Word takes Times for fonts that it doesn't know, and leaves space around tables. */
+export const WORD_STYLE = `<style>table{border-collapse:collapse}td,th,div,p,a,h1,h2,h3{${css({ 'font-family': 'Arial,sans-serif', 'mso-line-height-rule': 'exactly' })}}</style>`

@@ -1,0 +1,103 @@
+/** Readers of the values in a document: each knows what it takes and says it in words. */
+
+/** Reads one value: undefined where it is none. */
+export interface Reader<T> {
+  read: (value: unknown) => T | undefined
+  /** Completes "Invalid … field: ". */
+  expected: string
+}
+
+/** Control characters but line feeds and tabs, and lone surrogates. */
+const unprintable = /[^\P{Cc}\n\t]|\p{Cs}/u
+
+export const text = (most: number): Reader<string> => ({
+  read: (value) =>
+    typeof value === 'string' && value.length <= most && !unprintable.test(value) ? value : undefined,
+  expected: `a text of at most ${most} characters without control characters`,
+})
+
+export const line = (most: number): Reader<string> => ({
+  read: (value) => {
+    const read = text(most).read(value)
+    return read === undefined || /[\n\t]/.test(read) ? undefined : read
+  },
+  expected: `a line of at most ${most} characters`,
+})
+
+export const oneOf = <const T extends readonly (string | number | boolean)[]>(
+  ...values: T
+): Reader<T[number]> => ({
+  read: (value) => values.find((one) => one === value),
+  expected: `one of ${values.map((one) => `\`${one}\``).join(', ')}`,
+})
+
+export const between = (least: number, most: number): Reader<number> => ({
+  read: (value) => (Number.isInteger(value) && least <= +value! && +value! <= most ? +value! : undefined),
+  expected: `a whole number from ${least} to ${most}`,
+})
+
+export const color: Reader<string> = {
+  read: (value) =>
+    typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value) ? value.toLowerCase() : undefined,
+  expected: 'a color such as `#1b1c1f`',
+}
+
+export const orNull = <T>({ read, expected }: Reader<T>): Reader<T | null> => ({
+  read: (value) => (value === null ? null : read(value)),
+  expected: `${expected}, or null`,
+})
+
+/** Names in merge tags: `FIRST_NAME`, `contact.first_name`, `contact.properties.plan`. */
+export const mergeKey: Reader<string> = {
+  read: (value) =>
+    typeof value === 'string' && value.length <= 100 && /^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,2}$/.test(value)
+      ? value
+      : undefined,
+  expected: 'a name of letters, digits and `_`, such as `contact.first_name`',
+}
+
+/** What a tag stands for when there is no value. Braces and bars would end the tag. */
+export const fallback: Reader<string> = {
+  read: (value) => {
+    const read = line(200).read(value)
+    return read === undefined || /[{}|]/.test(read) ? undefined : read
+  },
+  expected: 'a line of at most 200 characters without `{`, `}` and `|`',
+}
+
+const TAG = /\{\{\{[^{}]*\}\}\}/g
+const MAX_URL = 2000
+
+/**
+ * Whether a link may be in an email: `http`, `https` and `mailto` only. Merge tags may stand in its query and fragment. They may be all
+ * of it, except for what contacts say of themselves: a stranger's value would choose where the link leads.
+ */
+function isSafeLink(href: string): boolean {
+  if (/^\{\{\{(?!contact\.|FIRST_NAME|LAST_NAME|EMAIL)[A-Za-z0-9_]+\}\}\}$/.test(href)) return true
+  const [before = ''] = href.split(/[?#]/, 1)
+  if (before.includes('{') || href.replaceAll(TAG, '').includes('{')) return false
+  if (!isUrl(href.replaceAll(TAG, 'x'))) return false
+  return /^https?:\/\/[^/?#\\\s]+/i.test(href) || /^mailto:[^\s@/]+@[^\s@/?]+/i.test(href)
+}
+
+function isUrl(href: string): boolean {
+  if (href.length > MAX_URL || /[\s<>"\\\p{Cc}]/u.test(href)) return false
+  return URL.canParse(href)
+}
+
+/** Where a link leads; empty: nowhere yet. */
+export const link: Reader<string> = {
+  read: (value) => (typeof value === 'string' && (value === '' || isSafeLink(value)) ? value : undefined),
+  expected:
+    'an `https://`, `http://` or `mailto:` address, with merge tags only after `?` or `#`, or a tag such as `{{{RESET_URL}}}`',
+}
+
+/** Where an image is; empty: none chosen yet. */
+export const imageSource: Reader<string> = {
+  read: (value) => {
+    if (value === '') return value
+    const isImage = typeof value === 'string' && isUrl(value) && /^https?:\/\/[^/?#]/i.test(value)
+    return isImage && !value.includes('{') ? value : undefined
+  },
+  expected: 'an `https://` or `http://` address',
+}

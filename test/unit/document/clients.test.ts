@@ -1,0 +1,117 @@
+/** Every element and style of an email with all blocks, against what mail clients support (test/fixtures/caniemail.json). */
+import { Parser } from 'htmlparser2'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { compileDocument } from '../../../appliance/document/document.ts'
+import { everything } from './samples.ts'
+
+interface Support {
+  clients: string[]
+  features: Record<string, string>
+}
+const file = join(import.meta.dirname, '../../fixtures/caniemail.json')
+const { clients, features } = JSON.parse(readFileSync(file, 'utf8')) as Support
+
+/** What the table has under another name. */
+const NAMES: Record<string, string> = {
+  'html-h1': 'html-h1-h6',
+  'html-h2': 'html-h1-h6',
+  'html-h3': 'html-h1-h6',
+  'html-ul': 'html-lists',
+  'html-ol': 'html-lists',
+  'html-li': 'html-lists',
+  'html-tr': 'html-table',
+  'html-td': 'html-table',
+  'html-s': 'html-strike',
+  'html-em': 'html-strong',
+  'html-u': 'html-strong',
+  'css-font-family': 'css-font',
+  'css-border-left': 'css-border',
+  'css-border-top': 'css-border',
+}
+
+/** What every client has had since HTML 3.2 and CSS 1, what is no markup for readers, and what only Word reads: nobody tests it. */
+const OLD = new Set(
+  (
+    'html-a html-alt html-bgcolor html-border html-br html-class html-content html-head html-href html-html html-http-equiv ' +
+    'html-meta html-name html-src html-start html-title html-xmlns html-xmlns:o html-xmlns:v html-xmlns:w css-color css-mso-hide'
+  ).split(' '),
+)
+
+/** What an email has, as features of the table: elements, attributes and inline styles that others than Word read. */
+function used(html: string): Set<string> {
+  const found = new Set<string>()
+  const parser = new Parser({
+    onopentag: (name, attributes) => {
+      found.add(`html-${name}`)
+      for (const [key, value] of Object.entries(attributes)) {
+        if (key !== 'style') found.add(`html-${key}`)
+        else for (const declaration of value.split(';')) found.add(`css-${declaration.split(':')[0]!}`)
+      }
+    },
+  })
+  parser.end(html.replaceAll(/<!--\[if mso\]>.*?<!\[endif\]-->/gs, '').replaceAll(/<style>.*?<\/style>/g, ''))
+  return found
+}
+
+const { html } = compileDocument(everything())
+const all = [...used(html)].filter((name) => !OLD.has(name)).map((name) => NAMES[name] ?? name)
+
+test('every element and style is in the table, or is as old as HTML email', () => {
+  expect(all.length).toBeGreaterThan(30)
+  expect(all.filter((name) => !(name in features))).toEqual([])
+})
+
+/** What some client supports only in part, and why an email is good there all the same. */
+const IN_PART: Record<string, string> = {
+  'css-display': 'Only `none`, `block` and `inline-block`, which all have; Word has a table instead.',
+  'css-font-size': 'Word knows pixels, and no `rem`; the only `em` is that of code.',
+  'css-font-weight': 'Only `bold`.',
+  'css-height': 'Only `auto`, of images, which Word need not know: it has the width.',
+  'css-line-height': 'Word has `mso-line-height-rule` in its style sheet.',
+  'css-margin': 'Never negative; `auto` only of images, whose cell is aligned as well.',
+  'css-max-width': 'Word has tables of the width.',
+  'css-overflow': 'Only `hidden`, of the preheader, which `display` and `mso-hide` hide already.',
+  'css-padding': 'Only of cells and lists, and of links where there is another form for Word.',
+  'css-text-align': 'Only `left`, `right` and `center`.',
+  'css-text-decoration': 'Only `underline` and `none`.',
+  'css-width': 'Word takes the attribute.',
+  'css-word-break': 'Long words are wider than the email.',
+  'html-body': 'Webmail turns it into `div`; the table in it has the color.',
+  'html-dir': 'Alignment is written out as well.',
+  'html-height': 'Only of spacers, whose line is as high.',
+  'html-lists': 'Only their indentation differs.',
+  'html-role': 'Only `presentation`: layout tables are read as such.',
+  'html-lang': 'Only pronunciation depends on it.',
+  'html-strike': 'Only the line is missing.',
+  'html-width': 'The style has it as well; Word takes the attribute of tables and images.',
+  'css-border': 'Only solid lines.',
+  'css-border-radius': 'Corners are square.',
+}
+
+/** What some client does not support at all, and why. */
+const NOT_AT_ALL: Record<string, string> = {
+  'css-border-radius': 'Word: corners are square, but buttons are drawn in VML.',
+  'css-max-height': 'Word: of the preheader, which `mso-hide` hides.',
+  'css-overflow': 'Word: the same.',
+  'css-word-break': 'Yahoo: long words are wider than the email.',
+  'css-height': 'Yahoo: images keep their proportions by themselves.',
+  'html-body': 'Yahoo: the table in it has the color.',
+}
+
+test.each(clients)('%s supports what an email needs', (client) => {
+  const at = clients.indexOf(client)
+  const without = (letter: string): string[] => all.filter((name) => features[name]?.[at] === letter)
+  expect(without('a').filter((name) => !(name in IN_PART))).toEqual([])
+  expect(without('n').filter((name) => !(name in NOT_AT_ALL))).toEqual([])
+  expect(without('u')).toEqual([])
+})
+
+test('no reason is left over', () => {
+  const somewhere = (letter: string): ((name: string) => boolean) => {
+    return (name) => all.includes(name) && features[name]!.includes(letter)
+  }
+  expect(Object.keys(IN_PART).filter((name) => !somewhere('a')(name))).toEqual([])
+  expect(Object.keys(NOT_AT_ALL).filter((name) => !somewhere('n')(name))).toEqual([])
+})
