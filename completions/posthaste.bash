@@ -10,8 +10,8 @@ _posthaste_commands() {
         'user') echo 'list password reset-link reset-factors' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
-        'queue') echo 'list count lanes show hold release retry reroute expire drop undo' ;;
-        'source') echo 'list add remove suspend resume pool hostname warm-up assign unassign' ;;
+        'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
+        'source') echo 'list assignments add remove suspend resume pool hostname warm-up assign unassign' ;;
         'provider') echo 'list show set' ;;
         'lane') echo 'list pause resume' ;;
         'metrics') echo 'show breakdown recompute' ;;
@@ -72,6 +72,7 @@ _posthaste_options() {
         'queue') echo '--help' ;;
         'queue list') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --limit --help' ;;
         'queue count') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --help' ;;
+        'queue holds') echo '-c --config --json --help' ;;
         'queue lanes') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --help' ;;
         'queue show') echo '-c --config --json --help' ;;
         'queue hold') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --new --help' ;;
@@ -84,6 +85,7 @@ _posthaste_options() {
         'audit') echo '-c --config --json --team --actor --action --target --since --until --limit --csv --help' ;;
         'source') echo '--help' ;;
         'source list') echo '-c --config --json --help' ;;
+        'source assignments') echo '-c --config --json --help' ;;
         'source add') echo '-c --config --json --pool --hostname --warm-up --help' ;;
         'source remove') echo '-c --config --json --help' ;;
         'source suspend') echo '-c --config --json --help' ;;

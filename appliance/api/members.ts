@@ -1,9 +1,11 @@
 import { Type, type Static } from 'typebox'
 import { ROLES } from '../mail/roles.ts'
+import type { Invitation as StoredInvitation, Member as StoredMember } from '../storage/storage.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { Session, SignInStep } from './session.ts'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
+import { timestamp } from './timestamp.ts'
 
 const email = Type.String({ description: 'The address of the account.' })
 const role = literals(ROLES, { description: "The person's permissions; see the table in docs/accounts.md." })
@@ -243,3 +245,28 @@ export const joinTeam = operation(
   },
   'people',
 )
+
+/** A member as lists and changes show it. */
+export function presentMember({ userId, email, role, hasSecondFactor, createdAt }: StoredMember): Member {
+  return {
+    object: 'member',
+    id: userId,
+    email,
+    role,
+    has_second_factor: hasSecondFactor,
+    created_at: timestamp(createdAt),
+  }
+}
+
+/** A pending invitation, without its link. */
+export function presentInvitation(invitation: StoredInvitation): Invitation {
+  return {
+    object: 'invitation',
+    id: invitation.id,
+    email: invitation.email,
+    role: invitation.role,
+    invited_by: invitation.invitedBy,
+    created_at: timestamp(invitation.createdAt),
+    expires_at: timestamp(invitation.expiresAt),
+  }
+}

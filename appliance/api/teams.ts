@@ -1,10 +1,12 @@
 import { Type, type Static } from 'typebox'
 import { ROLES } from '../mail/roles.ts'
+import type { Membership, TeamDetails } from '../storage/storage.ts'
 import { Id, kind, listOf, literals, Timestamp } from './shared.ts'
 import { Session } from './session.ts'
 import { MemberRemoved } from './members.ts'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
+import { timestamp } from './timestamp.ts'
 
 const name = Type.String({ description: 'Name of the team: 1 to 100 characters.' })
 
@@ -48,6 +50,7 @@ export const OwnTeam = Type.Object(
   },
   { description: "One of the user's teams." },
 )
+type OwnTeam = Static<typeof OwnTeam>
 
 /** GET /teams */
 export const OwnTeamList = listOf(OwnTeam, 'teams')
@@ -146,3 +149,21 @@ export const leaveTeam = operation(
   },
   'people',
 )
+
+/** A team with its rules. */
+export function presentTeam(team: TeamDetails): Team {
+  return {
+    object: 'team',
+    id: team.id,
+    name: team.name,
+    plan: team.plan,
+    mfa_required: team.mfaRequired,
+    members: team.members,
+    created_at: timestamp(team.createdAt),
+  }
+}
+
+/** A team for one of its members. */
+export function presentOwnTeam({ id, name, role, createdAt }: Membership): OwnTeam {
+  return { object: 'team', id, name, role, created_at: timestamp(createdAt) }
+}

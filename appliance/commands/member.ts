@@ -2,8 +2,8 @@
 import { OPERATOR, roleNamed } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Member } from '../storage/storage.ts'
+import { presentInvitation, presentMember, type InvitationCreated } from '../api/members.ts'
 import { presentList } from '../api/shared.ts'
-import { timestamp } from '../api/timestamp.ts'
 import type { Context } from './context.ts'
 import { instant, table } from './output.ts'
 import { dashboardOrigin } from './set-up-link.ts'
@@ -12,7 +12,7 @@ import { dashboardOrigin } from './set-up-link.ts'
 export async function listMembers({ accounts, output, team }: Context): Promise<void> {
   const { id: teamId } = await team()
   const members = await accounts.members.listMembers({ teamId })
-  output.object(presentList(members.map(present)))
+  output.object(presentList(members.map(presentMember)))
   const rows = members.map((one) => [
     one.email,
     one.role,
@@ -33,8 +33,13 @@ export async function inviteMember(
   const { invitation, token } = await accounts.members.invite({ teamId, email: email!, role, by: OPERATOR })
   const origin = dashboardOrigin(config)
   const link = `${origin}/dashboard/invitation#${token}`
-  const expires = timestamp(invitation.expiresAt)
-  output.object({ object: 'invitation', id: invitation.id, email: email!, role, link, expires_at: expires })
+  const created: InvitationCreated = {
+    ...presentInvitation(invitation),
+    link,
+    sent: false,
+    not_sent_because: 'the command line sends no email',
+  }
+  output.object(created)
   output.text(
     link,
     '',
@@ -50,7 +55,7 @@ export async function setMemberRole(context: Context, [email, word]: string[]): 
   const { userId } = await find(context, teamId, email!)
   const role = roleNamed(word!)
   const member = await accounts.members.setRole({ teamId, userId, role, by: OPERATOR })
-  output.object(present(member))
+  output.object(presentMember(member))
   output.text(`${member.email} now has the role ${role} in "${name}".`)
 }
 
@@ -71,12 +76,3 @@ async function find({ accounts }: Context, teamId: string, email: string): Promi
   if (!member) throw refuse('not_found', { resource: `Member ${email}` })
   return member
 }
-
-const present = (member: Member) => ({
-  object: 'member',
-  id: member.userId,
-  email: member.email,
-  role: member.role,
-  has_second_factor: member.hasSecondFactor,
-  created_at: timestamp(member.createdAt),
-})

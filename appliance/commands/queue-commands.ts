@@ -3,7 +3,7 @@ import { Argument, Option, type Command } from 'commander'
 import { CATEGORIES } from '../mail/bounce.ts'
 import { STREAMS } from '../mail/source.ts'
 import { changeQueue, undoQueue, type ChangeOptions } from './queue-change.ts'
-import { countQueue, listQueue, listQueueLanes, showQueue } from './queue.ts'
+import { countQueue, listHoldRules, listQueue, listQueueLanes, showQueue } from './queue.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId, parseIds } from './values.ts'
 import { teamFilter } from './which-team.ts'
@@ -24,6 +24,7 @@ export function addQueue({ group, add, does, doesTo }: Registrar): void {
     'count',
     'Count queued deliveries by provider and age, and list the rules that hold new mail',
   ).action(does(countQueue))
+  add('holds', 'List the rules that hold new mail', queue).action(does(listHoldRules))
   filtered('lanes', 'Count queued deliveries by pool and provider, with the reasons').action(
     does(listQueueLanes),
   )

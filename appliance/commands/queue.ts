@@ -1,5 +1,5 @@
 import { createQueueControl, readQueueFilter, type QueueControl, type QueueSummary } from '../queue/queue.ts'
-import type { Delivery, Email, QueueFilter } from '../storage/storage.ts'
+import type { Delivery, Email, HoldRule, QueueFilter } from '../storage/storage.ts'
 import { UNPLACED, type Explanation } from '../shaping/shaping.ts'
 import { presentHoldRule, presentQueueLane, presentQueueSummary } from '../api/queue.ts'
 import { presentDelivery, presentTimeline } from '../api/timeline.ts'
@@ -54,7 +54,7 @@ export async function listQueue(context: Context, options: QueueOptions & { limi
   const { items, hasMore } = await control.list(await filterOf(options, context), { limit })
   const waiting = await shapingOf(context).explain(items)
   const shown = items.map((one, at) => presentDelivery(one, waiting[at]))
-  output.object({ ...presentList(shown, hasMore), summary: presentQueueSummary(summary) })
+  output.object(presentList(shown, hasMore))
   output.text(
     headline(summary),
     ...items.flatMap((one, at) => describeDelivery(one, waiting[at])),
@@ -68,15 +68,25 @@ export async function countQueue(context: Context, options: QueueOptions): Promi
   const control = controlOf(context)
   const summary = await control.summary(await filterOf(options, context))
   const rules = await control.rules({ teamId: undefined })
-  output.object({ ...presentQueueSummary(summary), hold_rules: rules.map(presentHoldRule) })
+  output.object(presentQueueSummary(summary))
   output.text(headline(summary), ...describeCounts(summary))
-  if (rules.length === 0) return
+  if (rules.length > 0) output.text('', 'Rules that hold new mail:', ...describeRules(rules))
+}
+
+/** `queue holds`: the rules that hold new mail, of all teams. */
+export async function listHoldRules(context: Context): Promise<void> {
+  const rules = await controlOf(context).rules({ teamId: undefined })
+  context.output.object(presentList(rules.map(presentHoldRule)))
+  context.output.text(...(rules.length === 0 ? ['No rule holds new mail.'] : describeRules(rules)))
+}
+
+function describeRules(rules: readonly HoldRule[]): string[] {
   const rows = rules
     .map(presentHoldRule)
     .map(({ id, domain, provider, tag, team_id }) =>
       [domain, provider, tag, team_id].map((one) => one ?? 'any').concat(id),
     )
-  output.text('', 'Rules that hold new mail:', ...table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows))
+  return table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows)
 }
 
 /** `queue lanes`: each delivery in one row. */

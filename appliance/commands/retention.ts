@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { refuse } from '../mail/refusals.ts'
 import { viewDisk } from '../housekeeping/housekeeping.ts'
-import { presentRetention } from '../api/retention.ts'
+import { presentRetention, type DomainBodies } from '../api/retention.ts'
 import type { Context } from './context.ts'
 import { bytes, paragraph, table } from './output.ts'
 
@@ -54,7 +54,8 @@ export async function setBodies(
   if (!domain) throw refuse('not_found', { resource: `Domain ${name}` })
   const keep = what === 'keep'
   await storage.setKeepBodies({ teamId, domainId: domain.id, keep }, clock.now())
-  output.object({ object: 'domain', id: domain.id, name: domain.name, keep_bodies: keep })
+  const bodies: DomainBodies = { object: 'domain_bodies', domain_id: domain.id, keep }
+  output.object(bodies)
   const sentence = keep
     ? `Bodies of emails from ${domain.name} are kept for retention.bodies_days.`
     : `Bodies of new emails from ${domain.name} are deleted when the email is final. Bodies of emails accepted earlier are kept for retention.bodies_days.`

@@ -17,6 +17,7 @@ export function addSources({ group, add, does, doesWith }: Registrar): void {
   add('list', 'List sending IPs, their checks and the pool assignments', sources).action(
     does(source.listSources),
   )
+  add('assignments', 'List which mail uses which pool', sources).action(does(source.listAssignments))
   on('add', 'Add a sending IP')
     .option('--pool <name>', 'Pool of the sending IP (default: default)')
     .option('--hostname <name>', "EHLO name, if the PTR record differs from the server's hostname")

@@ -9,10 +9,7 @@ import { instant, paragraph, table } from './output.ts'
 export async function listSources({ sources, output }: Context): Promise<void> {
   await sources.reconcile()
   const [found, assignments] = [await sources.list(), await sources.assignments()]
-  output.object({
-    ...presentList(found.map(presentSource)),
-    assignments: assignments.map(presentAssignment),
-  })
+  output.object(presentList(found.map(presentSource)))
   const rows = found.map((source) => [
     source.pool,
     source.ip,
@@ -24,6 +21,14 @@ export async function listSources({ sources, output }: Context): Promise<void> {
   output.text(...table(['POOL', 'ADDRESS', 'STATE', 'EHLO NAME', 'WARM-UP', 'CHECKED'], rows))
   output.text(...found.flatMap(describeTrouble))
   if (assignments.length > 0) output.text('', ...describeAssignments(assignments))
+}
+
+/** `source assignments`: which mail uses which pool. */
+export async function listAssignments({ sources, output }: Context): Promise<void> {
+  const assignments = await sources.assignments()
+  output.object(presentList(assignments.map(presentAssignment)))
+  const none = ['No assignments. All mail uses the pool default.']
+  output.text(...(assignments.length === 0 ? none : describeAssignments(assignments)))
 }
 
 /** Why a source is suspended, and what its last check found wrong. */

@@ -1,14 +1,13 @@
 import { loadPlans } from '../config/config.ts'
-import type { TeamDetails } from '../storage/storage.ts'
 import { presentList } from '../api/shared.ts'
-import { timestamp } from '../api/timestamp.ts'
+import { presentTeam } from '../api/teams.ts'
 import { Failure, type Context } from './context.ts'
 import { table } from './output.ts'
 
 /** `team list` */
 export async function listTeams({ storage, clock, output }: Context): Promise<void> {
   const teams = await storage.listTeams({}, clock.now())
-  output.object(presentList(teams.map(present)))
+  output.object(presentList(teams.map(presentTeam)))
   const rows = teams.map(({ id, name, members, plan, mfaRequired }) => [
     ...[id, String(members), plan, mfaRequired ? 'required' : 'optional', name],
   ])
@@ -25,7 +24,7 @@ export async function createTeam(
   if (!owner) throw new Failure(`There is no account with the address ${email}. See: posthaste user list`)
   const { id } = await accounts.teams.createTeam({ name: name!, ownerId: owner.id })
   const team = await accounts.teams.getTeam({ id })
-  output.object(present(team))
+  output.object(presentTeam(team))
   output.text(`Created the team "${team.name}" (ID ${id}) with the owner ${owner.email}.`)
 }
 
@@ -33,29 +32,19 @@ export async function createTeam(
 export async function renameTeam({ accounts, output, team }: Context, renamed: string): Promise<void> {
   const { id, name: before } = await team()
   const after = await accounts.teams.renameTeam({ id, name: renamed })
-  output.object(present(after))
+  output.object(presentTeam(after))
   output.text(`Renamed the team "${before}" to "${after.name}".`)
 }
 
-const present = (team: TeamDetails) => ({
-  object: 'team',
-  id: team.id,
-  name: team.name,
-  plan: team.plan,
-  mfa_required: team.mfaRequired,
-  members: team.members,
-  created_at: timestamp(team.createdAt),
-})
-
 /** `team plan`: gives the team another plan. A running daemon follows within a second. */
 export async function setPlan(context: Context, plan: string): Promise<void> {
-  const { clock, config, storage, output, team } = context
+  const { accounts, clock, config, storage, output, team } = context
   const plans = loadPlans(config.limits.plans)
   const limits = plans.get(plan)
   if (!limits) throw new Failure(`Unknown plan ${plan}. Available plans: ${[...plans.keys()].join(', ')}.`)
   const { id, name } = await team()
   await storage.setPlan({ teamId: id, plan }, clock.now())
-  output.object({ object: 'team', id, name, plan, quota: limits })
+  output.object(presentTeam(await accounts.teams.getTeam({ id })))
   output.text(`The team "${name}" now has the plan ${plan}: ${phrase(limits)}.`)
 }
 

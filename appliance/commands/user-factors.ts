@@ -1,4 +1,5 @@
 /** People and their second factors by the command line: for whoever is locked out. */
+import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 import { Failure, type Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
@@ -12,7 +13,7 @@ async function listUsers({ storage, clock, output }: Context): Promise<void> {
     ...{ object: 'user' as const, id, email, has_second_factor: hasSecondFactor },
     created_at: timestamp(createdAt),
   }))
-  output.object({ object: 'list', has_more: false, data })
+  output.object(presentList(data))
   if (users.length === 0) return output.text('There are no users yet. First run: posthaste setup')
   const rows = users.map((user) => [user.email, user.hasSecondFactor ? 'yes' : 'no', instant(user.createdAt)])
   output.text(...table(['ADDRESS', 'TWO-STEP SIGN-IN', 'SINCE'], rows))

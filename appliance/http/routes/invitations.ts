@@ -47,7 +47,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
 
   serve(app, api.listInvitations, inviting, async (request) => {
     const { teamId } = callerOf(request)
-    return presentList((await members.listInvitations({ teamId })).map(presentInvitation))
+    return presentList((await members.listInvitations({ teamId })).map(api.presentInvitation))
   })
 
   serve(
@@ -65,7 +65,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
       const result = await sendNotice(letter(invitation, inMail))
       const { sent } = result
       const why = result.sent ? null : result.reason
-      const created = { ...presentInvitation(invitation), link, sent, not_sent_because: why }
+      const created = { ...api.presentInvitation(invitation), link, sent, not_sent_because: why }
       return reply.code(201).send(created)
     },
   )
@@ -164,13 +164,3 @@ async function noteRefused({ storage, clock }: HttpDeps, { id, teamId, email }: 
   } as const
   await recordAct(storage, clock, { teamId, actor, ...act })
 }
-
-const presentInvitation = (invitation: Invitation): api.Invitation => ({
-  object: 'invitation',
-  id: invitation.id,
-  email: invitation.email,
-  role: invitation.role,
-  invited_by: invitation.invitedBy,
-  created_at: timestamp(invitation.createdAt),
-  expires_at: timestamp(invitation.expiresAt),
-})

@@ -1,9 +1,7 @@
 import * as api from '../../api/members.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
-import type { Member } from '../../storage/storage.ts'
 import { presentList } from '../../api/shared.ts'
-import { timestamp } from '../../api/timestamp.ts'
 import { callerOf, personOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
@@ -13,11 +11,11 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
   const read = async (request: FastifyRequest) => {
     const { id } = request.params as { id: string }
     const all = await members.listMembers({ teamId: callerOf(request).teamId })
-    return all.filter(({ userId }) => userId === id).map(presentMember)[0]
+    return all.filter(({ userId }) => userId === id).map(api.presentMember)[0]
   }
 
   serve(app, api.listMembers, {}, async (request) =>
-    presentList((await members.listMembers({ teamId: callerOf(request).teamId })).map(presentMember)),
+    presentList((await members.listMembers({ teamId: callerOf(request).teamId })).map(api.presentMember)),
   )
 
   serve(
@@ -27,7 +25,7 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
     async (request) => {
       const { teamId, ...by } = personOf(request)
       const { role } = request.body
-      return presentMember(await members.setRole({ teamId, userId: request.params.id, role, by }))
+      return api.presentMember(await members.setRole({ teamId, userId: request.params.id, role, by }))
     },
   )
 
@@ -43,12 +41,3 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
     },
   )
 }
-
-const presentMember = ({ userId, email, role, hasSecondFactor, createdAt }: Member): api.Member => ({
-  object: 'member',
-  id: userId,
-  email,
-  role,
-  has_second_factor: hasSecondFactor,
-  created_at: timestamp(createdAt),
-})

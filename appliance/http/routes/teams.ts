@@ -2,9 +2,7 @@ import * as api from '../../api/teams.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
-import type { Membership, TeamDetails } from '../../storage/storage.ts'
 import { presentList } from '../../api/shared.ts'
-import { timestamp } from '../../api/timestamp.ts'
 import { callerOf, personOf, requireOperator } from '../access.ts'
 import { readOwnRole, readTeam } from '../audit-reads.ts'
 import { SESSION, shownCookie } from '../cookies.ts'
@@ -22,7 +20,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
   const { teams } = deps.accounts
 
   serve(app, api.getTeam, {}, async (request) =>
-    presentTeam(await teams.getTeam({ id: callerOf(request).teamId })),
+    api.presentTeam(await teams.getTeam({ id: callerOf(request).teamId })),
   )
 
   serve(
@@ -31,7 +29,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
     { right: 'team', audit: { action: 'team.rename', noun: 'team', read: readTeam(deps) } },
     async (request) => {
       const { teamId } = callerOf(request)
-      return presentTeam(await teams.renameTeam({ id: teamId, name: request.body.name }))
+      return api.presentTeam(await teams.renameTeam({ id: teamId, name: request.body.name }))
     },
   )
 
@@ -42,7 +40,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
     async (request) => {
       const { teamId, userId } = personOf(request)
       const required = request.body.mfa_required
-      return presentTeam(await teams.requireMfa({ id: teamId, required, userId }))
+      return api.presentTeam(await teams.requireMfa({ id: teamId, required, userId }))
     },
   )
 }
@@ -61,7 +59,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.listTeams, { right: 'none' }, async (request) => {
     const own = await teams.teamsOf({ userId: personOf(request).userId })
-    return presentList(own.map(presentOwnTeam))
+    return presentList(own.map(api.presentOwnTeam))
   })
 
   serve(
@@ -75,7 +73,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
     async (request, reply) => {
       const { userId } = personOf(request)
       const team = await teams.createTeam({ name: request.body.name, ownerId: userId })
-      return reply.code(201).send(presentOwnTeam({ ...team, role: 'owner' }))
+      return reply.code(201).send(api.presentOwnTeam({ ...team, role: 'owner' }))
     },
   )
 
@@ -101,21 +99,3 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
     },
   )
 }
-
-const presentTeam = (team: TeamDetails) => ({
-  object: 'team' as const,
-  id: team.id,
-  name: team.name,
-  plan: team.plan,
-  mfa_required: team.mfaRequired,
-  members: team.members,
-  created_at: timestamp(team.createdAt),
-})
-
-const presentOwnTeam = ({ id, name, role, createdAt }: Membership) => ({
-  object: 'team' as const,
-  id,
-  name,
-  role,
-  created_at: timestamp(createdAt),
-})

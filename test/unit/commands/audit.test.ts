@@ -43,6 +43,7 @@ const NO_ACT = [
     'lane list',
   ],
   ...['metrics show', 'metrics breakdown', 'tls policy', 'certificate list', 'queue lanes'],
+  ...['queue holds', 'source assignments'],
   ...['secrets status', 'secrets rekey'],
 ]
 

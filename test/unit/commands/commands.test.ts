@@ -34,7 +34,6 @@ interface Printed {
   count: number
   audit_id: string
   rule: object | null
-  hold_rules: object[]
 }
 
 /** What a command prints with --json, which must be all that it prints. */
@@ -324,7 +323,8 @@ describe('queue', () => {
   test('hold, release, retry, expire and drop act on what the filter names', async () => {
     const held = await run(['queue', 'hold', '--domain', 'one.test'])
     expect(held.stdout).toMatch(/^1 delivery is held\.\nUndo: posthaste queue undo [\da-f-]{36}\n$/)
-    expect((await json(['queue', 'list', '--state', 'held'])).summary).toMatchObject({ waiting: 1, held: 1 })
+    expect((await json(['queue', 'list', '--state', 'held'])).data).toHaveLength(1)
+    expect(await json(['queue', 'count'])).toMatchObject({ waiting: 1, held: 1 })
     expect(await json(['queue', 'release', '--email', emailId])).toEqual({
       object: 'queue_change',
       action: 'release',
@@ -372,6 +372,7 @@ describe('queue', () => {
   test('a hold of new mail is listed until it is undone, and all of it is in the audit log', async () => {
     const { audit_id: id, rule } = await json(['queue', 'hold', '--new', '--provider', 'google'])
     expect(rule).toMatchObject({ object: 'hold_rule', id, provider: 'google', domain: null })
+    expect((await json(['queue', 'holds'])).data).toEqual([rule])
     const counted = await run(['queue', 'count'])
     expect(counted.stdout).toContain('Rules that hold new mail:\nDOMAIN  PROVIDER  TAG  TEAM  RULE\n')
     expect(counted.stdout).toContain(`any     google    any  any   ${id}\n`)
@@ -380,7 +381,7 @@ describe('queue', () => {
         /^0 deliveries are released\.\nNew mail that matches is no longer held\.\nUndo: /,
       ) as string,
     })
-    expect((await json(['queue', 'count'])).hold_rules).toEqual([])
+    expect((await json(['queue', 'holds'])).data).toEqual([])
     const audit = await json(['audit', '--limit', '2'])
     expect(audit.data).toMatchObject([
       { action: 'queue.release', actor_kind: 'command', details: { undoes: id }, after: { count: 0 } },

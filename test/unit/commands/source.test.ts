@@ -58,9 +58,12 @@ describe('source', () => {
       '0 192.0.2.7 is now in the pool default.\n',
     )
     const { stdout } = await run(['source', 'list', '--json'])
-    const listed = JSON.parse(stdout) as { data: { ip: string }[]; assignments: { id: string }[] }
+    const listed = JSON.parse(stdout) as { data: { ip: string }[] }
     expect(listed.data.map(({ ip }) => ip)).toEqual(['192.0.2.7'])
-    expect(await says('source', 'unassign', listed.assignments[0]!.id)).toBe('0 Removed the assignment.\n')
+    const assigned = await run(['source', 'assignments', '--json'])
+    const { data } = JSON.parse(assigned.stdout) as { data: { id: string; pool: string }[] }
+    expect(data).toMatchObject([{ pool: 'news' }])
+    expect(await says('source', 'unassign', data[0]!.id)).toBe('0 Removed the assignment.\n')
     expect(await says('source', 'remove', '192.0.2.7')).toBe(
       '0 Removed 192.0.2.7. No more mail is sent from it.\n',
     )

@@ -28,7 +28,9 @@ describe('team', () => {
       id: teamId,
       name,
       plan: 'unlimited',
-      quota: { daily: null, monthly: null },
+      mfa_required: false,
+      members: 1,
+      created_at: expect.any(String) as string,
     })
   })
 

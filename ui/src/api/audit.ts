@@ -1,5 +1,6 @@
 /** Calls about the audit log. */
-import type { AuditEntry } from '../../../appliance/api/audit.ts'
+import type { Static } from 'typebox'
+import type { AuditEntry, AuditList } from '../../../appliance/api/audit.ts'
 import { ApiError, read } from './client.ts'
 
 export type { AuditEntry }
@@ -25,7 +26,7 @@ export const listAudit = (
   query.set('limit', String(page.limit))
   if (page.after !== null) query.set('after', page.after)
   if (page.before !== null) query.set('before', page.before)
-  return read<{ data: AuditEntry[]; has_more: boolean }>(`/audit?${query}`, signal)
+  return read<Static<typeof AuditList>>(`/audit?${query}`, signal)
 }
 
 /** Null where there is no such entry any more. */

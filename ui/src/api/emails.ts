@@ -5,7 +5,7 @@ import type { Static } from 'typebox'
 import type { ReturnedMessageList } from '../../../appliance/api/received.ts'
 import type { EmailCreated } from '../../../appliance/api/sending.ts'
 import type { QueueChange } from '../../../appliance/api/queue.ts'
-import type { Suppression } from '../../../appliance/api/suppressions.ts'
+import type { SuppressionList } from '../../../appliance/api/suppressions.ts'
 import type { EmailConditions } from '../state/email-search.ts'
 import { change, read } from './client.ts'
 
@@ -33,7 +33,7 @@ export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
 
 /** Which recipients of an email are suppressed now. */
 export const listEmailSuppressions = (email: string, signal?: AbortSignal) =>
-  read<{ data: Suppression[] }>(`/emails/${id(email)}/suppressions`, signal)
+  read<Static<typeof SuppressionList>>(`/emails/${id(email)}/suppressions`, signal)
 
 /** Makes a new email of the same content. */
 export const resendEmail = (email: string) => change<EmailCreated>('POST', `/emails/${id(email)}/resend`)

@@ -1,6 +1,8 @@
 /** The calls of the first run. */
+import type { Static } from 'typebox'
 import type { Doctor } from '../../../appliance/api/doctor.ts'
 import type { Propagation } from '../../../appliance/api/propagation.ts'
+import type { EmailCreated, SendEmail } from '../../../appliance/api/sending.ts'
 import type { CreateOwner, SetUp } from '../../../appliance/api/set-up.ts'
 import { change, read } from './client.ts'
 
@@ -18,12 +20,4 @@ export const getLatestDoctor = (signal?: AbortSignal) => read<Doctor>('/doctor/l
 export const getPropagation = (domain: string, signal?: AbortSignal) =>
   read<Propagation>(`/domains/${encodeURIComponent(domain)}/propagation`, signal)
 
-/** What a first email is made of. */
-export interface FirstEmail {
-  from: string
-  to: string
-  subject: string
-  text: string
-}
-
-export const sendEmail = (body: FirstEmail) => change<{ id: string }>('POST', '/emails', body)
+export const sendEmail = (body: SendEmail) => change<Static<typeof EmailCreated>>('POST', '/emails', body)

@@ -1,3 +1,4 @@
+import type { SandboxMessage } from '../../../appliance/api/sandbox.ts'
 import type { Attempt } from '../../../appliance/api/timeline.ts'
 
 /** What header fields say about who sent a message, in sentences. */
@@ -79,13 +80,7 @@ export function signedSentences(attempts: readonly Pick<Attempt, 'signatures'>[]
 }
 
 /** What the sandbox's receiver found. */
-interface Verdicts {
-  dkim: string
-  spf: string
-  dmarc: string
-  from: string
-  mail_from: string
-}
+type Verdicts = Pick<SandboxMessage, 'dkim' | 'spf' | 'dmarc' | 'from' | 'mail_from'>
 
 const domainOf = (address: string) => /@([^\s<>]+)>?\s*$/.exec(address)?.[1] ?? address
 

@@ -1,0 +1,272 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Command } from 'commander'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { createAccounts, type Accounts } from '../../../appliance/accounts/accounts.ts'
+import * as adapters from '../../../appliance/assembly/adapters.ts'
+import * as opening from '../../../appliance/assembly/storage.ts'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import { loadProviders } from '../../../appliance/config/config.ts'
+import { createProgram, runProgram } from '../../../appliance/commands/program.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { freshLane, Providers, writeLane } from '../../../appliance/shaping/shaping.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import type { ApiDocument } from '../../../scripts/generators/openapi.ts'
+import { startReceiver, type Receiver } from '../../world/receiver.ts'
+import { createWorld, type World } from '../../world/world.ts'
+import { storeDeferred } from './deferred.ts'
+import { installation } from './program.ts'
+
+const [emailId, deliveryId] = [newId(Date.now()), newId(Date.now())]
+const document = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../../appliance/api/openapi.json'), 'utf8'),
+) as ApiDocument
+
+let world: World
+let storage: Storage
+let accounts: Accounts
+let receiver: Receiver
+let config: string
+let list: string
+
+beforeAll(async () => {
+  world = await createWorld({ domains: {} })
+  receiver = await startReceiver()
+  const made = installation(
+    `[dns]\nservers = ["${world.dnsServers[0]!}"]\n[webhooks]\nallow_networks = ["127.0.0.0/8"]\n`,
+  )
+  config = made.config
+  list = join(made.dataDir, 'list.csv')
+  storage = await openSqlite({ dataDir: made.dataDir })
+  writeFileSync(list, 'email,origin\nbob@one.test,bounce\nno address,\n')
+  accounts = createAccounts({ storage, clock: systemClock, hostname: 'mail.sender.test' })
+  await accounts.createOwner({ email: 'owner@sender.test', password: 'a long password', teamName: 'Acme' })
+})
+afterAll(async () => {
+  await storage.close()
+  await receiver.close()
+  await world.close()
+})
+
+/** Runs a command within this process; returns what it prints with --json. */
+async function print(words: string[]): Promise<unknown> {
+  const printed = { out: '', err: '' }
+  const hear = (at: 'out' | 'err') =>
+    vi.spyOn(process[`std${at}`], 'write').mockImplementation((text) => {
+      printed[at] += String(text)
+      return true
+    })
+  const kept = { ...storage, close: () => Promise.resolve() }
+  const spies = [hear('out'), hear('err')]
+  try {
+    await runProgram(
+      [...words, '--config', config, '--json'],
+      // Opened once: a command needs a quarter of a second for it.
+      () => Promise.resolve({ ...adapters, ...opening, openStorage: () => Promise.resolve(kept) }),
+      '0.0.0',
+    )
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+  if (printed.out === '') throw new Error(`${words.join(' ')}: ${printed.err}`)
+  return JSON.parse(printed.out)
+}
+
+/** A part of the document in which objects have no property beside those that their schemas name. */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed)
+  if (typeof part !== 'object' || part === null) return part
+  const whole = Object.fromEntries(Object.entries(part).map(([key, one]) => [key, closed(one)]))
+  const isObject = whole.type === 'object' && 'properties' in whole
+  return isObject ? { additionalProperties: false, ...whole } : whole
+}
+
+const ajv = new Ajv2020({
+  strict: false,
+  formats: { uuid: /^[0-9a-f-]{36}$/, 'date-time': /^\d{4}-\d\d-\d\dT/ },
+})
+ajv.addSchema(closed(document) as object, 'document')
+
+const slashed = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** Where the schema of an operation's response is, by the operation's id. */
+const RESPONSES = new Map(
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, responses }]) => {
+      const status = Object.keys(responses).find((one) => one.startsWith('2'))
+      const keys = ['paths', path, method, 'responses', status!, 'content', 'application/json', 'schema']
+      return [operationId, `document#/${keys.map(slashed).join('/')}`]
+    }),
+  ),
+)
+
+/** What differs from the response of that operation, in words. */
+function differences(printed: unknown, operationId: string): string[] {
+  const validate = ajv.getSchema(RESPONSES.get(operationId)!)!
+  if (validate(printed)) return []
+  return validate.errors!.map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  )
+}
+
+/** A command, and the operation that answers with the same object. A change may print the whole of what it changed. */
+type Step = [words: string, operationId: string]
+
+/** In an order in which each works. `$noun` is the id of the object of that kind that was printed last. */
+const STEPS: Step[] = [
+  ['domain add sender.test', 'createDomain'],
+  ['domain list', 'listDomains'],
+  ['domain show sender.test', 'getDomain'],
+  ['domain verify sender.test', 'getDomain'],
+  ['domain rotate sender.test', 'rotateDkimKeys'],
+  ['domain bodies sender.test discard', 'setDomainBodies'],
+  ['domain add other.test', 'createDomain'],
+  ['domain remove other.test', 'deleteDomain'],
+  ['key create --name shop', 'createApiKey'],
+  ['key list', 'listApiKeys'],
+  ['key revoke $api_key', 'deleteApiKey'],
+  ['team create Second --owner owner@sender.test', 'getTeam'],
+  ['team rename Renamed', 'renameTeam'],
+  ['team plan free', 'getTeam'],
+  ['member list', 'listMembers'],
+  ['member invite ann@sender.test --role viewer', 'createInvitation'],
+  ['member role ann@sender.test developer', 'updateMember'],
+  ['member remove ann@sender.test', 'removeMember'],
+  ['suppression add ann@one.test', 'getSuppression'],
+  ['suppression list', 'listSuppressions'],
+  ['suppression export', 'listSuppressions'],
+  ['suppression import $list', 'importSuppressions'],
+  ['suppression remove ann@one.test', 'deleteSuppression'],
+  ['webhook add $url', 'getWebhook'],
+  ['webhook list', 'listWebhooks'],
+  ['webhook show $webhook', 'getWebhook'],
+  ['webhook disable $webhook', 'getWebhook'],
+  ['webhook enable $webhook', 'getWebhook'],
+  ['webhook rotate $webhook', 'getWebhook'],
+  ['webhook ping $webhook', 'pingWebhook'],
+  ['webhook replay $webhook --since 2026-01-01', 'replayWebhook'],
+  ['webhook remove $webhook', 'deleteWebhook'],
+  ['queue list', 'listQueue'],
+  ['queue count', 'getQueueSummary'],
+  ['queue lanes', 'listQueueLanes'],
+  ['queue show $delivery', 'getTimeline'],
+  ['queue hold --new --domain one.test', 'holdQueue'],
+  ['queue holds', 'listHoldRules'],
+  ['queue list --state held', 'listQueue'],
+  ['queue undo $rule', 'undoQueueChange'],
+  ['queue release', 'releaseQueue'],
+  ['queue retry', 'retryQueue'],
+  ['queue reroute --to default', 'rerouteQueue'],
+  ['queue expire --domain one.test --dry-run', 'previewQueueChange'],
+  ['queue expire --domain one.test --yes', 'expireQueue'],
+  ['queue drop --domain two.test --yes', 'dropQueue'],
+  ['source add 192.0.2.7 --pool news', 'createSource'],
+  ['source list', 'listSources'],
+  ['source suspend 192.0.2.7', 'updateSource'],
+  ['source resume 192.0.2.7', 'updateSource'],
+  ['source pool 192.0.2.7 other', 'updateSource'],
+  ['source hostname 192.0.2.7 mx7.sender.test', 'updateSource'],
+  ['source warm-up 192.0.2.7', 'updateSource'],
+  ['source assign other --stream broadcast', 'createPoolAssignment'],
+  ['source assignments', 'listPoolAssignments'],
+  ['source unassign $pool_assignment', 'deletePoolAssignment'],
+  ['source remove 192.0.2.7', 'deleteSource'],
+  ['provider list', 'listProviders'],
+  ['provider show google', 'getProvider'],
+  ['provider set google connections=3', 'updateProvider'],
+  ['lane list', 'listLanes'],
+  ['lane pause auto~google --minutes 5', 'pauseLane'],
+  ['lane resume auto~google', 'resumeLane'],
+  ['metrics show', 'getMetrics'],
+  ['metrics breakdown', 'breakDownMetrics'],
+  ['tls policy one.test', 'getTlsPolicy'],
+  ['certificate list', 'listCertificates'],
+  ['doctor --domain sender.test', 'getDoctor'],
+  ['retention', 'getRetention'],
+  ['erase ann@one.test --dry-run', 'createErasure'],
+  ['erase ann@one.test --yes', 'createErasure'],
+  ['audit', 'listAudit'],
+]
+
+/** Commands whose objects no operation answers with, or that print none. */
+const OWN: Record<string, string> = {
+  'team list': 'all teams; the API lists those of a person',
+  'user list': 'people of all teams',
+  'user password': 'operators only',
+  'user reset-link': 'operators only',
+  'user reset-factors': 'operators only',
+  'certificate issue': 'asks the running daemon, then prints what certificate list prints',
+  'certificate renew': 'asks the running daemon, then prints what certificate list prints',
+  'metrics recompute': 'operators only',
+  serve: 'runs the server',
+  setup: 'prints the team and its owner, which POST /setup leaves to the session',
+  status: 'operators only',
+  crashtest: 'operators only',
+  backup: 'operators only',
+  restore: 'operators only',
+  'secrets status': 'operators only',
+  'secrets rekey': 'operators only',
+  import: 'operators only',
+  migrate: 'operators only',
+  version: 'of the program',
+}
+
+const namesOf = (command: Command, at: string[] = []): string[] =>
+  command.commands.length === 0
+    ? [at.join(' ')]
+    : command.commands.flatMap((one) => namesOf(one, [...at, one.name()]))
+
+test('of every command it is known whose objects it prints', () => {
+  const program = createProgram(
+    () => Promise.reject(new Error('no command runs here')),
+    '0.0.0',
+    () => undefined,
+  )
+  const names = namesOf(program)
+  const compared = names.filter((name) => STEPS.some(([words]) => `${words} `.startsWith(`${name} `)))
+  expect([...compared, ...Object.keys(OWN)].toSorted()).toEqual(names.toSorted())
+})
+
+/** What tests look into. */
+interface Printed {
+  object: string
+  id?: string
+  rule?: { id: string } | null
+  link?: string
+}
+
+/** Joins by the link of an invitation. */
+async function accept(link: string): Promise<void> {
+  await accounts.members.acceptByPassword({ token: link.split('#')[1]!, password: 'another long password' })
+}
+
+test('commands print exactly the objects of the API', async () => {
+  const seen = new Map([
+    ['list', list],
+    ['url', receiver.url],
+    ['delivery', deliveryId],
+  ])
+  const wrong: string[] = []
+  for (const [words, operationId] of STEPS) {
+    if (words === 'queue list') await prepareQueue()
+    const typed = words.replaceAll(/\$(\w+)/g, (_, noun: string) => seen.get(noun)!)
+    const printed = await print(typed.split(' '))
+    const { object, id, rule, link } = printed as Printed
+    if (id !== undefined) seen.set(object, id)
+    if (link !== undefined) await accept(link)
+    if (rule) seen.set('rule', rule.id)
+    wrong.push(...differences(printed, operationId).map((difference) => `${words}: ${difference}`))
+  }
+  expect(wrong).toEqual([])
+})
+
+/** Mail that waits, and a lane. */
+async function prepareQueue(): Promise<void> {
+  await storeDeferred(storage, { emailId, deliveryId })
+  const { limits } = new Providers(loadProviders({ connections: 5 })).get('google')
+  const told = { pausedUntil: null, reason: null, reasonAt: null, updatedAt: Date.now() }
+  const lane = { source: 'auto', provider: 'google', state: writeLane(freshLane(limits)), ...told }
+  await storage.saveLanes({ lanes: [lane] }, Date.now())
+}
