@@ -64,8 +64,16 @@ const filter = Type.Object(
     unsubscribed: Type.Optional(Type.Boolean({ description: 'true: opted out of everything; false: not.' })),
     topic_id: Type.Optional(Type.String({ description: 'Only contacts with a choice for this topic.' })),
     subscription: Type.Optional(literals(SUBSCRIPTIONS, { description: 'Which choice. Default: opt_in.' })),
+    suppressed: Type.Optional(
+      Type.Boolean({ description: 'true: this server sends nothing to the address; false: not so.' }),
+    ),
+    rules: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Rules, as the `filter` of a segment has them.',
+      }),
+    ),
   },
-  { description: 'The conditions of `GET /contacts/search`; an empty object means all contacts.' },
+  { description: 'The conditions of `GET /contacts/search`, and rules; an empty object means all contacts.' },
 )
 export type ContactsFilter = Static<typeof filter>
 

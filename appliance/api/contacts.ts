@@ -164,6 +164,7 @@ export const ContactCounts = Type.Object(
     contacts: Type.Integer({ description: 'All contacts.' }),
     subscribed: Type.Integer({ description: 'Contacts that did not opt out of everything.' }),
     unsubscribed: Type.Integer({ description: 'Contacts that opted out of everything.' }),
+    suppressed: Type.Integer({ description: 'Contacts on the suppression list, of both kinds.' }),
   },
   { description: 'Numbers of contacts.' },
 )
@@ -196,16 +197,16 @@ const manyContacts: typeof limit = {
 /** The parameters of a page of contacts. */
 export const contactPage = { ...page, limit: manyContacts }
 
+const flag = (description: string) =>
+  optional(Type.Boolean({ description }), (given, parameter) => {
+    if (given !== 'true' && given !== 'false')
+      throw refuse('invalid_parameter', { parameter, expected: 'true or false' })
+    return given === 'true'
+  })
+
 const filter = {
   segment_id: id('Only contacts in this segment.'),
-  unsubscribed: optional(
-    Type.Boolean({ description: 'true: only who opted out of everything; false: only others.' }),
-    (given, parameter) => {
-      if (given !== 'true' && given !== 'false')
-        throw refuse('invalid_parameter', { parameter, expected: 'true or false' })
-      return given === 'true'
-    },
-  ),
+  unsubscribed: flag('true: only who opted out of everything; false: only others.'),
 }
 
 /** Characters of a text that is sought. */
@@ -225,6 +226,7 @@ export function readSearch(given: string, parameter: string): string {
 /** Which contacts a search finds. */
 const conditions = {
   ...filter,
+  suppressed: flag('true: only who is on the suppression list; false: only others.'),
   text: optional(
     Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
     readSearch,
@@ -254,7 +256,7 @@ export const searchContacts = operation('GET /contacts/search', {
   tags,
   summary: 'Search contacts',
   description:
-    'By a part of the address or name, segment, topic and opt-out. Without conditions: all. Not part of the hosted API.',
+    'By a part of the address or name, segment, topic, opt-out and suppression. Without conditions: all. Not part of the hosted API.',
   querystring: search({ limit, after, ...conditions }),
   response: { 200: ContactSearch },
 })

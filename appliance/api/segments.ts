@@ -5,7 +5,7 @@ import { ContactList, contactPage } from './contacts.ts'
 import { operation } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const reference = { object: kind('segment'), id: Id }
 export const segmentName = Type.String({
@@ -13,15 +13,35 @@ export const segmentName = Type.String({
   examples: ['Newsletter'],
 })
 
+const rules = Type.Record(Type.String(), Type.Unknown(), {
+  description:
+    'A rule (`type` rule, `field`, `operator`, `value`), or rules joined by `type` and or or (`rules`). See docs/audience.md. Not part of the hosted API.',
+  examples: [{ type: 'rule', field: 'contact.properties.plan', operator: 'eq', value: 'pro' }],
+})
+
 /** POST /segments */
-export const CreateSegment = Type.Object({ name: segmentName }, { description: 'A segment to create.' })
+export const CreateSegment = Type.Object(
+  {
+    name: segmentName,
+    filter: Type.Optional(
+      Nullable(rules, { description: 'Who is in it, by rules; null: contacts are added to it.' }),
+    ),
+  },
+  { description: 'A segment to create.' },
+)
+export type CreateSegment = Static<typeof CreateSegment>
 export const SegmentCreated = Type.Object(
   { ...reference, name: segmentName },
   { description: 'The new segment.' },
 )
 /** PATCH /segments/:id */
 export const UpdateSegment = Type.Object(
-  { name: Type.Optional(Nullable(segmentName, { description: 'A new name; null: unchanged.' })) },
+  {
+    name: Type.Optional(Nullable(segmentName, { description: 'A new name; null: unchanged.' })),
+    filter: Type.Optional(
+      Nullable(rules, { description: 'Other rules, for a segment with rules; null: unchanged.' }),
+    ),
+  },
   { description: 'What to change.' },
 )
 export const SegmentRef = Type.Object(reference, { description: 'The segment.' })
@@ -32,6 +52,10 @@ export const segmentSummary = {
   name: segmentName,
   created_at: Timestamp,
   contacts: Type.Integer({ description: 'Number of contacts in it.' }),
+  filter: Nullable(rules, { description: 'Who is in it, by rules; null: contacts are added to it.' }),
+  counted_at: Nullable(Timestamp, {
+    description: 'When a segment with rules was last counted; null: not yet, or it has no rules.',
+  }),
 }
 /** An element of GET /segments. */
 export const SegmentSummary = Type.Object(segmentSummary, { description: 'A segment.' })
@@ -54,7 +78,7 @@ export const createSegment = operation('POST /segments', {
   operationId: 'createSegment',
   tags,
   summary: 'Create a segment',
-  description: 'A team can have at most 1,000.',
+  description: 'A team can have at most 1,000, of which 100 have a `filter`.',
   body: CreateSegment,
   response: { 201: SegmentCreated },
 })
@@ -75,7 +99,8 @@ export const getSegment = operation('GET /segments/:id', {
 export const updateSegment = operation('PATCH /segments/:id', {
   operationId: 'updateSegment',
   tags,
-  summary: 'Rename a segment',
+  summary: 'Change a segment',
+  description: 'A segment keeps its kind: with rules, or without.',
   params,
   body: UpdateSegment,
   response: { 200: SegmentRef },
@@ -97,6 +122,9 @@ export const listSegmentContacts = operation('GET /segments/:id/contacts', {
   response: { 200: ContactList },
 })
 
-export const presentSegment = ({ id, name, createdAt, contacts }: SizedSegment): SegmentSummary => ({
-  ...{ id, name, created_at: timestamp(createdAt), contacts },
+export const presentSegment = (segment: SizedSegment): SegmentSummary => ({
+  ...{ id: segment.id, name: segment.name, created_at: timestamp(segment.createdAt) },
+  contacts: segment.contacts,
+  filter: segment.filter && { ...segment.filter },
+  counted_at: timestampOrNull(segment.countedAt),
 })

@@ -14,6 +14,7 @@ import { type MemberMethods, memberMethods } from './members.ts'
 import { type PreferenceMethods, preferenceMethods } from './preferences.ts'
 import type { PreferencesTokens } from './tokens.ts'
 import { type PageMethods, pageMethods } from './unsubscribe-page.ts'
+import { createSegmentSizes } from './rules.ts'
 import { ImportFiles, type ImportFilesDeps } from './import-files.ts'
 import { createImportRunner, type ImportRunnerDeps } from './import-runner.ts'
 import { type ImportMethods, importMethods } from './imports.ts'
@@ -71,11 +72,12 @@ export function createAudience(
   const runner = createImportRunner({ ...deps, ...deps.imports, files })
   const sweeper = createSweeper(deps)
   const swept = (): void => sweeper.wake()
+  const sizes = createSegmentSizes(deps)
   return {
     ...contactMethods(deps),
     ...batchMethods(deps),
     ...memberMethods(deps),
-    ...segmentMethods(deps, swept),
+    ...segmentMethods(deps, swept, sizes),
     ...topicMethods(deps, swept),
     ...propertyMethods(deps),
     ...preferenceMethods(deps, deps.tokens),
@@ -88,6 +90,7 @@ export function createAudience(
     async close() {
       await runner.stop()
       await sweeper.close()
+      await sizes.close()
     },
   }
 }

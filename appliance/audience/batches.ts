@@ -1,10 +1,11 @@
 /** Many contacts at once: addresses that somebody pasted, and changes of all that match. */
-import { setImmediate } from 'node:timers/promises'
 import { parseMailbox } from '../mail/address.ts'
 import type { ConsentAct } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
+import type { Rules } from '../mail/rules.ts'
 import type { ContactConditions, ContactsChange, KnownAddress } from '../storage/storage.ts'
-import { type AudienceDeps, checkIds, noSegment, noTopic } from './which.ts'
+import { countSteps, readTeamRules } from './rules.ts'
+import { type AudienceDeps, checkIds, noSegment, noTopic, refusalOf } from './which.ts'
 import { readAddress } from './values.ts'
 
 /** Contacts that one request changes, and those that one transaction does: mail waits for it some 30 ms. */
@@ -20,6 +21,8 @@ export type PickedContacts = { ids: string[] } | { conditions: ContactConditions
 export interface BatchMethods {
   /** Refuses a segment or topic that the team doesn't have: `not_found`. */
   checkConditions(teamId: string, conditions: ContactConditions): Promise<void>
+  /** Reads rules that name what the team has. Refuses: `invalid_field`. */
+  readRules(args: { teamId: string; rules: unknown }): Promise<Rules>
   /** What is known of addresses, in their order; null: not an address. */
   checkAddresses(args: { teamId: string; emails: string[] }): Promise<(KnownAddress | null)[]>
   /** Lifts no opt-out. Refuses: `invalid_field`, `missing_field`, `invalid_id`, `not_found`. */
@@ -53,6 +56,7 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
 
   return {
     checkConditions,
+    readRules: ({ teamId, rules }) => readTeamRules({ storage, clock }, teamId, rules),
     async checkAddresses({ teamId, emails }) {
       const read = emails.map(addressOf)
       const valid = read.filter((one) => one !== null)
@@ -67,7 +71,7 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
         const now = clock.now()
         const contact = { id: newId(now), teamId, email, segmentIds, topics: [] }
         const saved = await storage.saveContact({ contact, act }, now)
-        if (!('contact' in saved)) throw missing(saved)
+        if (!('contact' in saved)) throw refusalOf(saved)
         counts[saved.kind === 'created' ? 'created' : 'known'] += 1
       }
       return counts
@@ -79,7 +83,7 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
       for (let at = 0; at < Math.max(ids.length, 1); at += IN_TRANSACTION) {
         const some = ids.slice(at, at + IN_TRANSACTION)
         const done = await storage.changeContacts({ teamId, ids: some, change, act }, clock.now())
-        if (!('found' in done)) throw missing(done)
+        if (!('found' in done)) throw refusalOf(done)
         contacts += done.found
       }
       return { contacts, next }
@@ -99,31 +103,22 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
   }
 }
 
-/** Counts in steps, so that other requests come between. */
 async function countMatching(
-  { storage, clock }: AudienceDeps,
+  deps: AudienceDeps,
   checkConditions: BatchMethods['checkConditions'],
   { teamId, conditions }: Parameters<BatchMethods['countMatching']>[0],
 ): ReturnType<BatchMethods['countMatching']> {
   await checkConditions(teamId, conditions)
   const counted = { contacts: 0, sample: [] as string[] }
-  let after: string | undefined
-  do {
-    const now = clock.now()
-    const { count, next } = await storage.countMatching({ teamId, ...conditions, after }, now)
-    if (count > 0 && counted.sample.length === 0) {
-      const found = await storage.searchContacts({ teamId, ...conditions, after, limit: SAMPLE }, now)
-      counted.sample = found.items.map(({ email }) => email)
-    }
+  for await (const { count, after } of countSteps(deps, { teamId, ...conditions })) {
     counted.contacts += count
-    after = next ?? undefined
-    await setImmediate()
-  } while (after !== undefined)
+    if (count === 0 || counted.sample.length > 0) continue
+    const page = { teamId, ...conditions, after, limit: SAMPLE }
+    const found = await deps.storage.searchContacts(page, deps.clock.now())
+    counted.sample = found.items.map(({ email }) => email)
+  }
   return counted
 }
-
-const missing = ({ kind }: { kind: 'unknown_segment' | 'unknown_topic' }) =>
-  kind === 'unknown_segment' ? noSegment() : noTopic()
 
 /** An address alone; null: it is none. */
 function addressOf(text: string): string | null {

@@ -1,4 +1,5 @@
 /** Contacts: people that a team writes to. */
+import { setImmediate } from 'node:timers/promises'
 import type { ConsentAct } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -19,10 +20,9 @@ import {
   type ChoiceInput,
   findContact,
   noContact,
-  noSegment,
-  noTopic,
   readChoices,
   refOf,
+  refusalOf,
   type Which,
 } from './which.ts'
 import { readAddress, readName, readProperties, type TypedValue, typedValues } from './values.ts'
@@ -61,7 +61,7 @@ export interface ContactMethods {
   searchContacts(
     args: Omit<PageArgs, 'before'> & ContactConditions,
   ): Promise<ContactsFound & { context: ContactContext }>
-  countContacts(args: { teamId: string }): Promise<ContactCounts>
+  countContacts(args: { teamId: string }): Promise<ContactCounts & { suppressed: number }>
   /** Refuses: `not_found`. */
   getContact(which: Which): Promise<ContactDetails>
   /** Refuses: `not_found`, `invalid_field`, `contact_exists` for an address that another contact has. */
@@ -98,9 +98,9 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
       const made = { ...change, id: newId(now), teamId, email, segmentIds, topics }
       const result = await storage.saveContact({ contact: made, act }, now)
       if ('contact' in result) return result.contact
-      throw result.kind === 'unknown_segment' ? noSegment() : noTopic()
+      throw refusalOf(result)
     },
-    listContacts: (args) => storage.listContacts(args, clock.now()),
+    listContacts: (args) => listContacts({ storage, clock }, args),
     async searchContacts(args) {
       const found = await storage.searchContacts(args, clock.now())
       const contacts = found.items.map(({ id, email }) => ({ id, email }))
@@ -108,7 +108,11 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
       return { ...found, context }
     },
     allContacts: (args) => pagesOfContacts({ storage, clock }, args),
-    countContacts: (args) => storage.countContacts(args, clock.now()),
+    async countContacts(args) {
+      const now = clock.now()
+      const suppressed = await storage.countSuppressedContacts(args, now)
+      return { ...(await storage.countContacts(args, now)), suppressed }
+    },
     async getContact(which) {
       const contact = await findContact({ storage, clock }, which)
       const known = await storage.listContactProperties({ teamId: which.teamId }, clock.now())
@@ -131,12 +135,34 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
   }
 }
 
+/** A page; where rules decide, it is found in bounded steps, so that other requests come between. */
+async function listContacts(
+  { storage, clock }: AudienceDeps,
+  { before, limit, ...args }: PageArgs & ContactFilter,
+): Promise<Page<Contact>> {
+  const { teamId, segmentId } = args
+  const segment =
+    segmentId === undefined ? undefined : await storage.getSegment({ teamId, id: segmentId }, clock.now())
+  if (!segment?.filter || before !== undefined)
+    return storage.listContacts({ ...args, before, limit }, clock.now())
+  const items: Contact[] = []
+  let { after } = args
+  do {
+    const rest = limit + 1 - items.length
+    const found = await storage.searchContacts({ ...args, after, limit: rest }, clock.now())
+    items.push(...found.items)
+    after = found.next ?? undefined
+    await setImmediate()
+  } while (after !== undefined && items.length <= limit)
+  return { items: items.slice(0, limit), hasMore: items.length > limit }
+}
+
 async function* pagesOfContacts(
   { storage, clock }: AudienceDeps,
   args: { teamId: string } & ContactFilter,
 ): AsyncGenerator<Contact[], void> {
   for (let after: string | undefined; ;) {
-    const { items, hasMore } = await storage.listContacts({ ...args, limit: PAGE, after }, clock.now())
+    const { items, hasMore } = await listContacts({ storage, clock }, { ...args, limit: PAGE, after })
     yield items
     if (!hasMore) return
     after = items.at(-1)!.id

@@ -289,7 +289,11 @@ async function checkTargets(
   segmentIds: readonly string[],
   topics: readonly ChoiceInput[],
 ): Promise<void> {
-  for (const id of segmentIds) if (!(await storage.getSegment({ teamId, id }, clock.now()))) throw noSegment()
+  for (const id of segmentIds) {
+    const segment = await storage.getSegment({ teamId, id }, clock.now())
+    if (!segment) throw noSegment()
+    if (segment.filter) throw refuse('segment_with_rules')
+  }
   for (const { id } of topics) if (!(await storage.getTopic({ teamId, id }, clock.now()))) throw noTopic()
 }
 

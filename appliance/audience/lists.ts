@@ -11,10 +11,11 @@ import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { ContactProperty, CountedTopic, SizedSegment, Topic } from '../storage/storage.ts'
 import { readText, readValue } from './values.ts'
-import type { AudienceDeps } from './which.ts'
+import { readTeamRules, type SegmentSizes } from './rules.ts'
+import { type AudienceDeps, noSegment } from './which.ts'
 
 /** Of each a team can have so many: they are short enough to be read at once. */
-const MOST = { segments: 1000, topics: 100, properties: 200 }
+const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200 }
 
 /** Characters. */
 const MAX = { segment: 255, topic: 50, description: 200, key: 50 }
@@ -27,10 +28,15 @@ export interface SegmentMethods {
   listSegments(args: { teamId: string }): Promise<SizedSegment[]>
   /** Refuses: `not_found`. */
   getSegment(args: { teamId: string; id: string }): Promise<SizedSegment>
-  /** Refuses: `missing_field`, `invalid_field`, `too_many`. */
-  createSegment(args: { teamId: string; name: string }): Promise<SizedSegment>
-  /** Refuses: `not_found`, `missing_field`, `invalid_field`. */
-  updateSegment(args: { teamId: string; id: string; name?: string | undefined }): Promise<void>
+  /** @param args filter: its rules; null: contacts are added. Refuses: `missing_field`, `invalid_field`, `too_many`. */
+  createSegment(args: { teamId: string; name: string; filter: unknown }): Promise<SizedSegment>
+  /** @param args filter: other rules, where it has rules. Refuses: `not_found`, `missing_field`, `invalid_field`. */
+  updateSegment(args: {
+    teamId: string
+    id: string
+    name?: string | undefined
+    filter?: unknown
+  }): Promise<void>
   /** Its contacts stay. Deleting one that is not there is no error. */
   deleteSegment(args: { teamId: string; id: string }): Promise<void>
 }
@@ -115,26 +121,47 @@ export function createSweeper({ storage, clock }: AudienceDeps): Sweeper {
 }
 
 /** @param swept called after what was deleted has left rows behind */
-export function segmentMethods({ storage, clock }: AudienceDeps, swept: () => void): SegmentMethods {
-  const notFound = () => refuse('not_found', { resource: 'Audience' })
+export function segmentMethods(
+  deps: AudienceDeps,
+  swept: () => void,
+  sizes: Pick<SegmentSizes, 'fresh' | 'refresh'>,
+): SegmentMethods {
+  const { storage, clock } = deps
+  const stored = async (args: { teamId: string; id: string }): Promise<SizedSegment> => {
+    const found = await storage.getSegment(args, clock.now())
+    if (!found) throw noSegment()
+    return found
+  }
   return {
-    listSegments: (args) => storage.listSegments(args, clock.now()),
-    async getSegment(args) {
-      const found = await storage.getSegment(args, clock.now())
-      if (!found) throw notFound()
-      return found
+    async listSegments(args) {
+      const segments = await storage.listSegments(args, clock.now())
+      sizes.refresh(segments)
+      return segments
     },
-    async createSegment({ teamId, name: given }) {
-      const now = clock.now()
+    getSegment: async (args) => sizes.fresh(await stored(args)),
+    async createSegment({ teamId, name: given, filter: asked }) {
       const name = readText('name', given, MAX.segment)
-      const segment = { id: newId(now), teamId, name, filter: null, createdAt: now, updatedAt: now }
-      if (!(await storage.createSegment({ segment, most: MOST.segments }, now)))
-        throw refuse('too_many', { limit: MOST.segments, things: 'segments' })
-      return { ...segment, contacts: 0 }
+      const filter = asked === null ? null : await readTeamRules(deps, teamId, asked)
+      const now = clock.now()
+      const segment = { id: newId(now), teamId, name, filter, createdAt: now, updatedAt: now }
+      const [most, things] = filter
+        ? ([MOST.ruled, 'segments with rules'] as const)
+        : ([MOST.segments, 'segments'] as const)
+      if (!(await storage.createSegment({ segment, most }, now)))
+        throw refuse('too_many', { limit: most, things })
+      return { ...segment, contacts: 0, countedAt: null }
     },
-    async updateSegment({ teamId, id, name }) {
-      const change = name === undefined ? {} : { name: readText('name', name, MAX.segment) }
-      if (!(await storage.updateSegment({ teamId, id, change }, clock.now()))) throw notFound()
+    async updateSegment({ teamId, id, name, filter: asked }) {
+      const { filter: before } = await stored({ teamId, id })
+      if (asked !== undefined && (asked === null) !== (before === null))
+        throw refuse('invalid_field', {
+          field: 'filter',
+          expected: 'a segment keeps its kind: with rules, or without',
+        })
+      const filter =
+        asked === undefined || asked === null ? undefined : await readTeamRules(deps, teamId, asked)
+      const change = { name: name === undefined ? undefined : readText('name', name, MAX.segment), filter }
+      if (!(await storage.updateSegment({ teamId, id, change }, clock.now()))) throw noSegment()
     },
     async deleteSegment(args) {
       if (await storage.deleteSegment(args, clock.now())) swept()

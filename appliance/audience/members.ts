@@ -6,10 +6,9 @@ import {
   type ChoiceInput,
   findContact,
   noContact,
-  noSegment,
-  noTopic,
   readChoices,
   refOf,
+  refusalOf,
   type Which,
 } from './which.ts'
 
@@ -38,7 +37,7 @@ export function memberMethods(deps: AudienceDeps): MemberMethods {
       const args = { teamId: which.teamId, ref: refOf(which), segmentId }
       const result = await storage[method](args, clock.now())
       if (result === 'no_contact') throw noContact()
-      if (result === 'no_segment') throw noSegment()
+      if ('kind' in result) throw refusalOf(result)
       return result
     }
 
@@ -59,7 +58,7 @@ export function memberMethods(deps: AudienceDeps): MemberMethods {
       const args = { teamId: which.teamId, ref: refOf(which), topics: readChoices(topics), act }
       const result = await storage.setContactTopics(args, clock.now())
       if (!result) throw noContact()
-      if ('kind' in result) throw noTopic()
+      if ('kind' in result) throw refusalOf(result)
       return result
     },
     async listConsents(which) {

@@ -3,7 +3,8 @@ import type { Clock } from '../clock/clock.ts'
 import type { Subscription } from '../mail/audience.ts'
 import { isId } from '../mail/ids.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
-import type { Contact, ContactRef, Storage } from '../storage/storage.ts'
+
+import type { Contact, ContactRef, MissingRef, Storage } from '../storage/storage.ts'
 import { contactRef } from './values.ts'
 
 export interface AudienceDeps {
@@ -27,6 +28,12 @@ export const noContact = (): Refusal => refuse('not_found', { resource: 'Contact
 /** What the hosted service calls a segment that is not there. */
 export const noSegment = (): Refusal => refuse('not_found', { resource: 'Audience' })
 export const noTopic = (): Refusal => refuse('not_found', { resource: 'Topic' })
+
+/** What a request hears about a segment or topic that nobody can be added to. */
+export function refusalOf({ kind }: Pick<MissingRef, 'kind'>): Refusal {
+  if (kind === 'unknown_topic') return noTopic()
+  return kind === 'segment_with_rules' ? refuse('segment_with_rules') : noSegment()
+}
 
 /** Refuses: `not_found`. */
 export function refOf({ idOrEmail }: Which): ContactRef {

@@ -388,6 +388,12 @@ export const REFUSALS = {
     '554 5.5.1',
     'A team can have at most {limit} {things}. Remove one first.',
   ),
+  segment_with_rules: entry(
+    'validation_error',
+    422,
+    '554 5.5.1',
+    'The rules of this segment decide which contacts are in it. Contacts cannot be added or removed by hand.',
+  ),
   import_unreadable: entry(
     'validation_error',
     422,

@@ -2,6 +2,7 @@
 import { sql, type SqlBool } from 'kysely'
 import { type EventData, lastEventOf, type OTHER_EVENTS } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
+import { suppressionKey } from '../mail/suppression.ts'
 import { BEFORE_ALL, type EventCursor } from './event-cursor.ts'
 import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
@@ -277,7 +278,10 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
   }
 }
 
-/** Records the event. A person's also becomes the email's `last_event`, unless that says more already. */
+/**
+ * Records the event. A person's also becomes the email's `last_event`, unless that says more already, and is noted at the contact who
+ * has the address.
+ */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const exists = db.prepare<[string, string]>('select 1 from emails where id = ? and team_id = ?')
   const recordEvents = createRecordEvents(db)
@@ -285,11 +289,16 @@ function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
     `update emails set last_event = ? where id = ?
      and last_event in ('queued', 'scheduled', 'sent', 'delivery_delayed', 'delivered', 'opened')`,
   )
+  const noteAt = (column: 'last_opened_at' | 'last_clicked_at') =>
+    db.prepare(`update contacts set ${column} = ? where team_id = ? and address_key = ?`)
+  const engaged = { 'email.opened': noteAt('last_opened_at'), 'email.clicked': noteAt('last_clicked_at') }
   return ({ id, teamId, emailId, deliveryId, type, data }, now) => {
     // Removed since it was looked at.
     if (!exists.get(emailId, teamId)) return
     recordEvents([{ event: { id, teamId, emailId, deliveryId, type, createdAt: now, data } }])
-    if (data.robot !== true) updateEmail.run(lastEventOf(type), emailId)
+    if (data.robot === true) return
+    updateEmail.run(lastEventOf(type), emailId)
+    if (data.recipient !== undefined) engaged[type].run(now, teamId, suppressionKey(data.recipient))
   }
 }
 

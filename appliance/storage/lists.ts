@@ -56,9 +56,12 @@ export const valuesOf = (
 export const lowest = (a: string | undefined, b: string | undefined): string | undefined =>
   a !== undefined && b !== undefined && b < a ? b : (a ?? b)
 
-/** For a pattern: ASCII letters alone, as `lower` in SQL has it, and nothing in it is a wildcard. */
-export const lowered = (text: string): string =>
-  text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()).replaceAll(/[\\%_]/g, '\\$&')
+/** In lower case: ASCII letters alone, as `lower` in SQL has it. */
+export const asciiLower = (text: string): string =>
+  text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+
+/** For a pattern: `asciiLower`, and nothing in it is a wildcard. */
+export const lowered = (text: string): string => asciiLower(text).replaceAll(/[\\%_]/g, '\\$&')
 
 /** @param pattern what `lowered` made, with wildcards around it */
 export const like = (column: string, pattern: string): Expression<SqlBool> =>

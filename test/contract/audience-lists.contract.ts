@@ -24,8 +24,8 @@ function segmentTests(storage: () => Storage): void {
     expect(await rename(other.teamId)).toBe(false)
     expect(await rename(teamId)).toBe(true)
     expect(await storage().listSegments({ teamId }, T0)).toEqual([
-      { ...two, name: 'Zwei', updatedAt: T0 + 1, contacts: 0 },
-      { ...one, contacts: 1 },
+      { ...two, name: 'Zwei', updatedAt: T0 + 1, contacts: 0, countedAt: null },
+      { ...one, contacts: 1, countedAt: null },
     ])
     expect(await storage().getSegment({ teamId: other.teamId, id: one.id }, T0)).toBeUndefined()
   })
@@ -53,8 +53,14 @@ function segmentTests(storage: () => Storage): void {
     expect(await storage().isInSegment(nobody, T0)).toBe(false)
     expect(await storage().addToSegment(nobody, T0)).toBe('no_contact')
     expect(await storage().removeFromSegment(nobody, T0)).toBe('no_contact')
-    expect(await storage().addToSegment({ ...args, segmentId: newId(T0) }, T0)).toBe('no_segment')
-    expect(await storage().removeFromSegment({ ...args, segmentId: newId(T0) }, T0)).toBe('no_segment')
+    expect(await storage().addToSegment({ ...args, segmentId: newId(T0) }, T0)).toEqual({
+      kind: 'unknown_segment',
+      id: expect.any(String) as string,
+    })
+    expect(await storage().removeFromSegment({ ...args, segmentId: newId(T0) }, T0)).toEqual({
+      kind: 'unknown_segment',
+      id: expect.any(String) as string,
+    })
   })
 
   test('a deleted one is gone at once, and what belonged to it goes in steps', async () => {

@@ -27,6 +27,7 @@ import { retentionContract } from './retention.contract.ts'
 import { scheduledContract } from './scheduled.contract.ts'
 import { receivedContract } from './received.contract.ts'
 import { reportsContract } from './reports.contract.ts'
+import { segmentRulesContract } from './segment-rules.contract.ts'
 import { sendersContract } from './senders.contract.ts'
 import { sessionsContract } from './sessions.contract.ts'
 import { sourcesContract } from './sources.contract.ts'
@@ -44,6 +45,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   contactBatches: contactBatchesContract,
   contactImports: contactImportsContract,
   preferences: preferencesContract,
+  segmentRules: segmentRulesContract,
   topicMail: topicMailContract,
   audit: auditContract,
   duties: dutiesContract,

@@ -4,6 +4,7 @@ import { readSearch } from '../../api/contacts.ts'
 import { readId } from '../../api/parameters.ts'
 import type { PickedContacts } from '../../audience/audience.ts'
 import { refuse } from '../../mail/refusals.ts'
+import type { ContactConditions } from '../../storage/storage.ts'
 import { callerOf } from '../access.ts'
 import { byApp, consentAct } from '../consent-act.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -22,8 +23,8 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
   })
 
   serve(app, api.countMatchingContacts, { audit: null, right: 'view' }, async (request) => {
-    const conditions = readFilter(request.body.filter)
     const { teamId } = callerOf(request)
+    const conditions = await readFilter(request.body.filter, teamId, audience)
     const { contacts, sample } = await audience.countMatching({ teamId, conditions })
     return { object: 'contacts_counted' as const, contacts, sample }
   })
@@ -38,9 +39,10 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
   })
 
   serve(app, api.changeContacts, { audit: { action: 'contact.batch_change', ...about } }, async (request) => {
+    const { teamId } = callerOf(request)
     const changed = await audience.changeContacts({
-      teamId: callerOf(request).teamId,
-      picked: pickedOf(request.body),
+      teamId,
+      picked: await pickedOf(request.body, teamId, audience),
       change: readChange(request.body),
       act: actOf(request),
     })
@@ -64,20 +66,31 @@ function readChange(body: api.ChangeContacts) {
 }
 
 /** Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_parameter`. */
-function pickedOf({ ids, filter, after }: api.ChangeContacts): PickedContacts {
+async function pickedOf(
+  { ids, filter, after }: api.ChangeContacts,
+  teamId: string,
+  audience: HttpDeps['audience'],
+): Promise<PickedContacts> {
   if (ids !== undefined && filter !== undefined)
     throw refuse('invalid_field', { field: 'ids', expected: 'either `ids` or `filter`, not both' })
   if (ids !== undefined) return { ids }
   if (filter === undefined) throw refuse('missing_field', { field: 'ids' })
-  return { conditions: readFilter(filter), ...(after ? { after: readId(after, 'after') } : {}) }
+  const conditions = await readFilter(filter, teamId, audience)
+  return { conditions, ...(after ? { after: readId(after, 'after') } : {}) }
 }
 
-/** Refuses: `invalid_id`, `invalid_parameter`. */
-function readFilter({ text, segment_id: segment, topic_id: topic, ...others }: api.ContactsFilter) {
-  return conditionsOf({
+/** Refuses: `invalid_id`, `invalid_parameter`, `invalid_field`. */
+async function readFilter(
+  { text, segment_id: segment, topic_id: topic, rules, ...others }: api.ContactsFilter,
+  teamId: string,
+  audience: HttpDeps['audience'],
+): Promise<ContactConditions> {
+  const conditions = conditionsOf({
     ...others,
     ...(text !== undefined && { text: readSearch(text, 'text') }),
     ...(segment !== undefined && { segment_id: readId(segment, 'segment_id') }),
     ...(topic !== undefined && { topic_id: readId(topic, 'topic_id') }),
   })
+  if (rules === undefined) return conditions
+  return { ...conditions, rules: await audience.readRules({ teamId, rules }) }
 }

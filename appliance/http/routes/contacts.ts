@@ -63,7 +63,7 @@ function listRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.listContacts, {}, async (request) => {
     const { segment_id: segmentId, ...query } = request.query
     const { teamId } = callerOf(request)
-    if (segmentId !== undefined) await audience.getSegment({ teamId, id: segmentId })
+    await audience.checkConditions(teamId, { segmentId })
     const page = await audience.listContacts({ teamId, segmentId, ...query })
     return presentList(page.items.map(api.presentContactSummary), page.hasMore)
   })
@@ -82,7 +82,7 @@ function listRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.exportContacts, { right: 'export', audit }, async (request, reply) => {
     const { segment_id: segmentId, unsubscribed } = request.query
     const { teamId } = callerOf(request)
-    if (segmentId !== undefined) await audience.getSegment({ teamId, id: segmentId })
+    await audience.checkConditions(teamId, { segmentId })
     const properties = await audience.listProperties({ teamId })
     const pages = audience.allContacts({ teamId, segmentId, unsubscribed })
     const write = (contact: Contact) => api.contactRecord(properties, contact)
@@ -91,11 +91,11 @@ function listRoutes(app: App, deps: HttpDeps): void {
   })
 
   serve(app, api.countContacts, {}, async (request) => {
-    const { contacts, unsubscribed } = await audience.countContacts({ teamId: callerOf(request).teamId })
-    return {
-      ...{ object: 'contact_counts' as const, contacts },
-      ...{ subscribed: contacts - unsubscribed, unsubscribed },
-    }
+    const { contacts, unsubscribed, suppressed } = await audience.countContacts({
+      teamId: callerOf(request).teamId,
+    })
+    const subscribed = contacts - unsubscribed
+    return { object: 'contact_counts' as const, contacts, subscribed, unsubscribed, suppressed }
   })
 }
 
@@ -146,11 +146,12 @@ interface Conditions {
   unsubscribed?: boolean | undefined
   topic_id?: string | undefined
   subscription?: Subscription | undefined
+  suppressed?: boolean | undefined
 }
 
 /** The conditions of a search. */
-export const conditionsOf = ({ text, segment_id, unsubscribed, topic_id, subscription }: Conditions) => ({
-  ...{ text, segmentId: segment_id, unsubscribed },
+export const conditionsOf = ({ text, segment_id, topic_id, subscription, ...flags }: Conditions) => ({
+  ...{ text, segmentId: segment_id, unsubscribed: flags.unsubscribed, suppressed: flags.suppressed },
   topic: topic_id === undefined ? undefined : { id: topic_id, subscription: subscription ?? 'opt_in' },
 })
 

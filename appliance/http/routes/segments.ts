@@ -34,8 +34,8 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
     { audit: { action: 'segment.update', noun: 'segment', read: readSegment(audience) } },
     async (request) => {
       const { id } = request.params
-      refuseFilter(request.body)
-      await audience.updateSegment({ ...ref(request), name: request.body.name ?? undefined })
+      const { name, filter } = request.body
+      await audience.updateSegment({ ...ref(request), name: name ?? undefined, filter: filter ?? undefined })
       return { object: 'segment' as const, id }
     },
   )
@@ -65,14 +65,9 @@ const ref = (request: FastifyRequest) => ({
 const readSegment = (audience: AudienceDep) => async (request: FastifyRequest) =>
   api.presentSegment(await audience.getSegment(ref(request)))
 
-async function create(request: FastifyRequest<{ Body: { name: string } }>, audience: AudienceDep) {
-  refuseFilter(request.body)
-  return audience.createSegment({ teamId: callerOf(request).teamId, name: request.body.name })
-}
-
-/** Refuses a rule-based segment: ignoring the filter would make a segment of other people than the caller asked for. */
-function refuseFilter(body: object): void {
-  if ('filter' in body && body.filter !== null) throw refuse('not_offered', { field: 'filter' })
+async function create(request: FastifyRequest<{ Body: api.CreateSegment }>, audience: AudienceDep) {
+  const { name, filter = null } = request.body
+  return audience.createSegment({ teamId: callerOf(request).teamId, name, filter })
 }
 
 async function list(request: FastifyRequest, query: Parameters<typeof pageOf>[1], audience: AudienceDep) {
@@ -87,7 +82,7 @@ async function members(
   audience: AudienceDep,
 ) {
   const { teamId } = callerOf(request)
-  await audience.getSegment({ teamId, id: segmentId })
+  await audience.checkConditions(teamId, { segmentId })
   const page = await audience.listContacts({ teamId, segmentId, ...query })
   return presentList(page.items.map(contacts.presentContactSummary), page.hasMore)
 }
@@ -171,7 +166,7 @@ interface Member {
 /** Refuses: `not_found` for contacts that are not in the segment. */
 async function demandMember(request: FastifyRequest, params: Member, audience: AudienceDep): Promise<void> {
   const segmentId = params.audience_id
-  await audience.getSegment({ teamId: callerOf(request).teamId, id: segmentId })
+  await audience.checkConditions(callerOf(request).teamId, { segmentId })
   if (!(await audience.isInSegment({ ...which(request, params), segmentId })))
     throw refuse('not_found', { resource: 'Contact' })
 }

@@ -1,10 +1,12 @@
 /** Lists of contacts, and the search in them. All are read by keyset. */
-import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Subscription } from '../../mail/audience.ts'
+import type { Rules } from '../../mail/rules.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
 import { like, lowered, type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db, Tables } from '../schema.ts'
 import { type Contact, toContact } from './contact-rows.ts'
+import { conditionOf, isSuppressed, matchedSegments, rulesOf } from './rules.ts'
 
 /** Which contacts. */
 export interface ContactFilter {
@@ -13,13 +15,16 @@ export interface ContactFilter {
   unsubscribed?: boolean | undefined
 }
 
-/** A page of contacts, newest first. */
+/** A page of contacts, newest first. Where rules decide, it may look at all contacts; `searchContacts` is bounded. */
 async function listContacts(
   db: Db,
   { teamId, segmentId, unsubscribed, ...page }: PageArgs & ContactFilter,
+  now: number,
 ): Promise<Page<Contact>> {
-  if (segmentId !== undefined) return listMembers(db, { teamId, segmentId, unsubscribed, ...page })
-  const query = db.selectFrom('contacts').selectAll().where('team_id', '=', teamId)
+  const rules = segmentId === undefined ? undefined : await rulesOf(db, teamId, segmentId)
+  if (segmentId !== undefined && !rules) return listMembers(db, { teamId, segmentId, unsubscribed, ...page })
+  let query = db.selectFrom('contacts').selectAll().where('team_id', '=', teamId)
+  if (rules) query = query.where(await conditionOf(db, teamId, rules, now))
   return pageOf(
     unsubscribed === undefined ? query : query.where(isUnsubscribed(unsubscribed)),
     page,
@@ -64,6 +69,8 @@ export interface ContactConditions extends ContactFilter {
   text?: string | undefined
   /** Those who chose `subscription` for this topic themselves, or for whom somebody did. */
   topic?: { id: string; subscription: Subscription } | undefined
+  suppressed?: boolean | undefined
+  rules?: Rules | undefined
 }
 
 export interface ContactsFound {
@@ -78,8 +85,12 @@ type SearchArgs = Omit<PageArgs, 'before'> & ContactConditions
  * Contacts that match, newest first: a text is found in any case of ASCII letters. Each call looks at a bounded number of
  * contacts.
  */
-async function searchContacts(db: Db, { after, limit, ...conditions }: SearchArgs): Promise<ContactsFound> {
-  const { query, end, column } = await matching(db, { after, ...conditions })
+async function searchContacts(
+  db: Db,
+  { after, limit, ...conditions }: SearchArgs,
+  now: number,
+): Promise<ContactsFound> {
+  const { query, end, column } = await matching(db, { after, ...conditions }, now)
   const { items, hasMore } = await pageOf(query.selectAll('contacts'), { limit, after }, toContact, column)
   return { items, next: hasMore ? items.at(-1)!.id : (end ?? null) }
 }
@@ -88,8 +99,9 @@ async function searchContacts(db: Db, { after, limit, ...conditions }: SearchArg
 async function countMatching(
   db: Db,
   { after, ...conditions }: Omit<SearchArgs, 'limit'>,
+  now: number,
 ): Promise<{ count: number; next: string | null }> {
-  const { query, end, column } = await matching(db, { after, ...conditions }, true)
+  const { query, end, column } = await matching(db, { after, ...conditions }, now, true)
   let within = query.select(sql<number>`count(*)`.as('n'))
   if (after !== undefined) within = within.where(sql<SqlBool>`${sql.ref(column)} < ${after}`)
   const { n } = await within.executeTakeFirstOrThrow()
@@ -107,10 +119,14 @@ interface Matching {
 /** @param always whether the number of contacts that are looked at is bounded also where the index finds those that match */
 async function matching(
   db: Db,
-  { teamId, segmentId, unsubscribed, text, topic, after }: Omit<SearchArgs, 'limit'>,
+  { teamId, segmentId: asked, unsubscribed, after, ...others }: Omit<SearchArgs, 'limit'>,
+  now: number,
   always = false,
 ): Promise<Matching> {
-  const indexed = text === undefined && topic === undefined && (!segmentId || unsubscribed === undefined)
+  const own = asked === undefined ? undefined : await rulesOf(db, teamId, asked)
+  const segmentId = own ? undefined : asked
+  const unindexed = await unindexedOf(db, { teamId, ...others }, own, now)
+  const indexed = unindexed.length === 0 && (!segmentId || unsubscribed === undefined)
   const scan = segmentId === undefined ? scanOfTeam(db, teamId) : scanOfSegment(db, segmentId)
   const end = indexed && !always ? undefined : await scan(after)
   const column = segmentId === undefined ? 'contacts.id' : 'contact_id'
@@ -121,12 +137,32 @@ async function matching(
       .where('contact_segments.segment_id', '=', segmentId)
   if (end !== undefined) query = query.where(sql<SqlBool>`${sql.ref(column)} >= ${end}`)
   if (unsubscribed !== undefined) query = query.where(isUnsubscribed(unsubscribed))
-  if (topic !== undefined) query = query.where(hasChosen(topic))
-  if (text === undefined) return { query, end, column }
-  const pattern = `%${lowered(text)}%`
-  const names = ['email', 'first_name', 'last_name']
-  query = query.where((row) => row.or(names.map((name) => like(`contacts.${name}`, pattern))))
+  for (const condition of unindexed) query = query.where(condition)
   return { query, end, column }
+}
+
+/** The conditions that no index helps with. @param own the rules of the segment */
+async function unindexedOf(
+  db: Db,
+  {
+    teamId,
+    text,
+    topic,
+    suppressed,
+    rules,
+  }: Pick<SearchArgs, 'teamId' | 'text' | 'topic' | 'suppressed' | 'rules'>,
+  own: Rules | undefined,
+  now: number,
+): Promise<Expression<SqlBool>[]> {
+  const conditions: Expression<SqlBool>[] = []
+  if (topic !== undefined) conditions.push(hasChosen(topic))
+  if (suppressed !== undefined)
+    conditions.push(suppressed ? isSuppressed : sql<SqlBool>`not (${isSuppressed})`)
+  for (const one of [own, rules]) if (one) conditions.push(await conditionOf(db, teamId, one, now))
+  if (text === undefined) return conditions
+  const pattern = `%${lowered(text)}%`
+  const names = ['email', 'first_name', 'last_name'].map((name) => like(`contacts.${name}`, pattern))
+  return [...conditions, sql<SqlBool>`(${sql.join(names, sql` or `)})`]
 }
 
 const hasChosen = ({ id, subscription }: NonNullable<ContactConditions['topic']>) =>
@@ -166,6 +202,7 @@ export interface ContactContext {
 async function contactContext(
   db: Db,
   { teamId, contacts }: { teamId: string; contacts: { id: string; email: string }[] },
+  now: number,
 ): Promise<ContactContext> {
   if (contacts.length === 0) return { segments: new Map(), suppressed: new Set() }
   const ids = contacts.map(({ id }) => id)
@@ -178,7 +215,10 @@ async function contactContext(
     .where('s.deleted_at', 'is', null)
     .orderBy('s.name')
     .execute()
-  const byContact = Map.groupBy(rows, (row) => row.contact_id)
+  const matched = (await matchedSegments(db, teamId, ids, now)).flatMap(({ id, name, contactIds }) =>
+    contactIds.map((contactId) => ({ contact_id: contactId, id, name })),
+  )
+  const byContact = Map.groupBy([...rows, ...matched], (row) => row.contact_id)
   return {
     segments: new Map([...byContact].map(([id, all]) => [id, all.map(({ id, name }) => ({ id, name }))])),
     suppressed: await suppressedOf(
@@ -201,7 +241,20 @@ export async function suppressedOf(db: Db, teamId: string, keys: readonly string
   return new Set(rows.map(({ address }) => address))
 }
 
+/** How many contacts of a team are on its suppression list: a look for each entry of the list. */
+async function countSuppressedContacts(db: Db, { teamId }: { teamId: string }): Promise<number> {
+  const { n } = await db
+    .selectFrom('suppressions as u')
+    .innerJoin('contacts as c', (join) =>
+      join.onRef('c.team_id', '=', 'u.team_id').onRef('c.address_key', '=', 'u.address'),
+    )
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('u.team_id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  return Number(n)
+}
+
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { listContacts, searchContacts, countMatching, contactContext },
+  reads: { listContacts, searchContacts, countMatching, contactContext, countSuppressedContacts },
 }

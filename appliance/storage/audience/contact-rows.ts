@@ -1,5 +1,5 @@
 /** Contacts as rows, and how one is found: by id or by address. */
-import type { Selectable } from 'kysely'
+import type { Insertable, Selectable } from 'kysely'
 import type { ConsentOrigin, OptOut, PropertyValue } from '../../mail/audience.ts'
 import { addressHash } from '../../mail/erasure.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
@@ -42,7 +42,7 @@ export const toContact = (row: Selectable<ContactsTable>): Contact => ({
   updatedAt: row.updated_at,
 })
 
-export const toRow = (contact: Contact): ContactsTable => ({
+export const toRow = (contact: Contact): Insertable<ContactsTable> => ({
   id: contact.id,
   team_id: contact.teamId,
   email: contact.email,

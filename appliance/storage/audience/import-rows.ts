@@ -114,7 +114,9 @@ const prepareAll = (db: Connection) => ({
     `insert into audience_counts (team_id, noun, subject, n) values (?, ?, ?, ?)
        on conflict (team_id, noun, subject) do update set n = n + excluded.n`,
   ),
-  segment: db.prepare('select 1 from segments where id = ? and team_id = ? and deleted_at is null'),
+  segment: db.prepare(
+    'select 1 from segments where id = ? and team_id = ? and deleted_at is null and filter is null',
+  ),
   topic: db.prepare('select 1 from topics where id = ? and team_id = ? and deleted_at is null'),
   keepsAny: db.prepare('select 1 from opt_outs where team_id = ? limit 1'),
   kept: db.prepare<[string, string], { scope: string; origin: OptOut['origin']; at: number }>(
@@ -158,7 +160,7 @@ class Writing {
     this.#state = state
     this.#now = now
     const plan = JSON.parse(state.settings) as ImportPlan
-    // A segment or topic may have been deleted meanwhile.
+    // A segment or topic may have been deleted meanwhile, or the segment got rules.
     const segmentIds = plan.segmentIds.filter((id) => statements.segment.get(id, batch.teamId))
     const topics = plan.topics.filter(({ id }) => statements.topic.get(id, batch.teamId))
     this.#plan = { ...plan, segmentIds, topics }

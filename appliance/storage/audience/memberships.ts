@@ -1,17 +1,19 @@
 /** Which contacts are in which segments. */
+import { sql } from 'kysely'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import { recordContact, segmentIdsOf } from './contact-events.ts'
 import { type Contact, type ContactRef, getContact } from './contact-rows.ts'
 import { addCounts, type Delta } from './counts.ts'
+import { conditionOf, matchedSegments, rulesOf } from './rules.ts'
 
-/** A segment or topic that the team doesn't have. */
+/** A segment or topic that the team doesn't have, or a segment whose rules decide who is in it. */
 export interface MissingRef {
-  kind: 'unknown_segment' | 'unknown_topic'
+  kind: 'unknown_segment' | 'unknown_topic' | 'segment_with_rules'
   id: string
 }
 
-/** The first of the segments and topics that the team doesn't have; undefined: it has all of them. */
+/** The first of the segments and topics that nobody can be added to; undefined: there is none. */
 export async function missingOf(
   db: Db,
   teamId: string,
@@ -19,6 +21,8 @@ export async function missingOf(
 ): Promise<MissingRef | undefined> {
   const segment = await firstMissing(db, 'segments', teamId, segmentIds)
   if (segment !== undefined) return { kind: 'unknown_segment', id: segment }
+  const ruled = segmentIds.length === 0 ? undefined : await firstWithRules(db, segmentIds)
+  if (ruled !== undefined) return { kind: 'segment_with_rules', id: ruled }
   const topic = await firstMissing(
     db,
     'topics',
@@ -44,6 +48,16 @@ async function firstMissing(
     .execute()
   const there = new Set(rows.map(({ id }) => id))
   return ids.find((id) => !there.has(id))
+}
+
+async function firstWithRules(db: Db, segmentIds: readonly string[]): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('segments')
+    .select('id')
+    .where('id', 'in', segmentIds)
+    .where('filter', 'is not', null)
+    .executeTakeFirst()
+  return row?.id
 }
 
 /** Adds a contact to segments; returns how many it was not in before. */
@@ -88,10 +102,11 @@ export async function addToSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
   now: number,
-): Promise<Contact | 'no_contact' | 'no_segment'> {
+): Promise<Contact | 'no_contact' | MissingRef> {
   const contact = await getContact(db, { teamId, ref })
   if (!contact) return 'no_contact'
-  if (await missingOf(db, teamId, { segmentIds: [segmentId], topics: [] })) return 'no_segment'
+  const missing = await missingOf(db, teamId, { segmentIds: [segmentId], topics: [] })
+  if (missing) return missing
   const joined = await addMemberships(db, contact, [segmentId], now)
   if (joined > 0) await recordContact(db, 'contact.updated', contact, now)
   return contact
@@ -102,10 +117,11 @@ export async function removeFromSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
   now: number,
-): Promise<Contact | 'no_contact' | 'no_segment'> {
+): Promise<Contact | 'no_contact' | MissingRef> {
   const contact = await getContact(db, { teamId, ref })
   if (!contact) return 'no_contact'
-  if (await missingOf(db, teamId, { segmentIds: [segmentId], topics: [] })) return 'no_segment'
+  const missing = await missingOf(db, teamId, { segmentIds: [segmentId], topics: [] })
+  if (missing) return missing
   const left = await db
     .deleteFrom('contact_segments')
     .where('segment_id', '=', segmentId)
@@ -118,16 +134,31 @@ export async function removeFromSegment(
 }
 
 /** Whether a contact is in a segment; false also where there is no such contact or segment. */
-async function isInSegment(db: Db, { teamId, ref, segmentId }: MembershipArgs): Promise<boolean> {
+async function isInSegment(
+  db: Db,
+  { teamId, ref, segmentId }: MembershipArgs,
+  now: number,
+): Promise<boolean> {
   const contact = await getContact(db, { teamId, ref })
-  return contact !== undefined && (await segmentIdsOf(db, contact.id)).includes(segmentId)
+  if (!contact) return false
+  if ((await segmentIdsOf(db, contact.id)).includes(segmentId)) return true
+  const rules = await rulesOf(db, teamId, segmentId)
+  if (!rules) return false
+  const row = await db
+    .selectFrom('contacts')
+    .select('id')
+    .where('team_id', '=', teamId)
+    .where('id', '=', contact.id)
+    .where(await conditionOf(db, teamId, rules, now))
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** A segment of a contact. */
 export interface Membership {
   id: string
   name: string
-  /** When the contact was added (Unix milliseconds). */
+  /** When the contact was added; the segment's own time where its rules decide (Unix milliseconds). */
   addedAt: number
 }
 
@@ -135,15 +166,28 @@ export interface Membership {
 async function listContactSegments(
   db: Db,
   { contactId, teamId, ...page }: PageArgs & { contactId: string },
+  now: number,
 ): Promise<Page<Membership>> {
+  const matched = (await matchedSegments(db, teamId, [contactId], now)).map(({ id }) => id)
   const query = db
-    .selectFrom('contact_segments')
-    .innerJoin('segments', 'segments.id', 'contact_segments.segment_id')
-    .select(['segments.id as id', 'segments.name as name', 'contact_segments.added_at as added_at'])
-    .where('contact_segments.contact_id', '=', contactId)
-    .where('contact_segments.team_id', '=', teamId)
+    .selectFrom('segments')
+    .leftJoin('contact_segments', (join) =>
+      join
+        .onRef('segments.id', '=', 'contact_segments.segment_id')
+        .on('contact_segments.contact_id', '=', contactId),
+    )
+    .select(['segments.id as id', 'segments.name as name'])
+    .select(sql<number>`coalesce(contact_segments.added_at, segments.created_at)`.as('added_at'))
+    .where('segments.team_id', '=', teamId)
     .where('segments.deleted_at', 'is', null)
-  return pageOf(query, page, (row) => ({ id: row.id, name: row.name, addedAt: row.added_at }), 'segment_id')
+    .where((row) => {
+      const added = row('contact_segments.contact_id', 'is not', null)
+      return matched.length === 0 ? added : row.or([added, row('segments.id', 'in', matched)])
+    })
+  const toMembership = (row: { id: string; name: string; added_at: number }) => ({
+    ...{ id: row.id, name: row.name, addedAt: Number(row.added_at) },
+  })
+  return pageOf(query, page, toMembership, 'segments.id')
 }
 
 /** The methods of this noun (nouns.ts). */

@@ -1,6 +1,7 @@
 /** Segments: sets of contacts that a team keeps for itself. */
 import type { Selectable } from 'kysely'
 import type { Db } from '../schema.ts'
+import type { Rules } from '../../mail/rules.ts'
 import { countsOf, dropCounts } from './counts.ts'
 import type { SegmentsTable } from './tables.ts'
 
@@ -8,8 +9,8 @@ export interface Segment {
   id: string
   teamId: string
   name: string
-  /** Its rules as JSON; null: contacts are added to it. */
-  filter: string | null
+  /** Its rules; null: contacts are added to it. */
+  filter: Rules | null
   createdAt: number
   updatedAt: number
 }
@@ -17,15 +18,24 @@ export interface Segment {
 /** A segment with its size. */
 export interface SizedSegment extends Segment {
   contacts: number
+  /** When contacts were counted who meet the rules (Unix milliseconds); null: never, or it has no rules. */
+  countedAt: number | null
 }
 
 const toSegment = (row: Selectable<SegmentsTable>): Segment => ({
   id: row.id,
   teamId: row.team_id,
   name: row.name,
-  filter: row.filter,
+  filter: row.filter === null ? null : (JSON.parse(row.filter) as Rules),
   createdAt: row.created_at,
   updatedAt: row.updated_at,
+})
+
+/** @param added contacts that were added to it */
+const toSized = (row: Selectable<SegmentsTable>, added: number): SizedSegment => ({
+  ...toSegment(row),
+  contacts: row.filter === null ? added : (row.counted ?? 0),
+  countedAt: row.counted_at,
 })
 
 /** All segments of a team, newest first. */
@@ -38,7 +48,7 @@ async function listSegments(db: Db, { teamId }: { teamId: string }): Promise<Siz
     .orderBy('id', 'desc')
     .execute()
   const count = await countsOf(db, teamId, ['segment'])
-  return rows.map((row) => ({ ...toSegment(row), contacts: count('segment', row.id) }))
+  return rows.map((row) => toSized(row, count('segment', row.id)))
 }
 
 async function getSegment(
@@ -54,45 +64,73 @@ async function getSegment(
     .executeTakeFirst()
   if (!row) return undefined
   const count = await countsOf(db, teamId, ['segment'])
-  return { ...toSegment(row), contacts: count('segment', id) }
+  return toSized(row, count('segment', id))
 }
 
-/** False, and nothing stored, when the team has `most` segments already. */
+/** False, and nothing stored, when the team has `most` segments already; with rules: `most` that have rules. */
 async function createSegment(
   db: Db,
   { segment, most }: { segment: Segment; most: number },
 ): Promise<boolean> {
-  const { n } = await db
+  let counting = db
     .selectFrom('segments')
     .select((select) => select.fn.countAll<number>().as('n'))
     .where('team_id', '=', segment.teamId)
     .where('deleted_at', 'is', null)
-    .executeTakeFirstOrThrow()
+  if (segment.filter) counting = counting.where('filter', 'is not', null)
+  const { n } = await counting.executeTakeFirstOrThrow()
   if (Number(n) >= most) return false
   await db
     .insertInto('segments')
     .values({
-      ...{ id: segment.id, team_id: segment.teamId, name: segment.name, filter: segment.filter },
+      ...{ id: segment.id, team_id: segment.teamId, name: segment.name },
+      ...{ filter: segment.filter && JSON.stringify(segment.filter) },
       ...{ created_at: segment.createdAt, updated_at: segment.updatedAt, deleted_at: null },
     })
     .execute()
   return true
 }
 
+/** What is to change of a segment; what is undefined stays. Rules change only where there are rules. */
+export interface SegmentChange {
+  name?: string | undefined
+  filter?: Rules | undefined
+}
+
 /** Changes what is given; false when there is no such segment. */
 async function updateSegment(
   db: Db,
-  { teamId, id, change }: { teamId: string; id: string; change: Partial<Pick<Segment, 'name' | 'filter'>> },
+  { teamId, id, change }: { teamId: string; id: string; change: SegmentChange },
   now: number,
 ): Promise<boolean> {
+  const { name, filter } = change
   const updated = await db
     .updateTable('segments')
-    .set({ ...change, updated_at: now })
+    .set({
+      ...{ updated_at: now },
+      ...(name !== undefined && { name }),
+      ...(filter !== undefined && { filter: JSON.stringify(filter), counted_at: null }),
+    })
     .where('team_id', '=', teamId)
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
+    .$if(filter !== undefined, (query) => query.where('filter', 'is not', null))
     .executeTakeFirstOrThrow()
   return updated.numUpdatedRows > 0n
+}
+
+/** Stores how many contacts meet the rules of a segment, unless the rules changed meanwhile. */
+async function saveSegmentCount(
+  db: Db,
+  { id, filter, contacts }: { id: string; filter: Rules; contacts: number },
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('segments')
+    .set({ counted: contacts, counted_at: now })
+    .where('id', '=', id)
+    .where('filter', '=', JSON.stringify(filter))
+    .execute()
 }
 
 /** Hides a segment at once; `sweepDeleted` removes what belonged to it. False when there is no such segment. Contacts stay. */
@@ -151,5 +189,5 @@ async function sweepDeleted(db: Db, { most }: { most: number }): Promise<boolean
 /** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listSegments, getSegment },
-  writes: { createSegment, updateSegment, deleteSegment, sweepDeleted },
+  writes: { createSegment, updateSegment, deleteSegment, saveSegmentCount, sweepDeleted },
 }

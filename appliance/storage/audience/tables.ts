@@ -20,6 +20,9 @@ export interface ContactsTable {
   created_from: string | null
   created_at: number
   updated_at: number
+  /** When a person last opened or clicked mail of the team. */
+  last_opened_at: Generated<number | null>
+  last_clicked_at: Generated<number | null>
 }
 
 export interface ContactPropertiesTable {
@@ -43,6 +46,9 @@ export interface SegmentsTable {
   updated_at: number
   /** Not null: its memberships are being removed. */
   deleted_at: number | null
+  /** Contacts that met the rules at `counted_at`. */
+  counted: Generated<number | null>
+  counted_at: Generated<number | null>
 }
 
 export interface ContactSegmentsTable {

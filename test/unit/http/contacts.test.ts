@@ -133,8 +133,8 @@ describe('what is refused', () => {
     ],
     ['/segments', { name: ' ' }, 'Missing `name` field.'],
     ['/segments', { name: 'x'.repeat(256) }, 'Invalid `name` field: at most 255 characters'],
-    ['/segments', { name: 'x', filter: { and: [] } }, 'The `filter` field is not supported'],
-    ['/audiences', { name: 'x', filter: { and: [] } }, 'The `filter` field is not supported'],
+    ['/segments', { name: 'x', filter: { and: [] } }, 'Invalid `filter.type` field'],
+    ['/audiences', { name: 'x', filter: { and: [] } }, 'Invalid `filter.type` field'],
     ['/topics', { name: 'x' }, 'Missing `default_subscription` field.'],
     [
       '/topics',

@@ -15,7 +15,13 @@ import type {
 } from '../../../appliance/api/contact-details.ts'
 import type { ContactPropertyList, CreateContactProperty } from '../../../appliance/api/contact-properties.ts'
 import type { Contact, ContactCounts, ContactSearch, UpdateContact } from '../../../appliance/api/contacts.ts'
-import type { Segment, SegmentCreated, SegmentList } from '../../../appliance/api/segments.ts'
+import type {
+  CreateSegment,
+  Segment,
+  SegmentCreated,
+  SegmentList,
+  UpdateSegment,
+} from '../../../appliance/api/segments.ts'
 import type { CreateTopic, TopicList, UpdateTopic } from '../../../appliance/api/topics.ts'
 import { change, question, read } from './client.ts'
 
@@ -25,7 +31,7 @@ const id = encodeURIComponent
 
 /** A part of what a search finds; `after` is the `next` of the part before. */
 export function searchContacts(
-  filter: ContactsFilter,
+  filter: Omit<ContactsFilter, 'rules'>,
   after: string | null,
   limit: number,
   signal?: AbortSignal,
@@ -78,14 +84,20 @@ export const changeContacts = (body: ChangeContacts) =>
 
 export const listSegments = (signal?: AbortSignal) => read<Static<typeof SegmentList>>('/segments', signal)
 
+/** Those that contacts can be added to. */
+export async function listPlainSegments(signal?: AbortSignal) {
+  const { data } = await listSegments(signal)
+  return { data: data.filter(({ filter }) => filter === null) }
+}
+
 export const getSegment = (segment: string, signal?: AbortSignal) =>
   read<Static<typeof Segment>>(`/segments/${id(segment)}`, signal)
 
-export const createSegment = (name: string) =>
-  change<Static<typeof SegmentCreated>>('POST', '/segments', { name })
+export const createSegment = (body: CreateSegment) =>
+  change<Static<typeof SegmentCreated>>('POST', '/segments', body)
 
-export const renameSegment = (segment: string, name: string) =>
-  change('PATCH', `/segments/${id(segment)}`, { name })
+export const updateSegment = (segment: string, body: Static<typeof UpdateSegment>) =>
+  change('PATCH', `/segments/${id(segment)}`, body)
 
 export const deleteSegment = (segment: string) => change('DELETE', `/segments/${id(segment)}`)
 

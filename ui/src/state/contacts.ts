@@ -121,6 +121,7 @@ export function filterOf(query: URLSearchParams, segment?: string): ContactsFilt
     ...((status === 'subscribed' || status === 'unsubscribed') && {
       unsubscribed: status === 'unsubscribed',
     }),
+    ...(status === 'suppressed' && { suppressed: true }),
     ...(topic !== '' && {
       topic_id: topic,
       subscription: value('choice') === 'opt_out' ? ('opt_out' as const) : ('opt_in' as const),

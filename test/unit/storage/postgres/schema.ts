@@ -10,6 +10,10 @@ const TYPES: readonly (readonly [RegExp, string])[] = [
   [/\bonly\b/g, '"only"'],
 ]
 
+/** A value of a JSON object by its path, `$.name`, as SQLite's function of this name gives it. */
+const JSON_EXTRACT = `create function json_extract(document text, path text) returns text
+  language sql immutable as $$ select document::json ->> substr(path, 3) $$`
+
 /** The tables and indexes of a database for PostgreSQL; no triggers and no view, which are each engine's own. One statement a line. */
 export function postgresSchema(db: Connection): string {
   const statements = db
@@ -18,7 +22,7 @@ export function postgresSchema(db: Connection): string {
     )
     .pluck()
     .all()
-  return statements
+  return [JSON_EXTRACT, ...statements]
     .map((one) => TYPES.reduce((sql, [from, to]) => sql.replaceAll(from, to), one).replaceAll(/\s+/g, ' '))
     .map((sql) => `${sql};\n`)
     .join('')

@@ -1,0 +1,113 @@
+/** Rules of segments: whether they name what the team has, and how many contacts meet them. */
+import { setImmediate } from 'node:timers/promises'
+import { checkOperands, readRules } from '../mail/read-rules.ts'
+import { eachRule, ruleField, type Rules } from '../mail/rules.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { ContactConditions, SizedSegment } from '../storage/storage.ts'
+import type { AudienceDeps } from './which.ts'
+
+/**
+ * Reads the rules of a request. Properties, topics and segments must be the team's; segments must have no rules.
+ * Refuses: `invalid_field`.
+ */
+export async function readTeamRules(
+  { storage, clock }: AudienceDeps,
+  teamId: string,
+  given: unknown,
+): Promise<Rules> {
+  const rules = readRules(given)
+  const now = clock.now()
+  const properties = new Map(
+    (await storage.listContactProperties({ teamId }, now)).map(({ key, type }) => [key, type]),
+  )
+  const topics = new Set((await storage.listTopics({ teamId }, now)).map(({ id }) => id))
+  const segments = new Set(
+    (await storage.listSegments({ teamId }, now)).flatMap(({ id, filter }) => (filter ? [] : [id])),
+  )
+  for (const [rule, path] of eachRule(rules)) {
+    const field = ruleField(rule.field)
+    const unknown = (expected: string) => refuse('invalid_field', { field: `${path}.field`, expected })
+    if (field?.kind === 'property') {
+      const type = properties.get(field.key)
+      if (!type) throw unknown('a contact property that exists')
+      checkOperands(rule, type === 'string' ? 'text' : 'number', path)
+    }
+    if (field?.kind === 'topic' && !topics.has(field.id)) throw unknown('a topic that exists')
+    if (field?.kind === 'segment' && !segments.has(field.id))
+      throw unknown('a segment that exists and has no rules')
+  }
+  return rules
+}
+
+/** Counts contacts that match, in steps of some 30 ms, so that other requests come between. `after`: where a step began. */
+export async function* countSteps(
+  { storage, clock }: AudienceDeps,
+  args: { teamId: string } & ContactConditions,
+): AsyncGenerator<{ count: number; after: string | undefined }, void> {
+  for (let after: string | undefined; ;) {
+    const { count, next } = await storage.countMatching({ ...args, after }, clock.now())
+    yield { count, after }
+    if (next === null) return
+    after = next
+    await setImmediate()
+  }
+}
+
+/** How old the size of a segment may be: counting a million contacts takes seconds. */
+const FRESH = 60_000
+
+/** Keeps the sizes of segments with rules. */
+export interface SegmentSizes {
+  /** The segment with its size of the last minute. */
+  fresh(segment: SizedSegment): Promise<SizedSegment>
+  /** Counts in the background what was not counted in the last minute. */
+  refresh(segments: readonly SizedSegment[]): void
+  /** Ends with the segment that is being counted. */
+  close(): Promise<void>
+}
+
+export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
+  const { storage, clock } = deps
+  const running = new Map<string, Promise<SizedSegment>>()
+  let background: Promise<void> | null = null
+  let closed = false
+
+  const count = async (segment: SizedSegment): Promise<SizedSegment> => {
+    const { id, teamId, filter } = segment
+    if (!filter) return segment
+    let contacts = 0
+    for await (const step of countSteps(deps, { teamId, rules: filter })) contacts += step.count
+    const countedAt = clock.now()
+    await storage.saveSegmentCount({ id, filter, contacts }, countedAt)
+    return { ...segment, contacts, countedAt }
+  }
+  const isFresh = ({ filter, countedAt }: SizedSegment): boolean =>
+    !filter || (countedAt !== null && clock.now() - countedAt < FRESH)
+  const fresh = (segment: SizedSegment): Promise<SizedSegment> => {
+    if (isFresh(segment)) return Promise.resolve(segment)
+    const key = segment.id + JSON.stringify(segment.filter)
+    const known = running.get(key)
+    if (known) return known
+    const counted = count(segment).finally(() => running.delete(key))
+    running.set(key, counted)
+    return counted
+  }
+
+  return {
+    fresh,
+    refresh(segments) {
+      const stale = segments.filter((one) => !isFresh(one))
+      if (stale.length === 0 || closed) return
+      background ??= (async () => {
+        for (const segment of stale) if (!closed) await fresh(segment)
+      })()
+        // The next list counts again what was not counted.
+        .catch(() => undefined)
+        .finally(() => (background = null))
+    },
+    async close() {
+      closed = true
+      await background
+    },
+  }
+}

@@ -1,0 +1,98 @@
+/** Reading the rules that somebody sent. Pure. */
+import { refuse } from './refusals.ts'
+import {
+  OPERATORS_OF,
+  type Rule,
+  RULE_OPERATORS,
+  ruleField,
+  type RuleKind,
+  type RuleOperator,
+  type Rules,
+  ruleTime,
+  SIMPLE_FIELDS,
+} from './rules.ts'
+
+/** Groups within groups, and rules in all: evaluating stays fast, and statements short. */
+const MOST = { depth: 4, rules: 50, text: 500 }
+
+const VALUES: Record<RuleKind, string> = {
+  text: `a text of 1 to ${MOST.text} characters`,
+  number: 'a number',
+  time: 'a date such as `2026-05-01`, a time such as `2026-05-01T12:00:00Z`, or an age such as `30 days ago`',
+  flag: '`true` or `false`',
+  topic: '`opt_in` or `opt_out`',
+  segment: '`true` or `false`',
+}
+
+function isValue(kind: RuleKind, value: unknown): boolean {
+  if (kind === 'number') return typeof value === 'number' && Number.isFinite(value)
+  if (kind === 'flag' || kind === 'segment') return typeof value === 'boolean'
+  if (typeof value !== 'string') return false
+  if (kind === 'topic') return value === 'opt_in' || value === 'opt_out'
+  if (kind === 'time') return ruleTime(value, 0) !== undefined
+  return value !== '' && value.length <= MOST.text && !value.includes('\0') && value.isWellFormed()
+}
+
+/** Checks operator and value of a rule about a field that holds this. Refuses: `invalid_field`. */
+export function checkOperands({ operator, value }: Rule, kind: RuleKind, path: string): void {
+  const operators: readonly RuleOperator[] = OPERATORS_OF[kind]
+  if (!operators.includes(operator))
+    throw refuse('invalid_field', { field: `${path}.operator`, expected: `one of ${operators.join(', ')}` })
+  const needed = operator !== 'exists' && operator !== 'is_empty'
+  if (needed && !isValue(kind, value))
+    throw refuse('invalid_field', { field: `${path}.value`, expected: VALUES[kind] })
+}
+
+const isObject = (given: unknown): given is Record<string, unknown> =>
+  typeof given === 'object' && given !== null && !Array.isArray(given)
+
+/**
+ * Reads rules that somebody sent. Whether the properties, topics and segments exist is for the caller to check.
+ * @param path the name of the field that they came in
+ * Refuses: `invalid_field`.
+ */
+export function readRules(given: unknown, path = 'filter'): Rules {
+  const count = { left: MOST.rules }
+  return readOne(given, path, 1, count)
+}
+
+function readOne(given: unknown, path: string, depth: number, count: { left: number }): Rules {
+  if (!isObject(given)) throw refuse('invalid_field', { field: path, expected: 'an object with a `type`' })
+  const { type } = given
+  if (type === 'rule') return readRule(given, path, count)
+  if (type !== 'and' && type !== 'or')
+    throw refuse('invalid_field', { field: `${path}.type`, expected: 'one of rule, and, or' })
+  if (depth > MOST.depth)
+    throw refuse('invalid_field', { field: path, expected: `at most ${MOST.depth} groups within each other` })
+  const { rules } = given
+  if (!Array.isArray(rules) || rules.length === 0 || rules.length > MOST.rules)
+    throw refuse('invalid_field', { field: `${path}.rules`, expected: `1 to ${MOST.rules} rules` })
+  return { type, rules: rules.map((one, at) => readOne(one, `${path}.rules[${at}]`, depth + 1, count)) }
+}
+
+function readRule(
+  { field, operator, value }: Record<string, unknown>,
+  path: string,
+  count: { left: number },
+): Rule {
+  count.left -= 1
+  if (count.left < 0)
+    throw refuse('invalid_field', { field: path, expected: `at most ${MOST.rules} rules in all` })
+  const named = typeof field === 'string' ? ruleField(field) : undefined
+  if (typeof field !== 'string' || !named)
+    throw refuse('invalid_field', {
+      field: `${path}.field`,
+      expected: `one of ${Object.keys(SIMPLE_FIELDS).join(', ')}, or a property, topic or segment such as contact.properties.plan`,
+    })
+  const known = RULE_OPERATORS.find((one) => one === operator)
+  if (!known)
+    throw refuse('invalid_field', {
+      field: `${path}.operator`,
+      expected: `one of ${RULE_OPERATORS.join(', ')}`,
+    })
+  const given = value === null || value === undefined ? {} : { value: value as string }
+  const rule: Rule = { type: 'rule', field, operator: known, ...given }
+  if (named.kind !== 'property') checkOperands(rule, named.kind, path)
+  if (known !== 'exists' && known !== 'is_empty') return rule
+  return { type: 'rule', field, operator: known }
+}

@@ -1,0 +1,87 @@
+/**
+ * Rules about contacts, as segments have them: conditions on fields, joined by `and` and `or`. The words are those of conditions in
+ * automations (reference §1.10). Reading them: read-rules.ts. Pure; the dashboard uses it, too.
+ */
+
+export const RULE_OPERATORS = [
+  ...(['eq', 'neq', 'gt', 'gte', 'lt', 'lte'] as const),
+  ...(['contains', 'starts_with', 'ends_with', 'exists', 'is_empty'] as const),
+] as const
+export type RuleOperator = (typeof RULE_OPERATORS)[number]
+
+export interface Rule {
+  type: 'rule'
+  field: string
+  operator: RuleOperator
+  /** Absent with `exists` and `is_empty`. */
+  value?: string | number | boolean
+}
+
+/** Rules of which all must hold (`and`), or one at least (`or`). */
+export interface RuleGroup {
+  type: 'and' | 'or'
+  rules: Rules[]
+}
+
+export type Rules = Rule | RuleGroup
+
+/** What a field names. */
+export type RuleField =
+  | { kind: 'text'; column: 'email' | 'first_name' | 'last_name' }
+  | { kind: 'time'; column: 'created_at' | 'last_opened_at' | 'last_clicked_at' }
+  | { kind: 'flag'; name: 'unsubscribed' | 'suppressed' }
+  | { kind: 'property'; key: string }
+  | { kind: 'topic' | 'segment'; id: string }
+
+/** Fields that every contact has. */
+export const SIMPLE_FIELDS: Record<string, RuleField> = {
+  'contact.email': { kind: 'text', column: 'email' },
+  'contact.first_name': { kind: 'text', column: 'first_name' },
+  'contact.last_name': { kind: 'text', column: 'last_name' },
+  'contact.created_at': { kind: 'time', column: 'created_at' },
+  'contact.last_opened_at': { kind: 'time', column: 'last_opened_at' },
+  'contact.last_clicked_at': { kind: 'time', column: 'last_clicked_at' },
+  'contact.unsubscribed': { kind: 'flag', name: 'unsubscribed' },
+  'contact.suppressed': { kind: 'flag', name: 'suppressed' },
+}
+
+/** What a field names; undefined: nothing. */
+export function ruleField(field: string): RuleField | undefined {
+  if (Object.hasOwn(SIMPLE_FIELDS, field)) return SIMPLE_FIELDS[field]
+  const [, noun, name] = /^contact\.(properties|topics|segments)\.(.+)$/s.exec(field) ?? []
+  if (noun === undefined || name === undefined) return undefined
+  if (noun === 'properties') return /^\w{1,50}$/.test(name) ? { kind: 'property', key: name } : undefined
+  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(name)) return undefined
+  return { kind: noun === 'topics' ? 'topic' : 'segment', id: name.toLowerCase() }
+}
+
+const TEXT = ['eq', 'neq', 'contains', 'starts_with', 'ends_with', 'exists', 'is_empty'] as const
+const ORDER = ['gt', 'gte', 'lt', 'lte', 'exists', 'is_empty'] as const
+
+/** Operators by what a field holds. */
+export const OPERATORS_OF = {
+  text: TEXT,
+  number: ['eq', 'neq', ...ORDER],
+  time: ORDER,
+  flag: ['eq', 'neq'],
+  topic: ['eq', 'neq'],
+  segment: ['eq', 'neq'],
+} satisfies Record<string, readonly RuleOperator[]>
+export type RuleKind = keyof typeof OPERATORS_OF
+
+const UNITS: Record<string, number> = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 }
+
+/** The instant that a value of a time field means (Unix milliseconds); undefined: none. */
+export function ruleTime(value: string, now: number): number | undefined {
+  const [, count, unit] = /^(\d{1,4}) (hour|day|week)s? ago$/.exec(value) ?? []
+  if (count !== undefined && unit !== undefined) return now - Number(count) * UNITS[unit]!
+  if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(value)) return undefined
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? undefined : at
+}
+
+/** Each rule with its path. @param path of the rules themselves */
+export function* eachRule(rules: Rules, path = 'filter'): Generator<[Rule, string]> {
+  if (rules.type === 'rule') yield [rules, path]
+  else for (const [at, one] of rules.rules.entries()) yield* eachRule(one, `${path}.rules[${at}]`)
+}

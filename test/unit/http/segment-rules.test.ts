@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApi, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+type Json = Record<string, unknown> & { id: string; data: Record<string, unknown>[]; message: string }
+const call = async (method: string, path: string, body?: unknown) => {
+  const { status, json } = await api.call(method, path, body)
+  return { status, json: json as Json }
+}
+const make = async (path: string, body: unknown): Promise<string> => (await call('POST', path, body)).json.id
+const rule = (field: string, operator: string, value?: unknown) => ({
+  ...{ type: 'rule', field: `contact.${field}`, operator },
+  ...(value !== undefined && { value }),
+})
+
+test('a segment with rules has those who meet them, wherever segments are used', async () => {
+  await call('POST', '/contact-properties', { key: 'plan', type: 'string' })
+  const ada = await make('/contacts', { email: 'ada@example.com', properties: { plan: 'pro' } })
+  const bob = await make('/contacts', { email: 'bob@example.com', properties: { plan: 'free' } })
+  const filter = rule('properties.plan', 'eq', 'pro')
+  const { status, json: made } = await call('POST', '/segments', { name: 'Pro', filter })
+  expect([status, made]).toEqual([201, { object: 'segment', id: made.id, name: 'Pro' }])
+  const got = (await call('GET', `/segments/${made.id}`)).json
+  expect(got).toMatchObject({ filter, contacts: 1, counted_at: got.counted_at })
+  expect(typeof got.counted_at).toBe('string')
+  expect((await call('GET', '/segments')).json.data).toMatchObject([{ id: made.id, contacts: 1, filter }])
+  const ids = async (path: string) => (await call('GET', path)).json.data.map(({ id }) => id)
+  expect(await ids(`/segments/${made.id}/contacts`)).toEqual([ada])
+  expect(await ids(`/audiences/${made.id}/contacts`)).toEqual([ada])
+  expect(await ids(`/contacts?segment_id=${made.id}`)).toEqual([ada])
+  expect(await ids(`/contacts/search?segment_id=${made.id}`)).toEqual([ada])
+  expect(await ids(`/contacts/${ada}/segments`)).toEqual([made.id])
+  expect(await ids(`/contacts/${bob}/segments`)).toEqual([])
+  expect((await call('GET', `/audiences/${made.id}/contacts/${ada}`)).status).toBe(200)
+  expect((await call('GET', `/audiences/${made.id}/contacts/${bob}`)).status).toBe(404)
+  const csv = await api.call('GET', `/contacts/export.csv?segment_id=${made.id}`)
+  expect(csv.text.split('\r\n').filter((line) => line.includes('@'))).toHaveLength(1)
+  const count = { filter: { segment_id: made.id } }
+  expect((await call('POST', '/contacts/batch/count', count)).json).toMatchObject({ contacts: 1 })
+
+  const said =
+    'The rules of this segment decide which contacts are in it. Contacts cannot be added or removed by hand.'
+  for (const [method, path, body] of [
+    ['POST', `/contacts/${bob}/segments/${made.id}`, undefined],
+    ['DELETE', `/contacts/${ada}/segments/${made.id}`, undefined],
+    ['POST', '/contacts', { email: 'new@example.com', segments: [{ id: made.id }] }],
+    ['POST', `/audiences/${made.id}/contacts`, { email: 'new@example.com' }],
+    ['POST', '/contacts/batch/add', { emails: ['new@example.com'], segment_ids: [made.id] }],
+    ['POST', '/contacts/batch/change', { ids: [bob], action: 'add_to_segment', segment_id: made.id }],
+  ] as const) {
+    const refused = await call(method, path, body)
+    expect([path, refused.status, refused.json.message]).toEqual([path, 422, said])
+  }
+  expect((await call('GET', '/contacts/new@example.com')).status).toBe(404)
+  expect((await call('PATCH', `/contacts/${bob}`, { properties: { plan: 'Pro' } })).status).toBe(200)
+  expect(await ids(`/segments/${made.id}/contacts`)).toEqual([bob, ada])
+  expect(await ids(`/segments/${made.id}/contacts?limit=1`)).toEqual([bob])
+  expect(await ids(`/segments/${made.id}/contacts?limit=1&after=${bob}`)).toEqual([ada])
+  expect(await ids(`/segments/${made.id}/contacts?before=${ada}`)).toEqual([bob])
+})
+
+test('rules are counted before there is a segment, and refused with the place of the mistake', async () => {
+  const topic = await make('/topics', { name: 'News', default_subscription: 'opt_in' })
+  const count = async (rules: unknown) => call('POST', '/contacts/batch/count', { filter: { rules } })
+  const both = {
+    type: 'and',
+    rules: [rule('email', 'contains', 'example'), rule(`topics.${topic}`, 'eq', 'opt_in')],
+  }
+  expect((await count(both)).json).toMatchObject({
+    contacts: 2,
+    sample: ['bob@example.com', 'ada@example.com'],
+  })
+  const ruled = await make('/segments', { name: 'Rules', filter: both })
+  for (const [wrong, field] of [
+    [rule('properties.none', 'eq', 'x'), 'filter.field'],
+    [rule('properties.plan', 'gt', 3), 'filter.operator'],
+    [rule(`topics.${ruled}`, 'eq', 'opt_in'), 'filter.field'],
+    [rule(`segments.${ruled}`, 'eq', true), 'filter.field'],
+    [{ type: 'or', rules: [both, rule('shoe', 'exists')] }, 'filter.rules[1].field'],
+  ] as const) {
+    const refused = await count(wrong)
+    expect([refused.status, refused.json.message]).toEqual([422, expect.stringContaining(`\`${field}\``)])
+    const made = await call('POST', '/segments', { name: 'Wrong', filter: wrong })
+    expect(made.status).toBe(422)
+  }
+})
+
+test('a segment keeps its kind, and its rules can be changed', async () => {
+  const plain = await make('/segments', { name: 'Plain' })
+  const ruled = await make('/segments', { name: 'Ruled', filter: rule('unsubscribed', 'eq', true) })
+  const patch = (id: string, body: unknown) => call('PATCH', `/segments/${id}`, body)
+  expect((await call('GET', `/segments/${ruled}`)).json.contacts).toBe(0)
+  const filter = rule('unsubscribed', 'eq', false)
+  expect((await patch(ruled, { filter })).status).toBe(200)
+  expect((await call('GET', `/segments/${ruled}`)).json).toMatchObject({ name: 'Ruled', filter, contacts: 2 })
+  expect((await patch(ruled, { name: 'Renamed', filter: null })).status).toBe(200)
+  expect((await call('GET', `/segments/${ruled}`)).json).toMatchObject({ name: 'Renamed', filter })
+  expect((await patch(plain, { filter })).json.message).toBe(
+    'Invalid `filter` field: a segment keeps its kind: with rules, or without.',
+  )
+  expect((await call('GET', `/segments/${plain}`)).json).toMatchObject({ filter: null, counted_at: null })
+})
+
+test('contacts on the suppression list are counted and found', async () => {
+  await call('POST', '/suppressions', { email: 'ada@example.com' })
+  await call('POST', '/suppressions', { email: 'nobody@example.com' })
+  expect((await call('GET', '/contacts/counts')).json).toMatchObject({ contacts: 2, suppressed: 1 })
+  const found = (await call('GET', '/contacts/search?suppressed=true')).json.data
+  expect(found).toMatchObject([{ email: 'ada@example.com', suppressed: true }])
+  expect((await call('GET', '/contacts/search?suppressed=maybe')).status).toBe(422)
+})

@@ -1,0 +1,152 @@
+/** Rules of segments as rows that one edits. Pure. */
+import {
+  OPERATORS_OF,
+  type Rule,
+  ruleField,
+  type RuleKind,
+  type RuleOperator,
+  type Rules,
+} from '../../../appliance/mail/rules.ts'
+
+/** A row. The value is as it was typed; whether it fits, the appliance says. */
+export interface RuleRow {
+  field: string
+  operator: RuleOperator
+  value: string
+}
+
+/** Rows of which all must hold, or one. */
+export interface RuleRows {
+  join: 'and' | 'or'
+  rows: RuleRow[]
+}
+
+/** What the team has that rules can name. */
+export interface RuleNames {
+  properties: readonly { key: string; type: 'string' | 'number' }[]
+  topics: readonly { id: string; name: string }[]
+  segments: readonly { id: string; name: string; filter: unknown }[]
+}
+
+/** A field with its words. */
+export type FieldChoice = readonly [field: string, words: string]
+
+/** Fields that can be chosen, by group. */
+export function fieldGroups({ properties, topics, segments }: RuleNames): [group: string, FieldChoice[]][] {
+  const groups: [string, FieldChoice[]][] = [
+    [
+      'Contact',
+      [
+        ['contact.email', 'Address'],
+        ['contact.first_name', 'First name'],
+        ['contact.last_name', 'Last name'],
+        ['contact.created_at', 'Added'],
+        ['contact.unsubscribed', 'Unsubscribed from everything'],
+        ['contact.suppressed', 'On the suppression list'],
+      ],
+    ],
+    [
+      'Activity, without bots',
+      [
+        ['contact.last_opened_at', 'Last opened an email'],
+        ['contact.last_clicked_at', 'Last clicked a link'],
+      ],
+    ],
+    ['Properties', properties.map(({ key }) => [`contact.properties.${key}`, key])],
+    ['Topics', topics.map(({ id, name }) => [`contact.topics.${id}`, name])],
+    [
+      'Segments',
+      segments.flatMap(({ id, name, filter }) => (filter ? [] : [[`contact.segments.${id}`, name] as const])),
+    ],
+  ]
+  return groups.filter(([, fields]) => fields.length > 0)
+}
+
+/** What a field holds. A property that is gone is taken for a text. */
+export function ruleKind(field: string, { properties }: Pick<RuleNames, 'properties'>): RuleKind {
+  const named = ruleField(field)
+  if (named?.kind !== 'property') return named?.kind ?? 'text'
+  return properties.find(({ key }) => key === named.key)?.type === 'number' ? 'number' : 'text'
+}
+
+const WORDS: Record<RuleOperator, string> = {
+  eq: 'is',
+  neq: 'isn’t',
+  gt: 'is more than',
+  gte: 'is at least',
+  lt: 'is less than',
+  lte: 'is at most',
+  contains: 'contains',
+  starts_with: 'starts with',
+  ends_with: 'ends with',
+  exists: 'has a value',
+  is_empty: 'is empty',
+}
+const TIME_WORDS: Partial<Record<RuleOperator, string>> = {
+  gt: 'after',
+  gte: 'since',
+  lt: 'before',
+  lte: 'until',
+  exists: 'at any time',
+  is_empty: 'never',
+}
+
+/** Operators of a field with their words. */
+export const operatorChoices = (kind: RuleKind): (readonly [RuleOperator, string])[] =>
+  OPERATORS_OF[kind].map((one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? WORDS[one]] as const)
+
+/** Whether an operator takes a value. */
+export const takesValue = (operator: RuleOperator): boolean =>
+  operator !== 'exists' && operator !== 'is_empty'
+
+/** The values that can be chosen; undefined: one is typed. */
+export function valueChoices(kind: RuleKind): (readonly [string, string])[] | undefined {
+  if (kind === 'topic')
+    return [
+      ['opt_in', 'subscribed'],
+      ['opt_out', 'not subscribed'],
+    ]
+  if (kind !== 'flag' && kind !== 'segment') return undefined
+  return kind === 'flag'
+    ? [
+        ['true', 'yes'],
+        ['false', 'no'],
+      ]
+    : [
+        ['true', 'joined'],
+        ['false', 'not joined'],
+      ]
+}
+
+/** A new row about a field. */
+export function rowFor(field: string, kind: RuleKind): RuleRow {
+  const [operator = 'eq'] = kind === 'time' ? (['gte'] as const) : OPERATORS_OF[kind]
+  return { field, operator, value: valueChoices(kind)?.[0]?.[0] ?? (kind === 'time' ? '30 days ago' : '') }
+}
+
+/** Rows that mean the same; undefined: rules within groups, which rows cannot show. */
+export function rowsOf(rules: Rules): RuleRows | undefined {
+  if (rules.type === 'rule') return { join: 'and', rows: [rowOf(rules)] }
+  const { type: join, rules: all } = rules
+  const rows = all.flatMap((one) => (one.type === 'rule' ? [rowOf(one)] : []))
+  return rows.length === all.length ? { join, rows } : undefined
+}
+
+const rowOf = ({ field, operator, value = '' }: Rule): RuleRow => ({ field, operator, value: String(value) })
+
+/** The rules that rows mean. Null: a value is missing. */
+export function rulesOf({ join, rows }: RuleRows, names: RuleNames): Rules | null {
+  const rules = rows.map((row): Rule | null => {
+    const { field, operator } = row
+    if (!takesValue(operator)) return { type: 'rule', field, operator }
+    const value = row.value.trim()
+    if (value === '') return null
+    const kind = ruleKind(field, names)
+    if (kind === 'flag' || kind === 'segment')
+      return { type: 'rule', field, operator, value: value === 'true' }
+    if (kind !== 'number') return { type: 'rule', field, operator, value }
+    return Number.isFinite(Number(value)) ? { type: 'rule', field, operator, value: Number(value) } : null
+  })
+  const complete = rules.filter((rule) => rule !== null)
+  return complete.length === rows.length && rows.length > 0 ? { type: join, rules: complete } : null
+}
