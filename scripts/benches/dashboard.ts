@@ -61,7 +61,7 @@ async function serve(dataDir: string): Promise<{ served: Served; stop: () => Pro
 async function inBrowser(dataDir: string): Promise<void> {
   const { served, stop } = await serve(dataDir)
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell',
     args: ['--no-sandbox', '--disable-gpu'],
   })
   try {

@@ -114,7 +114,7 @@ const seeded = await startSeeded({
   dashboard,
 })
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell',
   args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
 })
 try {
