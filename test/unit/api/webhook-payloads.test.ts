@@ -156,7 +156,22 @@ describe('the payload', () => {
     ...{ id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f62', email: 'ada@customer.test', origin: 'bounce' },
     ...{ sourceId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60', createdAt: 0 },
   }
-  const others = OTHER_EVENTS.map((type) => [type, type.startsWith('domain') ? { domain } : { suppression }])
+  const contact = {
+    id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f63',
+    email: 'ada@customer.test',
+    firstName: 'Ada',
+    lastName: null,
+    unsubscribed: true,
+    segmentIds: ['019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f64'],
+    createdAt: 0,
+    updatedAt: 0,
+  }
+  const about: Record<string, EventData> = {
+    domain: { domain },
+    suppression: { suppression },
+    contact: { contact },
+  }
+  const others = OTHER_EVENTS.map((type) => [type, about[type.split('.')[0]!]])
 
   test.each(others.filter(([type]) => upstream.webhooks[type as string]) as [string, EventData][])(
     "of %s fits the hosted service's document",
