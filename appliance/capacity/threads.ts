@@ -23,7 +23,7 @@ export type ThreadAnswer<T> = { result: T } | { error: Error }
 /** Why a job has no result, beside what the thread itself said. */
 export class ThreadEnded extends Error {
   /** The job took too long, or too much memory; both are the fault of what it was given. */
-  readonly why: 'time' | 'memory' | 'crash'
+  readonly why: 'time' | 'memory'
 
   constructor(why: ThreadEnded['why']) {
     super(`The worker thread was ended: ${why}.`)
@@ -33,7 +33,8 @@ export class ThreadEnded extends Error {
 
 export interface Threads<I, T> {
   /**
-   * Has a thread do a job. Refuses: `overloaded`. Rejects with what the thread threw, or with `ThreadEnded`.
+   * Has a thread do a job. Refuses: `overloaded`, also when the thread dies or cannot start. Rejects with what the thread threw, or with
+   * `ThreadEnded`.
    * @param team whose job it is; null: a stranger's
    * @param how moved: buffers in `input` that the thread may keep; heavy: it may take so much memory that only one such job runs at a time
    */
@@ -116,9 +117,10 @@ class Pool<I, T> implements Threads<I, T> {
   }
 
   async #work({ input, moved, heavy, settle }: Job<I, T>): Promise<void> {
-    const worker = this.#take()
-    this.#busy.add(worker)
+    let worker: Worker | undefined
     try {
+      worker = this.#take()
+      this.#busy.add(worker)
       const answer = await ask<I, T>(worker, input, moved, this.#options)
       this.#busy.delete(worker)
       // An idle thread would keep the memory that a heavy job took.
@@ -128,8 +130,8 @@ class Pool<I, T> implements Threads<I, T> {
       else settle.resolve(answer.result)
     } catch (error) {
       // A thread that died or does not come to an end gets no other job.
-      await worker.terminate()
-      this.#busy.delete(worker)
+      await worker?.terminate()
+      if (worker) this.#busy.delete(worker)
       settle.reject(this.#closed ? refuse('shutting_down') : error)
     }
   }
@@ -141,9 +143,8 @@ class Pool<I, T> implements Threads<I, T> {
       return worker
     }
     const { script, heapMb } = this.#options
-    return new Worker(script, {
-      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 16 },
-    })
+    const resourceLimits = { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 16 }
+    return new Worker(script, { resourceLimits })
   }
 
   #giveBack(worker: Worker): void {
@@ -171,12 +172,17 @@ function ask<I, T>(
       done()
     }
     const onMessage = (answer: ThreadAnswer<T>): void => finish(() => resolve(answer))
-    const onError = (error: NodeJS.ErrnoException): void =>
-      finish(() => reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new ThreadEnded('memory') : error))
-    const onExit = (): void => finish(() => reject(new ThreadEnded('crash')))
+    const onError = (error: NodeJS.ErrnoException): void => finish(() => reject(whyEnded(error)))
+    const onExit = (): void => finish(() => reject(refuse('overloaded')))
     const cancel = clock.after(deadlineMs, () => finish(() => reject(new ThreadEnded('time'))))
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
     worker.ref()
     worker.postMessage(input, moved)
   })
+}
+
+/** A machine without threads or memory to spare is busy, which the job did not cause. */
+function whyEnded(error: NodeJS.ErrnoException): Error {
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return new ThreadEnded('memory')
+  return error.code === 'ERR_WORKER_INIT_FAILED' ? refuse('overloaded') : error
 }

@@ -137,7 +137,7 @@ async function inThread(
   try {
     return await threads.run(job, team, { moved: own ? [job.bytes.buffer as ArrayBuffer] : [] })
   } catch (error) {
-    if (error instanceof ThreadEnded && error.why !== 'crash')
+    if (error instanceof ThreadEnded)
       throw refuse('body_too_complex', { expected: 'a body that needs less time and memory to parse' })
     throw error
   }

@@ -42,7 +42,7 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
         const shared = { ...draft, attachments: await share(draft.attachments) }
         return await threads.run(shared, team, { heavy: weigh(draft) > ALONE })
       } catch (error) {
-        if (error instanceof ThreadEnded && error.why !== 'crash') throw tooLong(draft)
+        if (error instanceof ThreadEnded) throw tooLong(draft)
         if (error instanceof Error && error.message === TOO_MANY_TAGS)
           throw refuse('invalid_field', { field: 'html', expected: TOO_MANY_TAGS })
         throw error

@@ -110,8 +110,7 @@ export function createMimeReader({ clock, turns }: { clock: Clock; turns: Turns 
 /** The refusal of a message that the parser could not, or must not, read to its end; undefined for every other error. */
 function malformed(error: unknown): Error | undefined {
   const no = (expected: string) => refuse('message_malformed', { expected })
-  if (error instanceof ThreadEnded)
-    return error.why === 'crash' ? undefined : no('parsing its parts takes too much time or memory')
+  if (error instanceof ThreadEnded) return no('parsing its parts takes too much time or memory')
   if (!(error instanceof Error)) return undefined
   if (error.message === TOO_MANY_PARTS) return no(TOO_MANY_PARTS)
   return /nesting|header/i.test(error.message) ? no('its parts are nested too deeply') : undefined
@@ -119,5 +118,5 @@ function malformed(error: unknown): Error | undefined {
 
 /** It was read when it came, or is of our own making: later it goes. */
 function busy(error: unknown): never {
-  throw error instanceof ThreadEnded && error.why !== 'crash' ? refuse('overloaded') : error
+  throw error instanceof ThreadEnded ? refuse('overloaded') : error
 }

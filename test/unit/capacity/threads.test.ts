@@ -36,3 +36,37 @@ test('a heavy job does not keep others from running', async () => {
   const jobs = [threads!.run(shared, 'one', { heavy: true }), threads!.run(shared, 'two')]
   expect(await Promise.all(jobs)).toEqual([null, null])
 })
+
+const program = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`)
+
+test('a thread that dies refuses its job as a busy server does, and the next job gets another thread', async () => {
+  const script = program(`
+import { parentPort } from 'node:worker_threads'
+parentPort.on('message', (shared) => {
+  if (Atomics.add(new Int32Array(shared), 0, 1) === 0) process.exit(1)
+  parentPort.postMessage({ result: null })
+})`)
+  threads = createThreads({ script, clock, most: 1, waiting: 10, deadlineMs: 60_000, heapMb: 64 })
+  const shared = new SharedArrayBuffer(4)
+  await expect(threads.run(shared, 'one')).rejects.toMatchObject({ key: 'overloaded', status: 503 })
+  expect(await threads.run(shared, 'one')).toBeNull()
+})
+
+test('a thread that cannot start rejects each job, and holds up no other', async () => {
+  const script = new URL('https://example.com/worker.js')
+  threads = createThreads({ script, clock, most: 1, waiting: 10, deadlineMs: 60_000, heapMb: 64 })
+  const shared = new SharedArrayBuffer(4)
+  await expect(threads.run(shared, 'one')).rejects.toThrow(/must be of scheme file/)
+  await expect(threads.run(shared, 'one')).rejects.toThrow(/must be of scheme file/)
+})
+
+test('a job that takes more memory than a thread has says so', async () => {
+  const script = program(`
+import { parentPort } from 'node:worker_threads'
+parentPort.on('message', () => {
+  const kept = []
+  for (;;) kept.push(Array.from({ length: 1000 }, (_, at) => ({ at })))
+})`)
+  threads = createThreads({ script, clock, most: 1, waiting: 10, deadlineMs: 60_000, heapMb: 16 })
+  await expect(threads.run(new SharedArrayBuffer(4), 'one')).rejects.toMatchObject({ why: 'memory' })
+})
