@@ -70,6 +70,7 @@ import {
 import { makeRoomToStart, openReserve } from './storage/room.ts'
 import type { Storage } from './storage/storage.ts'
 import { createSubmission } from './submission/submission.ts'
+import { createTemplates } from './templates/templates.ts'
 import { createTracking, reachable, type Tracking } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
 import { createDuties, type Duties } from './watch/duties.ts'
@@ -317,6 +318,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     webhooks: ground.events.webhooks,
     erasures: openErasures(ground),
     audience: openAudience(ground, tokens),
+    templates: createTemplates(ground),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,

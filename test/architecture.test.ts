@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 const ARROWS: Record<string, string[]> = {
   mail: [],
   merge: ['mail'],
+  templates: ['mail', 'merge', 'clock', 'storage'],
   clock: ['mail'],
   wire: ['mail', 'clock'],
   capacity: ['mail', 'clock', 'wire'],
@@ -57,13 +58,14 @@ const ARROWS: Record<string, string[]> = {
     'storage',
     'wire',
   ],
-  api: ['mail', 'shaping', 'queue', 'storage', 'senders', 'audience'],
+  api: ['mail', 'shaping', 'queue', 'storage', 'senders', 'audience', 'templates'],
   events: ['mail', 'api', 'clock', 'storage', 'wire', 'watch'],
   moving: ['mail', 'storage', 'senders', 'events'],
   http: [
     'mail',
     'api',
     'audience',
+    'templates',
     'capacity',
     'certificates',
     'events',
@@ -111,6 +113,7 @@ const ARROWS: Record<string, string[]> = {
 /** The files of a folder that others may import; every other file is private. Mail is vocabulary and api the contract: all of both is public. */
 const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
+  templates: ['templates.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],
   wire: [

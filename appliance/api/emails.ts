@@ -40,6 +40,15 @@ export const Email = Type.Object(
     html: Nullable(Type.String(), described('The HTML, as sent; null: none.')),
     text: Nullable(Type.String(), described('The plain text, as sent; null: none.')),
     tags: Type.Array(TagSchema, described('The tags of the email.')),
+    template: Type.Optional(
+      Type.Object(
+        {
+          id: Type.String(described('The id of the template.')),
+          version_id: Type.String(described('The id of the version.')),
+        },
+        described('The version of a template that it was made from. Absent: none.'),
+      ),
+    ),
   },
   described('An email.'),
 )
@@ -209,5 +218,6 @@ export function presentEmail(email: StoredEmail, content: Pick<Email, 'html' | '
     html: content.html,
     text: content.text,
     tags: email.tags,
+    ...(email.template && { template: { id: email.template.id, version_id: email.template.versionId } }),
   }
 }

@@ -14,6 +14,7 @@ export const TAGS = [
   { name: 'API keys', description: 'Keys that apps authenticate with.' },
   { name: 'Contacts', description: 'People you write to, and what they agreed to.' },
   { name: 'Segments', description: 'Sets of contacts. Older clients call them audiences.' },
+  { name: 'Templates', description: 'Content that is stored once and sent often.' },
   { name: 'Topics', description: 'What contacts choose to get mail about.' },
   { name: 'Contact properties', description: 'The properties that contacts can have.' },
   { name: 'Suppressions', description: 'Addresses that this server does not send to.' },

@@ -60,15 +60,41 @@ export type AttachmentInput = Static<typeof AttachmentInput>
 /** Body of POST /emails. */
 export const SendEmail = Type.Object(
   {
-    from: Type.String({ description: '`Name <address>` or an address, on a verified domain.' }),
+    from: Type.Optional(
+      Nullable(
+        Type.String(),
+        described(
+          '`Name <address>` or an address, on a verified domain. Required unless the template has one.',
+        ),
+      ),
+    ),
     to: Type.Union(Addresses.anyOf, described('One address, or up to 50.')),
     cc: Type.Optional(Nullable(Addresses, described('Same format as `to`.'))),
     bcc: Type.Optional(Nullable(Addresses, described('Same format as `to`. Hidden from all recipients.'))),
     reply_to: Type.Optional(Nullable(Addresses, described('Address for replies.'))),
-    subject: Type.String(described('The subject.')),
-    html: Type.Optional(Nullable(Type.String(), described('Either this or `text` is required, or both.'))),
+    subject: Type.Optional(
+      Nullable(Type.String(), described('The subject. Required unless the template has one.')),
+    ),
+    html: Type.Optional(Nullable(Type.String(), described('This, `text` or `template` is required.'))),
     text: Type.Optional(
       Nullable(Type.String(), described('Plain text. Default: generated from the HTML; "" for no text.')),
+    ),
+    template: Type.Optional(
+      Nullable(
+        Type.Object(
+          {
+            id: Type.String(described('The id or alias of a published template.')),
+            variables: Type.Optional(
+              Nullable(
+                Type.Record(Type.String(), Type.Unknown()),
+                described('Values by the name of their variable: strings or numbers. At most 50.'),
+              ),
+            ),
+          },
+          described('A template and its values.'),
+        ),
+        described('The template that the content comes from, instead of `html` and `text`.'),
+      ),
     ),
     headers: Type.Optional(
       Nullable(Type.Record(Type.String(), Type.String()), described('Additional header fields.')),

@@ -18,6 +18,7 @@ import type { Erasures, PropagationWatch, Quotas, RateLimiter, Senders } from '.
 import type { ShapingBook } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Templates } from '../templates/templates.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { DiskView } from '../housekeeping/housekeeping.ts'
 import type { HealthChecks } from '../watch/health.ts'
@@ -82,6 +83,7 @@ export interface HttpDeps {
   /** DNS records on their way. */
   propagation: PropagationWatch
   audience: Omit<Audience, 'start' | 'close'>
+  templates: Templates
   intake: Intake
   /** Reads stored messages. */
   mime: MimeReader

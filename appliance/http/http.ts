@@ -65,6 +65,7 @@ import { teamsRoutes } from './routes/teams.ts'
 import { preferenceRoutes } from './routes/preferences.ts'
 import { trackingRoutes } from './routes/tracking.ts'
 import { tlsRoutes, acmeRoutes, certificateRoutes } from './routes/tls.ts'
+import { templateRoutes } from './routes/templates.ts'
 import { topicRoutes } from './routes/topics.ts'
 import { unsubscribePageRoutes } from './routes/unsubscribe-page.ts'
 import { usageRoutes } from './routes/usage.ts'
@@ -217,6 +218,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   contactImportRoutes(app, deps)
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
+  templateRoutes(app, deps)
   unsubscribePageRoutes(app, deps)
   preferenceRoutes(app, deps)
   suppressionRoutes(app, deps)

@@ -56,6 +56,7 @@ export function emailOf(
     scheduledAt: submission.scheduledAt,
     stream: submission.stream,
     topicId: submission.topicId,
+    template: submission.template,
     pool: choosePool(assignments, { teamId: caller.teamId, domainId: domain.id, stream: submission.stream }),
     message: composed.message,
     deliveries: deliveriesOf(submission, now).map((one) => heedTest(one, testDomains)),

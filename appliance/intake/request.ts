@@ -31,19 +31,6 @@ const MAX_TAG = 256
 /** One line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
-/** Fields of the hosted service that this version does not have. A silent "no" would send mail without its content. */
-const notOffered = ['template'] as const
-
-/** Refuses what this version cannot do. To be asked before the types are checked: a request with a template has no subject. */
-export function refuseNotOffered(body: unknown): void {
-  if (typeof body !== 'object' || body === null) return
-  for (const field of notOffered) {
-    const value = (body as Record<string, unknown>)[field]
-    // Typed clients write their unset fields as null or "".
-    if (value !== undefined && value !== null && value !== '') throw refuse('not_offered', { field })
-  }
-}
-
 /**
  * Takes the headers out of a body that a request is accepted without, and returns their names. To be called before the
  * types are checked: the values of some are objects, as Rails writes them.
@@ -60,7 +47,7 @@ export function dropHeaders(body: unknown): string[] {
 }
 
 /**
- * Understands a request. Throws a `Refusal`.
+ * Understands a request whose template was filled in. Throws a `Refusal`.
  * @param now what times in words are relative to (Unix milliseconds)
  */
 export function readRequest(body: SendEmail, now: number): Submission {
@@ -98,7 +85,8 @@ function readMailboxes(field: string, value: string | string[] | null | undefine
   })
 }
 
-function readSubject(subject: string): string {
+function readSubject(given: string | null | undefined): string {
+  const subject = given ?? ''
   if (subject.trim() === '') throw refuse('missing_field', { field: 'subject' })
   const problem =
     subject.length > MAX_SUBJECT ? `at most ${MAX_SUBJECT} characters` : fieldValueProblem(subject)

@@ -33,6 +33,8 @@ export interface Submission {
   stream: Stream
   /** The topic that it is about, lower case; null: none. Whether the team has it is checked on acceptance. */
   topicId: string | null
+  /** What its content was made from. Default: no template. */
+  template?: { id: string; versionId: string } | null
   /** Of a message that arrived as bytes: it is not composed, and its envelope says who gets it. */
   arrived?: ArrivedMessage
   /** From the appliance itself to one person: not tracked, its content is nobody else's, and it counts to no quota. */

@@ -155,6 +155,10 @@ const SENTENCES: Record<AuditAction, Say> = {
       ? ['stopped', 'stop', 'requiring two-step sign-in for the team']
       : ['started', 'start', 'requiring two-step sign-in for the team'],
   'team.set_up': simple('set up', 'set up', (name) => `this server with the team${quoted(name)}`),
+  'template.create': simple('created', 'create', (name) => `the template${quoted(name)}`),
+  'template.delete': simple('deleted', 'delete', (name) => `the template${quoted(name)}`),
+  'template.publish': simple('published', 'publish', (name) => `the template${quoted(name)}`),
+  'template.update': simple('changed', 'change', (name) => `the template${quoted(name)}`),
   'topic.create': simple('created', 'create', (name) => `the topic${quoted(name)}`),
   'topic.delete': simple('deleted', 'delete', (name) => `the topic${quoted(name)}`),
   'topic.update': simple('changed', 'change', (name) => `the topic${quoted(name)}`),

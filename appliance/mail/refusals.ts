@@ -431,6 +431,30 @@ export const REFUSALS = {
     '554 5.5.1',
     'A contact property with the key `{key}` already exists.',
   ),
+  alias_taken: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'Another template already has the alias `{alias}`.',
+  ),
+  template_changed: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'The template has changed since you opened it. Load it again, then repeat your change.',
+  ),
+  template_unpublished: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'The template `{name}` is not published. Publish it before sending.',
+  ),
+  template_and_content: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'Use either `template`, or `html` and `text`, not both.',
+  ),
   merge_tag: entry(
     'validation_error',
     422,

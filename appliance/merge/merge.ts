@@ -8,7 +8,13 @@ import { MAX_MERGED, type MergeKind, type MergeSource, type MergeTag, type Merge
 
 export { contactValues, type MergeContact, type MergeProperty } from './contact-values.ts'
 export { type MergeKind, type MergeSource, type MergeValues, parseMerge, tagsOf } from './source.ts'
-export { checkValues, readVariables, type TemplateVariable, variableValues } from './variables.ts'
+export {
+  checkValues,
+  readVariables,
+  type TemplateVariable,
+  variableValues,
+  type WrittenVariable,
+} from './variables.ts'
 
 /** Characters of a header field before encoding (RFC 5322 §2.1.1). */
 const MAX_HEADER = 998

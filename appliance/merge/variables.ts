@@ -50,7 +50,7 @@ function readVariable(given: WrittenVariable, field: string): TemplateVariable {
       field: `${field}.key`,
       expected: '1 to 50 letters (A-Z, a-z), digits and underscores',
     })
-  if ((RESERVED_KEYS as readonly string[]).includes(key))
+  if (isReserved(key))
     throw refuse('invalid_field', { field: `${field}.key`, expected: `another name; \`${key}\` is reserved` })
   const type = given.type === 'number' ? 'number' : 'string'
   const value = given.fallback_value ?? given.fallbackValue ?? null
@@ -58,6 +58,8 @@ function readVariable(given: WrittenVariable, field: string): TemplateVariable {
   if (value === null || (type === 'number' && value === '')) return { key, type, fallback: null }
   return { key, type, fallback: readValue(`${field}.fallback_value`, type, value) }
 }
+
+const isReserved = (key: string): boolean => (RESERVED_KEYS as readonly string[]).includes(key)
 
 /** Reads a value of a type. Refuses: `invalid_field`. */
 function readValue(field: string, type: TemplateVariable['type'], value: unknown): string | number {
@@ -76,19 +78,29 @@ function readValue(field: string, type: TemplateVariable['type'], value: unknown
 }
 
 /**
- * Checks the values that a request gives; null counts as none. Values for keys that the template doesn't declare are left out.
+ * Checks the values that a request gives; null counts as none. Uploaded templates often declare nothing, so keys that the template
+ * doesn't declare have values, too: of either type.
  * Refuses: `invalid_field`.
  */
 export function checkValues(
   declared: readonly TemplateVariable[],
   given: Readonly<Record<string, unknown>>,
 ): Map<string, string | number> {
-  const values = new Map<string, string | number>()
-  for (const { key, type } of declared) {
-    const value = Object.hasOwn(given, key) ? (given[key] ?? null) : null
-    if (value !== null) values.set(key, readValue(`template.variables.${key}`, type, value))
-  }
-  return values
+  const entries = Object.entries(given).filter(([key, value]) => KEY.test(key) && value !== null)
+  if (entries.length > MAX_VARIABLES)
+    throw refuse('invalid_field', {
+      field: 'template.variables',
+      expected: `at most ${MAX_VARIABLES} of them`,
+    })
+  const types = new Map(declared.map(({ key, type }) => [key, type]))
+  return new Map(
+    entries
+      .filter(([key]) => !isReserved(key))
+      .map(([key, value]) => {
+        const type = types.get(key) ?? (typeof value === 'number' ? 'number' : 'string')
+        return [key, readValue(`template.variables.${key}`, type, value)]
+      }),
+  )
 }
 
 /** The values of a template's variables. They come from the sender's own code: html in them stays html. */
@@ -101,7 +113,7 @@ export function variableValues(
     const variable = known.get(key)
     const text = values.get(key)?.toString() ?? null
     const fallback = variable?.fallback?.toString() ?? null
-    if (!variable || (text === null && fallback === null)) return undefined
+    if (text === null && fallback === null) return undefined
     return { text, fallback, raw: true }
   }
 }

@@ -62,6 +62,8 @@ export interface Email extends EmailSummary {
   size: number
   /** The topic that it is about; null: none. */
   topicId: string | null
+  /** The template that it was made from; null: none. */
+  template: { id: string; versionId: string } | null
 }
 
 export interface Attempt {
@@ -163,6 +165,8 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
     returnPath: row.return_path,
     size: row.size,
     topicId: row.topic_id,
+    template:
+      row.template_id === null ? null : { id: row.template_id, versionId: row.template_version_id ?? '' },
   }
 }
 

@@ -53,6 +53,8 @@ import { methods as accepting } from './spool/put.ts'
 import { methods as settling } from './spool/settle.ts'
 import { methods as suppressions } from './suppressions.ts'
 import { methods as teams } from './teams.ts'
+import { methods as templateRows } from './templates/template-rows.ts'
+import { methods as templates } from './templates/templates.ts'
 import { methods as tickets } from './tickets.ts'
 import { methods as tlsPolicies } from './tls-policies.ts'
 import { methods as webhookDeliveries } from './webhooks/deliveries.ts'
@@ -108,6 +110,8 @@ export const nouns = {
   settling,
   suppressions,
   teams,
+  templateRows,
+  templates,
   tickets,
   tlsPolicies,
   topics,

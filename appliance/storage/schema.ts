@@ -14,6 +14,7 @@ import type { Source, Stream } from '../mail/source.ts'
 import type { DeliveryState, SuppressionOrigin } from '../mail/verdict.ts'
 import type { WebhookDeliveryState, WebhookStatus } from '../mail/webhook.ts'
 import type { AudienceTables } from './audience/tables.ts'
+import type { TemplateTables } from './templates/tables.ts'
 import type {
   TlsRequirement,
   DkimAlgorithm,
@@ -265,6 +266,8 @@ export interface EmailsTable {
   envid: string | null
   require_tls: RequireTls
   topic_id: string | null
+  template_id: string | null
+  template_version_id: string | null
 }
 
 /** What an email says: html and text as the caller gave them, and the RFC 5322 bytes, null where they are in a file of the data directory. */
@@ -752,7 +755,7 @@ export interface HoldRulesTable {
 }
 
 /** All tables by name, for Kysely. */
-export interface Tables extends AudienceTables {
+export interface Tables extends AudienceTables, TemplateTables {
   migrations: MigrationsTable
   teams: TeamsTable
   users: UsersTable

@@ -93,6 +93,15 @@ export type { Change, SettleArgs } from './spool/settle.ts'
 export type { Snapshot } from './sqlite/migrate.ts'
 export type { NewSuppression, Suppression, SuppressionRef } from './suppressions.ts'
 export type { Member, MemberChange, Membership, Team, TeamDetails } from './teams.ts'
+export type {
+  Template,
+  TemplateContent,
+  TemplateRef,
+  TemplateSummary,
+  TemplateVersion,
+  TemplateVersionSummary,
+} from './templates/template-rows.ts'
+export type { TemplateChange } from './templates/templates.ts'
 export type { Ticket } from './tickets.ts'
 export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsTally } from './tls-policies.ts'
 export type { NewHit, TrackedEmail } from './events.ts'

@@ -12,7 +12,6 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/domains/claims': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/domains/{domain_id}/claim': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/oauth': { answer: 'on purpose', note: 'apps authenticate with API keys only' },
-  '/templates': { answer: 'later', note: 'needs broadcasts' },
   '/broadcasts': { answer: 'later', note: 'needs broadcasts' },
   '/automations': { answer: 'on purpose', note: 'not planned: apps implement their own workflows' },
   '/events': { answer: 'on purpose', note: 'used only by automations' },
@@ -28,6 +27,10 @@ const DIFFERENT: Record<string, string> = {
   'GET /contacts': 'without `limit`, at most 100',
   'GET /segments/{id}/contacts': 'without `limit`, at most 100',
   'GET /audiences/{audience_id}/contacts': 'without `limit`, at most 100',
+  'POST /templates':
+    'values of type boolean, object and list become strings. Values go into the HTML as they are; fields of contacts are escaped',
+  'POST /emails':
+    'with a `template`, merge tags for fields of a contact are filled in when there is one recipient. A missing value is refused by name',
   'DELETE /contacts/{id}': 'opt-outs are kept under a hash of the address',
 }
 

@@ -156,6 +156,26 @@ export const DEVIATIONS: Deviation[] = [
     reason: 'nullable in all clients',
   },
   {
+    name: 'a missing alias is null',
+    at: 'GET /templates 200',
+    path: ['data', '[]'],
+    nullable: ['alias'],
+    reason: 'nullable in all clients',
+  },
+  {
+    name: 'what a template does not set is null',
+    at: 'GET /templates/{id} 200',
+    nullable: ['alias', 'from', 'subject', 'text'],
+    reason: 'nullable in all clients',
+  },
+  {
+    name: 'a missing fallback is null',
+    at: 'GET /templates/{id} 200',
+    path: ['variables', '[]'],
+    nullable: ['fallback_value'],
+    reason: 'nullable in all clients',
+  },
+  {
     name: 'a missing fallback is null',
     at: 'GET /contact-properties 200',
     path: ['data', '[]'],

@@ -132,6 +132,7 @@ export function newEmail(
     scheduledAt: null,
     stream: 'transactional',
     topicId: null,
+    template: null,
     pool: 'default',
     message: Buffer.from(`Subject: hello\r\n\r\n${id}\r\n`),
     deliveries: recipients.map((recipient) => ({

@@ -9,6 +9,7 @@ import { racesOfImports } from './races-imports.contract.ts'
 import { racesOfMail } from './races-mail.contract.ts'
 import { racesOfSenders } from './races-senders.contract.ts'
 import { racesOfTeams } from './races-teams.contract.ts'
+import { racesOfTemplates } from './races-templates.contract.ts'
 import { racesOfWebhooks } from './races-webhooks.contract.ts'
 import { raceTest, sorted, type OpenTwice, type Racing } from './racing.ts'
 
@@ -20,6 +21,7 @@ const parts: Record<string, (race: Racing) => void> = {
   housekeeping: racesOfHousekeeping,
   senders: racesOfSenders,
   teams: racesOfTeams,
+  templates: racesOfTemplates,
   webhooks: racesOfWebhooks,
 }
 

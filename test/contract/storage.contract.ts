@@ -33,6 +33,7 @@ import { sessionsContract } from './sessions.contract.ts'
 import { sourcesContract } from './sources.contract.ts'
 import { spoolContract } from './spool.contract.ts'
 import { suppressionsContract } from './suppressions.contract.ts'
+import { templatesContract } from './templates.contract.ts'
 import { ticketsContract } from './tickets.contract.ts'
 import { tlsPoliciesContract } from './tls-policies.contract.ts'
 import { trackingContract } from './tracking.contract.ts'
@@ -47,6 +48,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   preferences: preferencesContract,
   segmentRules: segmentRulesContract,
   topicMail: topicMailContract,
+  templates: templatesContract,
   audit: auditContract,
   duties: dutiesContract,
   events: eventsContract,

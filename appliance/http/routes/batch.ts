@@ -1,11 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  readRequest,
-  refuseNotOffered,
-  type ItemError,
-  type SendRequest,
-  type Submission,
-} from '../../intake/intake.ts'
+import { readRequest, type ItemError, type SendRequest, type Submission } from '../../intake/intake.ts'
 import { Refusal, refuse, refuseAt } from '../../mail/refusals.ts'
 import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
@@ -15,7 +9,7 @@ import { serve } from '../serve.ts'
 import { refuseInvalid } from '../validation.ts'
 
 /** Sending many emails with one request. */
-export function batchRoutes(app: App, { intake, clock }: HttpDeps): void {
+export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
   serve(
     app,
     sendBatch,
@@ -35,10 +29,14 @@ export function batchRoutes(app: App, { intake, clock }: HttpDeps): void {
       const caller = callerOf(request)
       const permissive = readMode(request.headers['x-batch-validation']) === 'permissive'
       const name = sameness(request, 'POST /emails/batch', permissive ? 'permissive' : '')
+      const read = async (item: unknown) => {
+        const { body, template } = await templates.fill(assertEmail(request, item), caller.teamId)
+        return { ...readRequest(body, clock.now()), template }
+      }
       // Asked before the emails are read: what a strict request cannot send a permissive one may have sent.
       const accepted =
         (await intake.findEarlier(name, caller)) ??
-        (await intake.accept({ ...readBatch(request, permissive, clock.now()), ...name }, caller))
+        (await intake.accept({ ...(await readBatch(request, permissive, read)), ...name }, caller))
       // A list, so that a search for an id finds the request that brought it.
       request.about.email_id = accepted.ids
       answerAccepted(reply, accepted)
@@ -49,17 +47,17 @@ export function batchRoutes(app: App, { intake, clock }: HttpDeps): void {
 }
 
 /** Reads the emails of a batch; of a permissive one those that can be read. */
-function readBatch(
+async function readBatch(
   request: FastifyRequest,
   permissive: boolean,
-  now: number,
-): Required<Pick<SendRequest, 'submissions' | 'batch'>> {
+  read: (item: unknown) => Promise<Submission>,
+): Promise<Required<Pick<SendRequest, 'submissions' | 'batch'>>> {
   const submissions: Submission[] = []
   const places: number[] = []
   const errors: ItemError[] = []
   for (const [index, item] of assertBatch(request.body).entries()) {
     try {
-      submissions.push(readRequest(assertEmail(request, item), now))
+      submissions.push(await read(item))
       places.push(index)
     } catch (error) {
       if (!(error instanceof Refusal) || error.status >= 500) throw error
@@ -86,7 +84,6 @@ function assertBatch(body: unknown): unknown[] {
 
 /** The same checks as for the body of POST /emails, in the same order. */
 function assertEmail(request: FastifyRequest, item: unknown): SendEmail {
-  refuseNotOffered(item)
   const fits = request.getValidationFunction(SendEmail) ?? request.compileValidationSchema(SendEmail)
   if (!fits(item)) throw refuseInvalid(fits.errors ?? [])
   const email = item as SendEmail

@@ -1,4 +1,4 @@
-import { readRequest, refuseNotOffered, type Contents } from '../../intake/intake.ts'
+import { readRequest, type Contents } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
 import * as api from '../../api/emails.ts'
@@ -31,11 +31,14 @@ export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void 
   readingRoutes(app, deps, contents)
 }
 
-function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
-  const read = ({ body, validationError }: { body: sending.SendEmail; validationError?: Error }) => {
-    refuseNotOffered(body)
+function sendingRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
+  const read = async (
+    { body, validationError }: { body: sending.SendEmail; validationError?: Error },
+    teamId: string,
+  ) => {
     if (validationError) throw validationError
-    return readRequest(body, clock.now())
+    const filled = await templates.fill(body, teamId)
+    return { ...readRequest(filled.body, clock.now()), template: filled.template }
   }
   for (const operation of SENDING)
     serve(
@@ -56,7 +59,7 @@ function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
         const name = sameness(request, 'POST /emails')
         const accepted =
           (await intake.findEarlier(name, caller)) ??
-          (await intake.accept({ submissions: [read(request)], ...name }, caller))
+          (await intake.accept({ submissions: [await read(request, caller.teamId)], ...name }, caller))
         answerAccepted(reply, accepted)
         const id = accepted.ids[0]!
         request.about.email_id = id

@@ -71,6 +71,8 @@ export interface NewEmail {
   stream: Stream
   /** The topic that it is about: who opted out of it is not sent to. Null: none. */
   topicId: string | null
+  /** The template that it was made from. Default: none. */
+  template?: { id: string; versionId: string } | null | undefined
   /** The pool of source addresses that it leaves from. */
   pool: string
   /** The complete RFC 5322 message, CRLF line ends, unsigned. */
@@ -169,8 +171,9 @@ function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], no
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
-       sent_at, created_at, report_to, ret, envid, require_tls, topic_id)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?, ?)`,
+       sent_at, created_at, report_to, ret, envid, require_tls, topic_id,
+       template_id, template_version_id)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const insertMessage = db.prepare(
     'insert into messages (email_id, team_id, content, html, text, body) values (?, ?, ?, ?, ?, ?)',
@@ -290,6 +293,8 @@ function emailValues(email: StoredEmail, queued: boolean, now: number): (string 
     email.dsn?.envid ?? null,
     email.requireTls,
     email.topicId,
+    email.template?.id ?? null,
+    email.template?.versionId ?? null,
   ]
 }
 

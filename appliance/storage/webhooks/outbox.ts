@@ -18,6 +18,8 @@ export interface OutboxEvent {
   email:
     | (Pick<NewEmail, 'via' | 'from' | 'to' | 'subject' | 'messageId' | 'tags' | 'headers'> & {
         createdAt: number
+        /** Null: it was made from no template. */
+        templateId: string | null
       })
     | null
 }
@@ -37,7 +39,7 @@ const selectEvents = (db: Db) =>
     .leftJoin('emails as e', 'e.id', 'v.email_id')
     .select(['v.seq', 'v.id', 'v.team_id', 'v.email_id', 'v.type', 'v.created_at', 'v.data'])
     .select(['e.via', 'e.from_header', 'e.to_header', 'e.subject', 'e.message_id', 'e.tags', 'e.headers'])
-    .select('e.created_at as email_created_at')
+    .select(['e.template_id', 'e.created_at as email_created_at'])
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number]
 
@@ -61,6 +63,7 @@ const toEvent = (row: Row): OutboxEvent => ({
           tags: JSON.parse(row.tags!) as NewEmail['tags'],
           headers: JSON.parse(row.headers!) as NewEmail['headers'],
           createdAt: row.email_created_at!,
+          templateId: row.template_id,
         },
 })
 

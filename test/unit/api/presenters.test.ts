@@ -140,6 +140,7 @@ const email: Email = {
   returnPath: 'b@send.example.com',
   size: 5,
   topicId: null,
+  template: null,
 }
 
 test('an email has every key of the wire format, null where a list is empty, and nothing else', () => {

@@ -65,6 +65,7 @@ const event = (type: string, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
   email: {
     ...{ via: 'rest', from: 'Acme <a@acme.example>', to: ['Ada <ada@customer.test>', 'b@customer.test'] },
     ...{ subject: 'Grüße', messageId: '<x@acme.example>', createdAt: Date.UTC(2026, 10, 20, 7) },
+    templateId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61',
     tags: [{ name: 'kind', value: 'welcome' }],
     headers: [{ name: 'X-Order', value: '7' }],
   },
@@ -93,6 +94,7 @@ describe('the payload', () => {
       from: 'Acme <a@acme.example>',
       to: ['ada@customer.test'],
       subject: 'Grüße',
+      template_id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61',
       tags: { kind: 'welcome' },
       headers: [{ name: 'X-Order', value: '7' }],
       bounce: {
@@ -104,9 +106,11 @@ describe('the payload', () => {
     })
   })
 
-  test('of an email without tags and headers has neither', () => {
+  test('of an email without template, tags and headers has none', () => {
+    const nothing = { templateId: null, tags: [], headers: [] }
     const plain = event('email.sent')
-    const payload = presentWebhookEvent({ ...plain, email: { ...plain.email!, tags: [], headers: [] } })
+    const payload = presentWebhookEvent({ ...plain, email: { ...plain.email!, ...nothing } })
+    expect(payload.data).not.toHaveProperty('template_id')
     expect(payload.data).not.toHaveProperty('tags')
     expect(payload.data).not.toHaveProperty('headers')
     expect(payload.data.to).toEqual(['Ada <ada@customer.test>', 'b@customer.test'])

@@ -49,6 +49,7 @@ test('nobody hears of the reports that the appliance itself sends', () => {
   const email = {
     ...{ via: 'report' as const, from: 'a', to: ['b'], subject: 's', messageId: 'm', tags: [], headers: [] },
     createdAt: 1,
+    templateId: null,
   }
   expect(deliveriesFor([event(1, { emailId: 'x', email })], [webhook('w1')], 200)).toEqual([])
 })

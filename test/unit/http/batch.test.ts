@@ -90,11 +90,11 @@ const bad: [string, unknown, number, string, string][] = [
     'The `attachments` field is not supported in batches. Send this email with a separate request.',
   ],
   [
-    'with a template',
-    { template: { id: 'x' } },
-    422,
-    'validation_error',
-    'The `template` field is not supported by this server version.',
+    'with a template that is not there',
+    { to: 'bob@example.com', template: { id: 'x' } },
+    404,
+    'not_found',
+    'Template not found',
   ],
   [
     'from yesterday',

@@ -39,6 +39,7 @@ import { remembered } from '../../../appliance/storage/remembered.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
 import { viewDisk } from '../../../appliance/housekeeping/housekeeping.ts'
+import { createTemplates } from '../../../appliance/templates/templates.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
 import { createPoster } from '../../../appliance/wire/post.ts'
@@ -216,6 +217,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     }),
     erasures,
     audience,
+    templates: createTemplates({ storage, clock }),
     retention: {
       days: { bodies: 30, attempts: 90, events: 90, emails: 365, logs: 30, webhooks: 30, audit: 730 },
       disk: () => viewDisk(storage, clock, { budget: null, onDisk: 1_000_000 }),

@@ -214,13 +214,8 @@ describe('bad input', () => {
     refused({ ...hello, [field]: undefined }, 422, 'missing_required_field', `Missing \`${field}\` field.`),
   )
 
-  test('a template, before anything else is missed', () =>
-    refused(
-      { to: 'bob@example.com', template: { id: 'x' } },
-      422,
-      'validation_error',
-      'The `template` field is not supported by this server version.',
-    ))
+  test('a template that is not there, before a missing From', () =>
+    refused({ to: 'bob@example.com', template: { id: 'x' } }, 404, 'not_found', 'Template not found'))
 
   test('neither html nor text', () =>
     refused({ ...hello, text: undefined }, 422, 'missing_required_field', 'Missing `html` or `text` field.'))

@@ -11,7 +11,7 @@ const id = '0199c0de-0000-7000-8000-000000000000'
 
 test.each([
   ['POST', `/broadcasts/${id}/duplicate`, 'broadcasts'],
-  ['GET', '/templates/', 'templates'],
+  ['GET', '/broadcasts/', 'broadcasts'],
   ['POST', '/events/send', 'automations'],
   ['GET', '/domains/claims', 'claiming domains'],
   ['POST', '/domains/claim', 'claiming domains'],

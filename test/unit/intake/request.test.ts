@@ -3,7 +3,7 @@ import type { SendEmail } from '../../../appliance/api/sending.ts'
 import { cleanFilename } from '../../../appliance/intake/attachment.ts'
 import { decodeBase64 } from '../../../appliance/mail/base64.ts'
 import { Refusal, type RefusalKey } from '../../../appliance/mail/refusals.ts'
-import { dropHeaders, readRequest, refuseNotOffered } from '../../../appliance/intake/intake.ts'
+import { dropHeaders, readRequest } from '../../../appliance/intake/intake.ts'
 
 /** A Wednesday. */
 const NOW = Date.UTC(2026, 10, 18, 12)
@@ -223,14 +223,6 @@ describe('a request is refused', () => {
     { name: 'a', value: 'x\r\n' },
   ])('for the tag %j', (tag) => {
     expect(refused({ tags: [tag] }).key).toBe('invalid_tag')
-  })
-
-  test.each([['template', { id: 'welcome' }]])('for what this version cannot do: %s', (field, value) => {
-    expect(refusal(() => refuseNotOffered({ [field]: value }))).toEqual({
-      key: 'not_offered',
-      message: `The \`${field}\` field is not supported by this server version.`,
-    })
-    for (const unset of [null, undefined, '']) expect(refuseNotOffered({ [field]: unset })).toBeUndefined()
   })
 })
 

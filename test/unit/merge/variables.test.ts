@@ -74,6 +74,7 @@ describe('values of variables', () => {
     ['<ul>{{{NAME}}}</ul>', { NAME: '<li>{{{PRICE}}}</li>' }, '<ul><li>{{{PRICE}}}</li></ul>'],
     ['{{{NAME}}}', { NAME: true, other: 'x' }, 'true'],
     ['{{{NAME}}}', { NAME: ['a'] }, '["a"]'],
+    ['{{{OTHER}}} {{{N}}}', { OTHER: 'x', N: 3 }, 'x 3'],
   ])('%s with %j', (source, given, expected) => {
     expect(merge(source, given)).toBe(expected)
   })
@@ -83,8 +84,14 @@ describe('values of variables', () => {
   })
 
   test.each([
+    ['{{{FIRST_NAME}}}', { FIRST_NAME: 'x', NAME: 'y' }, 'Missing value for the variable `FIRST_NAME`'],
+    [
+      '{{{NAME}}}',
+      Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`A${at}`, 1])),
+      'Invalid `template.variables` field: at most 50 of them',
+    ],
     ['{{{NAME}}}', {}, 'Missing value for the variable `NAME`, which has no fallback value.'],
-    ['{{{OTHER}}}', { OTHER: 'x', NAME: 'y' }, 'Missing value for the variable `OTHER`'],
+    ['{{{OTHER}}}', { NAME: 'y' }, 'Missing value for the variable `OTHER`'],
     ['{{{toString}}}', { NAME: 'y' }, '`toString`'],
     ['{{{PRICE}}}', { PRICE: '3' }, 'Invalid `template.variables.PRICE` field: a number'],
     ['{{{NAME}}}', { NAME: 'x'.repeat(2001) }, 'Invalid `template.variables.NAME` field: at most 2000'],

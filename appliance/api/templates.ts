@@ -1,0 +1,292 @@
+/** Templates: content that is stored once and sent often. */
+import { Type, type Static } from 'typebox'
+import type {
+  Template as StoredTemplate,
+  TemplateSummary as StoredSummary,
+  TemplateVersion as StoredVersion,
+  TemplateVersionSummary as StoredVersionSummary,
+} from '../storage/storage.ts'
+import type { ListedTemplate } from '../templates/templates.ts'
+import { operation } from './operation.ts'
+import { choice, page, path, pathId, pathText, query, text } from './parameters.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const described = (description: string) => ({ description })
+const optionalText = (description: string) => Type.Optional(Nullable(Type.String(), described(description)))
+
+const STATUSES = ['draft', 'published'] as const
+const VALUE = 'Up to 2,000 characters, or a number. Other JSON becomes text. null: none.'
+
+/** A variable in a request. */
+export const TemplateVariableInput = Type.Object(
+  {
+    key: Type.String({
+      description: 'Name: 1 to 50 letters, digits and underscores. Case matters.',
+      examples: ['PRODUCT'],
+    }),
+    type: literals(
+      ['string', 'number', 'boolean', 'object', 'list'],
+      described('string or number. The other types are stored as string.'),
+    ),
+    fallback_value: Type.Optional(Type.Unknown(described(`Used when a request gives no value. ${VALUE}`))),
+  },
+  described('A variable of the template.'),
+)
+
+const fields = {
+  alias: optionalText('Another name for the id, unique in the team. null removes it.'),
+  from: optionalText('The default From field: `Name <address>` or an address.'),
+  subject: optionalText('The default subject. May contain merge tags.'),
+  reply_to: Type.Optional(
+    Nullable(Type.Union([Type.String(), Type.Array(Type.String())]), described('The default for replies.')),
+  ),
+  text: optionalText('Plain text. May contain merge tags. null: generated from the HTML; "": none.'),
+  variables: Type.Optional(
+    Nullable(
+      Type.Array(TemplateVariableInput),
+      described('The variables, at most 50. They replace all before.'),
+    ),
+  ),
+}
+const name = Type.String({ description: 'Name, at most 255 characters.', examples: ['Order confirmation'] })
+const html = Type.String({
+  description: 'The HTML, with merge tags such as `{{{PRODUCT}}}`. At most 1,000,000 characters.',
+  examples: ['<p>Your order: {{{PRODUCT}}}</p>'],
+})
+
+/** POST /templates */
+export const CreateTemplate = Type.Object({ name, html, ...fields }, described('A template to create.'))
+/** PATCH /templates/:id */
+export const UpdateTemplate = Type.Object(
+  {
+    name: Type.Optional(Nullable(name, described('A new name; null: unchanged.'))),
+    html: Type.Optional(Nullable(html, described('New HTML; null: unchanged.'))),
+    ...fields,
+    revision: Type.Optional(
+      Nullable(Type.Integer(), described('Refuses the change if the template has another revision.')),
+    ),
+  },
+  described('What to change. Other fields stay the same.'),
+)
+const reference = { object: kind('template'), id: Id }
+export const TemplateRef = Type.Object(reference, described('The template.'))
+export const TemplateDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  described('The deleted template.'),
+)
+
+const summary = {
+  id: Id,
+  name,
+  alias: Nullable(Type.String(), described('Another name for the id; null: none.')),
+  status: literals(STATUSES, described('draft: never published · published: can be sent.')),
+  published_at: Nullable(Timestamp, described('When it was last published; null: never.')),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  has_unpublished_versions: Type.Boolean(described('Whether the draft differs from what is sent.')),
+}
+/** An element of GET /templates. */
+export const TemplateSummary = Type.Object(
+  { ...summary, emails: Type.Integer(described('Emails made from it in the last 30 days.')) },
+  described('A template, without its content.'),
+)
+export type TemplateSummary = Static<typeof TemplateSummary>
+export const TemplateList = listOf(TemplateSummary, 'templates')
+export type TemplateList = Static<typeof TemplateList>
+
+const TemplateVariable = Type.Object(
+  {
+    id: Id,
+    key: Type.String(described('The name in merge tags.')),
+    type: literals(['string', 'number'], described('The type of its values.')),
+    fallback_value: Nullable(
+      Type.Union([Type.String(), Type.Number()]),
+      described('Used when a request gives no value; null: each request has to give one.'),
+    ),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  described('A variable of the template.'),
+)
+const content = {
+  from: Nullable(Type.String(), described('The default From field; null: none.')),
+  subject: Nullable(Type.String(), described('The default subject; null: none.')),
+  reply_to: Nullable(Type.Array(Type.String()), described('The default for replies; null: none.')),
+  html: Type.String(described('The HTML, with merge tags.')),
+  text: Nullable(Type.String(), described('Plain text; null: generated from the HTML.')),
+  variables: Type.Array(TemplateVariable, described('The variables.')),
+}
+/** GET /templates/:id */
+export const Template = Type.Object(
+  {
+    object: kind('template'),
+    current_version_id: Id,
+    ...summary,
+    ...content,
+    published_version_id: Nullable(Id, described('The version that is sent; null: none.')),
+    revision: Type.Integer(described('Counts the changes.')),
+  },
+  described('A template with its draft, or with the published version if there is no newer draft.'),
+)
+export type Template = Static<typeof Template>
+
+const versionSummary = {
+  id: Id,
+  subject: Nullable(Type.String(), described('The default subject; null: none.')),
+  author: Type.String(described('The person or API key that changed it last.')),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  published_at: Nullable(Timestamp, described('When it was first published; null: never.')),
+}
+/** An element of GET /templates/:id/versions. */
+export const TemplateVersionSummary = Type.Object(versionSummary, described('A version of a template.'))
+export type TemplateVersionSummary = Static<typeof TemplateVersionSummary>
+export const TemplateVersionList = listOf(TemplateVersionSummary, 'versions')
+export type TemplateVersionList = Static<typeof TemplateVersionList>
+/** GET /templates/:id/versions/:version_id */
+export const TemplateVersion = Type.Object(
+  { object: kind('template_version'), template_id: Id, ...versionSummary, ...content },
+  described('A version of a template, with its content.'),
+)
+export type TemplateVersion = Static<typeof TemplateVersion>
+
+const id = pathText('The id or alias.')
+const params = path({ id })
+const tags = ['Templates'] as const
+
+export const createTemplate = operation('POST /templates', {
+  operationId: 'createTemplate',
+  tags,
+  summary: 'Create a template',
+  description: 'The template is a draft: publish it before sending. A team can have at most 1,000.',
+  body: CreateTemplate,
+  response: { 201: TemplateRef },
+  errors: ['409'],
+})
+export const listTemplates = operation('GET /templates', {
+  operationId: 'listTemplates',
+  tags,
+  summary: 'List templates',
+  querystring: query({
+    ...page,
+    text: text(Type.String(described('Only templates with this text in the name or alias.'))),
+    status: choice(STATUSES, 'Only templates with this status.'),
+  }),
+  response: { 200: TemplateList },
+})
+export const getTemplate = operation('GET /templates/:id', {
+  operationId: 'getTemplate',
+  tags,
+  summary: 'Get a template',
+  params,
+  response: { 200: Template },
+})
+export const updateTemplate = operation('PATCH /templates/:id', {
+  operationId: 'updateTemplate',
+  tags,
+  summary: 'Change a template',
+  description: 'Changes the draft. What is sent stays the same until the template is published again.',
+  params,
+  body: UpdateTemplate,
+  response: { 200: TemplateRef },
+  errors: ['409'],
+})
+export const deleteTemplate = operation('DELETE /templates/:id', {
+  operationId: 'deleteTemplate',
+  tags,
+  summary: 'Delete a template',
+  description: 'Deletes all its versions. Emails that were made from it stay.',
+  params,
+  response: { 200: TemplateDeleted },
+})
+export const publishTemplate = operation('POST /templates/:id/publish', {
+  operationId: 'publishTemplate',
+  tags,
+  summary: 'Publish a template',
+  description: 'Makes the draft the version that is sent.',
+  params,
+  response: { 200: TemplateRef },
+})
+export const duplicateTemplate = operation('POST /templates/:id/duplicate', {
+  operationId: 'duplicateTemplate',
+  tags,
+  summary: 'Duplicate a template',
+  description: 'Makes a new draft with the same content and no alias.',
+  params,
+  response: { 200: TemplateRef },
+})
+export const listTemplateVersions = operation('GET /templates/:id/versions', {
+  operationId: 'listTemplateVersions',
+  tags,
+  summary: 'List the versions of a template',
+  description: 'The last 100, and the published one.',
+  params,
+  querystring: query(page),
+  response: { 200: TemplateVersionList },
+})
+const versionParams = path({ id, version_id: pathId })
+export const getTemplateVersion = operation('GET /templates/:id/versions/:version_id', {
+  operationId: 'getTemplateVersion',
+  tags,
+  summary: 'Get a version of a template',
+  params: versionParams,
+  response: { 200: TemplateVersion },
+})
+export const restoreTemplateVersion = operation('POST /templates/:id/versions/:version_id/restore', {
+  operationId: 'restoreTemplateVersion',
+  tags,
+  summary: 'Restore a version of a template',
+  description: 'Makes its content the draft. What is sent stays the same until the template is published.',
+  params: versionParams,
+  response: { 200: TemplateRef },
+})
+
+const presentSummary = (template: StoredSummary) => ({
+  id: template.id,
+  name: template.name,
+  alias: template.alias,
+  status: template.publishedVersionId === null ? ('draft' as const) : ('published' as const),
+  published_at: timestampOrNull(template.publishedAt),
+  created_at: timestamp(template.createdAt),
+  updated_at: timestamp(template.updatedAt),
+  has_unpublished_versions: template.currentVersionId !== template.publishedVersionId,
+})
+
+export const presentTemplateSummary = (template: ListedTemplate): TemplateSummary => ({
+  ...presentSummary(template),
+  emails: template.emails,
+})
+
+const presentContent = ({ from, subject, replyTo, html, text, variables }: StoredVersion) => ({
+  ...{ from, subject, reply_to: replyTo, html, text },
+  variables: variables.map(({ id, key, type, fallback, createdAt, updatedAt }) => ({
+    ...{ id, key, type, fallback_value: fallback },
+    ...{ created_at: timestamp(createdAt), updated_at: timestamp(updatedAt) },
+  })),
+})
+
+export const presentTemplate = (template: StoredTemplate): Template => ({
+  object: 'template',
+  current_version_id: template.currentVersionId,
+  ...presentSummary(template),
+  ...presentContent(template.version),
+  published_version_id: template.publishedVersionId,
+  revision: template.revision,
+})
+
+export const presentVersionSummary = (version: StoredVersionSummary): TemplateVersionSummary => ({
+  id: version.id,
+  subject: version.subject,
+  author: version.author,
+  created_at: timestamp(version.createdAt),
+  updated_at: timestamp(version.updatedAt),
+  published_at: timestampOrNull(version.publishedAt),
+})
+
+export const presentVersion = (version: StoredVersion): TemplateVersion => ({
+  object: 'template_version',
+  template_id: version.templateId,
+  ...presentVersionSummary(version),
+  ...presentContent(version),
+})

@@ -1,0 +1,90 @@
+import type { FastifyRequest } from 'fastify'
+import { presentList } from '../../api/shared.ts'
+import * as api from '../../api/templates.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+/** Which template the path names. */
+const named = (request: FastifyRequest) => ({
+  teamId: callerOf(request).teamId,
+  which: (request.params as { id: string }).id,
+})
+
+/** Who changes a template, as its history tells it. */
+function authorOf(request: FastifyRequest): string {
+  const { user, apiKey } = callerOf(request)
+  return user ?? (apiKey ? `API key ${apiKey.name}` : '')
+}
+
+const ref = ({ id }: { id: string }) => ({ object: 'template' as const, id })
+
+/** Templates. How they are sent: emails.ts and batch.ts. */
+export function templateRoutes(app: App, deps: HttpDeps): void {
+  const { templates } = deps
+  const read = async (request: FastifyRequest) => {
+    // The audit log tells what changed, not thousands of lines of html.
+    const { id, name, alias, status, current_version_id, published_version_id } = api.presentTemplate(
+      await templates.get(named(request)),
+    )
+    return { id, name, alias, status, current_version_id, published_version_id }
+  }
+  changingRoutes(app, deps, read)
+  versionRoutes(app, deps, read)
+  serve(app, api.listTemplates, {}, async (request) => {
+    const { teamId } = callerOf(request)
+    const page = await templates.list({ teamId, ...request.query })
+    return presentList(page.items.map(api.presentTemplateSummary), page.hasMore)
+  })
+  serve(app, api.getTemplate, {}, async (request) => api.presentTemplate(await templates.get(named(request))))
+}
+
+type Read = (request: FastifyRequest) => Promise<unknown>
+
+function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
+  const noun = 'template'
+  const created = { audit: { action: 'template.create', noun } } as const
+  serve(app, api.createTemplate, created, async (request, reply) => {
+    const { teamId } = callerOf(request)
+    const made = await templates.create({ teamId, input: request.body, author: authorOf(request) })
+    void reply.code(201)
+    return ref(made)
+  })
+  const updated = { audit: { action: 'template.update', noun, read } } as const
+  serve(app, api.updateTemplate, updated, async (request) => {
+    const { name, html, revision, ...others } = request.body
+    const input = { ...others, name: name ?? undefined, html: html ?? undefined }
+    const about = { author: authorOf(request), revision: revision ?? undefined }
+    return ref(await templates.update({ ...named(request), input, ...about }))
+  })
+  const deleted = { audit: { action: 'template.delete', noun, read } } as const
+  serve(app, api.deleteTemplate, deleted, async (request) => ({
+    ...ref(await templates.remove(named(request))),
+    deleted: true as const,
+  }))
+  const published = { audit: { action: 'template.publish', noun, read } } as const
+  serve(app, api.publishTemplate, published, async (request) => ref(await templates.publish(named(request))))
+  // What it makes is another template: the entry is about that.
+  serve(app, api.duplicateTemplate, created, async (request) =>
+    ref(await templates.duplicate({ ...named(request), author: authorOf(request) })),
+  )
+}
+
+function versionRoutes(app: App, { templates }: HttpDeps, read: Read): void {
+  serve(app, api.listTemplateVersions, {}, async (request) => {
+    const page = await templates.versions({ ...named(request), ...request.query })
+    return presentList(page.items.map(api.presentVersionSummary), page.hasMore)
+  })
+  serve(app, api.getTemplateVersion, {}, async (request) =>
+    api.presentVersion(await templates.version({ ...named(request), id: request.params.version_id })),
+  )
+  serve(
+    app,
+    api.restoreTemplateVersion,
+    { audit: { action: 'template.update', noun: 'template', read } },
+    async (request) => {
+      const about = { id: request.params.version_id, author: authorOf(request) }
+      return ref(await templates.restore({ ...named(request), ...about }))
+    },
+  )
+}

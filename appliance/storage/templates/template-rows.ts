@@ -1,0 +1,209 @@
+/** Templates and their versions as the port shows them, and how they are read. */
+import { type Selectable, sql } from 'kysely'
+import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
+import type { Db } from '../schema.ts'
+import type { TemplatesTable, TemplateVersionsTable } from './tables.ts'
+
+/** A variable that a template declares. */
+export interface StoredVariable {
+  id: string
+  key: string
+  type: 'string' | 'number'
+  /** Null: none. */
+  fallback: string | number | null
+  createdAt: number
+  updatedAt: number
+}
+
+/** What a template says. */
+export interface TemplateContent {
+  /** The From field; null: each request sets its own. The same holds for the two after it. */
+  from: string | null
+  subject: string | null
+  replyTo: string[] | null
+  html: string
+  /** Null: generated from the html. Empty: none. */
+  text: string | null
+  variables: StoredVariable[]
+}
+
+export interface TemplateVersionSummary {
+  id: string
+  templateId: string
+  subject: string | null
+  /** Who changed it last. */
+  author: string
+  createdAt: number
+  updatedAt: number
+  /** When it was published for the first time; null: never. */
+  publishedAt: number | null
+}
+
+export interface TemplateVersion extends TemplateVersionSummary, TemplateContent {}
+
+export interface TemplateSummary {
+  id: string
+  teamId: string
+  name: string
+  alias: string | null
+  currentVersionId: string
+  /** The version that is sent; null: it was never published. */
+  publishedVersionId: string | null
+  publishedAt: number | null
+  /** Counts the changes. */
+  revision: number
+  createdAt: number
+  updatedAt: number
+}
+
+/** A template with the version that is edited. */
+export interface Template extends TemplateSummary {
+  version: TemplateVersion
+}
+
+/** Which template: ids never look like an alias. */
+export type TemplateRef = { id: string } | { alias: string }
+
+const toTemplate = (row: Selectable<TemplatesTable>): TemplateSummary => ({
+  id: row.id,
+  teamId: row.team_id,
+  name: row.name,
+  alias: row.alias,
+  currentVersionId: row.current_version_id,
+  publishedVersionId: row.published_version_id,
+  publishedAt: row.published_at,
+  revision: row.revision,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+type SummaryRow = Pick<Selectable<TemplateVersionsTable>, (typeof summaryColumns)[number]>
+
+const summaryColumns = [
+  'id',
+  'template_id',
+  'subject',
+  'author',
+  'created_at',
+  'updated_at',
+  'published_at',
+] as const
+
+const toSummary = (row: SummaryRow): TemplateVersionSummary => ({
+  id: row.id,
+  templateId: row.template_id,
+  subject: row.subject,
+  author: row.author,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  publishedAt: row.published_at,
+})
+
+const toVersion = (row: Selectable<TemplateVersionsTable>): TemplateVersion => ({
+  ...toSummary(row),
+  from: row.from_header,
+  replyTo: row.reply_to === null ? null : (JSON.parse(row.reply_to) as string[]),
+  html: row.html,
+  text: row.text,
+  variables: JSON.parse(row.variables) as StoredVariable[],
+})
+
+/** The columns of content. */
+export const contentColumns = ({ from, subject, replyTo, html, text, variables }: TemplateContent) => ({
+  from_header: from,
+  subject,
+  reply_to: replyTo === null ? null : JSON.stringify(replyTo),
+  html,
+  text,
+  variables: JSON.stringify(variables),
+})
+
+/** The row of a template; undefined when the team has none like it. */
+export async function findTemplate(
+  db: Db,
+  { teamId, ref }: { teamId: string; ref: TemplateRef },
+): Promise<TemplateSummary | undefined> {
+  const [column, value] = 'id' in ref ? (['id', ref.id] as const) : (['alias', ref.alias] as const)
+  const row = await db
+    .selectFrom('templates')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where(column, '=', value)
+    .executeTakeFirst()
+  return row && toTemplate(row)
+}
+
+/** A version of a template of the team. */
+async function getTemplateVersion(
+  db: Db,
+  args: { teamId: string; templateId: string; id: string },
+): Promise<TemplateVersion | undefined> {
+  const row = await db
+    .selectFrom('template_versions')
+    .selectAll()
+    .where('team_id', '=', args.teamId)
+    .where('template_id', '=', args.templateId)
+    .where('id', '=', args.id)
+    .executeTakeFirst()
+  return row && toVersion(row)
+}
+
+/** A template with the version that is edited, or with the one that is sent. Undefined also when that was never published. */
+export async function getTemplate(
+  db: Db,
+  { published = false, ...args }: { teamId: string; ref: TemplateRef; published?: boolean },
+): Promise<Template | undefined> {
+  const template = await findTemplate(db, args)
+  const id = published ? template?.publishedVersionId : template?.currentVersionId
+  if (!template || !id) return undefined
+  const version = await getTemplateVersion(db, { teamId: args.teamId, templateId: template.id, id })
+  return version && { ...template, version }
+}
+
+/** Newest first. @param args text: a part of the name or the alias */
+async function listTemplates(
+  db: Db,
+  { text, status, ...args }: PageArgs & { text?: string; status?: 'draft' | 'published' },
+): Promise<Page<TemplateSummary>> {
+  let query = db.selectFrom('templates').selectAll().where('team_id', '=', args.teamId)
+  if (status !== undefined)
+    query = query.where('published_version_id', status === 'draft' ? 'is' : 'is not', null)
+  if (text !== undefined)
+    query = query.where((where) => where.or([contains('name', text), contains('alias', text)]))
+  return pageOf(query, args, toTemplate)
+}
+
+/** The versions of a template, newest first, without what they say. */
+async function listTemplateVersions(
+  db: Db,
+  { templateId, ...args }: PageArgs & { templateId: string },
+): Promise<Page<TemplateVersionSummary>> {
+  const versions = db
+    .selectFrom('template_versions')
+    .select(summaryColumns)
+    .where('team_id', '=', args.teamId)
+    .where('template_id', '=', templateId)
+  return pageOf(versions, args, toSummary)
+}
+
+/** How many emails were made from templates since an instant, by template. */
+async function countTemplateEmails(
+  db: Db,
+  { teamId, since, ids }: { teamId: string; since: number; ids: string[] },
+): Promise<{ templateId: string; emails: number }[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('emails')
+    .select(['template_id', sql<number>`count(*)`.as('emails')])
+    .where('team_id', '=', teamId)
+    .where('template_id', 'in', ids)
+    .where('created_at', '>=', since)
+    .groupBy('template_id')
+    .execute()
+  return rows.map((row) => ({ templateId: row.template_id!, emails: Number(row.emails) }))
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { getTemplate, listTemplates, getTemplateVersion, listTemplateVersions, countTemplateEmails },
+}

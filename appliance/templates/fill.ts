@@ -1,0 +1,142 @@
+/** Turns a request that names a template into one with content. The published version counts. */
+import type { Clock } from '../clock/clock.ts'
+import { parseMailbox } from '../mail/address.ts'
+import { refuse } from '../mail/refusals.ts'
+import {
+  checkValues,
+  contactValues,
+  type MergeContact,
+  type MergeKind,
+  type MergeProperty,
+  type MergeSource,
+  type MergeValues,
+  parseMerge,
+  renderMerge,
+  tagsOf,
+  variableValues,
+} from '../merge/merge.ts'
+import type { Storage, Template } from '../storage/storage.ts'
+import { templateRef } from './input.ts'
+
+/** What a request to send says, as far as templates matter. */
+export interface TemplateRequest {
+  template?: { id: string; variables?: Record<string, unknown> | null } | null
+  from?: string | null
+  subject?: string | null
+  reply_to?: string | string[] | null
+  to: string | string[]
+  cc?: string | string[] | null
+  bcc?: string | string[] | null
+  html?: string | null
+  text?: string | null
+}
+
+/** A request with its content, and what that was made from; null: from no template. */
+export interface Filled<T> {
+  body: T
+  template: { id: string; versionId: string } | null
+}
+
+/**
+ * Fills a request. From, subject and reply_to of the request win over those of the template.
+ * Refuses: `template_and_content`, `missing_field`, `not_found`, `template_unpublished`, `invalid_field`, `merge_missing`, `merge_too_large`.
+ */
+export type Fill = <T extends TemplateRequest>(body: T, teamId: string) => Promise<Filled<T>>
+
+interface FillDeps {
+  storage: Pick<Storage, 'getTemplate' | 'getContact' | 'listContactProperties'>
+  clock: Clock
+}
+
+export function createFill({ storage, clock }: FillDeps): Fill {
+  const published = async (teamId: string, which: string): Promise<Template> => {
+    const asked = { teamId, ref: templateRef(which) }
+    const found = await storage.getTemplate({ ...asked, published: true }, clock.now())
+    if (found) return found
+    const draft = await storage.getTemplate(asked, clock.now())
+    throw draft
+      ? refuse('template_unpublished', { name: draft.alias ?? draft.id })
+      : refuse('not_found', { resource: 'Template' })
+  }
+  return async (body, teamId) => {
+    const { template: named } = body
+    if (!named) return { body, template: null }
+    if (isGiven(body.html) || isGiven(body.text)) throw refuse('template_and_content')
+    if (named.id === '') throw refuse('missing_field', { field: 'template.id' })
+    const template = await published(teamId, named.id)
+    const sources = sourcesOf(template, body)
+    const variables = valuesOf(template, named.variables ?? {})
+    const reader = readsContact(sources) ? await readerOf({ storage, clock }, body, teamId) : undefined
+    const values: MergeValues = (key) => variables(key) ?? (isOfContact(key) ? reader?.(key) : undefined)
+    return {
+      body: { ...body, ...contentFor(template, sources, values, body) },
+      template: { id: template.id, versionId: template.version.id },
+    }
+  }
+}
+
+const isGiven = (value: string | null | undefined): boolean =>
+  value !== null && value !== undefined && value !== ''
+
+/** Parsed already when they were stored, so nothing is refused here. */
+function sourcesOf(
+  { version }: Template,
+  { subject }: TemplateRequest,
+): Record<'subject' | 'html' | 'text', MergeSource | null> {
+  const parse = (kind: MergeKind, source: string | null, field: string) =>
+    source === null ? null : parseMerge(kind, source, field)
+  return {
+    subject: isGiven(subject) ? null : parse('header', version.subject, 'subject'),
+    html: parse('html', version.html, 'html'),
+    text: parse('text', version.text, 'text'),
+  }
+}
+
+function valuesOf({ version }: Template, given: Record<string, unknown>): MergeValues {
+  return variableValues(version.variables, checkValues(version.variables, given))
+}
+
+function contentFor(
+  { version }: Template,
+  sources: ReturnType<typeof sourcesOf>,
+  values: MergeValues,
+  { from, subject, reply_to: replyTo }: TemplateRequest,
+): Pick<TemplateRequest, 'from' | 'subject' | 'reply_to' | 'html' | 'text'> {
+  const render = (source: MergeSource | null) => source && renderMerge(source, values)
+  const answersTo = replyTo === null || replyTo === undefined || replyTo.length === 0
+  return {
+    from: isGiven(from) ? from : version.from,
+    subject: isGiven(subject) ? subject : render(sources.subject),
+    reply_to: answersTo ? version.replyTo : replyTo,
+    html: render(sources.html),
+    text: render(sources.text),
+  }
+}
+
+/** Keys of the fields of a contact. Own properties need their prefix: without it, a variable that is missing is refused. */
+const isOfContact = (key: string): boolean =>
+  key.startsWith('contact.') || ['FIRST_NAME', 'LAST_NAME', 'EMAIL'].includes(key)
+
+const readsContact = (sources: ReturnType<typeof sourcesOf>): boolean =>
+  tagsOf(...Object.values(sources).filter((source) => source !== null)).some(({ key }) => isOfContact(key))
+
+/** The values of the only recipient. Undefined where there are several: nobody may read another's name. */
+async function readerOf(
+  { storage, clock }: FillDeps,
+  { to, cc, bcc }: TemplateRequest,
+  teamId: string,
+): Promise<MergeValues | undefined> {
+  const everyone = [to, cc ?? [], bcc ?? []].flat().filter((one) => one !== '')
+  const email = everyone.length === 1 ? parseMailbox(everyone[0]!)?.address : undefined
+  if (email === undefined) return undefined
+  const known = await storage.listContactProperties({ teamId }, clock.now())
+  const found = await storage.getContact({ teamId, ref: { email } }, clock.now())
+  const properties: Record<string, string | number> = {}
+  for (const { key, label } of known) {
+    const value = found && Object.hasOwn(found.properties, label) ? found.properties[label] : undefined
+    if (value !== undefined) properties[key] = value
+  }
+  const { firstName = null, lastName = null } = found ?? {}
+  const contact: MergeContact = { email, firstName, lastName, properties }
+  return contactValues(contact, known satisfies MergeProperty[], null)
+}

@@ -1,0 +1,211 @@
+/**
+ * Templates: content that is stored once and sent often. A template has a draft, which is edited, and a published version, which is sent;
+ * what was published doesn't change any more.
+ */
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type {
+  Page,
+  PageArgs,
+  Storage,
+  StorageOf,
+  Template,
+  TemplateChange,
+  TemplateContent,
+  TemplateSummary,
+  TemplateVersion,
+  TemplateVersionSummary,
+} from '../storage/storage.ts'
+import { createFill, type Fill } from './fill.ts'
+import { readTemplate, type TemplateInput, templateRef } from './input.ts'
+
+const DAY = 86_400_000
+/** For so long back the emails of a template are counted. */
+const COUNTED = 30 * DAY
+/** Templates of a team. */
+const MOST = 1000
+/** Versions of a template that are kept beside the published one. */
+const KEPT = 100
+/** Characters of a name. */
+const MAX_NAME = 255
+
+/** A template of a list, with the emails that were made from it in the last 30 days. */
+export interface ListedTemplate extends TemplateSummary {
+  emails: number
+}
+
+/** Which template: `which` is its id or alias. */
+export interface TemplateName {
+  teamId: string
+  which: string
+}
+
+export interface Templates {
+  /** Newest first. @param args text: a part of the name or the alias */
+  list(
+    args: PageArgs & { text?: string | undefined; status?: 'draft' | 'published' | undefined },
+  ): Promise<Page<ListedTemplate>>
+  /** With the version that is edited. Refuses: `not_found`. */
+  get(args: TemplateName): Promise<Template>
+  /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`, `alias_taken`, `too_many`. */
+  create(args: { teamId: string; input: TemplateInput; author: string }): Promise<Template>
+  /**
+   * @param args revision: what the caller saw; undefined: whatever it is
+   * Refuses: `not_found`, `template_changed`, and what `create` refuses.
+   */
+  update(
+    args: TemplateName & { input: TemplateInput; author: string; revision?: number | undefined },
+  ): Promise<Template>
+  /** Refuses: `not_found`. */
+  remove(args: TemplateName): Promise<TemplateSummary>
+  /** Makes the draft the version that is sent. Refuses: `not_found`. */
+  publish(args: TemplateName): Promise<TemplateSummary>
+  /** A new draft with the same content and no alias. Refuses: `not_found`, `too_many`. */
+  duplicate(args: TemplateName & { author: string }): Promise<Template>
+  /** Newest first. Refuses: `not_found`. */
+  versions(args: TemplateName & Omit<PageArgs, 'teamId'>): Promise<Page<TemplateVersionSummary>>
+  /** Refuses: `not_found`. */
+  version(args: TemplateName & { id: string }): Promise<TemplateVersion>
+  /** Makes a draft with the content of an older version. Refuses: `not_found`. */
+  restore(args: TemplateName & { id: string; author: string }): Promise<Template>
+  fill: Fill
+}
+
+export interface TemplatesDeps {
+  storage: StorageOf<'templates' | 'templateRows'> & Pick<Storage, 'getContact' | 'listContactProperties'>
+  clock: Clock
+}
+
+const notFound = () => refuse('not_found', { resource: 'Template' })
+const storedRef = ({ teamId, which }: TemplateName) => ({ teamId, ref: templateRef(which) })
+
+export function createTemplates(deps: TemplatesDeps): Templates {
+  const { storage, clock } = deps
+  const get = async (name: TemplateName): Promise<Template> => {
+    const found = await storage.getTemplate(storedRef(name), clock.now())
+    if (!found) throw notFound()
+    return found
+  }
+  return {
+    async list(args) {
+      const now = clock.now()
+      const page = await storage.listTemplates(args, now)
+      const asked = { teamId: args.teamId, since: now - COUNTED, ids: page.items.map(({ id }) => id) }
+      const counts = await storage.countTemplateEmails(asked, now)
+      const emails = new Map(counts.map((one) => [one.templateId, one.emails]))
+      return { ...page, items: page.items.map((one) => ({ ...one, emails: emails.get(one.id) ?? 0 })) }
+    },
+    get,
+    async remove(name) {
+      const template = await storage.deleteTemplate(storedRef(name), clock.now())
+      if (!template) throw notFound()
+      return template
+    },
+    async publish(name) {
+      const template = await storage.publishTemplate(storedRef(name), clock.now())
+      if (!template) throw notFound()
+      return template
+    },
+    ...changing(deps, get),
+    ...history(deps, get),
+    fill: createFill(deps),
+  }
+}
+
+type Get = Templates['get']
+
+function changing(
+  { storage, clock }: TemplatesDeps,
+  get: Get,
+): Pick<Templates, 'create' | 'update' | 'duplicate'> {
+  return {
+    create: ({ teamId, input, author }) =>
+      add({ storage, clock }, { teamId, author, change: readNew(input, clock.now()) }),
+    async update({ input, author, revision, ...name }) {
+      const old = await get(name)
+      const change = readTemplate(input, old.version, clock.now())
+      return save({ storage, clock }, name, { change, author, revision })
+    },
+    async duplicate({ author, ...name }) {
+      const { name: called, version } = await get(name)
+      const copy = ' (copy)'
+      const content = contentOf(version)
+      const change = { name: `${called.slice(0, MAX_NAME - copy.length)}${copy}`, alias: null, content }
+      return add({ storage, clock }, { teamId: name.teamId, author, change })
+    },
+  }
+}
+
+/** Reads a template that isn't there yet. Refuses: `missing_field`, and what `readTemplate` refuses. */
+function readNew(input: TemplateInput, now: number): TemplateChange {
+  for (const field of ['name', 'html'] as const)
+    if (input[field] === undefined) throw refuse('missing_field', { field })
+  return readTemplate(input, null, now)
+}
+
+const EMPTY: TemplateContent = {
+  ...{ from: null, subject: null, replyTo: null, html: '', text: null, variables: [] },
+}
+
+async function add(
+  { storage, clock }: TemplatesDeps | Pick<TemplatesDeps, 'storage' | 'clock'>,
+  { teamId, author, change }: { teamId: string; author: string; change: TemplateChange },
+): Promise<Template> {
+  const now = clock.now()
+  const [id, versionId] = [newId(now), newId(now)]
+  const times = { createdAt: now, updatedAt: now, publishedAt: null }
+  const version = { ...EMPTY, ...change.content, id: versionId, templateId: id, author, ...times }
+  const template: Template = {
+    ...{ id, teamId, name: change.name ?? '', alias: change.alias ?? null, revision: 1, ...times },
+    ...{ currentVersionId: versionId, publishedVersionId: null, version },
+  }
+  const result = await storage.createTemplate({ template, most: MOST }, now)
+  if (result === 'taken') throw refuse('alias_taken', { alias: template.alias ?? '' })
+  if (result === 'too_many') throw refuse('too_many', { limit: MOST, things: 'templates' })
+  return template
+}
+
+async function save(
+  { storage, clock }: Pick<TemplatesDeps, 'storage' | 'clock'>,
+  name: TemplateName,
+  args: { change: TemplateChange; author: string; revision?: number | undefined },
+): Promise<Template> {
+  const now = clock.now()
+  const saved = await storage.updateTemplate(
+    { ...storedRef(name), ...args, newVersionId: newId(now), keep: KEPT },
+    now,
+  )
+  if (saved.kind === 'saved') return saved.template
+  if (saved.kind === 'absent') throw notFound()
+  throw saved.kind === 'stale'
+    ? refuse('template_changed')
+    : refuse('alias_taken', { alias: args.change.alias ?? '' })
+}
+
+function history(
+  { storage, clock }: TemplatesDeps,
+  get: Get,
+): Pick<Templates, 'versions' | 'version' | 'restore'> {
+  const version: Templates['version'] = async ({ id, ...name }) => {
+    const { id: templateId } = await get(name)
+    const found = await storage.getTemplateVersion({ teamId: name.teamId, templateId, id }, clock.now())
+    if (!found) throw refuse('not_found', { resource: 'Template version' })
+    return found
+  }
+  return {
+    version,
+    async versions({ which, ...page }) {
+      const { id: templateId } = await get({ teamId: page.teamId, which })
+      return storage.listTemplateVersions({ ...page, templateId }, clock.now())
+    },
+    async restore({ author, ...args }) {
+      const content = contentOf(await version(args))
+      return save({ storage, clock }, args, { change: { content }, author })
+    },
+  }
+}
+
+const contentOf = ({ from, subject, replyTo, html, text, variables }: TemplateContent): TemplateContent => ({
+  ...{ from, subject, replyTo, html, text, variables },
+})

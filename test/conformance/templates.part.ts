@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { NOBODY, refused, taken, type Suite } from './suite.ts'
+
+/** templates.*, and emails that are made from templates. */
+export function templatesPart(suite: () => Suite): void {
+  test('templates: created, read, listed, changed, duplicated and removed', async () => {
+    const { templates } = suite().client
+    const created = await taken(
+      templates.create({
+        ...{ name: 'Order', alias: 'order-1', from: suite().from, subject: 'Order {{{NUMBER}}}' },
+        ...{ replyTo: ['help@acme.example'], html: '<p>{{{ITEM}}}</p>', text: '{{{ITEM}}}' },
+        variables: [
+          { key: 'NUMBER', type: 'number', fallbackValue: 1 },
+          { key: 'ITEM', type: 'string' },
+        ],
+      }),
+    )
+    const { id } = created
+    expect(created).toEqual({ object: 'template', id })
+    const read = await taken(templates.get(id))
+    expect(read).toMatchObject({
+      ...{ object: 'template', id, name: 'Order', alias: 'order-1', status: 'draft', published_at: null },
+      ...{ reply_to: ['help@acme.example'], html: '<p>{{{ITEM}}}</p>', text: '{{{ITEM}}}' },
+      variables: [
+        { key: 'NUMBER', type: 'number', fallback_value: 1 },
+        { key: 'ITEM', type: 'string', fallback_value: null },
+      ],
+    })
+    expect(await taken(templates.get('order-1'))).toEqual(read)
+    expect((await taken(templates.list({ limit: 10 }))).data.map((one) => one.id)).toContain(id)
+    expect(await taken(templates.update(id, { name: 'Orders', subject: 'New' }))).toEqual(created)
+    expect(await taken(templates.publish('order-1'))).toEqual(created)
+    const copy = await taken(templates.duplicate(id).publish())
+    expect(await taken(templates.get(copy.id))).toMatchObject({ name: 'Orders (copy)', status: 'published' })
+    expect(await taken(templates.remove(copy.id))).toEqual({ object: 'template', id: copy.id, deleted: true })
+    expect(await refused(templates.get(NOBODY))).toMatchObject({
+      ...{ statusCode: 404, name: 'not_found', message: 'Template not found' },
+    })
+  })
+
+  test('templates: components are rendered by the client, published in one call and sent', async () => {
+    const { templates, emails, batch } = suite().client
+    const { from } = suite()
+    const { createElement } = await import('react')
+    const made = await taken(
+      templates
+        .create({
+          ...{ name: 'Component', alias: 'component', subject: 'For {{{NAME}}}' },
+          react: createElement('p', null, 'Hi ', createElement('b', null, '{{{NAME}}}')),
+          variables: [{ key: 'NAME', type: 'string' }],
+        })
+        .publish(),
+    )
+    const to = 'ada@customer.test'
+    const template = { id: 'component', variables: { NAME: 'Ada' } }
+    const sent = await taken(emails.send({ from, to, template }))
+    const email = await taken(emails.get(sent.id))
+    expect(email.subject).toBe('For Ada')
+    expect(email.html).toContain('<b>Ada</b>')
+    expect(email.html).not.toContain('{{{')
+    const own = createElement('i', null, 'own')
+    const { id } = await taken(emails.send({ from, to, subject: 'Own', react: own }))
+    expect((await taken(emails.get(id))).html).toContain('<i>own</i>')
+    const both = await taken(
+      batch.send([
+        { from, to, template },
+        { from, to, subject: 'x', react: own },
+      ]),
+    )
+    expect(both.data).toHaveLength(2)
+    expect(await refused(emails.send({ from, to, template: { id: made.id } }))).toMatchObject({
+      ...{ statusCode: 422, name: 'validation_error' },
+      message: 'Missing value for the variable `NAME`, which has no fallback value.',
+    })
+  })
+}
