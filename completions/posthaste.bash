@@ -2,12 +2,15 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
         'member') echo 'list invite role remove' ;;
         'user') echo 'list password reset-link reset-factors' ;;
+        'contact') echo 'list show import export' ;;
+        'segment') echo 'list show' ;;
+        'topic') echo 'list show' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
@@ -53,6 +56,17 @@ _posthaste_options() {
         'user password') echo '-c --config --json --help' ;;
         'user reset-link') echo '-c --config --json --help' ;;
         'user reset-factors') echo '-c --config --json --unlink --help' ;;
+        'contact') echo '--help' ;;
+        'contact list') echo '-c --config --json --team --search --segment --limit --help' ;;
+        'contact show') echo '-c --config --json --team --help' ;;
+        'contact import') echo '-c --config --json --team --preview --on-conflict --segment --help' ;;
+        'contact export') echo '-c --config --json --team --segment --help' ;;
+        'segment') echo '--help' ;;
+        'segment list') echo '-c --config --json --team --help' ;;
+        'segment show') echo '-c --config --json --team --help' ;;
+        'topic') echo '--help' ;;
+        'topic list') echo '-c --config --json --team --help' ;;
+        'topic show') echo '-c --config --json --team --help' ;;
         'suppression') echo '--help' ;;
         'suppression list') echo '-c --config --json --team --origin --search --limit --help' ;;
         'suppression add') echo '-c --config --json --team --help' ;;
@@ -156,6 +170,20 @@ _posthaste_values() {
         'member invite --role') echo 'owner admin developer viewer' ;;
         'member role --team') echo '@any' ;;
         'member remove --team') echo '@any' ;;
+        'contact list --team') echo '@any' ;;
+        'contact list --search') echo '@any' ;;
+        'contact list --segment') echo '@any' ;;
+        'contact list --limit') echo '@any' ;;
+        'contact show --team') echo '@any' ;;
+        'contact import --team') echo '@any' ;;
+        'contact import --on-conflict') echo 'upsert skip' ;;
+        'contact import --segment') echo '@any' ;;
+        'contact export --team') echo '@any' ;;
+        'contact export --segment') echo '@any' ;;
+        'segment list --team') echo '@any' ;;
+        'segment show --team') echo '@any' ;;
+        'topic list --team') echo '@any' ;;
+        'topic show --team') echo '@any' ;;
         'suppression list --team') echo '@any' ;;
         'suppression list --origin') echo 'bounce complaint manual' ;;
         'suppression list --search') echo '@any' ;;
@@ -364,6 +392,7 @@ _posthaste_arguments() {
     case $1 in
         'domain bodies') echo 'keep discard' ;;
         'member role') echo 'owner admin developer viewer' ;;
+        'contact import') echo '@file' ;;
         'suppression import') echo '@file' ;;
         'backup') echo '@file' ;;
         'restore') echo '@file' ;;

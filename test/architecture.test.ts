@@ -88,6 +88,7 @@ const ARROWS: Record<string, string[]> = {
   crashtest: ['mail', 'clock', 'config', 'dns', 'storage', 'senders', 'accounts', 'sandbox', 'watch'],
   commands: [
     'api',
+    'audience',
     'crashtest',
     'certificates',
     'mail',

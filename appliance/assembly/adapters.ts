@@ -1,5 +1,7 @@
 /** The real adapters behind the ports, as the configuration asks for them. */
+import { statfs } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { type ContactBook, createContactBook } from '../audience/audience.ts'
 import type { Clock } from '../clock/clock.ts'
 import { loadBlocklists, loadTargets, type Blocklist, type Config } from '../config/config.ts'
 import { ConfigSchema } from '../config/schema.ts'
@@ -25,6 +27,7 @@ import type { Finding } from '../mail/finding.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../reports/tls-reports.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createSmtpServer, type ListenRequest, type SmtpServerDeps } from '../smtp/smtp.ts'
+import { importOptions } from './options.ts'
 import { VERSION } from './version.ts'
 import type { Logger } from '../watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from '../wire/fetch.ts'
@@ -185,6 +188,15 @@ export function openTlsPolicies(
 function webHostOf({ http }: Config): string | undefined {
   const { hostname } = new URL(http.public_url ?? 'http://localhost')
   return /^(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(hostname) ? hostname : undefined
+}
+
+/** Contacts, for commands. Files that they import wait in the data directory until the daemon reads them. */
+export function openContactBook(config: Config, storage: Storage, clock: Clock): ContactBook {
+  const hasRoom = async () => {
+    const { bavail, bsize } = await statfs(config.data_dir)
+    return bavail * bsize >= config.storage.min_free_mb * 1_000_000
+  }
+  return createContactBook({ storage, clock, imports: { ...importOptions(config), hasRoom } })
 }
 
 /** The book of the addresses that mail leaves from. */

@@ -61,6 +61,25 @@ export interface Audience
   close(): Promise<void>
 }
 
+/** What commands do with contacts, beside a daemon that may run: it goes on with what they queue and leave behind. */
+export interface ContactBook
+  extends ContactMethods, BatchMethods, SegmentMethods, TopicMethods, PropertyMethods, ImportMethods {}
+
+/** Nothing of it runs in the background. */
+export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDeps }): ContactBook {
+  const files = new ImportFiles(deps.imports)
+  const sizes = { ...createSegmentSizes(deps), refresh: () => undefined }
+  const later = (): void => undefined
+  return {
+    ...contactMethods(deps),
+    ...batchMethods(deps),
+    ...segmentMethods(deps, later, sizes),
+    ...topicMethods(deps, later),
+    ...propertyMethods(deps),
+    ...importMethods({ ...deps, files }, later),
+  }
+}
+
 /** What imports need beside. */
 type ImportDeps = ImportFilesDeps & Pick<ImportRunnerDeps, 'log' | 'duties' | 'calls'>
 

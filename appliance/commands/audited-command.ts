@@ -57,6 +57,8 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'certificate issue': { action: 'certificate.issue', noun: 'certificate', appliance: true },
   'certificate renew': { action: 'certificate.renew', noun: 'certificate', appliance: true },
   'team plan': { action: 'team.plan', noun: 'plan' },
+  'contact import': { action: 'contact.import', noun: 'contact_import', personal: true },
+  'contact export': { action: 'contact.export', noun: 'contact', personal: true },
   'suppression add': suppression('create'),
   'suppression remove': suppression('delete'),
   'suppression import': suppression('import'),

@@ -1,5 +1,6 @@
 /** What every command works with: the configuration, the storage behind it, and a place to write. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
+import type { ContactBook } from '../audience/audience.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
   findConfig,
@@ -69,6 +70,7 @@ export type Adapters = () => Promise<{
   lookAtSecrets: (config: Config) => SecretsStatus
   rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<Rekeyed>
   snapshotsOf: (config: Config) => Snapshot[]
+  openContactBook: (config: Config, storage: Storage, clock: Clock) => ContactBook
   openSourceBook: (config: Config, storage: Storage, clock: Clock) => Promise<SourceBook>
   openTlsPolicies: (
     config: Config,
@@ -90,6 +92,7 @@ export interface Context {
   accounts: Accounts
   senders: Senders
   sources: SourceBook
+  contacts: ContactBook
   webhooks: Webhooks
   /** Made at the first question. */
   resolver: Resolver
@@ -131,6 +134,7 @@ export async function withContext(
     const resolver = lazyResolver(async () => (await resolverFor(adapters, config, clock, sandbox))())
     opened.defer(() => resolver.close())
     const sources = await (await adapters()).openSourceBook(config, storage, clock)
+    const contacts = (await adapters()).openContactBook(config, storage, clock)
     const hooks = (await adapters()).openWebhooks(config, { storage, resolver, clock })
     opened.defer(() => hooks.close())
     const senders = createSenders({ storage, resolver, clock, config: sources.host })
@@ -152,6 +156,7 @@ export async function withContext(
       senders,
       resolver,
       sources,
+      contacts,
       webhooks: hooks.webhooks,
       output,
       team,

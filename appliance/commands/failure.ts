@@ -45,6 +45,9 @@ export function fileReason(error: unknown): string {
 const LISTS: readonly (readonly [what: string, command: string])[] = [
   ['Domain', 'domain list'],
   ['API key', 'key list'],
+  ['Contact', 'contact list'],
+  ['Audience', 'segment list'],
+  ['Topic', 'topic list'],
   ['Webhook', 'webhook list'],
   ['Suppression', 'suppression list'],
   ['Member', 'member list'],

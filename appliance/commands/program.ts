@@ -29,6 +29,7 @@ import {
   listSuppressions,
   removeSuppression,
 } from './suppression.ts'
+import { addContacts } from './contact-commands.ts'
 import { addImport } from './import-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
@@ -57,6 +58,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addTeam(registrar)
   addMembers(registrar)
   addUsers(registrar)
+  addContacts(registrar)
   addSuppressions(registrar)
   addWebhooks(registrar)
   addQueue(registrar)

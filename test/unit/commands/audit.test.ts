@@ -44,6 +44,7 @@ const NO_ACT = [
   ],
   ...['metrics show', 'metrics breakdown', 'tls policy', 'certificate list', 'queue lanes'],
   ...['queue holds', 'source assignments'],
+  ...['contact list', 'contact show', 'segment list', 'segment show', 'topic list', 'topic show'],
   ...['secrets status', 'secrets rekey'],
 ]
 

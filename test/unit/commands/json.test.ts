@@ -139,6 +139,15 @@ const STEPS: Step[] = [
   ['suppression export', 'listSuppressions'],
   ['suppression import $list', 'importSuppressions'],
   ['suppression remove ann@one.test', 'deleteSuppression'],
+  ['contact list', 'searchContacts'],
+  ['contact show $contact', 'getContact'],
+  ['contact export', 'listContacts'],
+  ['contact import $list --preview', 'summarizeContactImport'],
+  ['contact import $list', 'createContactImport'],
+  ['segment list', 'listSegments'],
+  ['segment show $segment', 'getSegment'],
+  ['topic list', 'listTopics'],
+  ['topic show $topic', 'getTopic'],
   ['webhook add $url', 'getWebhook'],
   ['webhook list', 'listWebhooks'],
   ['webhook show $webhook', 'getWebhook'],
@@ -247,6 +256,7 @@ test('commands print exactly the objects of the API', async () => {
     ['list', list],
     ['url', receiver.url],
     ['delivery', deliveryId],
+    ...(await prepareAudience()),
   ])
   const wrong: string[] = []
   for (const [words, operationId] of STEPS) {
@@ -261,6 +271,30 @@ test('commands print exactly the objects of the API', async () => {
   }
   expect(wrong).toEqual([])
 })
+
+/** A contact, a segment and a topic, by what they are. */
+async function prepareAudience(): Promise<[string, string][]> {
+  const now = Date.now()
+  const team = await storage.firstTeam({}, now)
+  const about = { teamId: team!.id, createdAt: now, updatedAt: now }
+  const [contact, segment, topic] = [newId(now), newId(now), newId(now)]
+  await storage.createSegment({ segment: { ...about, id: segment, name: 'VIP', filter: null }, most: 9 }, now)
+  const texts = {
+    name: 'News',
+    description: null,
+    visibility: 'public',
+    defaultSubscription: 'opt_in',
+  } as const
+  await storage.createTopic({ topic: { ...about, id: topic, ...texts }, most: 9 }, now)
+  const act = { origin: 'api', via: 'api', source: null, ip: null, userAgent: null, wording: null } as const
+  const made = { id: contact, teamId: about.teamId, email: 'ada@one.test', segmentIds: [segment], topics: [] }
+  await storage.saveContact({ contact: made, act: { ...act, lifts: false } }, now)
+  return [
+    ['contact', contact],
+    ['segment', segment],
+    ['topic', topic],
+  ]
+}
 
 /** Mail that waits, and a lane. */
 async function prepareQueue(): Promise<void> {

@@ -93,7 +93,9 @@ const TIME_WORDS: Partial<Record<RuleOperator, string>> = {
 
 /** Operators of a field with their words. */
 export const operatorChoices = (kind: RuleKind): (readonly [RuleOperator, string])[] =>
-  OPERATORS_OF[kind].map((one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? WORDS[one]] as const)
+  OPERATORS_OF[kind].map(
+    (one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? WORDS[one]] as const,
+  )
 
 /** Whether an operator takes a value. */
 export const takesValue = (operator: RuleOperator): boolean =>

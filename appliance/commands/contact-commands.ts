@@ -1,0 +1,43 @@
+/** The commands about contacts, segments and topics: what they take. What they do: contact.ts. */
+import { Argument, Option } from 'commander'
+import { ON_CONFLICT } from '../mail/contact-import.ts'
+import * as contact from './contact.ts'
+import type { Registrar } from './registrar.ts'
+import { parseCount, parseId } from './values.ts'
+
+/** Puts `contact`, `segment` and `topic` into the program. */
+export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+  const inSegment = () => new Option('--segment <id>', 'Only contacts in this segment').argParser(parseId)
+  const contacts = group('contact', 'List, import and export contacts')
+  addInTeam('list', 'List contacts, newest first', contacts)
+    .option('--search <text>', 'Only contacts whose address or name contains this text')
+    .addOption(inSegment())
+    .option('--limit <count>', 'Maximum number of rows, at most 1,000 (default: 100)', parseCount)
+    .action(does(contact.listContacts))
+  addInTeam('show', 'Show a contact with its segments and topics', contacts)
+    .argument('<contact>', 'Email address or ID')
+    .action(doesTo(contact.showContact))
+  addInTeam('import', 'Queue a CSV file of contacts; the running server imports it', contacts)
+    .argument('<file>', 'CSV file, or - for standard input')
+    .option('--preview', 'Show what would be imported, without changing anything')
+    .addOption(
+      new Option('--on-conflict <way>', 'What happens to contacts that exist (default: upsert)').choices(
+        ON_CONFLICT,
+      ),
+    )
+    .addOption(new Option('--segment <id>', 'Segment to add the contacts to').argParser(parseId))
+    .action(doesWith(contact.importContacts))
+  addInTeam('export', 'Print contacts as CSV', contacts)
+    .addOption(inSegment())
+    .action(does(contact.exportContacts))
+
+  const segments = group('segment', 'List segments')
+  const id = (what: string) => new Argument('<id>', `${what} ID`).argParser(parseId)
+  addInTeam('list', 'List segments and their sizes', segments).action(does(contact.listSegments))
+  addInTeam('show', 'Show a segment and its rules', segments)
+    .addArgument(id('Segment'))
+    .action(doesTo(contact.showSegment))
+  const topics = group('topic', 'List topics')
+  addInTeam('list', 'List topics and who chose them', topics).action(does(contact.listTopics))
+  addInTeam('show', 'Show a topic', topics).addArgument(id('Topic')).action(doesTo(contact.showTopic))
+}

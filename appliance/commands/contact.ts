@@ -1,0 +1,212 @@
+/** What the commands about contacts, segments and topics do. */
+import { open } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { Readable } from 'node:stream'
+import { presentImportSummary } from '../api/contact-import-previews.ts'
+import { presentImportRef } from '../api/contact-imports.ts'
+import {
+  contactColumns,
+  contactRecord,
+  presentContact,
+  presentContactSummary,
+  presentFoundContact,
+} from '../api/contacts.ts'
+import { presentSegment } from '../api/segments.ts'
+import { presentList } from '../api/shared.ts'
+import { presentTopic } from '../api/topics.ts'
+import type { ImportPreview, ImportSummary } from '../audience/audience.ts'
+import type { OnConflict } from '../mail/contact-import.ts'
+import type { Contact } from '../storage/storage.ts'
+import { Failure, type Context } from './context.ts'
+import { fileReason } from './failure.ts'
+import { instant, table } from './output.ts'
+
+const DEFAULT_LIMIT = 100
+const MOST = 1000
+
+const nameOf = ({ firstName, lastName }: Contact): string => [firstName, lastName].filter(Boolean).join(' ')
+const statusOf = ({ optOut }: Contact): string => (optOut ? 'unsubscribed' : 'subscribed')
+
+/** `contact list` */
+export async function listContacts(
+  { contacts, output, team }: Context,
+  { search, segment, limit = DEFAULT_LIMIT }: { search?: string; segment?: string; limit?: number },
+): Promise<void> {
+  const { id: teamId } = await team()
+  if (limit > MOST) throw new Failure(`--limit is at most ${MOST}. Use contact export for all contacts.`)
+  const conditions = { text: search, segmentId: segment }
+  await contacts.checkConditions(teamId, conditions)
+  const items: Contact[] = []
+  const objects: ReturnType<typeof presentFoundContact>[] = []
+  let after: string | undefined
+  do {
+    const asked = { teamId, ...conditions, after, limit: limit - items.length }
+    const found = await contacts.searchContacts(asked)
+    items.push(...found.items)
+    objects.push(...found.items.map((one) => presentFoundContact(one, found.context)))
+    after = found.next ?? undefined
+  } while (after !== undefined && items.length < limit)
+  const next = after ?? null
+  output.object({ ...presentList(objects, next !== null), next })
+  if (items.length === 0) return output.text('No contacts.')
+  const rows = items.map((one) => [instant(one.createdAt), statusOf(one), one.email, nameOf(one)])
+  output.text(...table(['ADDED', 'STATUS', 'ADDRESS', 'NAME'], rows))
+  if (next !== null) output.error(`Only the newest ${limit} are shown. Add --limit to see more.`)
+}
+
+/** `contact show`: by address or id. */
+export async function showContact(
+  { contacts, storage, clock, output, team }: Context,
+  idOrEmail: string,
+): Promise<void> {
+  const { id: teamId } = await team()
+  const contact = await contacts.getContact({ teamId, idOrEmail })
+  output.object(presentContact(contact))
+  const own = { teamId, contactId: contact.id }
+  const segments = await storage.listContactSegments({ ...own, limit: DEFAULT_LIMIT }, clock.now())
+  const topics = await storage.listContactTopics(own, clock.now())
+  const { optOut, email, id, createdAt, createdBy, values } = contact
+  const facts = [
+    ['Address', email],
+    ['ID', id],
+    ['Name', nameOf(contact)],
+    ['Status', optOut ? `unsubscribed by ${optOut.origin}, ${instant(optOut.at)}` : 'subscribed'],
+    ['Added', `${instant(createdAt)} by ${createdBy}`],
+    ...values.map(({ key, value }) => [key, String(value)]),
+    ['Segments', segments.items.map(({ name }) => name).join(', ')],
+    ['Topics', topics.map(({ name, subscription }) => `${name} (${subscription})`).join(', ')],
+  ]
+  output.text(...table(['FIELD', 'VALUE'], facts))
+}
+
+/** `contact export`: all contacts, or those of a segment, as CSV, newest first. */
+export async function exportContacts(
+  { contacts, output, team }: Context,
+  { segment }: { segment?: string },
+): Promise<void> {
+  const { id: teamId } = await team()
+  await contacts.checkConditions(teamId, { segmentId: segment })
+  const properties = await contacts.listProperties({ teamId })
+  output.text(contactColumns(properties).trimEnd())
+  const objects: ReturnType<typeof presentContactSummary>[] = []
+  for await (const page of contacts.allContacts({ teamId, segmentId: segment })) {
+    if (page.length === 0) continue
+    output.text(
+      page
+        .map((one) => contactRecord(properties, one))
+        .join('')
+        .trimEnd(),
+    )
+    objects.push(...page.map(presentContactSummary))
+  }
+  output.object(presentList(objects))
+}
+
+interface ImportOptions {
+  preview?: boolean
+  onConflict?: OnConflict
+  segment?: string
+}
+
+/** `contact import`: queues a file; columns are recognized by their names and values. */
+export async function importContacts(
+  { contacts, output, team }: Context,
+  [file]: string[],
+  { preview = false, onConflict = 'upsert', segment }: ImportOptions,
+): Promise<void> {
+  const { id: teamId } = await team()
+  const draft = await upload(contacts, teamId, file!)
+  const which = { teamId, id: draft.import.id }
+  const segmentIds = segment === undefined ? [] : [segment]
+  const input = { map: draft.map, onConflict, segmentIds, topics: [] }
+  try {
+    if (!preview) {
+      const started = await contacts.startImport({ ...which, input })
+      output.object(presentImportRef(started))
+      return output.text(`Queued import ${started.id}. The server imports it in the background.`)
+    }
+    const summary = await contacts.summarizeImport({ ...which, input, going: () => true })
+    await contacts.deleteImport(which)
+    output.object(presentImportSummary(summary))
+    tell(output, draft, summary)
+  } catch (error) {
+    // A draft that nobody sees would stay for a day.
+    await contacts.deleteImport(which).catch(() => undefined)
+    throw error
+  }
+}
+
+/** Keeps a file as a draft. */
+async function upload(contacts: Context['contacts'], teamId: string, file: string): Promise<ImportPreview> {
+  const from: Readable = file === '-' ? process.stdin : await opened(file)
+  const taken = await contacts.receiveImport()
+  try {
+    for await (const chunk of from) await taken.write(chunk as Uint8Array)
+    const fileName = file === '-' ? 'standard input' : basename(file)
+    return await contacts.previewImport({ teamId, source: null, fileName, upload: taken })
+  } catch (error) {
+    await taken.discard()
+    throw error
+  }
+}
+
+async function opened(file: string): Promise<Readable> {
+  try {
+    return (await open(file)).createReadStream()
+  } catch (error) {
+    // The file is the caller's: what the system says of it is the answer.
+    throw new Failure(`Cannot read the file: ${fileReason(error)}`)
+  }
+}
+
+function tell(output: Context['output'], { columns }: ImportPreview, summary: ImportSummary): void {
+  const { counts, keptOptOuts, duplicates, newProperties, rejects } = summary
+  const rows = columns.map(({ name, field, key }) => [name, field ?? 'ignored', key ?? ''])
+  output.text(...table(['COLUMN', 'FIELD', 'PROPERTY'], rows))
+  for (const { line, reason } of rejects) output.error(`line ${line}: ${reason}`)
+  if (newProperties.length > 0) output.text(`New properties: ${newProperties.join(', ')}`)
+  output.text(
+    `New: ${counts.created} · changed: ${counts.updated} · skipped: ${counts.skipped} · failed: ${counts.failed}`,
+    `Stay unsubscribed: ${keptOptOuts} · more than once in the file: ${duplicates}`,
+  )
+}
+
+/** `segment list` */
+export async function listSegments({ contacts, output, team }: Context): Promise<void> {
+  const segments = await contacts.listSegments({ teamId: (await team()).id })
+  output.object(presentList(segments.map(presentSegment)))
+  if (segments.length === 0) return output.text('No segments.')
+  const rows = segments.map(({ id, name, contacts: size, filter }) => [
+    ...[id, String(size), filter ? 'rules' : 'added', name],
+  ])
+  output.text(...table(['ID', 'CONTACTS', 'MEMBERS', 'NAME'], rows))
+}
+
+/** `segment show` */
+export async function showSegment({ contacts, output, team }: Context, id: string): Promise<void> {
+  const segment = await contacts.getSegment({ teamId: (await team()).id, id })
+  output.object({ object: 'segment', ...presentSegment(segment) })
+  output.text(`${segment.name}: ${segment.contacts} contacts, created ${instant(segment.createdAt)}`)
+  if (segment.filter) output.text(JSON.stringify(segment.filter, null, 2))
+}
+
+/** `topic list` */
+export async function listTopics({ contacts, output, team }: Context): Promise<void> {
+  const topics = await contacts.listTopics({ teamId: (await team()).id })
+  output.object(presentList(topics.map(presentTopic)))
+  if (topics.length === 0) return output.text('No topics.')
+  const rows = topics.map((one) => [
+    ...[one.id, one.defaultSubscription, String(one.optedIn), String(one.optedOut), one.name],
+  ])
+  output.text(...table(['ID', 'DEFAULT', 'OPTED IN', 'OPTED OUT', 'NAME'], rows))
+}
+
+/** `topic show` */
+export async function showTopic({ contacts, output, team }: Context, id: string): Promise<void> {
+  const topic = await contacts.getTopic({ teamId: (await team()).id, id })
+  output.object({ object: 'topic', ...presentTopic(topic) })
+  const { name, description, defaultSubscription, visibility, optedIn, optedOut } = topic
+  output.text(`${name} (${visibility}), default ${defaultSubscription}`)
+  if (description !== null) output.text(description)
+  output.text(`Opted in: ${optedIn} · opted out: ${optedOut}`)
+}

@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { installation, posthaste, type Run } from './program.ts'
+
+let config: string
+let folder: string
+beforeAll(async () => {
+  const made = installation()
+  config = made.config
+  folder = made.dataDir
+  await run(['setup', '--email', 'owner@sender.test'], 'a long password\n')
+})
+
+const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
+
+test('without contacts, segments and topics, lists say so and nothing is found', async () => {
+  expect(await run(['contact', 'list'])).toMatchObject({ code: 0, stdout: 'No contacts.\n' })
+  expect(await run(['segment', 'list'])).toMatchObject({ code: 0, stdout: 'No segments.\n' })
+  expect(await run(['topic', 'list'])).toMatchObject({ code: 0, stdout: 'No topics.\n' })
+  expect(await run(['contact', 'show', 'ada@one.test'])).toMatchObject({
+    ...{ code: 1, stderr: 'Contact not found. See: posthaste contact list\n' },
+  })
+  expect(await run(['contact', 'export'])).toMatchObject({
+    ...{ code: 0, stdout: 'id,email,first_name,last_name,unsubscribed,created_at\n' },
+  })
+  expect((await run(['segment', 'show', 'VIP'])).code).toBe(2)
+})
+
+test('a file is previewed without a trace, and then queued', async () => {
+  const file = join(folder, 'people.csv')
+  writeFileSync(file, 'E-Mail;First name;Plan\nada@one.test;Ada;pro\nnobody;Eve;free\n')
+  const preview = await run(['contact', 'import', file, '--preview'])
+  expect(preview).toMatchObject({ code: 0, stderr: expect.stringMatching(/^line 3: /) as string })
+  expect(preview.stdout).toContain('New: 1 · changed: 0 · skipped: 0 · failed: 1\n')
+  expect(preview.stdout).toMatch(/^E-Mail +email/m)
+  const queued = await run(['contact', 'import', '-'], 'email\nbob@one.test\n')
+  expect(queued.stdout).toMatch(/^Queued import [0-9a-f-]{36}\. The server imports it in the background\.\n$/)
+})
+
+test('files that are none are refused', async () => {
+  const missing = await run(['contact', 'import', join(folder, 'none.csv')])
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('does not exist') as string })
+  expect((await run(['contact', 'import', '-'], 'name\nAda\n')).code).toBe(1)
+  expect(await run(['contact', 'list', '--limit', '1001'])).toMatchObject({ code: 1 })
+})
