@@ -3,6 +3,7 @@ import type { AttachmentInfo } from '../storage/storage.ts'
 import { operation, other } from './operation.ts'
 import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable } from './shared.ts'
+import { isoTimestamp } from './timestamp.ts'
 
 const fields = {
   id: Id,
@@ -84,7 +85,7 @@ export function presentAttachment(
     ...(contentId === null ? {} : { content_id: contentId }),
     content_disposition: disposition,
     download_url: downloadUrl,
-    expires_at: new Date(expiresAt).toISOString(),
+    expires_at: isoTimestamp(expiresAt),
     size,
   }
 }

@@ -5,7 +5,7 @@ import { auditSentence } from '../mail/audit-sentence.ts'
 import { targetNameIn } from '../mail/audit-target.ts'
 import { csvRecord } from '../mail/csv.ts'
 import type { AuditEntry as StoredAuditEntry } from '../storage/storage.ts'
-import { timestamp } from './timestamp.ts'
+import { isoTimestamp, timestamp } from './timestamp.ts'
 import { operation, other } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
 import { instant, optional, page, path, pathId, search, type Parameter } from './parameters.ts'
@@ -146,7 +146,7 @@ export const AUDIT_COLUMNS = csvRecord([
 export function auditRecord(entry: StoredAuditEntry): string {
   const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value))
   return csvRecord([
-    ...[new Date(entry.at).toISOString(), entry.actor, entry.actorKind, entry.ip ?? ''],
+    ...[isoTimestamp(entry.at), entry.actor, entry.actorKind, entry.ip ?? ''],
     ...[entry.action, entry.target, outcomeOf(entry)],
     ...[json(entry.before), json(entry.after), json(entry.details), entry.teamId ?? '', entry.id],
     auditSentence(entry),

@@ -8,8 +8,8 @@ import type {
 } from '../storage/storage.ts'
 import { contactParams } from './contacts.ts'
 import { operation } from './operation.ts'
-import { page, path, pathId, pathText, query, shortPage } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { idOf, page, path, pathId, pathText, query, shortPage } from './parameters.ts'
+import { Deleted, Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 /** An element of GET /contacts/:id/segments. */
@@ -25,9 +25,9 @@ export const ContactSegmentList = listOf(ContactSegmentSummary, "the contact's s
 
 const membership = {
   object: kind('contact_segment'),
-  id: Type.String({ format: 'uuid', description: 'The segment.' }),
-  contact_id: Type.String({ format: 'uuid', description: 'The contact.' }),
-  segment_id: Type.String({ format: 'uuid', description: 'The segment.' }),
+  id: idOf('The segment.'),
+  contact_id: idOf('The contact.'),
+  segment_id: idOf('The segment.'),
 }
 export const ContactSegmentAdded = Type.Object(membership, { description: 'The contact is in the segment.' })
 export const ContactSegmentRemoved = Type.Object(
@@ -70,8 +70,8 @@ export type UpdateContactTopics = Static<typeof UpdateContactTopics>
 export const ContactTopicsUpdated = Type.Object(
   {
     object: kind('contact_topics'),
-    id: Type.String({ format: 'uuid', description: 'The contact.' }),
-    contact_id: Type.String({ format: 'uuid', description: 'The contact.' }),
+    id: idOf('The contact.'),
+    contact_id: idOf('The contact.'),
     topics: Type.Array(Type.Object({ id: Id, subscription }), { description: 'The choices.' }),
   },
   { description: 'The stored choices.' },

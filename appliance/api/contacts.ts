@@ -9,7 +9,7 @@ import type { Contact as StoredContact, ContactContext, ContactProperty } from '
 import { operation, other } from './operation.ts'
 import { after, choice, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 
 const reference = { object: kind('contact'), id: Id }
 export const ContactRef = Type.Object(reference, { description: 'The contact.' })
@@ -365,7 +365,7 @@ export const contactColumns = (properties: readonly ContactProperty[]): string =
 export const contactRecord = (properties: readonly ContactProperty[], contact: StoredContact): string =>
   csvRecord([
     ...[contact.id, contact.email, contact.firstName ?? '', contact.lastName ?? ''],
-    ...[String(contact.optOut !== null), new Date(contact.createdAt).toISOString()],
+    ...[String(contact.optOut !== null), isoTimestamp(contact.createdAt)],
     ...properties.map(({ label }) =>
       Object.hasOwn(contact.properties, label) ? String(contact.properties[label]) : '',
     ),

@@ -9,9 +9,10 @@ import { DELIVERY_STATES } from '../mail/verdict.ts'
 import type { EmailFilter, FoundEmail as StoredFound } from '../storage/storage.ts'
 import { EmailSummary, presentEmailSummary } from './emails.ts'
 import { operation, other } from './operation.ts'
-import { choiceCondition, condition, readId, readInstant, search, searchPage } from './parameters.ts'
+import { choiceCondition, condition, idOf, readId, readInstant, search, searchPage } from './parameters.ts'
 import { RecipientCounts } from './recipients.ts'
-import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, Nullable, Timestamp, kind, literals } from './shared.ts'
+import { isoTimestamp } from './timestamp.ts'
 
 /** What was last heard about a recipient. */
 export const LastHeard = Type.Object(
@@ -111,7 +112,7 @@ const conditions = {
   tag: condition(said('Only emails with this tag: `name` or `name:value`.'), tag),
   key: condition(said('Only emails sent with this API key: its id or name.')),
   subject: condition(said('Only emails whose subject contains each of these words.'), words),
-  id: condition(Type.String({ format: 'uuid', description: 'Only the email with this id.' }), readId),
+  id: condition(idOf('Only the email with this id.'), readId),
   message_id: condition(said('Only emails with this Message-ID.'), messageId),
   reply: condition(said('Only emails whose last SMTP reply contains this text, such as a queue id.')),
   since: condition(said('Only emails accepted at or after this time (ISO 8601).'), readInstant),
@@ -214,7 +215,7 @@ export function emailRecord(email: StoredFound): string {
   const last = presentLast(email)
   return csvRecord([
     email.id,
-    new Date(email.createdAt).toISOString(),
+    isoTimestamp(email.createdAt),
     email.lastEvent,
     email.from,
     email.to.join(', '),

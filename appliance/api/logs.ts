@@ -1,11 +1,12 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import type { ListedRequest, RequestLog, RequestLogSummary } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
 import { operation } from './operation.ts'
 import {
   condition,
   id,
+  idOf,
   page,
   path,
   pathUuid,
@@ -39,7 +40,7 @@ const summary = {
   user_agent: Nullable(Type.String({ examples: ['resend-node:6.38.0'] }), {
     description: 'The client, from its User-Agent; null: none.',
   }),
-  api_key_id: Type.String({ format: 'uuid', description: 'The API key of the request.' }),
+  api_key_id: idOf('The API key of the request.'),
   duration_ms: Type.Integer({
     description: 'From the first byte of the request to the last byte of the response.',
   }),
@@ -161,7 +162,7 @@ const conditions = {
   endpoint: condition(said('Only requests whose path, query or SMTP command contains this text.')),
   ip: condition(said('Only requests from this IP address.')),
   user_agent: condition(said('Only requests from clients whose name contains this text.')),
-  email_id: condition(Type.String({ format: 'uuid', description: OF_EMAIL }), readId),
+  email_id: condition(idOf(OF_EMAIL), readId),
   since: condition(said('Only requests at or after this time (ISO 8601).'), readInstant),
   until: condition(said('Only requests before this time (ISO 8601).'), readInstant),
 }

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Id, kind, literals } from './shared.ts'
 import { operation } from './operation.ts'
 import { query, unread } from './parameters.ts'
+import { isoTimestamp } from './timestamp.ts'
 
 export const GRANULARITIES = ['hourly', 'daily', 'weekly', 'monthly'] as const
 export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'bounce_category'] as const
@@ -207,22 +208,20 @@ export interface MetricsFacts {
     | null
 }
 
-const instant = (ms: number): string => new Date(ms).toISOString()
-
 /** GET /emails/metrics. */
 export function presentMetrics(facts: MetricsFacts): Metrics {
   const { range, rows, totals, granularity } = facts
   return {
     object: 'metrics',
-    start_date: instant(range.start),
-    end_date: instant(range.end),
+    start_date: isoTimestamp(range.start),
+    end_date: isoTimestamp(range.end),
     metrics: [...facts.metrics],
     dimensions: [...facts.dimensions],
     granularity,
     totals,
     ...(rows && {
       data: rows.map(({ period, domainId, domainName, emailId, metrics: values }) => ({
-        ...(period === undefined ? {} : { period: instant(period) }),
+        ...(period === undefined ? {} : { period: isoTimestamp(period) }),
         ...(domainId === undefined ? {} : { domain_id: domainId, domain_name: domainName ?? '(removed)' }),
         ...(emailId === undefined ? {} : { email_id: emailId }),
         ...values,
@@ -248,14 +247,14 @@ export function presentBreakdown(facts: BreakdownFacts): MetricsBreakdown {
   return {
     object: 'metrics_breakdown',
     by,
-    start_date: instant(range.start),
-    end_date: instant(range.end),
+    start_date: isoTimestamp(range.start),
+    end_date: isoTimestamp(range.end),
     granularity,
     metrics: [...facts.metrics],
     totals,
-    ...(countedUntil !== null && { counted_until: instant(countedUntil) }),
+    ...(countedUntil !== null && { counted_until: isoTimestamp(countedUntil) }),
     data: rows.map(({ value, name, counts }) => ({
-      value: typeof value === 'number' ? instant(value) : value,
+      value: typeof value === 'number' ? isoTimestamp(value) : value,
       name,
       counts,
     })),

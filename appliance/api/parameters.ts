@@ -203,12 +203,12 @@ export const flag = (byDefault: boolean, description: string): Parameter<boolean
   },
 })
 
-const uuid = (description: string): TSchema => Type.String({ format: 'uuid', description })
+export const idOf = (description: string) => Type.String({ format: 'uuid', description })
 
 /** An id of ours. */
 export function id(description: string): Parameter<string | undefined> {
   return {
-    schema: uuid(description),
+    schema: idOf(description),
     read: (given, parameter) => (isAbsent(given) ? undefined : readId(given, parameter)),
   }
 }
@@ -221,7 +221,7 @@ export function readId(given: unknown, parameter: string): string {
 
 /** An id of ours in a path. @param called what refusals call it, if not by its name */
 export const pathUuid = (description: string, called?: string): Parameter<string> => ({
-  schema: uuid(description),
+  schema: idOf(description),
   read: (given, name) => readId(given, called ?? name),
 })
 

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { BACKLOG_STATES } from '../shaping/shaping.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import { Lane, presentLane } from './shaping.ts'
 import { Delivery, WaitingReason } from './timeline.ts'
 import type { Delivery as TimelineDelivery } from './timeline.ts'
@@ -14,7 +14,7 @@ import type {
 import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
-import { after, conditions, limit, path, pathId, refused, unread } from './parameters.ts'
+import { after, conditions, idOf, limit, path, pathId, refused, unread } from './parameters.ts'
 import { QUEUE_ACTIONS, type QueueAction } from '../mail/queue.ts'
 
 const count = (description: string) => Type.Integer({ description })
@@ -148,7 +148,7 @@ export const ChangeQueue = Type.Object(
 
 /** POST /queue/undo */
 export const UndoQueue = Type.Object(
-  { audit_id: Type.String({ format: 'uuid', description: 'The `audit_id` of the operation to undo.' }) },
+  { audit_id: idOf('The `audit_id` of the operation to undo.') },
   { description: 'The operation to undo.' },
 )
 

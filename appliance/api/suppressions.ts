@@ -3,7 +3,7 @@ import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shar
 import { csvRecord } from '../mail/csv.ts'
 import type { Suppression as StoredSuppression } from '../storage/storage.ts'
 import type { SuppressionImport as StoredSuppressionImport } from '../senders/senders.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 import { operation, other } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
 import { choice, optional, page, path, pathText, query } from './parameters.ts'
@@ -256,6 +256,6 @@ export const SUPPRESSION_COLUMNS = csvRecord([
 
 /** One entry as a line of an exported list. */
 export function suppressionRecord(one: StoredSuppression): string {
-  const since = new Date(one.createdAt).toISOString()
+  const since = isoTimestamp(one.createdAt)
   return csvRecord([one.email, one.origin, since, one.sourceId ?? '', one.reason ?? '', one.reply ?? ''])
 }

@@ -12,3 +12,6 @@ export function timestamp(ms: number): string {
 export function timestampOrNull(ms: number | null): string | null {
   return ms === null ? null : timestamp(ms)
 }
+
+/** The other form, of webhooks, files and metrics: ISO 8601 with milliseconds and `Z`. */
+export const isoTimestamp = (ms: number): string => new Date(ms).toISOString()

@@ -3,6 +3,7 @@ import type { EventContact, EventTopic } from '../mail/audience.ts'
 import type { EventData } from '../mail/event.ts'
 import { PING } from '../mail/webhook.ts'
 import type { OutboxEvent } from '../storage/storage.ts'
+import { isoTimestamp } from './timestamp.ts'
 
 /** Exactly these three properties: one of the clients takes no other. */
 export interface WebhookPayload {
@@ -11,8 +12,6 @@ export interface WebhookPayload {
   created_at: string
   data: Record<string, unknown>
 }
-
-const iso = (ms: number): string => new Date(ms).toISOString()
 
 /** What an event tells. */
 export function presentWebhookEvent({
@@ -24,12 +23,12 @@ export function presentWebhookEvent({
   data,
 }: OutboxEvent): WebhookPayload {
   const about = email && emailId !== null ? presentEmail(emailId, email, data) : presentOther(teamId, data)
-  return { type, created_at: iso(createdAt), data: { ...about, ...presentDetail(data) } }
+  return { type, created_at: isoTimestamp(createdAt), data: { ...about, ...presentDetail(data) } }
 }
 
 /** What a ping tells. */
 export function presentPing(webhookId: string, now: number): WebhookPayload {
-  return { type: PING, created_at: iso(now), data: { webhook_id: webhookId } }
+  return { type: PING, created_at: isoTimestamp(now), data: { webhook_id: webhookId } }
 }
 
 /** What is told of other things than emails: the properties that the hosted service's types have. */
@@ -39,7 +38,7 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
   if (domain) {
     const { id, name, status, createdAt, region, sending, receiving, records } = domain
     return {
-      ...{ id, name, status, created_at: iso(createdAt), region },
+      ...{ id, name, status, created_at: isoTimestamp(createdAt), region },
       capabilities: { sending: ability(sending), receiving: ability(receiving) },
       records: records.map(({ priority, ...record }) => ({
         ...record,
@@ -53,7 +52,7 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
   if (choices) return { email: choices.email, topics: choices.topics }
   if (!suppression) return {}
   const { id, email, origin, sourceId, createdAt } = suppression
-  return { id, email, origin, source_id: sourceId, created_at: iso(createdAt) }
+  return { id, email, origin, source_id: sourceId, created_at: isoTimestamp(createdAt) }
 }
 
 /** One of the clients needs an audience id: the first segment, or the team, which is the audience of all contacts. */
@@ -61,7 +60,7 @@ function presentContact(teamId: string, contact: EventContact): Record<string, u
   const { id, email, firstName, lastName, unsubscribed, segmentIds, createdAt, updatedAt } = contact
   return {
     ...{ id, audience_id: segmentIds[0] ?? teamId, segment_ids: segmentIds },
-    ...{ created_at: iso(createdAt), updated_at: iso(updatedAt), email },
+    ...{ created_at: isoTimestamp(createdAt), updated_at: isoTimestamp(updatedAt), email },
     ...(firstName !== null && { first_name: firstName }),
     ...(lastName !== null && { last_name: lastName }),
     unsubscribed,
@@ -72,7 +71,7 @@ function presentTopic(topic: EventTopic): Record<string, unknown> {
   const { id, name, description, defaultSubscription, deleted, createdAt, updatedAt } = topic
   return {
     ...{ id, name, description, default_subscription: defaultSubscription, deleted },
-    ...{ created_at: iso(createdAt), updated_at: iso(updatedAt) },
+    ...{ created_at: isoTimestamp(createdAt), updated_at: isoTimestamp(updatedAt) },
   }
 }
 
@@ -86,7 +85,7 @@ function presentEmail(
   return {
     email_id: emailId,
     message_id: messageId,
-    created_at: iso(createdAt),
+    created_at: isoTimestamp(createdAt),
     from,
     // Those whom it concerns: one recipient, or all of the header field.
     to: recipient === undefined ? to : [recipient],

@@ -11,6 +11,7 @@ import {
   type Storage,
 } from '../storage/storage.ts'
 import type { HttpDeps } from './deps.ts'
+import { isoTimestamp } from '../api/timestamp.ts'
 
 /** How often the events are looked at while anybody listens (milliseconds). */
 const LOOK = 500
@@ -69,7 +70,7 @@ export interface Live {
 
 /** One event in the format of server-sent events, named by what it is about: `email`, `domain`, `suppression`. */
 function written({ cursor, type, emailId, createdAt }: LiveEvent): string {
-  const data = { type, email_id: emailId, created_at: new Date(createdAt).toISOString() }
+  const data = { type, email_id: emailId, created_at: isoTimestamp(createdAt) }
   return `id: ${formatCursor(cursor)}\nevent: ${type.split('.', 1)[0]!}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
