@@ -42,6 +42,7 @@ test('an empty audience says what it is for, and how to begin', async () => {
     ['Segments', 'No segments yet'],
     ['Topics', 'No topics yet'],
     ['Properties', 'No properties yet'],
+    ['Imports', 'No imports yet'],
   ] as const) {
     await page.getByRole('navigation', { name: 'Audience' }).getByRole('link', { name: tab }).click()
     await page.getByRole('heading', { name: title }).waitFor()
@@ -141,6 +142,31 @@ test('a segment with rules counts who meets them while one edits, and nobody is 
   await page.goto(at('/audience/contacts?new=1'))
   const options = page.getByRole('dialog').getByLabel('Segment').locator('option')
   await expect.poll(() => options.allInnerTexts()).toEqual(['None', 'Newsletter'])
+})
+
+test('a file is mapped, checked and imported, and its progress is found again', async () => {
+  await page.goto(at('/audience/imports?new=1'))
+  const dialog = page.getByRole('dialog')
+  const text = 'E-Mail;Vorname;Tarif\nzoe@import.example;Zoe;pro\nnobody;Max;free\n'
+  const file = { name: 'leser.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+  await dialog.getByLabel('File').setInputFiles(file)
+  await dialog.getByLabel('What Vorname becomes').selectOption({ label: 'First name' })
+  await dialog.getByLabel('What Tarif becomes').selectOption({ label: 'Property' })
+  await dialog.getByLabel('Key of the property for Tarif').fill('tarif')
+  await dialog.getByRole('button', { name: 'Check file' }).click()
+  await dialog.getByText('1 new · 0 updated · 0 skipped · 1 failed').waitFor()
+  await dialog.getByText('New properties: tarif').waitFor()
+  expect((await posthaste.call('GET', '/contacts/zoe@import.example')).status).toBe(404)
+  await dialog.getByRole('button', { name: 'Start import' }).click()
+  await toast('Import started. It goes on when you leave this page.')
+  await page.goto(at('/audience/contacts'))
+  await page.goto(at('/audience/imports'))
+  await page.getByText('completed', { exact: true }).waitFor()
+  const rejects = page.getByRole('link', { name: 'Download rejected rows (1)' })
+  expect(await rejects.getAttribute('href')).toMatch(/^\/contacts\/imports\/.*\/rejects\.csv$/)
+  expect(await contact('zoe@import.example')).toMatchObject({
+    ...{ first_name: 'Zoe', properties: { tarif: { type: 'string', value: 'pro' } } },
+  })
 })
 
 test('those that are picked are put into a segment after a preview', async () => {

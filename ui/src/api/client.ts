@@ -39,13 +39,14 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   if (method !== 'GET') headers['X-Requested-With'] = 'dashboard'
   // What was asked for before a change would not show it.
   if (method !== 'GET') dropAhead()
-  if (options.body !== undefined) headers['Content-Type'] = 'application/json'
+  const form = options.body instanceof FormData ? options.body : undefined
+  if (options.body !== undefined && !form) headers['Content-Type'] = 'application/json'
   const init = {
     method,
     headers,
     credentials: 'same-origin',
     cache: 'no-store',
-    ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
+    ...(options.body !== undefined && { body: form ?? JSON.stringify(options.body) }),
     ...(options.signal && { signal: options.signal }),
   } as const
   const answer = await reachSignedIn(path, init, options.repeatable ?? method === 'GET')

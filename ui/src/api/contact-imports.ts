@@ -1,0 +1,36 @@
+/** Calls about imports of contacts. */
+import type { Static } from 'typebox'
+import type {
+  ContactImportPreview,
+  ContactImportSummary,
+} from '../../../appliance/api/contact-import-previews.ts'
+import type {
+  ContactImport,
+  ContactImportList,
+  ImportSettings,
+} from '../../../appliance/api/contact-imports.ts'
+import { change, question, read } from './client.ts'
+
+export type { ContactImport, ContactImportPreview, ContactImportSummary, ImportSettings }
+
+export const listImports = (signal?: AbortSignal) =>
+  read<Static<typeof ContactImportList>>('/contacts/imports?limit=50', signal)
+
+/** Keeps a file for a day, and tells what its columns seem to be. */
+export function previewImport(file: File) {
+  const form = new FormData()
+  form.set('file', file)
+  return change<ContactImportPreview>('POST', '/contacts/imports/preview', form)
+}
+
+/** What an import would do. */
+export const summarizeImport = (id: string, settings: ImportSettings) =>
+  question<ContactImportSummary>(`/contacts/imports/${id}/summary`, settings)
+
+export const startImport = (id: string, settings: ImportSettings) =>
+  change('POST', `/contacts/imports/${id}/start`, settings)
+
+export const discardImport = (id: string) => change('DELETE', `/contacts/imports/${id}`)
+
+/** Where the rows are that could not be read. */
+export const rejectsUrl = (id: string): string => `/contacts/imports/${id}/rejects.csv`

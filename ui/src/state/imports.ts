@@ -1,0 +1,61 @@
+/** Columns of a file as one chooses what becomes of them, and imports in words. Pure. */
+import Check from '@lucide/svelte/icons/check'
+import Clock from '@lucide/svelte/icons/clock'
+import LoaderCircle from '@lucide/svelte/icons/loader-circle'
+import X from '@lucide/svelte/icons/x'
+import type { ContactImportPreview } from '../../../appliance/api/contact-import-previews.ts'
+import type { ContactImport, ImportSettings } from '../../../appliance/api/contact-imports.ts'
+import type { Look } from './status.ts'
+
+export const IMPORT_LOOKS: Record<ContactImport['status'], Look> = {
+  queued: { word: 'queued', tone: 'blue', icon: Clock },
+  in_progress: { word: 'importing', tone: 'blue', icon: LoaderCircle },
+  completed: { word: 'completed', tone: 'green', icon: Check },
+  failed: { word: 'failed', tone: 'red', icon: X },
+}
+
+/** Whether something of it is still to be written. */
+export const isOpen = ({ status }: Pick<ContactImport, 'status'>): boolean =>
+  status === 'queued' || status === 'in_progress'
+
+/** How much of the file is written, 0 to 100. */
+export const percentOf = ({ processed_bytes: done, file_bytes: all }: ContactImport): number =>
+  all === 0 ? 100 : Math.floor((100 * done) / all)
+
+/** What becomes of a column. `property`: one of the key beside it. */
+export const FIELDS = [
+  ['', 'Don’t import'],
+  ['email', 'Address'],
+  ['first_name', 'First name'],
+  ['last_name', 'Last name'],
+  ['unsubscribed', 'Who opted out'],
+  ['property', 'Property'],
+] as const
+
+export interface Mapped {
+  name: string
+  field: (typeof FIELDS)[number][0]
+  key: string
+  type: 'string' | 'number' | 'boolean'
+}
+
+/** What the columns seem to be. */
+export const guessed = ({ columns }: Pick<ContactImportPreview, 'columns'>): Mapped[] =>
+  columns.map(({ name, field, key, type }) => ({
+    ...{ name, field: field ?? '', key: key ?? '', type: type ?? 'string' },
+  }))
+
+/** What the API is told of the columns. */
+export function columnMap(columns: readonly Mapped[]): ImportSettings['column_map'] {
+  const named = (field: Mapped['field']) => columns.find((one) => one.field === field)?.name ?? null
+  const properties = columns.filter(({ field, key }) => field === 'property' && key.trim() !== '')
+  return {
+    email: named('email'),
+    first_name: named('first_name'),
+    last_name: named('last_name'),
+    unsubscribed: named('unsubscribed'),
+    properties: Object.fromEntries(
+      properties.map(({ key, name, type }) => [key.trim(), { column: name, type }]),
+    ),
+  }
+}
