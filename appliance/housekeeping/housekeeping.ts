@@ -17,6 +17,7 @@ export interface Sweepable extends Retainable {
   purgeWebhookDeliveries(args: { before: number; most: number }, now: number): Promise<number>
   purgeTlsResults(args: { before: string; most: number }, now: number): Promise<number>
   purgeAudit(args: { before: number; most: number }, now: number): Promise<number>
+  purgeImages(args: { before: number; most: number }, now: number): Promise<number>
   metricsToSum(args: object, now: number): Promise<string[]>
   sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
 }
@@ -41,6 +42,22 @@ function purgeLogs(storage: Sweepable, clock: Clock, days: number): Promise<numb
 function purgeWebhooks(storage: Sweepable, clock: Clock, days: number): Promise<number> {
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeWebhookDeliveries({ before, most: STEP }, clock.now()))
+}
+
+/** Days that an image is kept which no document has had: its writer may not have saved yet. */
+const UNUSED_IMAGE_DAYS = 30
+/** Images removed in one transaction: each may have megabytes. */
+const IMAGES_STEP = 20
+
+/** Removes images that were uploaded and never used, in such steps; returns how many. */
+async function purgeImages(storage: Sweepable, clock: Clock): Promise<number> {
+  const before = clock.now() - UNUSED_IMAGE_DAYS * DAY
+  let removed = 0
+  for (;;) {
+    const count = await storage.purgeImages({ before, most: IMAGES_STEP }, clock.now())
+    removed += count
+    if (count < IMAGES_STEP) return removed
+  }
 }
 
 /** Removes entries of the audit log that are older than `days`, in such steps; 0: none. Returns how many. */
@@ -171,6 +188,10 @@ export function createChores(deps: ChoreDeps): Chores {
     async () => {
       const entries = await purgeAudit(storage, clock, auditDays)
       if (entries > 0) log.info({ entries }, 'deleted old audit log entries')
+    },
+    async () => {
+      const images = await purgeImages(storage, clock)
+      if (images > 0) log.info({ images }, 'deleted images that no document uses')
     },
     async () => {
       const days = await sumUpMetrics(storage, clock, () => stopping)

@@ -40,6 +40,7 @@ import { emailRoutes } from './routes/emails.ts'
 import { erasureRoutes } from './routes/erasures.ts'
 import { healthRoutes } from './routes/health.ts'
 import { invitationRoutes } from './routes/invitations.ts'
+import { imageRoutes } from './routes/images.ts'
 import { identityRoutes } from './routes/identities.ts'
 import { liveRoutes } from './routes/live.ts'
 import { logRoutes } from './routes/logs.ts'
@@ -119,6 +120,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const linked = { links: createLinks(secret), origin: () => origins.apps, contents }
   const people = { origin: () => origins.people }
   sentRoutes(app, deps, linked)
+  imageRoutes(app, deps, linked)
   resetRoutes(app, deps, people)
   signInProviderRoutes(app, deps, people)
   identityRoutes(app, deps, people)

@@ -88,6 +88,8 @@ const SENTENCES: Record<AuditAction, Say> = {
   'identity.link': ({ after: made, name }) => ['linked', 'link', identity(made, name, 'to')],
   'identity.unlink': ({ before, name }) => ['unlinked', 'unlink', identity(before, name, 'from')],
   'import.run': ({ details }) => ['imported', 'import', `data${after(' from', details.from)}`],
+  'image.delete': simple('deleted', 'delete', (name) => `the image ${name}`),
+  'image.upload': simple('uploaded', 'upload', (name) => `the image ${name}`),
   'invitation.accept': ({ after: made }) => [
     'accepted',
     'accept',

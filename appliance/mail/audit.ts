@@ -54,6 +54,8 @@ export const AUDIT_ACTIONS = [
   'identity.link',
   'identity.unlink',
   'import.run',
+  'image.delete',
+  'image.upload',
   'invitation.accept',
   'invitation.create',
   'invitation.revoke',

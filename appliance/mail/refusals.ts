@@ -323,6 +323,24 @@ export const REFUSALS = {
   ),
   missing_field: entry('missing_required_field', 422, '554 5.6.0', 'Missing `{field}` field.'),
   missing_content: entry('missing_required_field', 422, '554 5.6.0', 'Missing `html` or `text` field.'),
+  image_invalid: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'This is not an image that emails can show, or it is incomplete. Supported formats: {types}.',
+  ),
+  image_too_large: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'The image has {width} × {height} pixels. The limits are {side} pixels on each side and 25 million in all.',
+  ),
+  images_full: entry(
+    'validation_error',
+    507,
+    '452 4.3.1',
+    "The team's images would take more than {limit} MB. Delete some that no email needs.",
+  ),
   invalid_field: entry('validation_error', 422, '554 5.6.0', 'Invalid `{field}` field: {expected}.'),
   invalid_address: entry(
     'validation_error',

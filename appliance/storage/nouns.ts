@@ -30,6 +30,7 @@ import { methods as erasures } from './erasures/erasures.ts'
 import { methods as events } from './events.ts'
 import { methods as factors } from './factors.ts'
 import { methods as identities } from './identities.ts'
+import { methods as images } from './images.ts'
 import { methods as invitations } from './invitations.ts'
 import { methods as lanes } from './lanes.ts'
 import { methods as logs } from './logs.ts'
@@ -81,6 +82,7 @@ export const nouns = {
   events,
   factors,
   identities,
+  images,
   importRows,
   imports,
   invitations,

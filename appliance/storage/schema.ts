@@ -13,6 +13,7 @@ import type { Role } from '../mail/roles.ts'
 import type { Source, Stream } from '../mail/source.ts'
 import type { DeliveryState, SuppressionOrigin } from '../mail/verdict.ts'
 import type { WebhookDeliveryState, WebhookStatus } from '../mail/webhook.ts'
+import type { ImageType } from '../mail/image.ts'
 import type { AudienceTables } from './audience/tables.ts'
 import type { TemplateTables } from './templates/tables.ts'
 import type {
@@ -755,7 +756,22 @@ export interface HoldRulesTable {
 }
 
 /** All tables by name, for Kysely. */
+export interface ImagesTable {
+  team_id: string
+  /** SHA-256 of the body, in hex. */
+  id: string
+  type: ImageType
+  width: number
+  height: number
+  /** Of the body. */
+  bytes: number
+  body: Uint8Array
+  used_at: number | null
+  created_at: number
+}
+
 export interface Tables extends AudienceTables, TemplateTables {
+  images: ImagesTable
   migrations: MigrationsTable
   teams: TeamsTable
   users: UsersTable

@@ -20,6 +20,7 @@ import { metricsTagsContract } from './metrics-tags.contract.ts'
 import { placeContract } from './place.contract.ts'
 import { preferencesContract } from './preferences.contract.ts'
 import { putContract } from './put.contract.ts'
+import { imagesContract } from './images.contract.ts'
 import { logsContract } from './logs.contract.ts'
 import { queueContract } from './queue.contract.ts'
 import { queueControlContract } from './queue-control.contract.ts'
@@ -45,6 +46,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   audienceLists: audienceListsContract,
   contactBatches: contactBatchesContract,
   contactImports: contactImportsContract,
+  images: imagesContract,
   preferences: preferencesContract,
   segmentRules: segmentRulesContract,
   topicMail: topicMailContract,

@@ -58,6 +58,7 @@ const KINDS: Record<Noun, string> = {
   template: 'Templates',
   contact_property: 'Contact properties',
   unsubscribe_page: 'Unsubscribe page',
+  image: 'Images',
   suppression: 'Suppressions',
   email: 'Shared emails',
   erasure: 'Erasures',

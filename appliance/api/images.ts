@@ -1,0 +1,85 @@
+import { Type, type Static } from 'typebox'
+import { IMAGE_TYPES, type ImageInfo, imagePath, MAX_IMAGE } from '../mail/image.ts'
+import { operation, other } from './operation.ts'
+import { path, pathText } from './parameters.ts'
+import { Deleted, kind, listOf, literals, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const types = Object.keys(IMAGE_TYPES) as (keyof typeof IMAGE_TYPES)[]
+
+/** POST /images. Ours. */
+export const Image = Type.Object(
+  {
+    object: kind('image'),
+    id: Type.String({ description: 'SHA-256 of the image as it is served, in hex.' }),
+    url: Type.String({ description: 'Where emails load the image. The address never changes.' }),
+    type: literals(types, { description: 'Media type, found by the bytes.' }),
+    width: Type.Integer({ description: 'Width in pixels.' }),
+    height: Type.Integer({ description: 'Height in pixels.' }),
+    bytes: Type.Integer({ description: 'Size in bytes, without metadata.' }),
+    created_at: Timestamp,
+  },
+  { description: 'An image for emails.' },
+)
+export type Image = Static<typeof Image>
+
+export const ImageList = listOf(Image, 'images')
+
+const id = pathText('The id of the image.')
+const tags = ['Images'] as const
+
+export const uploadImage = operation('POST /images', {
+  operationId: 'uploadImage',
+  tags,
+  summary: 'Upload an image',
+  description:
+    `The body is the file itself: PNG, JPEG, GIF or WebP, at most ${MAX_IMAGE.bytes} bytes. Metadata such as the place of a photo is ` +
+    'removed. The same image has the same id. Images from the editor that no document uses are deleted after 30 days. ' +
+    'Not part of the hosted API.',
+  response: { 200: Image, 201: Image },
+  errors: ['413', '422', '507'],
+})
+export const listImages = operation('GET /images', {
+  operationId: 'listImages',
+  tags,
+  summary: 'List images',
+  description: 'All images of the team, newest first. Not part of the hosted API.',
+  response: { 200: ImageList },
+})
+export const deleteImage = operation('DELETE /images/:id', {
+  operationId: 'deleteImage',
+  tags,
+  summary: 'Delete an image',
+  description: 'Emails that were sent with it no longer show it. Not part of the hosted API.',
+  params: path({ id }),
+  response: {
+    200: Type.Object({
+      object: kind('image'),
+      id: Type.String({ description: 'The id of the image.' }),
+      deleted: Deleted,
+    }),
+  },
+})
+export const showImage = operation(
+  'GET /i/:name',
+  {
+    operationId: 'showImage',
+    tags,
+    summary: 'Get an image',
+    description: 'The target of `url`. Requires no key, as readers of emails have none.',
+    params: path({ name: pathText('The id of the image, and the ending of its type.') }),
+    response: { 200: other('image/*', 'The image.') },
+  },
+  'public',
+)
+
+export const presentImage = (image: ImageInfo, origin: string): Image => ({
+  object: 'image',
+  id: image.id,
+  url: `${origin}${imagePath(image)}`,
+  type: image.type,
+  width: image.width,
+  height: image.height,
+  bytes: image.bytes,
+  created_at: timestamp(image.createdAt),
+})

@@ -1,0 +1,68 @@
+/** Images that emails show: uploads, and the addresses that readers load them from. */
+import { createHash } from 'node:crypto'
+import * as api from '../../api/images.ts'
+import { presentList } from '../../api/shared.ts'
+import { cleanImage } from '../../images/images.ts'
+import { IMAGE_TYPES, MAX_IMAGE } from '../../mail/image.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+const YEAR = 365 * 24 * 3600
+
+/** The name says all of the bytes, so they never change; whatever they are, they are shown as an image or not at all. */
+const HEADERS = {
+  'cache-control': `public, max-age=${YEAR}, immutable`,
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
+}
+
+/** @param origin of the addresses in emails, without a slash at its end */
+export function imageRoutes(
+  app: App,
+  { storage, clock }: HttpDeps,
+  { origin }: { origin: () => string },
+): void {
+  serve(
+    app,
+    api.uploadImage,
+    {
+      form: true,
+      bodyLimit: MAX_IMAGE.bytes,
+      audit: { action: 'image.upload', noun: 'image', personal: true },
+    },
+    async (request, reply) => {
+      const body: unknown = request.body
+      const clean = cleanImage(body instanceof Uint8Array ? Buffer.from(body) : Buffer.alloc(0))
+      const id = createHash('sha256').update(clean.body).digest('hex')
+      const { teamId } = callerOf(request)
+      // Whoever uploads with a key writes HTML that this server never sees as a document.
+      const image = { ...clean, id, teamId, used: callerOf(request).userId === undefined }
+      const stored = await storage.putImage({ image, most: MAX_IMAGE.teamBytes }, clock.now())
+      if (!stored) throw refuse('images_full', { limit: MAX_IMAGE.teamBytes / 1024 / 1024 })
+      return reply.code(stored.created ? 201 : 200).send(api.presentImage(stored.image, origin()))
+    },
+  )
+  serve(app, api.listImages, {}, async (request) => {
+    const images = await storage.listImages({ teamId: callerOf(request).teamId }, clock.now())
+    return presentList(images.map((image) => api.presentImage(image, origin())))
+  })
+  serve(app, api.deleteImage, { audit: { action: 'image.delete', noun: 'image' } }, async (request) => {
+    const { id } = request.params
+    const deleted = await storage.deleteImage({ teamId: callerOf(request).teamId, id }, clock.now())
+    if (!deleted) throw refuse('not_found', { resource: 'Image' })
+    return { object: 'image' as const, id, deleted: true as const }
+  })
+  // Not counted by address: providers load the images of many people's mail from few addresses.
+  serve(app, api.showImage, { unmetered: true, logLevel: 'warn' }, async (request, reply) => {
+    const [, id, ending] = /^([0-9a-f]{64})\.([a-z]{3,4})$/.exec(request.params.name) ?? []
+    const image = id === undefined ? undefined : await storage.readImage({ id }, clock.now())
+    if (!image || IMAGE_TYPES[image.type] !== ending) throw refuse('not_found', { resource: 'Image' })
+    const { body } = image
+    return reply
+      .headers({ ...HEADERS, 'content-type': image.type })
+      .send(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+  })
+}

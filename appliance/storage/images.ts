@@ -1,0 +1,134 @@
+/** Images that emails show. */
+import type { Selectable } from 'kysely'
+import type { ImageInfo, ImageType } from '../mail/image.ts'
+import type { Db, ImagesTable } from './schema.ts'
+
+type InfoRow = Pick<Selectable<ImagesTable>, (typeof INFO)[number]>
+
+const INFO = ['id', 'type', 'width', 'height', 'bytes', 'created_at'] as const
+
+const toInfo = (row: InfoRow): ImageInfo => ({
+  id: row.id,
+  type: row.type,
+  width: row.width,
+  height: row.height,
+  bytes: row.bytes,
+  createdAt: row.created_at,
+})
+
+/** An image that is to be stored. */
+export interface NewImage extends Omit<ImageInfo, 'bytes' | 'createdAt'> {
+  teamId: string
+  body: Uint8Array
+  /** Whether somebody needs it who has no document: it is never removed by itself. */
+  used: boolean
+}
+
+/**
+ * Stores an image. The same bytes are one image.
+ * @param most octets that the team's images may have in all
+ * @returns null: there would be more
+ */
+async function putImage(
+  db: Db,
+  { image, most }: { image: NewImage; most: number },
+  now: number,
+): Promise<{ image: ImageInfo; created: boolean } | null> {
+  const { teamId, id, body, used } = image
+  const same = await db
+    .selectFrom('images')
+    .select(INFO)
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (same) {
+    if (used) await useImages(db, { teamId, ids: [id] }, now)
+    return { image: toInfo(same), created: false }
+  }
+  const { held } = await db
+    .selectFrom('images')
+    .select((row) => row.fn.sum<number | string | null>('bytes').as('held'))
+    .where('team_id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  if (Number(held ?? 0) + body.length > most) return null
+  const { type, width, height } = image
+  const info = { id, type, width, height, bytes: body.length, created_at: now }
+  await db
+    .insertInto('images')
+    .values({ ...info, team_id: teamId, body, used_at: used ? now : null })
+    .execute()
+  return { image: toInfo(info), created: true }
+}
+
+/** All images of a team, newest first. Their number is bounded by their octets. */
+async function listImages(db: Db, { teamId }: { teamId: string }): Promise<ImageInfo[]> {
+  const rows = await db
+    .selectFrom('images')
+    .select(INFO)
+    .where('team_id', '=', teamId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute()
+  return rows.map(toInfo)
+}
+
+/** An image with its bytes, whichever team has it: its address is all that readers of an email have. */
+async function readImage(
+  db: Db,
+  { id }: { id: string },
+): Promise<{ type: ImageType; body: Uint8Array } | undefined> {
+  return db.selectFrom('images').select(['type', 'body']).where('id', '=', id).limit(1).executeTakeFirst()
+}
+
+/** Notes that documents need images: they are kept from now on. */
+async function useImages(
+  db: Db,
+  { teamId, ids }: { teamId: string; ids: string[] },
+  now: number,
+): Promise<void> {
+  if (ids.length === 0) return
+  await db
+    .updateTable('images')
+    .set({ used_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', 'in', ids)
+    .execute()
+}
+
+/** Whether there was one. */
+async function deleteImage(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('images')
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return numDeletedRows > 0n
+}
+
+/** Removes at most `most` images that no document has had since they were uploaded, before `before`; returns how many. */
+async function purgeImages(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
+  const unused = await db
+    .selectFrom('images')
+    .select(['team_id', 'id'])
+    .where('used_at', 'is', null)
+    .where('created_at', '<', before)
+    .limit(most)
+    .execute()
+  let removed = 0
+  for (const { team_id, id } of unused) {
+    const { numDeletedRows } = await db
+      .deleteFrom('images')
+      .where('team_id', '=', team_id)
+      .where('id', '=', id)
+      .where('used_at', 'is', null)
+      .executeTakeFirstOrThrow()
+    removed += Number(numDeletedRows)
+  }
+  return removed
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { listImages, readImage },
+  writes: { putImage, useImages, deleteImage, purgeImages },
+}

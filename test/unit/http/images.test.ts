@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { METADATA, png, SAMPLES } from '../images/samples.ts'
+import { startApi, type Api } from './harness.ts'
+import { join } from './people.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+interface Uploaded {
+  id: string
+  url: string
+  message: string
+}
+
+async function upload(body: Buffer, headers: Record<string, string> = {}) {
+  const answer = await fetch(`${api.url}/images`, {
+    method: 'POST',
+    body: new Uint8Array(body),
+    headers: headers.cookie === undefined ? { authorization: `Bearer ${api.full}`, ...headers } : headers,
+  })
+  return { status: answer.status, json: (await answer.json()) as Uploaded }
+}
+
+test.each(SAMPLES)('%s is uploaded and served without metadata', async (type, bytes, width, height) => {
+  // Whatever the client says that it is.
+  const { status, json } = await upload(bytes, { 'content-type': 'text/html' })
+  expect([status, json]).toMatchObject([201, { object: 'image', type, width, height }])
+  expect((await upload(bytes)).status).toBe(200)
+  const path = new URL(json.url).pathname
+  expect(path).toMatch(/^\/i\/[0-9a-f]{64}\.(png|jpg|gif|webp)$/)
+  const served = await fetch(api.url + path)
+  expect(Object.fromEntries(served.headers)).toMatchObject({
+    'content-type': type,
+    'cache-control': 'public, max-age=31536000, immutable',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+  })
+  expect(Buffer.from(await served.arrayBuffer()).includes(METADATA)).toBe(false)
+})
+
+test('what is no image is refused, however large', async () => {
+  const svg = await upload(Buffer.from('<svg onload="alert(1)"/>'), { 'content-type': 'image/png' })
+  expect([svg.status, svg.json.message]).toEqual([
+    422,
+    'This is not an image that emails can show, or it is incomplete. Supported formats: png, jpg, gif, webp.',
+  ])
+  expect((await upload(Buffer.alloc(0))).status).toBe(422)
+  expect((await upload(Buffer.concat([png(), Buffer.alloc(3_000_000)]))).status).toBe(413)
+})
+
+test('an image is deleted once, and by its team', async () => {
+  const { json } = await upload(png(9, 9))
+  expect((await api.call('GET', '/images')).json).toMatchObject({ object: 'list', has_more: false })
+  const deleted = await api.call('DELETE', `/images/${json.id}`)
+  expect(deleted.json).toEqual({ object: 'image', id: json.id, deleted: true })
+  expect((await api.call('DELETE', `/images/${json.id}`)).status).toBe(404)
+  expect((await fetch(api.url + new URL(json.url).pathname)).status).toBe(404)
+})
+
+test('other names than those of images lead nowhere', async () => {
+  const { json } = await upload(png(8, 8))
+  for (const name of ['x.png', `${json.id}.gif`, `${json.id}`, '..%2f..%2fetc%2fpasswd', `${json.id}.PNG`])
+    expect((await fetch(`${api.url}/i/${name}`)).status).toBe(404)
+})
+
+test('viewers look, and developers upload', async () => {
+  const uploadAs = async (role: 'viewer' | 'developer') =>
+    (await upload(png(7, 7), { cookie: await join(api, { role }), 'x-requested-with': 'dashboard' })).status
+  expect([await uploadAs('viewer'), await uploadAs('developer')]).toEqual([403, 201])
+})
