@@ -34,7 +34,7 @@ export const uploadImage = operation('POST /images', {
   summary: 'Upload an image',
   description:
     `The body is the file itself: PNG, JPEG, GIF or WebP, at most ${MAX_IMAGE.bytes} bytes. Metadata such as the place of a photo is ` +
-    'removed. The same image has the same id. Images from the editor that no document uses are deleted after 30 days. ' +
+    'removed. The same image has the same id. Images from the dashboard that no template uses are deleted after 30 days. ' +
     'Not part of the hosted API.',
   response: { 200: Image, 201: Image },
   errors: ['413', '422', '507'],

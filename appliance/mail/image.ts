@@ -29,12 +29,9 @@ export interface ImageInfo {
   createdAt: number
 }
 
-/** Where images are served. */
-export const IMAGES_PATH = '/i/'
-
-/** The path of an image. */
+/** Where an image is served. */
 export const imagePath = ({ id, type }: Pick<ImageInfo, 'id' | 'type'>): string =>
-  `${IMAGES_PATH}${id}.${IMAGE_TYPES[type]}`
+  `/i/${id}.${IMAGE_TYPES[type]}`
 
 const PATH = /\/i\/([0-9a-f]{64})\.(?:png|jpg|gif|webp)(?![\w.-])/g
 

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
+import { imagesIn } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
   Page,
@@ -73,7 +74,8 @@ export interface Templates {
 }
 
 export interface TemplatesDeps {
-  storage: StorageOf<'templates' | 'templateRows'> & Pick<Storage, 'getContact' | 'listContactProperties'>
+  storage: StorageOf<'templates' | 'templateRows'> &
+    Pick<Storage, 'getContact' | 'listContactProperties' | 'useImages'>
   clock: Clock
 }
 
@@ -163,6 +165,16 @@ async function add(
   const result = await storage.createTemplate({ template, most: MOST }, now)
   if (result === 'taken') throw refuse('alias_taken', { alias: template.alias ?? '' })
   if (result === 'too_many') throw refuse('too_many', { limit: MOST, things: 'templates' })
+  return keepImages({ storage, clock }, template)
+}
+
+/** Images that a template shows are no longer removed as unused. */
+async function keepImages(
+  { storage, clock }: Pick<TemplatesDeps, 'storage' | 'clock'>,
+  template: Template,
+): Promise<Template> {
+  const ids = imagesIn(template.version.html)
+  if (ids.length > 0) await storage.useImages({ teamId: template.teamId, ids }, clock.now())
   return template
 }
 
@@ -176,7 +188,7 @@ async function save(
     { ...storedRef(name), ...args, newVersionId: newId(now), keep: KEPT },
     now,
   )
-  if (saved.kind === 'saved') return saved.template
+  if (saved.kind === 'saved') return keepImages({ storage, clock }, saved.template)
   if (saved.kind === 'absent') throw notFound()
   throw saved.kind === 'stale'
     ? refuse('template_changed')

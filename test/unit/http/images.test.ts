@@ -68,6 +68,27 @@ test('other names than those of images lead nowhere', async () => {
 
 test('viewers look, and developers upload', async () => {
   const uploadAs = async (role: 'viewer' | 'developer') =>
-    (await upload(png(7, 7), { cookie: await join(api, { role }), 'x-requested-with': 'dashboard' })).status
+    (
+      await upload(png(7, 7), {
+        cookie: await join(api, { role }),
+        'x-requested-with': 'dashboard',
+        origin: api.url,
+      })
+    ).status
   expect([await uploadAs('viewer'), await uploadAs('developer')]).toEqual([403, 201])
+})
+
+test('an image of a template stays, and one that nothing shows is deleted after a month', async () => {
+  const headers = {
+    cookie: await join(api, { role: 'developer' }),
+    'x-requested-with': 'dashboard',
+    origin: api.url,
+  }
+  const [kept, unused] = [await upload(png(3, 3), headers), await upload(png(4, 4), headers)]
+  const template = { name: 'Shown', html: `<img src="${kept.json.url}" alt="">` }
+  expect((await api.call('POST', '/templates', template)).status).toBe(201)
+  const later = api.clock.now() + 31 * 24 * 3600 * 1000
+  expect(await api.storage.purgeImages({ before: later, most: 100 }, later)).toBeGreaterThan(0)
+  const status = async ({ json }: typeof kept) => (await fetch(api.url + new URL(json.url).pathname)).status
+  expect([await status(kept), await status(unused)]).toEqual([200, 404])
 })
