@@ -89,7 +89,7 @@ ${CALLED.map(row).join('\n')}
 
 ## Errors in the document
 
-The service and its clients differ from the document in the following ways. The suite expects the behavior that the clients rely on.
+The service and its clients, or Posthaste where the reason says so, differ from the document. The suite expects the behavior that clients rely on.
 
 ${deviationList()}
 `
