@@ -9,6 +9,7 @@ import type {
 import type { ListedTemplate } from '../templates/templates.ts'
 import { operation } from './operation.ts'
 import { choice, page, path, pathId, pathText, query, text } from './parameters.ts'
+import { EmailCreated } from './sending.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -151,6 +152,20 @@ export const TemplateVersion = Type.Object(
 )
 export type TemplateVersion = Static<typeof TemplateVersion>
 
+/** POST /templates/:id/test */
+export const TestTemplate = Type.Object(
+  {
+    to: Type.String(described('Who gets it: one address.')),
+    variables: Type.Optional(
+      Nullable(
+        Type.Record(Type.String(), Type.Unknown()),
+        described('Values by the name of their variable.'),
+      ),
+    ),
+  },
+  described('A test of a template.'),
+)
+
 const id = pathText('The id or alias.')
 const params = path({ id })
 const tags = ['Templates'] as const
@@ -224,6 +239,16 @@ export const listTemplateVersions = operation('GET /templates/:id/versions', {
   params,
   querystring: query(page),
   response: { 200: TemplateVersionList },
+})
+export const testTemplate = operation('POST /templates/:id/test', {
+  operationId: 'testTemplate',
+  tags,
+  summary: 'Send a test of a template',
+  description: 'Sends the draft to one address, with `[Test]` before its subject. It counts as an email.',
+  params,
+  body: TestTemplate,
+  response: { 200: EmailCreated },
+  errors: ['507'],
 })
 const versionParams = path({ id, version_id: pathId })
 export const getTemplateVersion = operation('GET /templates/:id/versions/:version_id', {

@@ -37,11 +37,14 @@ export interface Filled<T> {
   template: { id: string; versionId: string } | null
 }
 
+/** What is sent: the published version, or for a test the draft. */
+type Sent = 'published' | 'draft'
+
 /**
  * Fills a request. From, subject and reply_to of the request win over those of the template.
  * Refuses: `template_and_content`, `missing_field`, `not_found`, `template_unpublished`, `invalid_field`, `merge_missing`, `merge_too_large`.
  */
-export type Fill = <T extends TemplateRequest>(body: T, teamId: string) => Promise<Filled<T>>
+export type Fill = <T extends TemplateRequest>(body: T, teamId: string, sent?: Sent) => Promise<Filled<T>>
 
 interface FillDeps {
   storage: Pick<Storage, 'getTemplate' | 'getContact' | 'listContactProperties'>
@@ -49,21 +52,22 @@ interface FillDeps {
 }
 
 export function createFill({ storage, clock }: FillDeps): Fill {
-  const published = async (teamId: string, which: string): Promise<Template> => {
+  const find = async (teamId: string, which: string, sent: Sent): Promise<Template> => {
     const asked = { teamId, ref: templateRef(which) }
+    const draft = await storage.getTemplate(asked, clock.now())
+    if (draft && sent === 'draft') return draft
     const found = await storage.getTemplate({ ...asked, published: true }, clock.now())
     if (found) return found
-    const draft = await storage.getTemplate(asked, clock.now())
     throw draft
       ? refuse('template_unpublished', { name: draft.alias ?? draft.id })
       : refuse('not_found', { resource: 'Template' })
   }
-  return async (body, teamId) => {
+  return async (body, teamId, sent = 'published') => {
     const { template: named } = body
     if (!named) return { body, template: null }
     if (isGiven(body.html) || isGiven(body.text)) throw refuse('template_and_content')
     if (named.id === '') throw refuse('missing_field', { field: 'template.id' })
-    const template = await published(teamId, named.id)
+    const template = await find(teamId, named.id, sent)
     const sources = sourcesOf(template, body)
     const variables = valuesOf(template, named.variables ?? {})
     const reader = readsContact(sources) ? await readerOf({ storage, clock }, body, teamId) : undefined

@@ -10,7 +10,16 @@ export interface Seeded {
   /** Ids of things that have pages of their own. */
   readonly ids: Readonly<
     Record<
-      'domain' | 'webhook' | 'log' | 'delivered' | 'bounced' | 'delayed' | 'inbox' | 'contact' | 'segment',
+      | 'domain'
+      | 'webhook'
+      | 'log'
+      | 'delivered'
+      | 'bounced'
+      | 'delayed'
+      | 'inbox'
+      | 'contact'
+      | 'segment'
+      | 'template',
       string
     >
   >
@@ -86,6 +95,24 @@ async function furnish(
   for (const email of ['press@bigmail.example', 'old-address@wires.example'])
     await posthaste.call('POST', '/suppressions', { email })
   return { domain: domain.body.id, webhook: webhook.body.id }
+}
+
+/** A template that is published, and has changes that are not. */
+async function templates(posthaste: TestAppliance): Promise<string> {
+  const made = await posthaste.call<{ id: string }>('POST', '/templates', {
+    ...{ name: 'Order confirmation', alias: 'order-confirmation', from: `Shop <shop@${SHOP}>` },
+    ...{ subject: 'Your order {{{NUMBER}}}', text: 'Thank you for {{{TITLE}}}.' },
+    html: '<h1>Thank you, {{{contact.first_name|reader}}}</h1><p>{{{TITLE}}} is on its way.</p>',
+    variables: [
+      { key: 'NUMBER', type: 'number' },
+      { key: 'TITLE', type: 'string', fallback_value: 'Your book' },
+    ],
+  })
+  const { id } = made.body
+  await posthaste.call('POST', `/templates/${id}/publish`)
+  await posthaste.call('PATCH', `/templates/${id}`, { subject: 'Your order {{{NUMBER}}} of {{{DAY}}}' })
+  await posthaste.call('POST', '/templates', { name: 'Welcome', html: '<p>Hello</p>' })
+  return id
 }
 
 const READERS = ['Ada Marsh', 'Ben Okafor', 'Clara Lindqvist', 'Dmitri Orlov', 'Elif Kaya', 'Farah Haddad']
@@ -207,7 +234,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
     ...(past.dashboard ? { dashboard: past.dashboard } : {}),
   })
   const { domain, webhook } = await furnish(posthaste, receiver)
-  const audience = await readers(posthaste)
+  const audience = { ...(await readers(posthaste)), template: await templates(posthaste) }
   await liveThrough(posthaste, clock, past)
   clock.leap(Math.max(0, Date.now() - clock.now()))
   await staff(await openBrowser(posthaste))

@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import type { SendEmail } from '../../api/sending.ts'
 import { presentList } from '../../api/shared.ts'
 import * as api from '../../api/templates.ts'
+import { readRequest } from '../../intake/intake.ts'
+import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -31,6 +34,7 @@ export function templateRoutes(app: App, deps: HttpDeps): void {
   }
   changingRoutes(app, deps, read)
   versionRoutes(app, deps, read)
+  testRoute(app, deps)
   serve(app, api.listTemplates, {}, async (request) => {
     const { teamId } = callerOf(request)
     const page = await templates.list({ teamId, ...request.query })
@@ -68,6 +72,24 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
   serve(app, api.duplicateTemplate, created, async (request) =>
     ref(await templates.duplicate({ ...named(request), author: authorOf(request) })),
   )
+}
+
+/** Sends the draft as it is, so that nobody has to publish what was never seen in an inbox. */
+function testRoute(app: App, { templates, intake, clock }: HttpDeps): void {
+  serve(app, api.testTemplate, { audit: null }, async (request, reply) => {
+    const caller = callerOf(request)
+    const { to, variables = null } = request.body
+    const asked: SendEmail = { to, template: { id: request.params.id, variables } }
+    const { body, template } = await templates.fill(asked, caller.teamId, 'draft')
+    const subject = `[Test] ${body.subject ?? ''}`.trim()
+    const submission = { ...readRequest({ ...body, subject }, clock.now()), template }
+    const accepted = await intake.accept(
+      { submissions: [submission], ...sameness(request, `POST /templates/${request.params.id}/test`) },
+      caller,
+    )
+    answerAccepted(reply, accepted)
+    return { id: accepted.ids[0]! }
+  })
 }
 
 function versionRoutes(app: App, { templates }: HttpDeps, read: Read): void {

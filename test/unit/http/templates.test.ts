@@ -211,6 +211,21 @@ test.each([
   },
 )
 
+test('a test sends the draft to one address', async () => {
+  const id = await make()
+  const test = (body: object) => api.call('POST', `/templates/${id}/test`, body)
+  const sent = await emailOf(await test({ to: 'ada@customer.example', variables }))
+  expect(sent).toMatchObject({ subject: '[Test] Order 7', to: ['ada@customer.example'], template: { id } })
+  expect(await test({ to: 'ada@customer.example' })).toMatchObject(
+    refusal('Missing value for the variable `NUMBER`, which has no fallback value.'),
+  )
+  expect(await test({ to: 'nobody', variables })).toMatchObject({ status: 422 })
+  await api.call('PATCH', `/templates/${id}`, { from: null })
+  expect(await test({ to: 'ada@customer.example', variables })).toMatchObject(
+    refusal('Missing `from` field.', 422, 'missing_required_field'),
+  )
+})
+
 test('a subject stays one line whatever the values are', async () => {
   await make({ subject: 'For {{{ITEM}}}' })
   await publish('order')

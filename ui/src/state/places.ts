@@ -3,6 +3,7 @@ import ChartLine from '@lucide/svelte/icons/chart-line'
 import CircleUser from '@lucide/svelte/icons/circle-user'
 import Clock from '@lucide/svelte/icons/clock'
 import Contact from '@lucide/svelte/icons/contact'
+import FileText from '@lucide/svelte/icons/file-text'
 import Globe from '@lucide/svelte/icons/globe'
 import Inbox from '@lucide/svelte/icons/inbox'
 import Keyboard from '@lucide/svelte/icons/keyboard'
@@ -39,6 +40,7 @@ export interface Place {
 
 const PLACES: readonly Place[] = [
   { path: '/emails', label: 'Emails', icon: Send },
+  { path: '/templates', label: 'Templates', icon: FileText },
   { path: '/audience/contacts', label: 'Audience', icon: Contact },
   { path: '/metrics', label: 'Metrics', icon: ChartLine },
   { path: '/queue', label: 'Queue', icon: Layers },
@@ -79,6 +81,7 @@ export const ACTIONS: readonly Place[] = [
   { path: '/audience/contacts?new=1', label: 'Add contacts', icon: Plus, right: 'configure' },
   { path: '/audience/segments?new=1', label: 'Create segment', icon: Plus, right: 'configure' },
   { path: '/audience/topics?new=1', label: 'Create topic', icon: Plus, right: 'configure' },
+  { path: '/templates?new=1', label: 'Create template', icon: Plus, right: 'configure' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
 

@@ -1,0 +1,143 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { addMember, givePassword, type Person } from './people.ts'
+
+/** The pages of templates, in a real browser, on a real appliance. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let desk: Watched
+let page: Page
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+const open = (tab: string) =>
+  page.getByRole('navigation', { name: 'Template' }).getByRole('link', { name: tab }).click()
+const toast = (text: string) => page.getByText(text, { exact: true }).waitFor()
+const stored = async () => (await posthaste.call<Record<string, unknown>>('GET', '/templates/order')).body
+const status = (word: string) => page.locator('.page-title').getByText(word, { exact: true }).waitFor()
+
+beforeAll(async () => {
+  posthaste = await startAppliance()
+  browser = await launch()
+  desk = await openPage(browser)
+  page = desk.page
+  await page.goto(at('/templates'))
+  await givePassword(page, { email: posthaste.ownerEmail, password: posthaste.ownerPassword })
+})
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+test('a template is created, and its content is edited', async () => {
+  await page.getByRole('heading', { name: 'No templates yet' }).waitFor()
+  await page.getByRole('link', { name: 'Create your first template' }).click()
+  await field('Name').fill('Order')
+  await press('Create template')
+  await status('draft')
+  await field('Alias').fill('order')
+  await field('From').fill(`Acme <hello@${posthaste.domain}>`)
+  await field('Subject').fill('Order {{{NUMBER}}}')
+  await field('HTML').fill('<p>Hi {{{contact.first_name|you}}}: {{{ITEM}}')
+  await press('Save draft')
+  await page.getByRole('alert').filter({ hasText: 'the tag that starts with `{{{ITEM}}`' }).waitFor()
+  await field('HTML').fill('<p>Hi {{{contact.first_name|you}}}: {{{ITEM}}}</p>')
+  await press('Save draft')
+  await toast('Draft saved.')
+  expect(await stored()).toMatchObject({
+    ...{ name: 'Order', alias: 'order', subject: 'Order {{{NUMBER}}}', text: null },
+    html: '<p>Hi {{{contact.first_name|you}}}: {{{ITEM}}}</p>',
+  })
+})
+
+test('variables that the content uses are declared with a type and a fallback', async () => {
+  await open('Variables')
+  await press('NUMBER')
+  await press('ITEM')
+  const number = page.getByRole('group', { name: 'Variable NUMBER' })
+  await number.getByLabel('Type').selectOption('number')
+  await number.getByLabel('Fallback').fill('many')
+  await page.getByRole('group', { name: 'Variable ITEM' }).getByLabel('Fallback').fill('Tea')
+  await press('Save variables')
+  await page.getByRole('alert').filter({ hasText: 'a number of at most 2^53 - 1' }).waitFor()
+  await number.getByLabel('Fallback').fill('')
+  await press('Save variables')
+  await toast('Variables saved.')
+  expect(await stored()).toMatchObject({
+    variables: [
+      { key: 'NUMBER', type: 'number', fallback_value: null },
+      { key: 'ITEM', type: 'string', fallback_value: 'Tea' },
+    ],
+  })
+})
+
+test('the preview fills in samples, and the text is shown', async () => {
+  await open('Preview')
+  await page.getByText('Order [NUMBER]', { exact: true }).waitFor()
+  await page.frameLocator('iframe').getByText('Hi Ada: Tea').waitFor()
+  await press('Plain text')
+  await page.getByText('Posthaste generates the plain text').waitFor()
+  await press('HTML')
+})
+
+test('a test sends the draft, with values', async () => {
+  await page.getByRole('link', { name: 'Send test' }).click()
+  await field('To').fill('ada@customer.test')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Send test' }).click()
+  await page.getByRole('alert').filter({ hasText: 'Missing value for the variable `NUMBER`' }).waitFor()
+  await field('NUMBER').fill('7')
+  await dialog.getByRole('button', { name: 'Send test' }).click()
+  await toast('Test sent to ada@customer.test.')
+  const emails = await posthaste.call<{ data: { subject: string }[] }>('GET', '/emails')
+  expect(emails.body.data[0]!.subject).toBe('[Test] Order 7')
+})
+
+test('published, changed and restored', async () => {
+  await press('Publish template')
+  await status('published')
+  await open('Content')
+  await field('Subject').fill('Changed')
+  await press('Save draft')
+  await status('published, with changes')
+  await open('Versions')
+  const rows = page.locator('tbody tr')
+  await expect.poll(() => rows.count()).toBe(2)
+  await rows.nth(1).getByRole('link').click()
+  await page.getByRole('dialog').getByText('Order [NUMBER]', { exact: true }).waitFor()
+  await press('Restore as draft')
+  await toast('Version restored. It’s the draft now.')
+  expect(await stored()).toMatchObject({ subject: 'Order {{{NUMBER}}}', has_unpublished_versions: true })
+})
+
+test('a template is duplicated, found and deleted', async () => {
+  await press('Duplicate template')
+  await page.getByRole('heading', { name: 'Order (copy)' }).waitFor()
+  await page.goto(at('/templates'))
+  await page.getByRole('searchbox').fill('copy')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['Order (copy)'])
+  await page.locator('a[data-row]').click()
+  await page.getByRole('link', { name: 'Delete template' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete template' }).click()
+  await toast('Template deleted.')
+  await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['Order'])
+})
+
+test('a viewer sees templates, and is offered no change', async () => {
+  const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
+  await addMember(posthaste, 'viewer', person)
+  const other = await openPage(browser)
+  await other.page.goto(at('/templates'))
+  await givePassword(other.page, person)
+  await other.page.getByText('Only developers and above can create templates.').waitFor()
+  await other.page.locator('a[data-row]').click()
+  await other.page.getByText('Only developers and above can change templates.').waitFor()
+  expect(await other.page.getByRole('button', { name: 'Publish template' }).count()).toBe(0)
+  expect(other.errors).toEqual([])
+  expect(desk.errors).toEqual([])
+})

@@ -1,0 +1,69 @@
+/** How templates look, and how they read with samples for values. */
+import CircleDashed from '@lucide/svelte/icons/circle-dashed'
+import Check from '@lucide/svelte/icons/check'
+import Pencil from '@lucide/svelte/icons/pencil'
+import type { Template, TemplateSummary } from '../../../appliance/api/templates.ts'
+import {
+  type MergeKind,
+  type MergeValues,
+  parseMerge,
+  renderMerge,
+  tagsOf,
+} from '../../../appliance/merge/merge.ts'
+import type { Look } from './status.ts'
+
+/** Whether a template can be sent, and whether it has changes that aren't. */
+export function ofTemplate(template: Pick<TemplateSummary, 'status' | 'has_unpublished_versions'>): Look {
+  if (template.status === 'draft') return { word: 'draft', tone: 'slate', icon: CircleDashed }
+  return template.has_unpublished_versions
+    ? { word: 'published, with changes', tone: 'amber', icon: Pencil }
+    : { word: 'published', tone: 'green', icon: Check }
+}
+
+export const TEMPLATE_STATUSES = [
+  ['draft', 'Draft'],
+  ['published', 'Published'],
+] as const
+
+export type Content = Pick<Template, 'subject' | 'html' | 'text' | 'variables'>
+
+const SAMPLES: Record<string, string> = {
+  FIRST_NAME: 'Ada',
+  'contact.first_name': 'Ada',
+  LAST_NAME: 'Lovelace',
+  'contact.last_name': 'Lovelace',
+  EMAIL: 'ada@example.com',
+  'contact.email': 'ada@example.com',
+}
+
+/** Fallbacks, fields of a made-up contact, or else the name itself. */
+function samplesOf(variables: Content['variables']): MergeValues {
+  const fallbacks = new Map(variables.map((one) => [one.key, one.fallback_value?.toString() ?? null]))
+  return (key) => ({ text: fallbacks.get(key) ?? SAMPLES[key] ?? `[${key}]`, fallback: null, raw: false })
+}
+
+/** A source with samples. A source that can't be parsed is shown as it is. */
+export function sampled(kind: MergeKind, source: string, { variables }: Pick<Content, 'variables'>): string {
+  try {
+    return renderMerge(parseMerge(kind, source, kind), samplesOf(variables))
+  } catch {
+    // Saving it says what is wrong.
+    return source
+  }
+}
+
+/** Names in tags that the template doesn't declare and no contact has. */
+export function undeclared({ subject, html, text, variables }: Content): string[] {
+  const known = new Set(variables.map(({ key }) => key))
+  const keys = (['html', 'text', 'header'] as const).flatMap((kind, at) => {
+    try {
+      return tagsOf(parseMerge(kind, [html, text, subject][at] ?? '', kind)).map(({ key }) => key)
+    } catch {
+      return []
+    }
+  })
+  return [...new Set(keys)].filter(
+    (key) =>
+      !known.has(key) && !key.startsWith('contact.') && !(key in SAMPLES) && !key.endsWith('UNSUBSCRIBE_URL'),
+  )
+}
