@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic template suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -11,6 +11,7 @@ _posthaste_commands() {
         'contact') echo 'list show import export' ;;
         'segment') echo 'list show' ;;
         'topic') echo 'list show' ;;
+        'template') echo 'list show publish' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
@@ -67,6 +68,10 @@ _posthaste_options() {
         'topic') echo '--help' ;;
         'topic list') echo '-c --config --json --team --help' ;;
         'topic show') echo '-c --config --json --team --help' ;;
+        'template') echo '--help' ;;
+        'template list') echo '-c --config --json --team --search --limit --help' ;;
+        'template show') echo '-c --config --json --team --help' ;;
+        'template publish') echo '-c --config --json --team --help' ;;
         'suppression') echo '--help' ;;
         'suppression list') echo '-c --config --json --team --origin --search --limit --help' ;;
         'suppression add') echo '-c --config --json --team --help' ;;
@@ -184,6 +189,11 @@ _posthaste_values() {
         'segment show --team') echo '@any' ;;
         'topic list --team') echo '@any' ;;
         'topic show --team') echo '@any' ;;
+        'template list --team') echo '@any' ;;
+        'template list --search') echo '@any' ;;
+        'template list --limit') echo '@any' ;;
+        'template show --team') echo '@any' ;;
+        'template publish --team') echo '@any' ;;
         'suppression list --team') echo '@any' ;;
         'suppression list --origin') echo 'bounce complaint manual' ;;
         'suppression list --search') echo '@any' ;;

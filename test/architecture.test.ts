@@ -91,6 +91,7 @@ const ARROWS: Record<string, string[]> = {
   commands: [
     'api',
     'audience',
+    'templates',
     'crashtest',
     'certificates',
     'mail',

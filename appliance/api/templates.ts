@@ -278,6 +278,10 @@ const presentSummary = (template: StoredSummary) => ({
   has_unpublished_versions: template.currentVersionId !== template.publishedVersionId,
 })
 
+export const presentTemplateRef = ({ id }: Pick<StoredSummary, 'id'>): Static<typeof TemplateRef> => ({
+  ...{ object: 'template', id },
+})
+
 export const presentTemplateSummary = (template: ListedTemplate): TemplateSummary => ({
   ...presentSummary(template),
   emails: template.emails,

@@ -59,6 +59,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'team plan': { action: 'team.plan', noun: 'plan' },
   'contact import': { action: 'contact.import', noun: 'contact_import', personal: true },
   'contact export': { action: 'contact.export', noun: 'contact', personal: true },
+  'template publish': { action: 'template.publish', noun: 'template' },
   'suppression add': suppression('create'),
   'suppression remove': suppression('delete'),
   'suppression import': suppression('import'),

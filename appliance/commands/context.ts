@@ -21,6 +21,7 @@ import { Refusal } from '../mail/refusals.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Rekeyed, SecretsStatus } from '../secrets/secrets.ts'
+import { createTemplates, type Templates } from '../templates/templates.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
 import type { BackupDone, Domain, Restored, Snapshot, Storage, Team } from '../storage/storage.ts'
 import { Failure, Misuse, fileReason, reasonOf } from './failure.ts'
@@ -93,6 +94,7 @@ export interface Context {
   senders: Senders
   sources: SourceBook
   contacts: ContactBook
+  templates: Templates
   webhooks: Webhooks
   /** Made at the first question. */
   resolver: Resolver
@@ -157,6 +159,7 @@ export async function withContext(
       resolver,
       sources,
       contacts,
+      templates: createTemplates({ storage, clock }),
       webhooks: hooks.webhooks,
       output,
       team,

@@ -48,6 +48,7 @@ const LISTS: readonly (readonly [what: string, command: string])[] = [
   ['Contact', 'contact list'],
   ['Audience', 'segment list'],
   ['Topic', 'topic list'],
+  ['Template', 'template list'],
   ['Webhook', 'webhook list'],
   ['Suppression', 'suppression list'],
   ['Member', 'member list'],

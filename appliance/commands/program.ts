@@ -30,6 +30,7 @@ import {
   removeSuppression,
 } from './suppression.ts'
 import { addContacts } from './contact-commands.ts'
+import { listTemplates, publishTemplate, showTemplate } from './template.ts'
 import { addImport } from './import-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
@@ -59,6 +60,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addMembers(registrar)
   addUsers(registrar)
   addContacts(registrar)
+  addTemplates(registrar)
   addSuppressions(registrar)
   addWebhooks(registrar)
   addQueue(registrar)
@@ -185,6 +187,20 @@ function addKeys({ group, addInTeam, does, doesTo }: Registrar): void {
   addInTeam('revoke', 'Revoke an API key immediately', key)
     .addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
     .action(doesTo(revokeKey))
+}
+
+function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
+  const templates = group('template', 'List and publish templates')
+  addInTeam('list', 'List templates, newest first', templates)
+    .option('--search <text>', 'Only templates whose name or alias contains this text')
+    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
+    .action(does(listTemplates))
+  addInTeam('show', 'Show a template with its variables', templates)
+    .argument('<template>', 'Alias or ID')
+    .action(doesTo(showTemplate))
+  addInTeam('publish', 'Make the draft of a template the version that is sent', templates)
+    .argument('<template>', 'Alias or ID')
+    .action(doesTo(publishTemplate))
 }
 
 function addSuppressions({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {

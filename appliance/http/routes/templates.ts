@@ -20,8 +20,6 @@ function authorOf(request: FastifyRequest): string {
   return user ?? (apiKey ? `API key ${apiKey.name}` : '')
 }
 
-const ref = ({ id }: { id: string }) => ({ object: 'template' as const, id })
-
 /** Templates. How they are sent: emails.ts and batch.ts. */
 export function templateRoutes(app: App, deps: HttpDeps): void {
   const { templates } = deps
@@ -52,25 +50,27 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
     const { teamId } = callerOf(request)
     const made = await templates.create({ teamId, input: request.body, author: authorOf(request) })
     void reply.code(201)
-    return ref(made)
+    return api.presentTemplateRef(made)
   })
   const updated = { audit: { action: 'template.update', noun, read } } as const
   serve(app, api.updateTemplate, updated, async (request) => {
     const { name, html, revision, ...others } = request.body
     const input = { ...others, name: name ?? undefined, html: html ?? undefined }
     const about = { author: authorOf(request), revision: revision ?? undefined }
-    return ref(await templates.update({ ...named(request), input, ...about }))
+    return api.presentTemplateRef(await templates.update({ ...named(request), input, ...about }))
   })
   const deleted = { audit: { action: 'template.delete', noun, read } } as const
   serve(app, api.deleteTemplate, deleted, async (request) => ({
-    ...ref(await templates.remove(named(request))),
+    ...api.presentTemplateRef(await templates.remove(named(request))),
     deleted: true as const,
   }))
   const published = { audit: { action: 'template.publish', noun, read } } as const
-  serve(app, api.publishTemplate, published, async (request) => ref(await templates.publish(named(request))))
+  serve(app, api.publishTemplate, published, async (request) =>
+    api.presentTemplateRef(await templates.publish(named(request))),
+  )
   // What it makes is another template: the entry is about that.
   serve(app, api.duplicateTemplate, created, async (request) =>
-    ref(await templates.duplicate({ ...named(request), author: authorOf(request) })),
+    api.presentTemplateRef(await templates.duplicate({ ...named(request), author: authorOf(request) })),
   )
 }
 
@@ -106,7 +106,7 @@ function versionRoutes(app: App, { templates }: HttpDeps, read: Read): void {
     { audit: { action: 'template.update', noun: 'template', read } },
     async (request) => {
       const about = { id: request.params.version_id, author: authorOf(request) }
-      return ref(await templates.restore({ ...named(request), ...about }))
+      return api.presentTemplateRef(await templates.restore({ ...named(request), ...about }))
     },
   )
 }

@@ -13,6 +13,7 @@ import { newId } from '../../../appliance/mail/ids.ts'
 import { freshLane, Providers, writeLane } from '../../../appliance/shaping/shaping.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
+import { createTemplates } from '../../../appliance/templates/templates.ts'
 import type { ApiDocument } from '../../../scripts/generators/openapi.ts'
 import { startReceiver, type Receiver } from '../../world/receiver.ts'
 import { createWorld, type World } from '../../world/world.ts'
@@ -148,6 +149,9 @@ const STEPS: Step[] = [
   ['segment show $segment', 'getSegment'],
   ['topic list', 'listTopics'],
   ['topic show $topic', 'getTopic'],
+  ['template list', 'listTemplates'],
+  ['template show $template', 'getTemplate'],
+  ['template publish welcome', 'publishTemplate'],
   ['webhook add $url', 'getWebhook'],
   ['webhook list', 'listWebhooks'],
   ['webhook show $webhook', 'getWebhook'],
@@ -257,6 +261,7 @@ test('commands print exactly the objects of the API', async () => {
     ['url', receiver.url],
     ['delivery', deliveryId],
     ...(await prepareAudience()),
+    ['template', await prepareTemplate()],
   ])
   const wrong: string[] = []
   for (const [words, operationId] of STEPS) {
@@ -294,6 +299,14 @@ async function prepareAudience(): Promise<[string, string][]> {
     ['segment', segment],
     ['topic', topic],
   ]
+}
+
+/** A template with the alias `welcome`. */
+async function prepareTemplate(): Promise<string> {
+  const team = await storage.firstTeam({}, Date.now())
+  const input = { name: 'Welcome', alias: 'welcome', html: '<p>Hi</p>' }
+  const templates = createTemplates({ storage, clock: systemClock })
+  return (await templates.create({ teamId: team!.id, input, author: 'ada@one.test' })).id
 }
 
 /** Mail that waits, and a lane. */
