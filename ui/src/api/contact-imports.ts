@@ -11,7 +11,7 @@ import type {
 } from '../../../appliance/api/contact-imports.ts'
 import { change, question, read } from './client.ts'
 
-export type { ContactImport, ContactImportPreview, ContactImportSummary, ImportSettings }
+export type { ContactImportPreview, ContactImportSummary }
 
 export const listImports = (signal?: AbortSignal) =>
   read<Static<typeof ContactImportList>>('/contacts/imports?limit=50', signal)
