@@ -28,6 +28,7 @@ const BODIES: Record<string, unknown> = {
   'PATCH /sources/{id}': {},
   'PATCH /sources/{ip}': {},
   'PATCH /contacts/{id}/topics': [],
+  'POST /templates/{id}/test': { to: 'mine@people.example' },
   'POST /audiences/{audience_id}/contacts': { email: 'mine@people.example' },
 }
 

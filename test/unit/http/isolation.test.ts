@@ -43,6 +43,7 @@ beforeAll(async () => {
   await made('POST', '/contacts', { email: 'ada@people.example' })
   await made('POST', '/segments', { name: 'VIP' })
   await made('POST', '/topics', { name: 'News', default_subscription: 'opt_in' })
+  await made('POST', '/templates', { name: 'Order', html: '<p>Hi</p>' })
   await made('POST', '/contact-properties', { key: 'plan', type: 'string' })
   await made('POST', '/erasures', { address: 'gone@people.example' })
   ids.add(api.domain.id)
@@ -83,6 +84,7 @@ test('lists of another team hold nothing of this one', async () => {
     '/audiences',
     '/topics',
     '/contact-properties',
+    '/templates',
     '/erasures',
     '/invitations',
   ]
