@@ -16,6 +16,7 @@ import {
 } from './assembly/adapters.ts'
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
 import { lockDirectory, openDaemonStorage } from './assembly/storage.ts'
+import { openBroadcasts, withBroadcastMail } from './assembly/broadcasts.ts'
 import type { Appliance, ComposeOptions } from './assembly/appliance.ts'
 import {
   createAudience,
@@ -133,6 +134,8 @@ interface Ground {
   mime: MimeReader
   /** Whether the disk of the data directory has more free space than the least. */
   hasRoom: () => Promise<boolean>
+  /** Called with what composes the emails of broadcasts. */
+  composed: ReturnType<typeof withBroadcastMail>['composed']
   /** Of the storage engine. */
   stats: () => { commits: number; calls: number }
 }
@@ -163,11 +166,12 @@ async function openGround(
   const instruments = createInstruments({ clock, version: VERSION, knownProvider: known })
   started.defer(() => instruments.close())
   let wake = (): void => undefined
-  const { storage, writes } = await openDaemonStorage(config, {
+  const { storage: opened, writes } = await openDaemonStorage(config, {
     ...{ instruments, clock, onLost: options.onLost, onEvents: () => wake() },
     room: { freeBytes, leastFree, log },
   })
-  started.defer(() => storage.close())
+  started.defer(() => opened.close())
+  const { storage, composed } = withBroadcastMail(opened)
   const lastFailure = () => writes.lastFailure()
   const health = createHealth({ storage, clock, freeBytes, leastFree, lastFailure })
   const sandbox = options.sandbox ? await openSandbox({ config, storage, clock }) : null
@@ -186,7 +190,7 @@ async function openGround(
   const mime = createMimeReader({ clock, turns: capacity.turns })
   started.defer(() => mime.close())
   const hasRoom = async () => ((await freeBytes()) ?? Infinity) >= leastFree
-  return { ...base, instruments, health, capacity, mime, hasRoom, stats: () => storage.stats() }
+  return { ...base, instruments, health, capacity, mime, hasRoom, composed, stats: () => storage.stats() }
 }
 
 /** Who may send, and from which addresses of this machine. */
@@ -290,8 +294,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const rateLimiter = createRateLimiter({ clock, perSecond: config.limits.rate_per_second })
   const fetch = openFetch(resolver, clock, { allowNetworks: options.fetchNetworks })
   const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
-  const tracked = await openTracking(ground, tables, certificates)
-  const { tracking } = tracked
+  const { tracking, listening } = await openTracking(ground, tables, certificates)
   const { tokens, unsubscribeLink } = await openPreferences(ground, tracking)
   const needed = { storage, senders, quotas, fetch, mime, clock, wake, tracking, unsubscribeLink }
   const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
@@ -319,6 +322,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     erasures: openErasures(ground),
     audience: openAudience(ground, tokens),
     templates: createTemplates(ground),
+    broadcasts: openBroadcasts({ ...ground, senders, tracking, tokens, wake }),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,
@@ -331,13 +335,19 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   })
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
-  tracked.listening(origins[0])
-  const { requestLog } = http
+  listening(origins[0])
   const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config, tables) })
   const inbound = started.adopt(receiving, () => receiving.close())
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
   const doors = { submission: createSubmission(apps), publicMx: createInboundDoor(inbound) }
-  const smtp = await openSmtp(config, { ...doors, requestLog, clock, log, certificates, capacity })
+  const smtp = await openSmtp(config, {
+    ...doors,
+    requestLog: http.requestLog,
+    clock,
+    log,
+    certificates,
+    capacity,
+  })
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)
   node.listening({ http: origins, metrics, smtp })
@@ -365,14 +375,9 @@ function openErasures(ground: Ground): Erasures {
 
 /** Whom teams write to. */
 function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
-  const { storage, clock, started, config, log, duties, stats } = ground
-  const imports = {
-    ...importOptions(config),
-    hasRoom: ground.hasRoom,
-    log,
-    duties,
-    calls: () => stats().calls,
-  }
+  const { storage, clock, started, config, log, duties, stats, hasRoom } = ground
+  const calls = (): number => stats().calls
+  const imports = { ...importOptions(config), hasRoom, log, duties, calls }
   const audience = createAudience({ storage, clock, tokens, imports })
   started.defer(() => audience.close())
   audience.start()

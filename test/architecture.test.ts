@@ -7,6 +7,7 @@ const ARROWS: Record<string, string[]> = {
   mail: [],
   merge: ['mail'],
   templates: ['mail', 'merge', 'clock', 'storage'],
+  broadcasts: ['mail', 'merge', 'clock', 'storage', 'senders', 'audience', 'tracking', 'intake', 'watch'],
   clock: ['mail'],
   wire: ['mail', 'clock'],
   capacity: ['mail', 'clock', 'wire'],
@@ -68,6 +69,7 @@ const ARROWS: Record<string, string[]> = {
     'audience',
     'templates',
     'images',
+    'broadcasts',
     'capacity',
     'certificates',
     'events',
@@ -118,6 +120,7 @@ const ARROWS: Record<string, string[]> = {
 const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
   templates: ['templates.ts'],
+  broadcasts: ['broadcasts.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],
   wire: [

@@ -81,7 +81,7 @@ function presentEmail(
   email: NonNullable<OutboxEvent['email']>,
   { recipient }: EventData,
 ): Record<string, unknown> {
-  const { createdAt, from, to, subject, messageId, templateId, tags, headers } = email
+  const { createdAt, from, to, subject, messageId, templateId, broadcastId, tags, headers } = email
   return {
     email_id: emailId,
     message_id: messageId,
@@ -90,6 +90,7 @@ function presentEmail(
     // Those whom it concerns: one recipient, or all of the header field.
     to: recipient === undefined ? to : [recipient],
     subject,
+    ...(broadcastId !== null && { broadcast_id: broadcastId }),
     ...(templateId !== null && { template_id: templateId }),
     ...(tags.length > 0 && { tags: Object.fromEntries(tags.map(({ name, value }) => [name, value])) }),
     ...(headers.length > 0 && { headers: headers.map(({ name, value }) => ({ name, value })) }),

@@ -18,6 +18,7 @@ import type { Erasures, PropagationWatch, Quotas, RateLimiter, Senders } from '.
 import type { ShapingBook } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Broadcasts } from '../broadcasts/broadcasts.ts'
 import type { Templates } from '../templates/templates.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { DiskView } from '../housekeeping/housekeeping.ts'
@@ -84,6 +85,7 @@ export interface HttpDeps {
   propagation: PropagationWatch
   audience: Omit<Audience, 'start' | 'close'>
   templates: Templates
+  broadcasts: Omit<Broadcasts, 'messageOf' | 'start' | 'close'>
   intake: Intake
   /** Reads stored messages. */
   mime: MimeReader

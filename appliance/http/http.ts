@@ -54,6 +54,7 @@ import { resetRoutes } from './routes/reset.ts'
 import { retentionRoutes } from './routes/retention.ts'
 import { sandboxRoutes } from './routes/sandbox.ts'
 import { secondStepRoutes } from './routes/second-step.ts'
+import { broadcastRoutes } from './routes/broadcasts.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { setUpRoutes } from './routes/set-up.ts'
@@ -221,6 +222,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
   templateRoutes(app, deps)
+  broadcastRoutes(app, deps)
   unsubscribePageRoutes(app, deps)
   preferenceRoutes(app, deps)
   suppressionRoutes(app, deps)

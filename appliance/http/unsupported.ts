@@ -4,7 +4,6 @@ import type { App } from './deps.ts'
 
 /** By path; the first that fits counts. */
 const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
-  [/^\/broadcasts(?:\/|$)/, 'broadcasts'],
   [/^\/(?:automations|events)(?:\/|$)/, 'automations'],
   [/^\/emails\/receiving(?:\/|$)/, 'receiving email'],
   [/^\/inboxes(?:\/|$)/, 'inboxes'],
@@ -13,7 +12,7 @@ const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
 ]
 
 /** A word that stands in each of these paths: nearly every request is told apart by one look. */
-const MAYBE = /imports|broadcast|automation|event|receiving|inbox|claim|oauth/
+const MAYBE = /imports|automation|event|receiving|inbox|claim|oauth/
 
 /** The part of the hosted API that a path belongs to and that this version doesn't have; undefined for all other paths. */
 function unsupportedFeature(url: string): string | undefined {

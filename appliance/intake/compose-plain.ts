@@ -22,6 +22,8 @@ export interface Draft extends Pick<
   date: number
   /** How the html is tracked; null for not at all. The text that is made from it never is. */
   tracking?: TrackingPlan | null
+  /** What parts are divided by, for a message that is to be the same each time it is composed. Default: a new one. */
+  boundary?: string
 }
 
 /** Octets of base64 in an encoded word beside the longest name of ours (RFC 2047 §2: lines of 76). */
@@ -47,7 +49,7 @@ export function composePlain(draft: Draft, text: string, html: string): Uint8Arr
     field('Message-ID', messageId),
     field('Date', formatDateTime(date)),
   ]
-  return Buffer.from(fields.join('') + bodyOf(text, html), 'latin1')
+  return Buffer.from(fields.join('') + bodyOf(text, html, draft.boundary), 'latin1')
 }
 
 const field = (name: string, value: string): string => `${foldField(name, value)}\r\n`
@@ -83,11 +85,11 @@ const isAscii = (text: string) => /^[\t -~]*$/.test(text)
 const encoded = (text: string): string => encodedWords(text, 'utf-8', ROOM).join(' ')
 
 /** The MIME fields, the empty line and the body (RFC 2046 §5.1.4: the plainest alternative first). */
-function bodyOf(text: string, html: string): string {
+function bodyOf(text: string, html: string, given: string | undefined): string {
   if (html === '') return single('plain', text)
   if (text === '') return single('html', html)
   // "=_" cannot stand in a quoted-printable body (RFC 2045 §6.7), nor can anyone guess the rest.
-  const boundary = `=_${randomUUID()}`
+  const boundary = given ?? `=_${randomUUID()}`
   return [
     `MIME-Version: 1.0\r\nContent-Type: multipart/alternative;\r\n boundary="${boundary}"\r\n`,
     part('plain', text),

@@ -63,6 +63,7 @@ async function composeMime(draft: Draft, text: string, html: string): Promise<Ui
     attachments: await Promise.all(draft.attachments.map((one) => part(one, draft.html !== null))),
     normalizeHeaderKey: (key) => spelling.get(key.toLowerCase()) ?? key,
     newline: 'win',
+    ...(draft.boundary !== undefined && { baseBoundary: draft.boundary }),
     // Without these a `path` or `href` that slips through reads our files and our network.
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -86,7 +87,8 @@ const person = ({ name, address }: Mailbox) => ({ name, address })
 /** A bare CR or LF is no line end (RFC 5321 §2.3.8), and a signature must not depend on who repairs it. */
 const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
 
-function textFrom(html: string): string {
+/** The text version of an html. Throws `TOO_MANY_TAGS`. */
+export function textFrom(html: string): string {
   let tags = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1))
     if (++tags > MAX_TAGS) throw new Error(TOO_MANY_TAGS)

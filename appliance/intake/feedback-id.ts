@@ -15,7 +15,8 @@ const TEAM_DIGITS = 10
  * tags are not in it. Each part is of few values, and none stands in two places, as the loop wants it.
  */
 export function feedbackIdFor(
-  via: 'api' | 'smtp' | 'dashboard' | 'notice',
+  /** Of a broadcast: its id. */
+  via: string,
   teamId: string,
   stream: Stream,
 ): string {

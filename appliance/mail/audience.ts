@@ -99,6 +99,12 @@ export function optedOutCause(topic: { name: string; chosen: boolean } | null): 
   return { phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', note, by: 'recipient' }
 }
 
+/** The cause of a delivery of a broadcast whose contact was deleted, or has another address by now. */
+export const deletedCause: Cause = {
+  ...{ phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', by: 'recipient' },
+  note: 'Not sent: the contact was deleted, or has another address by now.',
+}
+
 /** Names that mean something else in templates and broadcasts. */
 export const RESERVED_KEYS = [
   'FIRST_NAME',

@@ -157,6 +157,13 @@ const SENTENCES: Record<AuditAction, Say> = {
       ? ['stopped', 'stop', 'requiring two-step sign-in for the team']
       : ['started', 'start', 'requiring two-step sign-in for the team'],
   'team.set_up': simple('set up', 'set up', (name) => `this server with the team${quoted(name)}`),
+  'broadcast.cancel': simple('canceled', 'cancel', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.create': simple('created', 'create', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.delete': simple('deleted', 'delete', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.pause': simple('paused', 'pause', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.resume': simple('resumed', 'resume', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.send': simple('sent', 'send', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.update': simple('changed', 'change', (name) => `the broadcast${quoted(name)}`),
   'template.create': simple('created', 'create', (name) => `the template${quoted(name)}`),
   'template.delete': simple('deleted', 'delete', (name) => `the template${quoted(name)}`),
   'template.publish': simple('published', 'publish', (name) => `the template${quoted(name)}`),

@@ -253,6 +253,43 @@ export const REFUSALS = {
     '554 5.7.1',
     'The server sent this email to one person, so its content is hidden from everyone else.',
   ),
+  broadcast_started: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'Only drafts and scheduled broadcasts can be changed or sent. Of one that has been sent, only the name can be changed.',
+  ),
+  broadcast_changed: entry(
+    'resource_locked',
+    409,
+    '451 4.3.2',
+    'Somebody else has changed this broadcast since you opened it. Reload it to see the changes.',
+  ),
+  broadcast_kept: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'Only drafts and scheduled broadcasts can be deleted.',
+  ),
+  broadcast_not_cancelable: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'Only queued or scheduled broadcasts can be canceled',
+  ),
+  broadcast_not_running: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'Only scheduled broadcasts and those that are being sent can be paused.',
+  ),
+  broadcast_not_paused: entry('validation_error', 403, '554 5.7.1', 'This broadcast is not paused.'),
+  broadcast_without_link: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'Broadcasts need an unsubscribe link that readers can open. Set `http.public_url` in the configuration.',
+  ),
   not_found: entry('not_found', 404, '550 5.1.1', '{resource} not found'),
   method_not_allowed: entry(
     'method_not_allowed',

@@ -3,6 +3,7 @@ import { sql, type SqlBool } from 'kysely'
 import { type EventData, lastEventOf, type OTHER_EVENTS } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { suppressionKey } from '../mail/suppression.ts'
+import { createCountHit } from './broadcasts/results.ts'
 import { BEFORE_ALL, type EventCursor } from './event-cursor.ts'
 import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
@@ -283,7 +284,10 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
  * has the address.
  */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
-  const exists = db.prepare<[string, string]>('select 1 from emails where id = ? and team_id = ?')
+  const find = db.prepare<[string, string], { broadcastId: string | null; contactId: string | null }>(
+    'select broadcast_id as broadcastId, contact_id as contactId from emails where id = ? and team_id = ?',
+  )
+  const countHit = createCountHit(db)
   const recordEvents = createRecordEvents(db)
   const updateEmail = db.prepare(
     `update emails set last_event = ? where id = ?
@@ -294,11 +298,15 @@ function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const engaged = { 'email.opened': noteAt('last_opened_at'), 'email.clicked': noteAt('last_clicked_at') }
   return ({ id, teamId, emailId, deliveryId, type, data }, now) => {
     // Removed since it was looked at.
-    if (!exists.get(emailId, teamId)) return
+    const email = find.get(emailId, teamId)
+    if (!email) return
     recordEvents([{ event: { id, teamId, emailId, deliveryId, type, createdAt: now, data } }])
     if (data.robot === true) return
     updateEmail.run(lastEventOf(type), emailId)
     if (data.recipient !== undefined) engaged[type].run(now, teamId, suppressionKey(data.recipient))
+    const { broadcastId, contactId } = email
+    if (broadcastId !== null && contactId !== null)
+      countHit({ broadcastId, contactId, link: data.click?.link ?? null })
   }
 }
 

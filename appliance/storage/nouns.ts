@@ -21,6 +21,10 @@ import { methods as segments } from './audience/segments.ts'
 import { methods as topics } from './audience/topics.ts'
 import { methods as unsubscribePages } from './audience/unsubscribe-pages.ts'
 import { methods as audit } from './audit.ts'
+import { methods as broadcasts } from './broadcasts/broadcasts.ts'
+import { methods as broadcastCandidates } from './broadcasts/candidates.ts'
+import { methods as broadcastRecipients } from './broadcasts/recipients.ts'
+import { methods as broadcastResults } from './broadcasts/results.ts'
 import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
 import { methods as nodes } from './nodes.ts'
@@ -49,6 +53,7 @@ import { methods as retention } from './retention.ts'
 import { methods as secrets } from './secrets.ts'
 import { methods as sessions } from './sessions.ts'
 import { methods as sources } from './sources.ts'
+import { methods as enqueueing } from './spool/enqueue.ts'
 import { methods as leasing } from './spool/lease.ts'
 import { methods as accepting } from './spool/put.ts'
 import { methods as settling } from './spool/settle.ts'
@@ -68,6 +73,10 @@ export const nouns = {
   apiKeys,
   audienceCounts,
   audit,
+  broadcastCandidates,
+  broadcastRecipients,
+  broadcastResults,
+  broadcasts,
   consents,
   contactBatches,
   contactList,
@@ -107,6 +116,7 @@ export const nouns = {
   segments,
   sessions,
   sources,
+  enqueueing,
   leasing,
   accepting,
   settling,

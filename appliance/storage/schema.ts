@@ -16,6 +16,7 @@ import type { WebhookDeliveryState, WebhookStatus } from '../mail/webhook.ts'
 import type { ImageType } from '../mail/image.ts'
 import type { AudienceTables } from './audience/tables.ts'
 import type { TemplateTables } from './templates/tables.ts'
+import type { BroadcastTables } from './broadcasts/tables.ts'
 import type {
   TlsRequirement,
   DkimAlgorithm,
@@ -269,6 +270,9 @@ export interface EmailsTable {
   topic_id: string | null
   template_id: string | null
   template_version_id: string | null
+  /** The broadcast that it belongs to, and the contact that it goes to. */
+  broadcast_id: string | null
+  contact_id: string | null
 }
 
 /** What an email says: html and text as the caller gave them, and the RFC 5322 bytes, null where they are in a file of the data directory. */
@@ -770,7 +774,7 @@ export interface ImagesTable {
   created_at: number
 }
 
-export interface Tables extends AudienceTables, TemplateTables {
+export interface Tables extends AudienceTables, BroadcastTables, TemplateTables {
   images: ImagesTable
   migrations: MigrationsTable
   teams: TeamsTable

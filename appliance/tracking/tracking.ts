@@ -24,6 +24,12 @@ export interface Tracking extends Hits {
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
+  /** The same for mail whose settings are kept with it. Null: it is not tracked. */
+  planWith(
+    how: { opens: boolean; clicks: boolean; origin: string },
+    emailId: string,
+    headers: readonly { name: string; value: string }[],
+  ): TrackingPlan | null
   /** Where links in a domain's mail lead, tracked or not; null when nobody could follow them. */
   originFor(domain: TrackedDomain): string | null
   /** What a token says; undefined for one that we did not make. */
@@ -58,15 +64,19 @@ export function createTracking({ secret, robots, origin, certified, ...deps }: T
     const ours = origin()
     return ours === null ? null : originOf(domain, ours, certified)
   }
+  const planWith: Tracking['planWith'] = ({ opens, clicks, origin: leads }, emailId, headers) =>
+    opens || clicks
+      ? { secret, emailId, opens, clicks, leave: unsubscribeLinks(headers), origin: leads }
+      : null
   return {
     originFor,
+    planWith,
     note: (kind, tracked, visit) => hits.note(kind, tracked, visit),
     open: (kind, token) => openToken(secret, kind, token),
     planFor(domain, emailId, headers) {
       const { openTracking: opens, clickTracking: clicks } = domain
       const leads = opens || clicks ? originFor(domain) : null
-      if (leads === null) return null
-      return { secret, emailId, opens, clicks, leave: unsubscribeLinks(headers), origin: leads }
+      return leads === null ? null : planWith({ opens, clicks, origin: leads }, emailId, headers)
     },
   }
 }

@@ -16,6 +16,7 @@ type DutyName =
   | 'TLS reports'
   | 'domain checks'
   | 'erasures'
+  | 'broadcasts'
   | 'contact imports'
   | 'postmaster mail'
   | 'returned mail'

@@ -12,7 +12,6 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/domains/claims': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/domains/{domain_id}/claim': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/oauth': { answer: 'on purpose', note: 'apps authenticate with API keys only' },
-  '/broadcasts': { answer: 'later', note: 'needs broadcasts' },
   '/automations': { answer: 'on purpose', note: 'not planned: apps implement their own workflows' },
   '/events': { answer: 'on purpose', note: 'used only by automations' },
 }
@@ -31,15 +30,12 @@ const DIFFERENT: Record<string, string> = {
     'values of type boolean, object and list become strings. Values go into the HTML as they are; fields of contacts are escaped',
   'POST /emails':
     'with a `template`, merge tags for fields of a contact are filled in when there is one recipient. A missing value is refused by name',
+  'POST /broadcasts': 'a broadcast needs no unsubscribe link in its body: the header has one',
   'DELETE /contacts/{id}': 'opt-outs are kept under a hash of the address',
 }
 
 /** What clients call and the document lacks; here it is answered as the rest of its part of the API is. */
-export const CALLED: readonly string[] = [
-  'POST /broadcasts/{id}/duplicate',
-  'GET /domains/claims',
-  'POST /domains/claims',
-]
+export const CALLED: readonly string[] = ['GET /domains/claims', 'POST /domains/claims']
 
 /** The reason for an operation that is not done; undefined when nobody gave one. */
 export const reasonFor = (path: string): { answer: 'on purpose' | 'later'; note: string } | undefined => {

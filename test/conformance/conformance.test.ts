@@ -10,6 +10,7 @@ import { metricsPart } from './metrics.part.ts'
 import { record, type Recorder } from './recorder.ts'
 import { sendersPart } from './senders.part.ts'
 import type { Suite } from './suite.ts'
+import { broadcastsPart } from './broadcasts.part.ts'
 import { templatesPart } from './templates.part.ts'
 import { OPERATIONS, staleDeviations } from './upstream.ts'
 import { webhooksPart } from './webhooks.part.ts'
@@ -37,6 +38,7 @@ describe('senders', () => sendersPart(() => suite))
 describe('webhooks', () => webhooksPart(() => suite))
 describe('metrics', () => metricsPart(() => suite))
 describe('audience', () => audiencePart(() => suite))
+describe('broadcasts', () => broadcastsPart(() => suite))
 describe('templates', () => templatesPart(() => suite))
 describe('imports', () => importsPart(() => suite))
 describe('account', () => accountPart(() => suite))

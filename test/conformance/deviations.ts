@@ -169,6 +169,19 @@ export const DEVIATIONS: Deviation[] = [
     reason: 'nullable in all clients',
   },
   {
+    name: 'what a broadcast does not have is null',
+    at: 'GET /broadcasts/{id} 200',
+    nullable: ['scheduled_at', 'sent_at', 'topic_id', 'reply_to', 'preview_text', 'html', 'text'],
+    reason: 'nullable in all clients',
+  },
+  {
+    name: 'what a broadcast does not have is null',
+    at: 'GET /broadcasts 200',
+    path: ['data', '[]'],
+    nullable: ['scheduled_at', 'sent_at', 'topic_id'],
+    reason: 'nullable in all clients',
+  },
+  {
     name: 'what a template does not set is null',
     at: 'GET /templates/{id} 200',
     nullable: ['alias', 'from', 'subject', 'text'],
@@ -220,6 +233,7 @@ const contactDeleted: Schema = {
 /** Operations that the client has and the document lacks, with the shape that the client's types give them. */
 export const ADDED: Record<string, Record<string, Schema>> = {
   'PATCH /segments/{id}': { 200: reference('segment') },
+  'POST /broadcasts/{id}/duplicate': { 200: reference('broadcast') },
   'GET /segments/{id}/contacts': { 200: listed(contactSummary) },
   'POST /audiences/{audience_id}/contacts': { 201: reference('contact') },
   'GET /audiences/{audience_id}/contacts': { 200: listed(contactSummary) },

@@ -7,6 +7,7 @@ import { audienceContract } from './audience.contract.ts'
 import { auditContract } from './audit.contract.ts'
 import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
+import { broadcastsContract } from './broadcasts.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
 import { eventsContract } from './events.contract.ts'
 import { identitiesContract } from './identities.contract.ts'
@@ -52,6 +53,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   topicMail: topicMailContract,
   templates: templatesContract,
   audit: auditContract,
+  broadcasts: broadcastsContract,
   duties: dutiesContract,
   events: eventsContract,
   sessions: sessionsContract,

@@ -1,6 +1,7 @@
 /** What people choose on the preference page, also those who are no contacts (any more). */
 import type { ConsentAct, Subscription } from '../../mail/audience.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
+import { noteUnsubscribed } from '../broadcasts/results.ts'
 import type { Db } from '../schema.ts'
 import type { AskedChoice } from './choices.ts'
 import { type ConsentChange, recordConsents } from './consents.ts'
@@ -72,6 +73,8 @@ async function savePreferences(db: Db, args: Saving, now: number): Promise<void>
   const { change, act } = args
   const known = new Map(before.topics.map(({ id, subscription }) => [id, subscription]))
   const asked = change.topics.filter(({ id }) => known.has(id))
+  const leaves = change.unsubscribed === true || asked.some(({ subscription }) => subscription === 'opt_out')
+  if (leaves && act.source !== null) await noteUnsubscribed(db, act.source)
   const contact = await findPerson(db, args)
   if (contact) {
     const topics = asked.filter(({ id, subscription }) => known.get(id) !== subscription)

@@ -158,10 +158,23 @@ async function sweepDeleted(db: Db, { most }: { most: number }): Promise<boolean
     { table: 'topics', rows: 'contact_topics', column: 'topic_id' },
   ] as const
   for (const { table, rows, column } of tables) {
+    // A broadcast that has started reads them to their end.
     const deleted = await db
       .selectFrom(table)
       .select('id')
       .where('deleted_at', 'is not', null)
+      .where((row) =>
+        row.not(
+          row.exists(
+            row
+              .selectFrom('broadcasts as b')
+              .select('b.id')
+              .whereRef('b.team_id', '=', `${table}.team_id`)
+              .where('b.status', '=', 'queued')
+              .where('b.expanded_at', 'is', null),
+          ),
+        ),
+      )
       .executeTakeFirst()
     if (!deleted) continue
     const contacts = await db

@@ -1,16 +1,25 @@
 /** Whether mail about a topic may go to an address, asked in the transaction that accepts or leases it. */
-import { effectiveSubscription, optedOutCause, type Subscription } from '../../mail/audience.ts'
+import { deletedCause, effectiveSubscription, optedOutCause, type Subscription } from '../../mail/audience.ts'
 import { addressHash } from '../../mail/erasure.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import type { Connection } from '../sqlite/connection.ts'
 
-/** A recipient of an email about a topic. */
+/** A recipient of an email about a topic, or of a broadcast. */
 interface TopicMail {
   teamId: string
-  topicId: string
+  /** Null: a broadcast to everybody who didn't opt out of all. */
+  topicId: string | null
   /** The domain in A-labels. */
   address: string
+  /** Of a broadcast, which goes to nobody who is no contact any more. */
+  contactId?: string | null | undefined
+}
+
+/** Why somebody gets nothing. */
+interface OptedOut {
+  reason: 'unsubscribed' | 'topic' | 'deleted'
+  cause: Cause
 }
 
 /** `name` and `preset` are null when the topic was deleted, `contact` when the address has none. */
@@ -28,7 +37,9 @@ interface Row {
  * undefined: it is sent. Of a deleted topic only the opt-outs of everything are left. How many statements run doesn't depend on how many
  * recipients there are.
  */
-export function createTopicOptOuts(db: Connection): (asked: readonly TopicMail[]) => (Cause | undefined)[] {
+export function createTopicOptOuts(
+  db: Connection,
+): (asked: readonly TopicMail[]) => (OptedOut | undefined)[] {
   const find = db.prepare<[string], Row>(
     `select asked.value ->> 0 as at, t.name, t.default_subscription as preset, c.id as contact, c.unsubscribed_at as unsubscribed,
        x.subscription as choice
@@ -47,15 +58,21 @@ export function createTopicOptOuts(db: Connection): (asked: readonly TopicMail[]
     )
     const byPlace = new Map(rows.map((row) => [row.at, row]))
     const kept = findKept(asked, (at) => byPlace.get(at)?.contact === null)
-    return asked.map(({ topicId }, at) => {
+    const ofTopic = (name: string, chosen: boolean): OptedOut => ({
+      ...{ reason: 'topic', cause: optedOutCause({ name, chosen }) },
+    })
+    return asked.map(({ topicId, contactId }, at) => {
       const row = byPlace.get(at)!
       const scopes = kept.get(at)
-      if (row.unsubscribed !== null || scopes?.has('')) return optedOutCause(null)
+      if (row.unsubscribed !== null || scopes?.has(''))
+        return { reason: 'unsubscribed', cause: optedOutCause(null) }
+      if (typeof contactId === 'string' && row.contact !== contactId)
+        return { reason: 'deleted', cause: deletedCause }
       if (row.name === null || row.preset === null) return undefined
-      if (scopes?.has(topicId)) return optedOutCause({ name: row.name, chosen: true })
+      if (topicId !== null && scopes?.has(topicId)) return ofTopic(row.name, true)
       const choice = row.choice === null ? undefined : { subscription: row.choice }
       if (effectiveSubscription(choice, { defaultSubscription: row.preset }) === 'opt_in') return undefined
-      return optedOutCause({ name: row.name, chosen: row.choice !== null })
+      return ofTopic(row.name, row.choice !== null)
     })
   }
 }

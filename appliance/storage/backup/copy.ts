@@ -101,6 +101,10 @@ export function holdAll(
         `update deliveries set state = 'held', lease_owner = null, lease_until = null, touched_by = ? where expires_at is not null`,
       )
       .run(auditId).changes
+    db.prepare(
+      `update broadcasts set paused_at = ?, pause_reason = 'restored', pause_figures = null
+       where status in ('scheduled', 'queued') and paused_at is null`,
+    ).run(now)
     const reports = db.prepare('update reports set done_at = ? where done_at is null').run(now).changes
     for (const table of ['sessions', 'tickets']) db.prepare(`delete from ${table}`).run()
     const backupMadeAt = new Date(createdAt).toISOString()

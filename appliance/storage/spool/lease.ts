@@ -14,6 +14,7 @@ import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import { createChooser, type LeaseArgs } from './choose.ts'
+import { createGate } from './enqueue.ts'
 import { Lines } from './lines.ts'
 import { type NotSent, optedOutEnd, suppressedEnd } from './not-sent.ts'
 import type { Via } from '../values.ts'
@@ -99,6 +100,8 @@ interface Row {
   envid: string | null
   require_tls: RequireTls
   topic_id: string | null
+  broadcast_id: string | null
+  contact_id: string | null
   notify: string | null
   orcpt: string | null
   due_at: number
@@ -119,7 +122,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   const choose = createChooser(new Lines(db))
   const read = db.prepare<[string], Row>(
     `select d.rowid as row, d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, d.recipient, e.domain_id,
-       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, e.topic_id, d.notify, d.orcpt,
+       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, e.topic_id, e.broadcast_id, e.contact_id, d.notify, d.orcpt,
        d.due_at, d.touched_by, d.pool_before
      from json_each(?) as one cross join deliveries d on d.rowid = one.value cross join emails e on e.id = d.email_id`,
   )
@@ -137,6 +140,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
      where rowid in (select value from json_each(@rows))`,
   )
   const announce = createAnnounce(db)
+  const gate = createGate(db)
   const withhold = createWithhold(db)
 
   return (args, now) => {
@@ -150,7 +154,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
       if (!one) throw new Error(`Delivery ${row} waits, but its email is missing.`)
       return one
     })
-    const rows = withhold(due, now)
+    const rows = withhold(gate(due, now), now)
     const [delays, last] = [JSON.stringify(retryDelays), retryDelays.length - 1]
     claim.run({ owner, leaseUntil, now, delays, last, rows: JSON.stringify(rows.map(({ row }) => row)) })
     announce(rows, now)
@@ -249,11 +253,14 @@ function createWithhold(db: Connection): (rows: readonly Row[], now: number) => 
   }
 
   const optedOut = (rows: readonly Row[]): Map<string, NotSent> => {
-    const about = rows.flatMap(({ id, team_id: teamId, topic_id: topicId, recipient: address }) =>
-      topicId === null ? [] : [{ id, teamId, topicId, address }],
-    )
-    const causes = findOptOuts(about)
-    return new Map(about.flatMap(({ id }, at) => (causes[at] ? [[id, optedOutEnd(causes[at])]] : [])))
+    const about = rows.flatMap((row) => {
+      const { id, team_id: teamId, topic_id: topicId, recipient: address, contact_id: contactId } = row
+      return topicId === null && row.broadcast_id === null
+        ? []
+        : [{ id, teamId, topicId, address, contactId }]
+    })
+    const out = findOptOuts(about)
+    return new Map(about.flatMap(({ id }, at) => (out[at] ? [[id, optedOutEnd(out[at].cause)]] : [])))
   }
 
   return (rows, now) => {

@@ -73,6 +73,8 @@ export interface NewEmail {
   topicId: string | null
   /** The template that it was made from. Default: none. */
   template?: { id: string; versionId: string } | null | undefined
+  /** The broadcast that it belongs to. */
+  broadcast?: { id: string; contactId: string } | undefined
   /** The pool of source addresses that it leaves from. */
   pool: string
   /** The complete RFC 5322 message, CRLF line ends, unsigned. */
@@ -115,26 +117,15 @@ export interface StoreArgs {
 function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
   const insert = createInsertEmails(db)
   const count = createCount(db)
-  // Asked where it is written: elsewhere it would be one more trip to a thread, and older than the commit.
-  const listed = createListed(db)
-  const heedSuppressions = (emails: readonly StoredEmail[]): void => {
-    const all = emails.flatMap(({ teamId, deliveries }) =>
-      deliveries.map((delivery) => ({ teamId, delivery })),
-    )
-    const origins = listed(all.map(({ teamId, delivery }) => ({ teamId, address: delivery.recipient })))
-    for (const [at, { delivery }] of all.entries()) {
-      const origin = origins[at]
-      if (origin !== undefined) delivery.suppressed ??= suppressedCause({ origin })
-    }
-  }
+  const heedSuppressions = createHeedSuppressions(db)
   const findOptOuts = createTopicOptOuts(db)
   const heedOptOuts = (emails: readonly StoredEmail[]): void => {
     const all = emails.flatMap(({ teamId, topicId, deliveries }) =>
       topicId === null ? [] : deliveries.map((delivery) => ({ teamId, topicId, delivery })),
     )
-    const causes = findOptOuts(all.map(({ delivery, ...one }) => ({ ...one, address: delivery.recipient })))
+    const out = findOptOuts(all.map(({ delivery, ...one }) => ({ ...one, address: delivery.recipient })))
     for (const [at, { delivery }] of all.entries()) {
-      const cause = causes[at]
+      const cause = out[at]?.cause
       if (cause) delivery.optedOut = cause
     }
   }
@@ -166,14 +157,32 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
   }
 }
 
+/**
+ * Marks deliveries whose address is on the suppression list. Asked where it is written: elsewhere it would be one more trip to a thread, and
+ * older than the commit.
+ */
+export function createHeedSuppressions(db: Connection): (emails: readonly StoredEmail[]) => void {
+  const listed = createListed(db)
+  return (emails) => {
+    const all = emails.flatMap(({ teamId, deliveries }) =>
+      deliveries.map((delivery) => ({ teamId, delivery })),
+    )
+    const origins = listed(all.map(({ teamId, delivery }) => ({ teamId, address: delivery.recipient })))
+    for (const [at, { delivery }] of all.entries()) {
+      const origin = origins[at]
+      if (origin !== undefined) delivery.suppressed ??= suppressedCause({ origin })
+    }
+  }
+}
+
 /** Stores emails with their deliveries, and what is to be told of those that are not made. */
-function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], now: number) => void {
+export function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], now: number) => void {
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
        sent_at, created_at, report_to, ret, envid, require_tls, topic_id,
-       template_id, template_version_id)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       template_id, template_version_id, broadcast_id, contact_id)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const insertMessage = db.prepare(
     'insert into messages (email_id, team_id, content, html, text, body) values (?, ?, ?, ?, ?, ?)',
@@ -295,6 +304,8 @@ function emailValues(email: StoredEmail, queued: boolean, now: number): (string 
     email.topicId,
     email.template?.id ?? null,
     email.template?.versionId ?? null,
+    email.broadcast?.id ?? null,
+    email.broadcast?.contactId ?? null,
   ]
 }
 

@@ -20,6 +20,8 @@ export interface OutboxEvent {
         createdAt: number
         /** Null: it was made from no template. */
         templateId: string | null
+        /** Null: it belongs to no broadcast. */
+        broadcastId: string | null
       })
     | null
 }
@@ -39,7 +41,7 @@ const selectEvents = (db: Db) =>
     .leftJoin('emails as e', 'e.id', 'v.email_id')
     .select(['v.seq', 'v.id', 'v.team_id', 'v.email_id', 'v.type', 'v.created_at', 'v.data'])
     .select(['e.via', 'e.from_header', 'e.to_header', 'e.subject', 'e.message_id', 'e.tags', 'e.headers'])
-    .select(['e.template_id', 'e.created_at as email_created_at'])
+    .select(['e.template_id', 'e.broadcast_id', 'e.created_at as email_created_at'])
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number]
 
@@ -64,6 +66,7 @@ const toEvent = (row: Row): OutboxEvent => ({
           headers: JSON.parse(row.headers!) as NewEmail['headers'],
           createdAt: row.email_created_at!,
           templateId: row.template_id,
+          broadcastId: row.broadcast_id,
         },
 })
 

@@ -65,6 +65,7 @@ const event = (type: string, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
   email: {
     ...{ via: 'rest', from: 'Acme <a@acme.example>', to: ['Ada <ada@customer.test>', 'b@customer.test'] },
     ...{ subject: 'Grüße', messageId: '<x@acme.example>', createdAt: Date.UTC(2026, 10, 20, 7) },
+    broadcastId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f62',
     templateId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61',
     tags: [{ name: 'kind', value: 'welcome' }],
     headers: [{ name: 'X-Order', value: '7' }],
@@ -94,6 +95,7 @@ describe('the payload', () => {
       from: 'Acme <a@acme.example>',
       to: ['ada@customer.test'],
       subject: 'Grüße',
+      broadcast_id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f62',
       template_id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61',
       tags: { kind: 'welcome' },
       headers: [{ name: 'X-Order', value: '7' }],
@@ -107,7 +109,7 @@ describe('the payload', () => {
   })
 
   test('of an email without template, tags and headers has none', () => {
-    const nothing = { templateId: null, tags: [], headers: [] }
+    const nothing = { templateId: null, broadcastId: null, tags: [], headers: [] }
     const plain = event('email.sent')
     const payload = presentWebhookEvent({ ...plain, email: { ...plain.email!, ...nothing } })
     expect(payload.data).not.toHaveProperty('template_id')

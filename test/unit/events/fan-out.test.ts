@@ -50,6 +50,7 @@ test('nobody hears of the reports that the appliance itself sends', () => {
     ...{ via: 'report' as const, from: 'a', to: ['b'], subject: 's', messageId: 'm', tags: [], headers: [] },
     createdAt: 1,
     templateId: null,
+    broadcastId: null,
   }
   expect(deliveriesFor([event(1, { emailId: 'x', email })], [webhook('w1')], 200)).toEqual([])
 })

@@ -21,12 +21,13 @@ import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance
 import { createSharedDoctor } from '../../../appliance/insights/insights.ts'
 import { createSourceBook } from '../../../appliance/sources/sources.ts'
 import { createWebhooks } from '../../../appliance/events/events.ts'
-import { createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
+import { createComposer, createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
 import { createMimeReader } from '../../../appliance/mime/mime.ts'
 import {
   createErasures,
   createPropagation,
   createQuotas,
+  createReturnPaths,
   createRateLimiter,
   createSenders,
   type Plans,
@@ -39,6 +40,7 @@ import { remembered } from '../../../appliance/storage/remembered.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
 import { viewDisk } from '../../../appliance/housekeeping/housekeeping.ts'
+import { createBroadcasts } from '../../../appliance/broadcasts/broadcasts.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
@@ -191,6 +193,13 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     imports: { folder: join(dataDir, 'imports'), hasRoom: () => Promise.resolve(true), log, calls: () => 0 },
   })
   audience.start()
+  const composer = createComposer({ clock })
+  const broadcasts = createBroadcasts({
+    ...{ storage, clock, log, senders, tokens, composer, wake, pollMs: 1000 },
+    returnPaths: createReturnPaths({ storage, clock }),
+    tracking: { originFor: () => 'https://links.acme.example', planWith: () => null },
+    hasRoom: () => Promise.resolve(true),
+  })
   const http = await createHttp({
     storage,
     capacity,
@@ -218,6 +227,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     erasures,
     audience,
     templates: createTemplates({ storage, clock }),
+    broadcasts,
     retention: {
       days: { bodies: 30, attempts: 90, events: 90, emails: 365, logs: 30, webhooks: 30, audit: 730 },
       disk: () => viewDisk(storage, clock, { budget: null, onDisk: 1_000_000 }),
@@ -277,6 +287,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       await erasures.stop()
       await audience.close()
       await audience.close()
+      await composer.close()
       await intake.close()
       await senders.close()
       resolver.close()

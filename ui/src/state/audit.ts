@@ -55,6 +55,7 @@ const KINDS: Record<Noun, string> = {
   contact: 'Contacts',
   segment: 'Segments',
   topic: 'Topics',
+  broadcast: 'Broadcasts',
   template: 'Templates',
   contact_property: 'Contact properties',
   unsubscribe_page: 'Unsubscribe page',

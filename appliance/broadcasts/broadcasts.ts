@@ -1,0 +1,34 @@
+/** Broadcasts: one email to each contact of a segment, from the draft to the results. */
+import { type DraftMethods, draftMethods } from './drafts.ts'
+import { createBroadcastMail, type MailDeps } from './mail.ts'
+import { type ResultMethods, resultMethods } from './results.ts'
+import { type ReviewMethods, reviewMethods } from './review.ts'
+import { createBroadcastRunner, type RunnerDeps } from './runner.ts'
+import { type SendingMethods, sendingMethods } from './sending.ts'
+
+export { isRecord } from './mail.ts'
+
+export interface Broadcasts extends DraftMethods, SendingMethods, ResultMethods, ReviewMethods {
+  /** The message of an email: what is stored, or composed of it. Undefined when its broadcast is gone. */
+  messageOf(emailId: string, stored: Uint8Array): Promise<Uint8Array | undefined>
+  /** Goes on with what a stop interrupted. For the daemon alone. */
+  start(): void
+  /** Ends the background work. */
+  close(): Promise<void>
+}
+
+export type BroadcastsDeps = Omit<RunnerDeps, 'mail'> & MailDeps & Parameters<typeof reviewMethods>[0]
+
+export function createBroadcasts(deps: BroadcastsDeps): Broadcasts {
+  const mail = createBroadcastMail(deps)
+  const runner = createBroadcastRunner({ ...deps, mail })
+  return {
+    ...draftMethods(deps),
+    ...sendingMethods(deps, () => runner.wake()),
+    ...resultMethods(deps),
+    ...reviewMethods(deps),
+    messageOf: (emailId, stored) => mail.messageOf(emailId, stored),
+    start: () => runner.start(),
+    close: () => runner.stop(),
+  }
+}

@@ -1,0 +1,167 @@
+/** Drafts of broadcasts: what they may say, and what is to become of them. */
+import type { Clock } from '../clock/clock.ts'
+import type { BroadcastContent, BroadcastStatus } from '../mail/broadcast.ts'
+import { isId, newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Broadcast, BroadcastAnswer, BroadcastRef, Storage } from '../storage/storage.ts'
+import { mailboxOf, parseContent } from './revision.ts'
+
+export interface BroadcastDeps {
+  storage: Storage
+  clock: Clock
+}
+
+/** What a caller says of a draft. Undefined: it stays, or has its default. */
+export interface DraftInput {
+  name?: string | undefined
+  segmentId?: string | undefined
+  exclude?: string[] | undefined
+  topicId?: string | null | undefined
+  content: Partial<BroadcastContent>
+}
+
+export interface DraftMethods {
+  /** Refuses: `not_found`. */
+  getBroadcast(ref: BroadcastRef): Promise<Broadcast>
+  listBroadcasts(args: {
+    teamId: string
+    limit: number
+    after?: string | undefined
+    before?: string | undefined
+    status?: BroadcastStatus | undefined
+  }): Promise<{ items: Broadcast[]; hasMore: boolean }>
+  /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found` (segment, topic). */
+  createBroadcast(args: { teamId: string; draft: DraftInput }): Promise<Broadcast>
+  /**
+   * @param args edits: the draft as the caller read it; undefined: any
+   * Refuses: as `createBroadcast`, `broadcast_started`, `broadcast_changed`.
+   */
+  updateBroadcast(args: BroadcastRef & { draft: DraftInput; edits?: number | undefined }): Promise<void>
+  /** Refuses: `not_found`, `broadcast_kept`. */
+  deleteBroadcast(ref: BroadcastRef): Promise<void>
+  /** A draft that says the same. Refuses: `not_found`. */
+  duplicateBroadcast(ref: BroadcastRef): Promise<Broadcast>
+}
+
+/** Characters. */
+const MAX = { name: 70, subject: 998, previewText: 998, body: 2_000_000 }
+const MAX_REPLY_TO = 10
+const MAX_EXCLUDED = 20
+
+export const noBroadcast = () => refuse('not_found', { resource: 'Broadcast' })
+
+export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
+  const get = async (ref: BroadcastRef): Promise<Broadcast> => {
+    const found = isId(ref.id) ? await storage.getBroadcast(ref, clock.now()) : undefined
+    if (!found) throw noBroadcast()
+    return found
+  }
+  const store = async (
+    broadcast: Omit<Broadcast, 'id' | 'createdAt'> & { teamId: string },
+  ): Promise<Broadcast> => {
+    const now = clock.now()
+    const { teamId, name, segmentId, exclude, topicId, content } = broadcast
+    const made = { id: newId(now), teamId, name, segmentId, exclude, topicId, content, createdAt: now }
+    await storage.createBroadcast({ broadcast: made }, now)
+    return get(made)
+  }
+  return {
+    getBroadcast: get,
+    listBroadcasts: (args) => storage.listBroadcasts(args, clock.now()),
+    async createBroadcast({ teamId, draft }) {
+      const content = wholeContent(draft.content)
+      const { segmentId, exclude = [], topicId = null } = draft
+      if (segmentId === undefined) throw refuse('missing_field', { field: 'segment_id' })
+      const checked = { segmentId, exclude, topicId, content }
+      await check({ storage, clock }, teamId, checked)
+      const name = draft.name === undefined || draft.name === '' ? content.subject : draft.name
+      return store({ ...(checked as Broadcast), teamId, name: readName(name, draft.name === undefined) })
+    },
+    async updateBroadcast({ teamId, id, draft, edits }) {
+      await check({ storage, clock }, teamId, draft)
+      const name = draft.name === undefined ? undefined : readName(draft.name, false)
+      const { segmentId, exclude, topicId } = draft
+      const content = Object.keys(draft.content).length === 0 ? undefined : draft.content
+      const change = { name, segmentId, exclude, topicId, content }
+      const answer = await storage.updateBroadcast({ teamId, id, change, edits }, clock.now())
+      refuseUnless(answer, 'broadcast_started')
+    },
+    async deleteBroadcast(ref) {
+      refuseUnless(await storage.deleteBroadcast(ref, clock.now()), 'broadcast_kept')
+    },
+    async duplicateBroadcast(ref) {
+      const original = await get(ref)
+      const suffix = ' (copy)'
+      return store({ ...original, name: original.name.slice(0, MAX.name - suffix.length) + suffix })
+    },
+  }
+}
+
+/** Refuses: `not_found`, `broadcast_changed`, or what is given for a wrong status. */
+export function refuseUnless(
+  answer: BroadcastAnswer,
+  wrongStatus: 'broadcast_started' | 'broadcast_kept' | 'broadcast_not_paused' | 'broadcast_not_running',
+): void {
+  if (answer === 'unknown') throw noBroadcast()
+  if (answer === 'stale') throw refuse('broadcast_changed')
+  if (answer === 'wrong_status') throw refuse(wrongStatus)
+}
+
+/** @param cut whether a longer one is cut, as a subject is that stands for a name */
+function readName(name: string, cut: boolean): string {
+  const line = name.trim()
+  if (line.length > MAX.name && !cut)
+    throw refuse('invalid_field', { field: 'name', expected: `at most ${MAX.name} characters` })
+  return line.slice(0, MAX.name).toWellFormed()
+}
+
+function wholeContent(content: Partial<BroadcastContent>): BroadcastContent {
+  const { from, subject } = content
+  if (from === undefined || from === '') throw refuse('missing_field', { field: 'from' })
+  if (subject === undefined || subject === '') throw refuse('missing_field', { field: 'subject' })
+  const { replyTo = [], previewText = null, html = null, text = null } = content
+  return { from, subject, replyTo, previewText, html, text }
+}
+
+async function check(
+  { storage, clock }: BroadcastDeps,
+  teamId: string,
+  { segmentId, exclude = [], topicId, content }: DraftInput,
+): Promise<void> {
+  checkContent(content)
+  if (exclude.length > MAX_EXCLUDED)
+    throw refuse('too_many', { limit: MAX_EXCLUDED, things: 'excluded segments' })
+  const now = clock.now()
+  for (const [field, id] of [
+    ['segment_id', segmentId],
+    ...exclude.map((one) => ['exclude_segment_ids', one]),
+  ]) {
+    if (id === undefined) continue
+    if (!isId(id)) throw refuse('invalid_id', { parameter: field! })
+    if (!(await storage.getSegment({ teamId, id }, now))) throw refuse('not_found', { resource: 'Segment' })
+  }
+  if (typeof topicId !== 'string') return
+  if (!isId(topicId)) throw refuse('invalid_id', { parameter: 'topic_id' })
+  if (!(await storage.getTopic({ teamId, id: topicId }, now)))
+    throw refuse('not_found', { resource: 'Topic' })
+}
+
+function checkContent(content: Partial<BroadcastContent>): void {
+  const { from, subject, replyTo = [], previewText, html = null, text = null } = content
+  if (from !== undefined) mailboxOf('from', from)
+  if (replyTo.length > MAX_REPLY_TO)
+    throw refuse('too_many_recipients', { field: 'reply_to', limit: MAX_REPLY_TO })
+  for (const one of replyTo) mailboxOf('reply_to', one)
+  const lines = [
+    ['subject', subject ?? '', MAX.subject],
+    ['preview_text', previewText ?? '', MAX.previewText],
+    ['html', html ?? '', MAX.body],
+    ['text', text ?? '', MAX.body],
+  ] as const
+  for (const [field, value, most] of lines)
+    if (value.length > most) throw refuse('invalid_field', { field, expected: `at most ${most} characters` })
+  if (subject === '') throw refuse('missing_field', { field: 'subject' })
+  if (subject !== undefined && /[\r\n]/.test(subject))
+    throw refuse('invalid_field', { field: 'subject', expected: 'one line' })
+  parseContent({ subject: subject ?? '', html, text })
+}

@@ -1,0 +1,155 @@
+/**
+ * Composes the emails of broadcasts when they are needed. No body is stored for them, only whose revision it is and the values of the
+ * reader: the same bytes come out each time, for a retry, the preview and a report.
+ */
+import type { PreferencesTokens } from '../audience/audience.ts'
+import { PREFERENCES_PATH } from '../audience/audience.ts'
+import type { Clock } from '../clock/clock.ts'
+import { type Composer, feedbackIdFor, FEEDBACK_ID, unsubscribeFields } from '../intake/intake.ts'
+import { renderMerge } from '../merge/merge.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Tracking } from '../tracking/tracking.ts'
+import {
+  type ParsedRevision,
+  parseRevision,
+  type Reader,
+  type Revision,
+  subjectFor,
+  valuesFor,
+} from './revision.ts'
+
+/** What is stored in place of a message. */
+export interface MailRecord {
+  /** Id of the revision. */
+  revision: string
+  broadcastId: string
+  teamId: string
+  /** What its Date field says (Unix milliseconds). */
+  date: number
+  reader: Reader
+}
+
+/** No message begins with it. */
+const MARK = 0
+
+/** As it is stored. */
+export const writeRecord = (record: MailRecord): Uint8Array =>
+  Buffer.concat([Buffer.from([MARK]), Buffer.from(JSON.stringify(record))])
+
+/** Whether a message is composed of what is stored. */
+export const isRecord = (stored: Uint8Array): boolean => stored[0] === MARK
+
+/** Undefined for a message. */
+const readRecord = (stored: Uint8Array): MailRecord | undefined =>
+  isRecord(stored)
+    ? (JSON.parse(
+        Buffer.from(stored.buffer, stored.byteOffset + 1, stored.byteLength - 1).toString('utf8'),
+      ) as MailRecord)
+    : undefined
+
+export interface MailDeps {
+  storage: Pick<Storage, 'getRevision'>
+  composer: Composer
+  tracking: Pick<Tracking, 'planWith'>
+  tokens: Pick<PreferencesTokens, 'sign'>
+  clock: Clock
+}
+
+export interface BroadcastMail {
+  /** The revision, parsed once; undefined when its broadcast is gone. */
+  revision(id: string): Promise<ParsedRevision | undefined>
+  /** The message of an email: what is stored, or composed of it. Undefined when its broadcast is gone. */
+  messageOf(emailId: string, stored: Uint8Array): Promise<Uint8Array | undefined>
+}
+
+/** Revisions that are kept parsed. */
+const MOST_REVISIONS = 20
+
+export function createBroadcastMail(deps: MailDeps): BroadcastMail {
+  const { storage, composer, clock } = deps
+  const known = new Map<string, ParsedRevision>()
+  const revision = async (id: string): Promise<ParsedRevision | undefined> => {
+    const kept = known.get(id)
+    if (kept) return kept
+    const stored = await storage.getRevision({ id }, clock.now())
+    if (stored === undefined) return undefined
+    const parsed = parseRevision(JSON.parse(stored) as Revision)
+    if (known.size >= MOST_REVISIONS) known.clear()
+    known.set(id, parsed)
+    return parsed
+  }
+  return {
+    revision,
+    async messageOf(emailId, stored) {
+      const record = readRecord(stored)
+      if (!record) return stored
+      const found = await revision(record.revision)
+      if (!found) return undefined
+      const draft = draftOf(deps, emailId, record, found)
+      return (await composer.compose(draft, record.teamId)).message
+    },
+  }
+}
+
+/** The link by which a reader unsubscribes; null: nobody could follow it. */
+export function unsubscribeLink(
+  tokens: Pick<PreferencesTokens, 'sign'>,
+  { origin, topicId }: Pick<Revision, 'origin' | 'topicId'>,
+  { teamId, reader, emailId }: { teamId: string; reader: Reader; emailId: string | null },
+): string | null {
+  if (origin === null) return null
+  const { contactId, email: address } = reader
+  const target = { teamId, contactId, address, topicId, sourceId: emailId }
+  return `${origin}${PREFERENCES_PATH}${tokens.sign(target)}`
+}
+
+function draftOf(
+  { tracking, tokens }: MailDeps,
+  emailId: string,
+  { teamId, broadcastId, date, reader }: MailRecord,
+  revision: ParsedRevision,
+) {
+  const { sender, replies, parsed, properties, origin } = revision
+  const link = unsubscribeLink(tokens, revision, { teamId, reader, emailId })
+  const values = valuesFor(reader, properties, link)
+  const headers = headersOf(revision, { teamId, broadcastId, link })
+  const plan = origin === null ? null : tracking.planWith({ ...revision.tracking, origin }, emailId, headers)
+  return {
+    from: sender,
+    to: [{ name: '', ...addressOf(reader.email) }],
+    cc: [],
+    replyTo: replies,
+    subject: subjectFor(revision, values),
+    html: parsed.html && renderMerge(parsed.html, values),
+    // Never null: that would mean text made of the html, for each reader anew.
+    text: parsed.text ? renderMerge(parsed.text, values) : '',
+    headers,
+    attachments: [],
+    messageId: messageIdOf(emailId, revision),
+    date,
+    tracking: plan,
+    boundary: `=_${emailId}`,
+  }
+}
+
+/** With its angle brackets. */
+export const messageIdOf = (emailId: string, { sender }: Pick<ParsedRevision, 'sender'>): string =>
+  `<${emailId}@${sender.domain}>`
+
+function addressOf(address: string) {
+  const at = address.lastIndexOf('@')
+  return { address, local: address.slice(0, at), domain: address.slice(at + 1) }
+}
+
+/** How to leave (RFC 8058), which list it is (RFC 2919 §3), and what complaints are counted by. All are signed. */
+function headersOf(
+  { list, sender }: ParsedRevision,
+  { teamId, broadcastId, link }: { teamId: string; broadcastId: string; link: string | null },
+): { name: string; value: string }[] {
+  const name = list.name.replaceAll(/["\\\r\n]/g, ' ')
+  return [
+    ...(link === null ? [] : unsubscribeFields(link)),
+    { name: 'List-Id', value: `"${name}" <${list.id}.${sender.domain}>` },
+    { name: FEEDBACK_ID, value: feedbackIdFor(broadcastId, teamId, 'broadcast') },
+  ]
+}

@@ -1,0 +1,108 @@
+/** What became of a broadcast, in numbers. */
+import { setImmediate } from 'node:timers/promises'
+import type { ProviderResult } from '../mail/broadcast.ts'
+import { refuse } from '../mail/refusals.ts'
+import { isUnplaced } from '../mail/queue.ts'
+import type {
+  Broadcast,
+  BroadcastReach,
+  BroadcastRecipient,
+  BroadcastRef,
+  ClickedLink,
+  RecipientsArgs,
+} from '../storage/storage.ts'
+import { type BroadcastDeps, noBroadcast } from './drafts.ts'
+
+export interface ResultMethods {
+  /** Counted anew when the numbers are older than a minute. */
+  refreshed(broadcast: Broadcast): Promise<Broadcast>
+  broadcastReach(ref: BroadcastRef): Promise<BroadcastReach>
+  /** The largest first. As it was a minute ago at most. */
+  providerResults(ref: BroadcastRef): Promise<ProviderResult[]>
+  /** Refuses: `not_found`. */
+  listRecipients(args: RecipientsArgs): Promise<{ items: BroadcastRecipient[]; hasMore: boolean }>
+  /** Refuses: `not_found`. */
+  listClickedLinks(
+    args: BroadcastRef & { offset: number; limit: number },
+  ): Promise<{ items: ClickedLink[]; hasMore: boolean }>
+}
+
+/** How old numbers may be (milliseconds), and how long after a broadcast they are counted at all: its emails may be deleted later. */
+const FRESH_MS = 60_000
+const COUNTED_MS = 7 * 24 * 3_600_000
+/** Emails that are counted in one step. */
+const STEP = 5000
+/** Broadcasts whose tables by provider are remembered. */
+const MOST_TABLES = 100
+
+export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods {
+  const tables = new Map<string, { at: number; rows: ProviderResult[] }>()
+  const demand = async (ref: BroadcastRef): Promise<Broadcast> => {
+    const found = await storage.getBroadcast(ref, clock.now())
+    if (!found) throw noBroadcast()
+    return found
+  }
+  return {
+    async refreshed(broadcast) {
+      const { id, status, revisionId, countedAt, finishedAt } = broadcast
+      const now = clock.now()
+      const over = finishedAt !== null && now - finishedAt > COUNTED_MS
+      const fresh = countedAt !== null && now - countedAt < (status === 'queued' ? 0 : FRESH_MS)
+      if (revisionId === null || over || fresh) return broadcast
+      const counts = await storage.countBroadcast({ id }, now)
+      await storage.saveBroadcastCounts({ id, counts }, now)
+      return { ...broadcast, counts, countedAt: now }
+    },
+    async broadcastReach(ref) {
+      await demand(ref)
+      return storage.broadcastReach(ref, clock.now())
+    },
+    async providerResults(ref) {
+      await demand(ref)
+      const now = clock.now()
+      const known = tables.get(ref.id)
+      if (known && now - known.at < FRESH_MS / 10) return known.rows
+      const rows = await countByProvider({ storage, clock }, ref.id)
+      if (tables.size >= MOST_TABLES) tables.clear()
+      tables.set(ref.id, { at: now, rows })
+      return rows
+    },
+    async listRecipients(args) {
+      await demand(args)
+      return storage.listBroadcastRecipients(args, clock.now())
+    },
+    async listClickedLinks(args) {
+      await demand(args)
+      if (!Number.isSafeInteger(args.offset) || args.offset < 0)
+        throw refuse('invalid_parameter', { parameter: 'after', expected: 'the id of a row of this list' })
+      return storage.listClickedLinks(args, clock.now())
+    },
+  }
+}
+
+const KINDS = {
+  waiting: ['queued', 'sent', 'delivery_delayed'],
+  delivered: ['delivered', 'opened', 'clicked', 'complained'],
+  bounced: ['bounced'],
+  complained: ['complained'],
+} as const
+
+async function countByProvider({ storage, clock }: BroadcastDeps, id: string): Promise<ProviderResult[]> {
+  const found = new Map<string, ProviderResult>()
+  for (let after: string | null = ''; after !== null;) {
+    const part = await storage.broadcastOutcomes({ id, after, most: STEP }, clock.now())
+    for (const { provider: name, lastEvent, n } of part.outcomes) {
+      const provider = isUnplaced(name) ? '' : name
+      const row = found.get(provider) ?? {
+        ...{ provider, emails: 0, waiting: 0, delivered: 0, bounced: 0, complained: 0 },
+      }
+      row.emails += n
+      for (const [kind, events] of Object.entries(KINDS))
+        if ((events as readonly string[]).includes(lastEvent)) row[kind as keyof typeof KINDS] += n
+      found.set(provider, row)
+    }
+    after = part.next
+    await setImmediate()
+  }
+  return [...found.values()].sort((a, b) => b.emails - a.emails)
+}

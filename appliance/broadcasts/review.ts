@@ -1,0 +1,154 @@
+/** Looks at a draft before it is sent: who gets it, what is missing, and what the first emails say. */
+import { setImmediate } from 'node:timers/promises'
+import type { PreferencesTokens } from '../audience/audience.ts'
+import { parseMailbox } from '../mail/address.ts'
+import type { Review } from '../mail/broadcast.ts'
+import { Refusal } from '../mail/refusals.ts'
+import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
+import type { Caller } from '../senders/caller.ts'
+import type { Broadcast, Candidate } from '../storage/storage.ts'
+import { noBroadcast } from './drafts.ts'
+import { checkContent } from './checks.ts'
+import { parseContent, propertiesOf, type Revision } from './revision.ts'
+import type { SendingDeps } from './sending.ts'
+
+export interface ReviewMethods {
+  /** Refuses: `not_found`. */
+  reviewBroadcast(args: { caller: Caller; id: string }): Promise<Review>
+}
+
+/** Contacts that are looked at in one step, and at most. */
+const STEP = 2000
+const MOST = 50_000
+const SAMPLES = 3
+const SAMPLE_TEXT = 2000
+
+export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens }): ReviewMethods {
+  const { storage, clock } = deps
+  return {
+    async reviewBroadcast({ caller, id }) {
+      const { teamId } = caller
+      const broadcast = await storage.getBroadcast({ teamId, id }, clock.now())
+      if (!broadcast) throw noBroadcast()
+      const { subject, html, text } = parseContent(broadcast.content)
+      const sources = [subject, html, text].filter((source) => source !== null)
+      const properties = propertiesOf(await storage.listContactProperties({ teamId }, clock.now()))
+      const survey = await surveyContacts(deps, broadcast, sources, properties)
+      const sender = await senderProblem(deps, caller, broadcast)
+      const findings = checkContent(broadcast.content, {
+        sender,
+        unknownTags: survey.tags.filter(({ known }) => !known).map(({ key }) => key),
+        eligible: survey.recipients.eligible,
+        topic: broadcast.topicId !== null,
+        postalAddress: (await storage.getUnsubscribePage({ teamId }, clock.now()))?.postalAddress ?? null,
+      })
+      return { findings, ...survey }
+    },
+  }
+}
+
+/** Why it could not be sent from its address; null: it could. */
+async function senderProblem(
+  { senders, tracking }: SendingDeps,
+  caller: Caller,
+  { content }: Broadcast,
+): Promise<string | null> {
+  try {
+    const domain = await senders.authorize(caller, { domain: parseMailbox(content.from)?.domain ?? '' })
+    return tracking.originFor(domain) === null
+      ? 'Nobody could open the unsubscribe link. Set `http.public_url` in the configuration.'
+      : null
+  } catch (error) {
+    if (error instanceof Refusal) return error.message
+    throw error
+  }
+}
+
+const FIELDS: Record<string, (one: Candidate) => string | null> = {
+  FIRST_NAME: ({ firstName }) => firstName,
+  'contact.first_name': ({ firstName }) => firstName,
+  LAST_NAME: ({ lastName }) => lastName,
+  'contact.last_name': ({ lastName }) => lastName,
+  EMAIL: ({ email }) => email,
+  'contact.email': ({ email }) => email,
+}
+const LINKS = ['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL']
+
+/** How to read the value of a tag; undefined: nobody has one. */
+function readerFor(key: string, properties: Revision['properties']) {
+  if (Object.hasOwn(FIELDS, key)) return FIELDS[key]
+  const name = key.replace(/^contact\.(?:properties\.)?/, '')
+  const label = properties.find((property) => property.key === name)?.label
+  return label === undefined ? undefined : (one: Candidate) => one.properties[label]?.toString() ?? null
+}
+
+async function surveyContacts(
+  { storage, clock }: SendingDeps,
+  { teamId, segmentId, exclude, topicId }: Broadcast,
+  sources: MergeSource[],
+  properties: Revision['properties'],
+): Promise<Omit<Review, 'findings'>> {
+  const out = { unsubscribed: 0, topic: 0, suppressed: 0, excluded: 0 }
+  const providers = new Map<string, number>()
+  const tags = tagsOf(...sources)
+    .filter(({ key }) => !LINKS.includes(key))
+    .map(({ key, fallback }) => ({ key, fallback, missing: 0, read: readerFor(key, properties) }))
+  const samples: Candidate[] = []
+  let [looked, eligible, after] = [0, 0, '']
+  for (;;) {
+    const asked = { teamId, segmentId, exclude, topicId, after, most: STEP }
+    const part = await storage.broadcastCandidates(asked, clock.now())
+    looked += part.length
+    for (const one of part) {
+      if (one.out !== null) {
+        out[one.out] += 1
+        continue
+      }
+      eligible += 1
+      providers.set(one.provider, (providers.get(one.provider) ?? 0) + 1)
+      for (const tag of tags) if (!tag.read?.(one)) tag.missing += 1
+      // Each is as likely as the others, and the same draft shows the same ones for a while.
+      if (samples.length < SAMPLES) samples.push(one)
+    }
+    if (part.length < STEP || looked >= MOST) break
+    after = part.at(-1)!.contactId
+    await setImmediate()
+  }
+  const segment = await storage.getSegment({ teamId, id: segmentId }, clock.now())
+  const contacts = looked >= MOST ? Math.max(looked, segment?.contacts ?? 0) : looked
+  const scale = looked === 0 ? 1 : contacts / looked
+  const scaled = (n: number): number => Math.round(n * scale)
+  return {
+    recipients: {
+      ...{ contacts, eligible: scaled(eligible), estimated: scale !== 1 },
+      out: {
+        unsubscribed: scaled(out.unsubscribed),
+        topic: scaled(out.topic),
+        suppressed: scaled(out.suppressed),
+        excluded: scaled(out.excluded),
+      },
+    },
+    providers: [...providers]
+      .map(([provider, n]) => ({ provider, contacts: scaled(n) }))
+      .sort((a, b) => b.contacts - a.contacts),
+    tags: tags.map(({ key, fallback, missing, read }) => ({
+      key,
+      fallback,
+      missing,
+      known: read !== undefined,
+    })),
+    looked: eligible,
+    samples: samples.map((one) => sampleOf(one, sources, properties)),
+  }
+}
+
+function sampleOf(one: Candidate, sources: MergeSource[], properties: Revision['properties']) {
+  const values = (key: string) => {
+    const property = properties.find((known) => known.key === key.replace(/^contact\.(?:properties\.)?/, ''))
+    const text = LINKS.includes(key) ? '#' : (readerFor(key, properties)?.(one) ?? null)
+    return { text, fallback: property?.fallback?.toString() ?? null, raw: false }
+  }
+  const [subject, ...bodies] = sources.map((source) => renderMerge(source, values))
+  const plain = bodies.at(-1) ?? ''
+  return { email: one.email, subject: subject!, text: plain.slice(0, SAMPLE_TEXT) }
+}

@@ -1,0 +1,141 @@
+/** What a broadcast sends, frozen when it starts: a later change of the draft, a domain or a property changes no email of it. Pure. */
+import { type Mailbox, parseMailbox } from '../mail/address.ts'
+import type { BroadcastContent } from '../mail/broadcast.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
+import {
+  contactValues,
+  type MergeProperty,
+  type MergeSource,
+  type MergeValues,
+  parseMerge,
+  renderMerge,
+  tagsOf,
+} from '../merge/merge.ts'
+import type { ContactProperty } from '../storage/storage.ts'
+
+/** As it is stored. */
+export interface Revision extends Omit<BroadcastContent, 'previewText'> {
+  domainId: string
+  /** Where bounces go. */
+  returnPathHost: string
+  /** Where links lead; null: nobody could follow any. */
+  origin: string | null
+  tracking: { opens: boolean; clicks: boolean }
+  /** The pool of source addresses that it leaves from. */
+  pool: string
+  apiKeyId: string | null
+  topicId: string | null
+  /** The topic or segment, for List-Id (RFC 2919). */
+  list: { id: string; name: string }
+  /** The contact properties of the team. `label`: under which contacts have the value. */
+  properties: (MergeProperty & { label: string })[]
+}
+
+/** A revision that is ready to be rendered. */
+export interface ParsedRevision extends Revision {
+  sender: Mailbox
+  replies: Mailbox[]
+  parsed: { subject: MergeSource; html: MergeSource | null; text: MergeSource | null }
+  /** Keys of the tags in it. */
+  keys: ReadonlySet<string>
+}
+
+/** A contact as an email of a broadcast needs it: what no tag names is left out. */
+export interface Reader {
+  contactId: string
+  email: string
+  firstName: string | null
+  lastName: string | null
+  /** By key. */
+  properties: Record<string, string | number>
+}
+
+/** Parses a stored revision. */
+export function parseRevision(revision: Revision): ParsedRevision {
+  const { subject, html, text } = parseContent(revision)
+  const parsed = { subject, html, text }
+  const sources = [subject, html, text].filter((source) => source !== null)
+  return {
+    ...revision,
+    sender: mailboxOf('from', revision.from),
+    replies: revision.replyTo.map((one) => mailboxOf('reply_to', one)),
+    parsed,
+    keys: new Set(tagsOf(...sources).map(({ key }) => key)),
+  }
+}
+
+/** Refuses: `merge_tag`, `invalid_field`. */
+export function parseContent({ subject, html, text }: Pick<BroadcastContent, 'subject' | 'html' | 'text'>) {
+  return {
+    subject: parseMerge('header', subject, 'subject'),
+    html: html === null || html === '' ? null : parseMerge('html', html, 'html'),
+    text: text === null || text === '' ? null : parseMerge('text', text, 'text'),
+  }
+}
+
+/** Refuses: `invalid_address`. */
+export function mailboxOf(field: string, text: string): Mailbox {
+  const mailbox = parseMailbox(text)
+  if (!mailbox) throw refuse('invalid_address', { field })
+  return mailbox
+}
+
+/** What lists of emails show after the subject, hidden in the email itself: first in its body. */
+export function withPreview(html: string, previewText: string | null): string {
+  if (previewText === null || previewText.trim() === '') return html
+  const text = previewText.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const hidden = `<div style="display:none;max-height:0;overflow:hidden;opacity:0">${text}</div>`
+  const body = /<body\b[^>]*>/i.exec(html)
+  const at = body ? body.index + body[0].length : 0
+  return html.slice(0, at) + hidden + html.slice(at)
+}
+
+/** The contact as the email needs it. */
+export function readerOf(
+  { keys, properties }: Pick<ParsedRevision, 'keys' | 'properties'>,
+  contactId: string,
+  contact: {
+    email: string
+    firstName: string | null
+    lastName: string | null
+    properties: Record<string, string | number>
+  },
+): Reader {
+  const uses = (...names: string[]): boolean => names.some((name) => keys.has(name))
+  const known = properties.flatMap(({ key, label }): [string, string | number][] => {
+    const value = contact.properties[label]
+    const used = uses(key, `contact.${key}`, `contact.properties.${key}`)
+    return value === undefined || !used ? [] : [[key, value]]
+  })
+  return {
+    contactId,
+    email: contact.email,
+    firstName: uses('FIRST_NAME', 'contact.first_name') ? contact.firstName : null,
+    lastName: uses('LAST_NAME', 'contact.last_name') ? contact.lastName : null,
+    properties: Object.fromEntries(known),
+  }
+}
+
+/** The values of a reader. A tag that nothing is known for becomes empty: nobody is to see a tag. */
+export function valuesFor(
+  reader: Reader,
+  properties: readonly MergeProperty[],
+  unsubscribeUrl: string | null,
+): MergeValues {
+  const values = contactValues(reader, properties, unsubscribeUrl)
+  return (key) => values(key) ?? { text: null, fallback: null, raw: false }
+}
+
+/** The subject for a reader. A value that makes it too long is left out: one name must not stop everybody else's email. */
+export function subjectFor({ parsed }: Pick<ParsedRevision, 'parsed'>, values: MergeValues): string {
+  try {
+    return renderMerge(parsed.subject, values)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return renderMerge(parsed.subject, () => ({ text: null, fallback: null, raw: false }))
+  }
+}
+
+/** The contact properties of a team, as a revision keeps them. */
+export const propertiesOf = (properties: readonly ContactProperty[]): Revision['properties'] =>
+  properties.map(({ key, label, fallback }) => ({ key, label, fallback }))

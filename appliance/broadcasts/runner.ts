@@ -1,0 +1,246 @@
+/**
+ * Sends broadcasts in the background: contacts become recipients, and recipients get places in the queue, a few thousand at a time for each
+ * mailbox provider, so that a slow one keeps nobody waiting. What it knows is in the storage: a kill at any moment loses and doubles nothing.
+ */
+import { setImmediate } from 'node:timers/promises'
+import type { PreferencesTokens } from '../audience/audience.ts'
+import { BRAKE_WINDOW, BROADCAST_LIFETIME_MS, brakeOf, LATE_MS, pauseSentence } from '../mail/broadcast.ts'
+import { newId } from '../mail/ids.ts'
+import type { ReturnPaths } from '../senders/senders.ts'
+import type { Broadcast, BroadcastEmail, WaitingRecipient } from '../storage/storage.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
+import type { Logger } from '../watch/log.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
+import { type BroadcastMail, messageIdOf, unsubscribeLink, writeRecord } from './mail.ts'
+import { type ParsedRevision, readerOf, subjectFor, valuesFor } from './revision.ts'
+import { type SendingDeps, startScheduled } from './sending.ts'
+
+/** Contacts that become recipients in one transaction, and transactions before others have a turn. */
+const CHUNK = 1000
+const CHUNKS = 20
+/** Recipients that get their places in one transaction. */
+const BATCH = 500
+/** Emails in the queue for one provider, and for all whose provider is not known yet. */
+const WINDOW = 5000
+const UNKNOWN_WINDOW = 2000
+/** The first emails of a large broadcast: their bounces are seen before the others follow, or this time has passed (milliseconds). */
+const CANARY = 100
+const LARGE = 2000
+const CANARY_MS = 5 * 60_000
+/** Rows that are closed or released in one transaction. */
+const STEP = 500
+/** How often a broadcast that is being sent is looked at, for places that became free (milliseconds). */
+const SENDING_MS = 1000
+/** How often results are counted, and the brakes asked (milliseconds). */
+const LOOK_MS = 2000
+
+export interface RunnerDeps extends SendingDeps {
+  mail: BroadcastMail
+  tokens: Pick<PreferencesTokens, 'sign'>
+  returnPaths: Pick<ReturnPaths, 'make'>
+  log: Logger
+  duties?: Duties | undefined
+  pollMs: number
+  /** Tells dispatch that something is due. */
+  wake: () => void
+  /** Whether the disk has room: without, nothing is put in the queue. */
+  hasRoom: () => Promise<boolean>
+}
+
+export function createBroadcastRunner(deps: RunnerDeps): Worker {
+  const { storage, clock, log, pollMs } = deps
+  const onDuty = dutyOf(deps.duties, 'broadcasts')
+  const run = createRun(deps)
+  let open: Broadcast[] = []
+  const step = async (going: () => boolean): Promise<boolean> => {
+    open = await storage.openBroadcasts({}, clock.now())
+    if (open.length === 0 || !(await onDuty())) return false
+    let more = false
+    for (const broadcast of open) {
+      if (!going()) return false
+      more = (await run(broadcast)) || more
+    }
+    await setImmediate()
+    return more
+  }
+  // What is being sent is looked at every second, and what is scheduled at its time; what another process changes, at the next poll.
+  const next = (): Promise<number | undefined> => {
+    const times = open.flatMap(({ status, paused, scheduledAt }) => {
+      if (paused) return []
+      return status === 'scheduled' ? scheduledAt! : clock.now() + SENDING_MS
+    })
+    return Promise.resolve(times.length === 0 ? undefined : Math.min(...times))
+  }
+  const trouble = 'sending broadcasts is delayed: the storage is not responding; nobody is lost'
+  return createWorker({ step, next, clock, log, pollMs, trouble })
+}
+
+/** Makes the function that does the next part of a broadcast; true: there is more to do at once. */
+function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean> {
+  const { storage, clock } = deps
+  /** Broadcasts whose parked emails were released, as they were changed last. */
+  const released = new Map<string, number>()
+  const looked = new Map<string, number>()
+  return async (broadcast) => {
+    const { id, status, paused, updatedAt } = broadcast
+    const now = clock.now()
+    if (status === 'canceled') return storage.closeCanceled({ id, most: STEP }, now)
+    if (status === 'scheduled') return startIfDue(deps, broadcast)
+    if (now - (looked.get(id) ?? 0) >= LOOK_MS) {
+      looked.set(id, now)
+      await look(deps, broadcast)
+    }
+    if (paused) return false
+    if (released.get(id) !== updatedAt) {
+      const expiresAt = now + BROADCAST_LIFETIME_MS
+      while (await storage.releaseParked({ id, most: STEP, expiresAt }, now));
+      released.set(id, updatedAt)
+      deps.wake()
+    }
+    const more = await expand(deps, broadcast)
+    return (await enqueue(deps, broadcast)) || more
+  }
+}
+
+async function startIfDue(deps: RunnerDeps, broadcast: Broadcast): Promise<boolean> {
+  const { storage, clock, log } = deps
+  const { id, teamId, scheduledAt, paused } = broadcast
+  const late = clock.now() - scheduledAt!
+  if (paused || late < 0) return false
+  if (late > LATE_MS) {
+    await storage.pauseBroadcast({ teamId, id, reason: 'late', figures: null }, clock.now())
+    log.warn({ broadcast: id }, 'a scheduled broadcast is late; it waits for somebody to send it')
+    return false
+  }
+  await startScheduled(deps, broadcast)
+  return true
+}
+
+/** Counts results, and brakes. */
+async function look({ storage, clock, log }: RunnerDeps, { id, teamId, paused }: Broadcast): Promise<void> {
+  const counts = await storage.countBroadcast({ id }, clock.now())
+  await storage.saveBroadcastCounts({ id, counts }, clock.now())
+  if (paused) return
+  const brake = brakeOf(await storage.recentOutcomes({ id, most: BRAKE_WINDOW }, clock.now()))
+  if (!brake) return
+  const { reason, figures } = brake
+  await storage.pauseBroadcast({ teamId, id, reason, figures }, clock.now())
+  log.warn({ broadcast: id, ...figures }, `paused a broadcast: ${pauseSentence(reason, figures)}`)
+}
+
+/** True: more contacts follow. */
+async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadcast): Promise<boolean> {
+  if (expandedAt !== null) return false
+  for (let chunk = 0; chunk < CHUNKS; chunk++) {
+    let step = await storage.expandBroadcast({ id, most: CHUNK }, clock.now())
+    if (step === 'rules') step = await storage.expandByRules({ id, most: CHUNK }, clock.now())
+    if (step !== 'more') return true
+    await setImmediate()
+  }
+  return true
+}
+
+/** Gives recipients their places while there are any. True: more have one at once. */
+async function enqueue(deps: RunnerDeps, broadcast: Broadcast): Promise<boolean> {
+  const { storage, clock, mail, log } = deps
+  const { id, expandedAt } = broadcast
+  const places = await placesOf(deps, broadcast)
+  const found = await storage.waitingRecipients({ id, closed: places.closed, most: places.most }, clock.now())
+  if (found.length === 0) {
+    if (expandedAt !== null && places.closed.length === 0 && places.most > 0) await finish(deps, broadcast)
+    return false
+  }
+  if (!(await deps.hasRoom())) {
+    log.error({ broadcast: id }, 'a broadcast waits: there is too little free disk space')
+    return false
+  }
+  const revision = await mail.revision(broadcast.revisionId!)
+  if (!revision) return false
+  const batch = places.take(found)
+  const emails: BroadcastEmail[] = []
+  for (const one of batch) if (one.contact) emails.push(await emailFor(deps, broadcast, revision, one))
+  const deleted = batch.flatMap(({ contactId, contact }) => (contact ? [] : [contactId]))
+  const taken = new Set(batch)
+  const moved = found.filter((one) => one.moved && !taken.has(one))
+  const done = await storage.enqueueBroadcast({ id, emails, deleted, moved }, clock.now())
+  if (done && done.enqueued > 0) deps.wake()
+  return done !== undefined && done.enqueued + done.skipped + moved.length > 0
+}
+
+/** How many places there are, for each provider. */
+async function placesOf(
+  { storage, clock }: RunnerDeps,
+  { id, startedAt, expanded, enqueued, expandedAt }: Broadcast,
+) {
+  const large = expanded > LARGE || expandedAt === null
+  const canary = large && enqueued <= CANARY && clock.now() - startedAt! < CANARY_MS
+  const load = await storage.broadcastLoad({ id }, clock.now())
+  // The first ones go alone, until none of them waits for its first attempt.
+  const first = canary ? (enqueued === 0 ? CANARY : 0) : Infinity
+  const seen =
+    canary && enqueued > 0 && ((await storage.countBroadcast({ id }, clock.now())).queued ?? 0) === 0
+  let left = Math.min(BATCH, seen ? BATCH : first)
+  const room = (provider: string): number =>
+    (provider === '' ? UNKNOWN_WINDOW : WINDOW) - (load[provider] ?? 0)
+  const closed = Object.keys(load).filter((provider) => room(provider) <= 0)
+  return {
+    closed,
+    most: Math.max(0, left),
+    /** Those that get places, in turn of their providers. */
+    take(found: readonly WaitingRecipient[]): WaitingRecipient[] {
+      const lines = [...Map.groupBy(found, ({ provider }) => provider)].map(([provider, line]) =>
+        line.slice(0, Math.max(0, room(provider))),
+      )
+      const taken: WaitingRecipient[] = []
+      for (let at = 0; left > 0 && lines.some((line) => at < line.length); at++)
+        for (const line of lines) if (at < line.length && left-- > 0) taken.push(line[at]!)
+      return taken
+    },
+  }
+}
+
+async function emailFor(
+  { clock, returnPaths, tokens }: RunnerDeps,
+  { id: broadcastId, teamId, revisionId }: Broadcast,
+  revision: ParsedRevision,
+  { contactId, contact }: WaitingRecipient,
+): Promise<BroadcastEmail> {
+  const now = clock.now()
+  const id = newId(now)
+  const reader = readerOf(revision, contactId, contact!)
+  const link = unsubscribeLink(tokens, revision, { teamId, reader, emailId: id })
+  const subject = subjectFor(revision, valuesFor(reader, revision.properties, link))
+  const size = (revision.html?.length ?? 0) + (revision.text?.length ?? 0)
+  return {
+    ...{ id, teamId, domainId: revision.domainId, apiKeyId: revision.apiKeyId },
+    via: revision.apiKeyId === null ? 'dashboard' : 'rest',
+    ...{ from: revision.from, to: [reader.email], cc: [], bcc: [], replyTo: revision.replyTo, subject },
+    content: { place: 'message', html: null, text: null },
+    ...{ headers: [], tags: [], attachments: [], messageId: messageIdOf(id, revision) },
+    returnPath: await returnPaths.make(id, revision.returnPathHost),
+    ...{ reportTo: null, dsn: null, requireTls: null, scheduledAt: null, stream: 'broadcast' },
+    ...{ topicId: revision.topicId, pool: revision.pool, size },
+    broadcast: { id: broadcastId, contactId },
+    body: writeRecord({ revision: revisionId!, broadcastId, teamId, date: now, reader }),
+    deliveries: [
+      {
+        ...{ id: newId(now), recipient: reader.email, field: 'to', dueAt: now, suppressed: null, dsn: null },
+        expiresAt: now + BROADCAST_LIFETIME_MS,
+      },
+    ],
+  }
+}
+
+/** Ends a broadcast of which every email was handed over, or finally refused, at least once. */
+async function finish(
+  { storage, clock, log }: RunnerDeps,
+  { id, expanded, enqueued, skipped }: Broadcast,
+): Promise<void> {
+  const out = Object.values(skipped).reduce((sum, n = 0) => sum + n, 0)
+  if (expanded > enqueued + out) return
+  const counts = await storage.countBroadcast({ id }, clock.now())
+  if ((counts.queued ?? 0) > 0) return
+  await storage.saveBroadcastCounts({ id, counts }, clock.now())
+  if (await storage.endBroadcast({ id, was: 'queued', status: 'sent', problem: null }, clock.now()))
+    log.info({ broadcast: id, emails: enqueued }, 'a broadcast was sent')
+}

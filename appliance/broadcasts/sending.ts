@@ -1,0 +1,132 @@
+/** Sends, schedules, pauses and cancels broadcasts. */
+import { checkSchedule, readSchedule, textFrom } from '../intake/intake.ts'
+import { parseMailbox } from '../mail/address.ts'
+import { newId } from '../mail/ids.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
+import { returnPathHost } from '../mail/return-path.ts'
+import { choosePool } from '../mail/source.ts'
+import type { Caller } from '../senders/caller.ts'
+import type { Senders } from '../senders/senders.ts'
+import type { Broadcast, BroadcastRef } from '../storage/storage.ts'
+import type { Tracking } from '../tracking/tracking.ts'
+import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
+import { propertiesOf, type Revision, withPreview } from './revision.ts'
+
+export interface SendingDeps extends BroadcastDeps {
+  senders: Pick<Senders, 'authorize'>
+  tracking: Pick<Tracking, 'originFor'>
+}
+
+export interface SendingMethods {
+  /**
+   * Sends a draft or a scheduled one: at once, or at a time as `POST /emails` takes it.
+   * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_link`, what
+   * `senders.authorize` refuses, `schedule_past`, `invalid_field` (scheduled_at).
+   */
+  sendBroadcast(args: { caller: Caller; id: string; scheduledAt: string | null }): Promise<void>
+  /** Refuses: `not_found`, `broadcast_not_cancelable`. */
+  cancelBroadcast(ref: BroadcastRef): Promise<void>
+  /** Refuses: `not_found`, `broadcast_not_running`. */
+  pauseBroadcast(ref: BroadcastRef): Promise<void>
+  /** One whose time has passed is sent now. Refuses: `not_found`, `broadcast_not_paused`. */
+  resumeBroadcast(ref: BroadcastRef): Promise<void>
+}
+
+/** @param changed called when there is something to do */
+export function sendingMethods(deps: SendingDeps, changed: () => void): SendingMethods {
+  const { storage, clock } = deps
+  return {
+    async sendBroadcast({ caller, id, scheduledAt }) {
+      const { teamId } = caller
+      const broadcast = await storage.getBroadcast({ teamId, id }, clock.now())
+      if (!broadcast) throw noBroadcast()
+      const at = readSchedule(scheduledAt, clock.now())
+      checkSchedule(at, clock.now())
+      if (at === null) await start(deps, broadcast, caller)
+      else {
+        await freeze(deps, broadcast, caller)
+        refuseUnless(await storage.scheduleBroadcast({ teamId, id, at }, clock.now()), 'broadcast_started')
+      }
+      changed()
+    },
+    async cancelBroadcast(ref) {
+      const answer = await storage.cancelBroadcast(ref, clock.now())
+      if (answer === 'unknown') throw noBroadcast()
+      if (answer === 'wrong_status') throw refuse('broadcast_not_cancelable')
+      changed()
+    },
+    async pauseBroadcast(ref) {
+      const pause = { ...ref, reason: 'person' as const, figures: null }
+      refuseUnless(await storage.pauseBroadcast(pause, clock.now()), 'broadcast_not_running')
+    },
+    async resumeBroadcast(ref) {
+      const now = clock.now()
+      const broadcast = await storage.getBroadcast(ref, now)
+      if (!broadcast) throw noBroadcast()
+      const late = broadcast.status === 'scheduled' && (broadcast.scheduledAt ?? 0) < now
+      // Whose time has passed would be found late again.
+      const answer =
+        late && broadcast.paused
+          ? await storage.scheduleBroadcast({ ...ref, at: now }, now)
+          : await storage.resumeBroadcast(ref, now)
+      refuseUnless(answer, 'broadcast_not_paused')
+      changed()
+    },
+  }
+}
+
+/** Starts a broadcast. Refuses: as `sendBroadcast`. */
+async function start(deps: SendingDeps, broadcast: Broadcast, caller: Caller): Promise<void> {
+  const { storage, clock } = deps
+  const { teamId, id, edits } = broadcast
+  const frozen = await freeze(deps, broadcast, caller)
+  const now = clock.now()
+  const revision = { id: newId(now), content: JSON.stringify(frozen) }
+  refuseUnless(await storage.startBroadcast({ teamId, id, edits, revision }, now), 'broadcast_started')
+}
+
+/** Starts one whose time has come. What it may not do any more is its problem, in a sentence; others fail as they may. */
+export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): Promise<void> {
+  try {
+    await start(deps, broadcast, { teamId: broadcast.teamId, apiKey: null })
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status >= 500) throw error
+    // Somebody changed or canceled it at this moment.
+    if (error.key === 'broadcast_changed' || error.key === 'broadcast_started') return
+    const ending = { id: broadcast.id, was: 'scheduled', status: 'failed', problem: error.message } as const
+    await deps.storage.endBroadcast(ending, deps.clock.now())
+  }
+}
+
+/** What is sent, as things are now. */
+async function freeze(
+  { storage, clock, senders, tracking }: SendingDeps,
+  { teamId, segmentId, topicId, content }: Broadcast,
+  caller: Caller,
+): Promise<Revision> {
+  const now = clock.now()
+  const { previewText, html, text, ...rest } = content
+  if (!html && !text) throw refuse('missing_content')
+  const domain = await senders.authorize(caller, { domain: parseMailbox(content.from)!.domain })
+  const origin = tracking.originFor(domain)
+  if (origin === null) throw refuse('broadcast_without_link')
+  const segment = await storage.getSegment({ teamId, id: segmentId }, now)
+  if (!segment) throw refuse('not_found', { resource: 'Segment' })
+  const topic = topicId === null ? undefined : await storage.getTopic({ teamId, id: topicId }, now)
+  if (topicId !== null && !topic) throw refuse('not_found', { resource: 'Topic' })
+  const assignments = await storage.listAssignments({}, now)
+  return {
+    ...rest,
+    html: html === null ? null : withPreview(html, previewText),
+    text: text ?? textFrom(html!),
+    domainId: domain.id,
+    returnPathHost: returnPathHost(domain),
+    origin,
+    tracking: { opens: domain.openTracking, clicks: domain.clickTracking },
+    pool: choosePool(assignments, { teamId, domainId: domain.id, stream: 'broadcast' }),
+    apiKeyId: caller.apiKey?.id ?? null,
+    topicId,
+    list: { id: topic?.id ?? segment.id, name: topic?.name ?? segment.name },
+    properties: propertiesOf(await storage.listContactProperties({ teamId }, now)),
+  }
+}

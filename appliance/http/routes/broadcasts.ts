@@ -1,0 +1,169 @@
+import type { FastifyRequest } from 'fastify'
+import * as api from '../../api/broadcasts.ts'
+import { presentList } from '../../api/shared.ts'
+import { isId } from '../../mail/ids.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+const which = (request: FastifyRequest) => ({
+  ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
+})
+const ref = (id: string) => ({ object: 'broadcast' as const, id })
+
+/** Broadcasts. Who may send email may send them, too. */
+export function broadcastRoutes(app: App, deps: HttpDeps): void {
+  draftRoutes(app, deps)
+  sendingRoutes(app, deps)
+  resultRoutes(app, deps)
+}
+
+/** A broadcast as the audit log has it: without thousands of lines of html. */
+const reader =
+  ({ broadcasts }: HttpDeps) =>
+  async (request: FastifyRequest) => {
+    const { id, name, status, segment_id, topic_id, scheduled_at } = api.presentBroadcastSummary(
+      await broadcasts.getBroadcast(which(request)),
+    )
+    return { id, name, status, segment_id, topic_id, scheduled_at }
+  }
+
+/** What a body says of a draft. */
+function draftOf(body: api.UpdateBroadcast) {
+  const { name, segment_id, audience_id, exclude_segment_ids, topic_id, reply_to } = body
+  const { from, subject, preview_text, html, text } = body
+  const replies = typeof reply_to === 'string' ? [reply_to] : reply_to
+  const said = <T>(key: string, value: T | null | undefined, none: T | null) =>
+    value === undefined ? {} : { [key]: value ?? none }
+  return {
+    name: name ?? undefined,
+    segmentId: segment_id ?? audience_id ?? undefined,
+    exclude: exclude_segment_ids === null ? [] : exclude_segment_ids,
+    // Typed clients write their unset fields as "".
+    topicId: topic_id === '' ? null : topic_id,
+    content: {
+      ...(typeof from === 'string' && { from }),
+      ...(typeof subject === 'string' && { subject }),
+      ...(reply_to !== undefined && { replyTo: replies ?? [] }),
+      ...said('previewText', preview_text, null),
+      ...said('html', html, null),
+      ...said('text', text, null),
+    },
+  }
+}
+
+function draftRoutes(app: App, deps: HttpDeps): void {
+  const { broadcasts } = deps
+  const read = reader(deps)
+  const noun = 'broadcast' as const
+  const created = { right: 'send', audit: { action: 'broadcast.create', noun } } as const
+  serve(app, api.createBroadcast, created, async (request, reply) => {
+    const { send, scheduled_at: scheduledAt = null } = request.body
+    if (scheduledAt !== null && send !== true)
+      throw refuse('invalid_field', { field: 'scheduled_at', expected: 'only with `send`: true' })
+    const caller = callerOf(request)
+    const { id } = await broadcasts.createBroadcast({ teamId: caller.teamId, draft: draftOf(request.body) })
+    if (send) await broadcasts.sendBroadcast({ caller, id, scheduledAt })
+    void reply.code(201)
+    return ref(id)
+  })
+  serve(app, api.listBroadcasts, {}, async (request) => {
+    const { teamId } = callerOf(request)
+    const page = await broadcasts.listBroadcasts({ teamId, ...request.query })
+    const items = await Promise.all(page.items.map((one) => broadcasts.refreshed(one)))
+    return presentList(items.map(api.presentBroadcastSummary), page.hasMore)
+  })
+  serve(app, api.getBroadcast, {}, async (request) =>
+    api.presentBroadcast(await broadcasts.refreshed(await broadcasts.getBroadcast(which(request)))),
+  )
+  const updated = { right: 'send', audit: { action: 'broadcast.update', noun, read } } as const
+  serve(app, api.updateBroadcast, updated, async (request) => {
+    const { edits } = request.body
+    await broadcasts.updateBroadcast({ ...which(request), draft: draftOf(request.body), edits })
+    return ref(request.params.id)
+  })
+  const deleted = { right: 'send', audit: { action: 'broadcast.delete', noun, read } } as const
+  serve(app, api.deleteBroadcast, deleted, async (request) => {
+    await broadcasts.deleteBroadcast(which(request))
+    return { ...ref(request.params.id), deleted: true as const }
+  })
+  // What it makes is another broadcast: the entry is about that.
+  serve(app, api.duplicateBroadcast, created, async (request) =>
+    ref((await broadcasts.duplicateBroadcast(which(request))).id),
+  )
+}
+
+function sendingRoutes(app: App, deps: HttpDeps): void {
+  const { broadcasts } = deps
+  const read = reader(deps)
+  const options = <const A extends 'send' | 'cancel' | 'pause' | 'resume'>(act: A) =>
+    ({
+      right: 'send',
+      audit: { action: `broadcast.${act}` as const, noun: 'broadcast', read },
+    }) as const
+  serve(app, api.sendBroadcast, options('send'), async (request) => {
+    const scheduledAt = request.body?.scheduled_at ?? null
+    await broadcasts.sendBroadcast({ caller: callerOf(request), id: request.params.id, scheduledAt })
+    return ref(request.params.id)
+  })
+  serve(app, api.cancelBroadcast, options('cancel'), async (request) => {
+    await broadcasts.cancelBroadcast(which(request))
+    return ref(request.params.id)
+  })
+  serve(app, api.pauseBroadcast, options('pause'), async (request) => {
+    await broadcasts.pauseBroadcast(which(request))
+    return ref(request.params.id)
+  })
+  serve(app, api.resumeBroadcast, options('resume'), async (request) => {
+    await broadcasts.resumeBroadcast(which(request))
+    return ref(request.params.id)
+  })
+}
+
+function resultRoutes(app: App, { broadcasts }: HttpDeps): void {
+  serve(app, api.reviewBroadcast, {}, async (request) =>
+    api.presentReview(await broadcasts.reviewBroadcast({ caller: callerOf(request), id: request.params.id })),
+  )
+  serve(app, api.getBroadcastResults, {}, async (request) =>
+    api.presentResults(
+      await broadcasts.broadcastReach(which(request)),
+      await broadcasts.providerResults(which(request)),
+    ),
+  )
+  serve(app, api.listBroadcastRecipients, {}, async (request) => {
+    const { limit, after, before, type, email, bounce_type: bounceType } = request.query
+    if (type === undefined) throw refuse('missing_field', { field: 'type' })
+    for (const [parameter, cursor] of Object.entries({ after, before }))
+      if (cursor !== undefined && !isId(cursor))
+        throw refuse('invalid_parameter', { parameter, expected: 'the id of a row of this list' })
+    if (bounceType !== undefined && type !== 'bounced')
+      throw refuse('invalid_parameter', { parameter: 'bounce_type', expected: 'only with `type=bounced`' })
+    const kinds = { permanent: 'Permanent', transient: 'Transient', undetermined: 'Undetermined' } as const
+    const page = await broadcasts.listRecipients({
+      ...{ ...which(request), limit, after, before, type, email },
+      bounceType: bounceType && kinds[bounceType],
+    })
+    return presentList(
+      page.items.map((one) => api.presentRecipient(type, one)),
+      page.hasMore,
+    )
+  })
+  serve(app, api.listBroadcastLinks, {}, async (request) => {
+    const { limit, after, before } = request.query
+    const end = before === undefined ? undefined : offsetOf(before)
+    const offset =
+      end === undefined ? (after === undefined ? 0 : offsetOf(after) + 1) : Math.max(0, end - limit)
+    const most = end === undefined ? limit : Math.max(1, end - offset)
+    const page = await broadcasts.listClickedLinks({ ...which(request), offset, limit: most })
+    const rows = page.items.map(({ url, clicks, uniqueClicks }, at) => ({
+      ...{ id: cursorOf(offset + at), url, clicks, unique_clicks: uniqueClicks },
+    }))
+    return presentList(rows, end === undefined ? page.hasMore : offset > 0)
+  })
+}
+
+/** Links are ordered by their clicks: a cursor is a place in the list. */
+const cursorOf = (offset: number): string => Buffer.from(`offset:${offset}`).toString('base64url')
+const offsetOf = (cursor: string): number =>
+  Number(/^offset:(\d{1,9})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8'))?.[1] ?? NaN)

@@ -1,0 +1,353 @@
+/** Broadcasts as drafts and as what became of them. Who gets one: recipients.ts. */
+import type { Selectable } from 'kysely'
+import type {
+  BroadcastContent,
+  BroadcastCounts,
+  BroadcastStatus,
+  PauseFigures,
+  PauseReason,
+  SkipReason,
+} from '../../mail/broadcast.ts'
+import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import type { Db } from '../schema.ts'
+import type { BroadcastsTable } from './tables.ts'
+
+export interface Broadcast {
+  id: string
+  teamId: string
+  name: string
+  status: BroadcastStatus
+  segmentId: string
+  /** Segments whose contacts get nothing. */
+  exclude: string[]
+  topicId: string | null
+  content: BroadcastContent
+  /** Raised by each change of the draft. */
+  edits: number
+  createdAt: number
+  updatedAt: number
+  scheduledAt: number | null
+  startedAt: number | null
+  finishedAt: number | null
+  /** What is sent; null before it started. */
+  revisionId: string | null
+  /** Contacts that became recipients, those of them that were put in the queue, and those that are not sent to. */
+  expanded: number
+  enqueued: number
+  skipped: Partial<Record<SkipReason, number>>
+  /** When all contacts of the segment had become recipients; null: not yet. */
+  expandedAt: number | null
+  /** Null: it isn't paused. */
+  paused: { at: number; reason: PauseReason; figures: PauseFigures | null } | null
+  /** Why it failed. */
+  problem: string | null
+  /** Its emails by their last event, as last counted. */
+  counts: BroadcastCounts
+  countedAt: number | null
+}
+
+/** Which broadcast of a team. */
+export interface BroadcastRef {
+  teamId: string
+  id: string
+}
+
+const parsed = <T>(json: string | null, none: T): T => (json === null ? none : (JSON.parse(json) as T))
+
+const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
+  id: row.id,
+  teamId: row.team_id,
+  name: row.name,
+  status: row.status,
+  segmentId: row.segment_id,
+  exclude: parsed<string[]>(row.exclude, []),
+  topicId: row.topic_id,
+  content: JSON.parse(row.content) as BroadcastContent,
+  edits: row.edits,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  scheduledAt: row.scheduled_at,
+  startedAt: row.started_at,
+  finishedAt: row.finished_at,
+  revisionId: row.revision_id,
+  expanded: row.expanded,
+  enqueued: row.enqueued,
+  skipped: parsed<Broadcast['skipped']>(row.skipped, {}),
+  expandedAt: row.expanded_at,
+  paused:
+    row.paused_at === null
+      ? null
+      : {
+          at: row.paused_at,
+          reason: row.pause_reason!,
+          figures: parsed<PauseFigures | null>(row.pause_figures, null),
+        },
+  problem: row.problem,
+  counts: parsed<BroadcastCounts>(row.counts, {}),
+  countedAt: row.counted_at,
+})
+
+/** Newest first. */
+async function listBroadcasts(
+  db: Db,
+  { status, ...args }: PageArgs & { status?: BroadcastStatus | undefined },
+): Promise<Page<Broadcast>> {
+  const query = db.selectFrom('broadcasts').selectAll().where('team_id', '=', args.teamId)
+  return pageOf(status === undefined ? query : query.where('status', '=', status), args, toBroadcast)
+}
+
+async function getBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<Broadcast | undefined> {
+  const row = await db
+    .selectFrom('broadcasts')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && toBroadcast(row)
+}
+
+/** Those that something is to be done about: scheduled, being sent, or canceled with recipients that still wait; oldest first. */
+async function openBroadcasts(db: Db): Promise<Broadcast[]> {
+  const rows = await db
+    .selectFrom('broadcasts')
+    .selectAll()
+    .where('status', 'in', ['scheduled', 'queued', 'canceled'])
+    .where((row) => row.or([row('status', '!=', 'canceled'), row('finished_at', 'is', null)]))
+    .orderBy('id')
+    .execute()
+  return rows.map(toBroadcast)
+}
+
+/** A draft to store. */
+export type NewBroadcast = Pick<
+  Broadcast,
+  'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'createdAt'
+>
+
+async function createBroadcast(db: Db, { broadcast }: { broadcast: NewBroadcast }): Promise<void> {
+  const { id, teamId, name, segmentId, exclude, topicId, content, createdAt } = broadcast
+  await db
+    .insertInto('broadcasts')
+    .values({
+      id,
+      team_id: teamId,
+      name,
+      status: 'draft',
+      segment_id: segmentId,
+      exclude: JSON.stringify(exclude),
+      topic_id: topicId,
+      content: JSON.stringify(content),
+      created_at: createdAt,
+      updated_at: createdAt,
+    })
+    .execute()
+}
+
+/** What of a broadcast can be changed. Undefined: it stays. */
+export interface BroadcastChange {
+  name?: string | undefined
+  segmentId?: string | undefined
+  exclude?: string[] | undefined
+  topicId?: string | null | undefined
+  content?: Partial<BroadcastContent> | undefined
+}
+
+/** What became of a wish to change a broadcast; `stale`: somebody else has changed it since it was read. */
+export type BroadcastAnswer = 'done' | 'unknown' | 'wrong_status' | 'stale'
+
+/** Of one that has started, the name alone can be changed. @param args edits: the draft as the caller read it; undefined: any */
+async function updateBroadcast(
+  db: Db,
+  { teamId, id, change, edits }: BroadcastRef & { change: BroadcastChange; edits?: number | undefined },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const current = await getBroadcast(db, { teamId, id })
+  if (!current) return 'unknown'
+  if (edits !== undefined && edits !== current.edits) return 'stale'
+  const { name, segmentId, exclude, topicId, content } = change
+  const onlyName = [segmentId, exclude, topicId, content].every((value) => value === undefined)
+  if (!onlyName && current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
+  await db
+    .updateTable('broadcasts')
+    .set({
+      ...(name !== undefined && { name }),
+      ...(segmentId !== undefined && { segment_id: segmentId }),
+      ...(exclude !== undefined && { exclude: JSON.stringify(exclude) }),
+      ...(topicId !== undefined && { topic_id: topicId }),
+      ...(content !== undefined && { content: JSON.stringify({ ...current.content, ...content }) }),
+      ...(!onlyName && { edits: current.edits + 1 }),
+      updated_at: now,
+    })
+    .where('id', '=', id)
+    .execute()
+  return 'done'
+}
+
+/** Deletes a draft or a scheduled one; also one that was canceled or failed before anything was sent. */
+async function deleteBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<BroadcastAnswer> {
+  const deleted = await db
+    .deleteFrom('broadcasts')
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('revision_id', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (deleted.numDeletedRows > 0n) return 'done'
+  return (await getBroadcast(db, { teamId, id })) ? 'wrong_status' : 'unknown'
+}
+
+/** Sets the time of a draft, or another one of a scheduled one; that ends a pause. */
+async function scheduleBroadcast(
+  db: Db,
+  { teamId, id, at }: BroadcastRef & { at: number },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const changed = await db
+    .updateTable('broadcasts')
+    .set({ status: 'scheduled', scheduled_at: at, ...going, updated_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('status', 'in', ['draft', 'scheduled'])
+    .executeTakeFirstOrThrow()
+  return answer(db, { teamId, id }, changed.numUpdatedRows)
+}
+
+const going = { paused_at: null, pause_reason: null, pause_figures: null }
+
+async function answer(db: Db, ref: BroadcastRef, changed: bigint): Promise<BroadcastAnswer> {
+  if (changed > 0n) return 'done'
+  return (await getBroadcast(db, ref)) ? 'wrong_status' : 'unknown'
+}
+
+/**
+ * Starts a draft or a scheduled one: what it says is frozen, and its contacts become recipients from now on. `stale`: the draft was changed
+ * after the revision had been made of it.
+ */
+async function startBroadcast(
+  db: Db,
+  {
+    teamId,
+    id,
+    edits,
+    revision,
+  }: BroadcastRef & { edits: number; revision: { id: string; content: string } },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const current = await getBroadcast(db, { teamId, id })
+  if (!current) return 'unknown'
+  if (current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
+  if (current.edits !== edits) return 'stale'
+  await db
+    .insertInto('broadcast_revisions')
+    .values({
+      id: revision.id,
+      broadcast_id: id,
+      team_id: teamId,
+      content: revision.content,
+      created_at: now,
+    })
+    .execute()
+  await db
+    .updateTable('broadcasts')
+    .set({ status: 'queued', started_at: now, revision_id: revision.id, ...going, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+  return 'done'
+}
+
+/** A scheduled one becomes a draft again; one that is being sent stops for good. Answers which of them it was. */
+async function cancelBroadcast(
+  db: Db,
+  { teamId, id }: BroadcastRef,
+  now: number,
+): Promise<'draft' | 'canceled' | 'unknown' | 'wrong_status'> {
+  const current = await getBroadcast(db, { teamId, id })
+  if (!current) return 'unknown'
+  if (current.status !== 'scheduled' && current.status !== 'queued') return 'wrong_status'
+  const status = current.status === 'scheduled' ? 'draft' : 'canceled'
+  await db
+    .updateTable('broadcasts')
+    .set({ status, ...going, ...(status === 'draft' && { scheduled_at: null }), updated_at: now })
+    .where('id', '=', id)
+    .execute()
+  return status
+}
+
+/** Stops one that is being sent, or that waits for its time, until somebody resumes it. One that is paused already keeps its reason. */
+async function pauseBroadcast(
+  db: Db,
+  { teamId, id, reason, figures }: BroadcastRef & { reason: PauseReason; figures: PauseFigures | null },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const paused = await db
+    .updateTable('broadcasts')
+    .set({
+      paused_at: now,
+      pause_reason: reason,
+      pause_figures: figures && JSON.stringify(figures),
+      updated_at: now,
+    })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('status', 'in', ['scheduled', 'queued'])
+    .where('paused_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return answer(db, { teamId, id }, paused.numUpdatedRows)
+}
+
+/** Lets a paused one go on. What was parked comes back with `releaseParked`. */
+async function resumeBroadcast(db: Db, { teamId, id }: BroadcastRef, now: number): Promise<BroadcastAnswer> {
+  const resumed = await db
+    .updateTable('broadcasts')
+    .set({ ...going, updated_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('paused_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return answer(db, { teamId, id }, resumed.numUpdatedRows)
+}
+
+/** Notes that a started one has ended, or that one could not start. Nothing changes when it is in another state by now. */
+async function endBroadcast(
+  db: Db,
+  {
+    id,
+    was,
+    status,
+    problem,
+  }: { id: string; was: BroadcastStatus; status: BroadcastStatus; problem: string | null },
+  now: number,
+): Promise<boolean> {
+  const ended = await db
+    .updateTable('broadcasts')
+    .set({ status, problem, finished_at: now, updated_at: now })
+    .where('id', '=', id)
+    .where('status', '=', was)
+    .executeTakeFirstOrThrow()
+  return ended.numUpdatedRows > 0n
+}
+
+/** The revision as JSON; undefined when its broadcast is gone. */
+async function getRevision(db: Db, { id }: { id: string }): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('broadcast_revisions')
+    .select('content')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row?.content
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { listBroadcasts, getBroadcast, openBroadcasts, getRevision },
+  writes: {
+    createBroadcast,
+    updateBroadcast,
+    deleteBroadcast,
+    scheduleBroadcast,
+    startBroadcast,
+    cancelBroadcast,
+    pauseBroadcast,
+    resumeBroadcast,
+    endBroadcast,
+  },
+}

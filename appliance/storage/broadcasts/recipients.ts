@@ -1,0 +1,385 @@
+/**
+ * Who gets a broadcast. Contacts of the segment become recipients (`expandBroadcast`), and recipients get an email in the queue
+ * (`enqueueBroadcast`, spool/enqueue.ts), each in steps of one transaction that also notes how far it is.
+ */
+import { sql, type SqlBool } from 'kysely'
+import type { PropertyValue } from '../../mail/audience.ts'
+import { addressDomain } from '../../mail/broadcast.ts'
+import { isUnplaced } from '../../mail/queue.ts'
+import type { Rules } from '../../mail/rules.ts'
+import { conditionOf } from '../audience/rules.ts'
+import { ended } from '../deliveries.ts'
+import type { Db } from '../schema.ts'
+import type { Connection } from '../sqlite/connection.ts'
+
+/** What became of a step of expansion. */
+export type Expanded =
+  /** More contacts follow. */
+  | 'more'
+  /** All contacts of the segment are recipients now. */
+  | 'all'
+  /** It was paused, canceled, or expanded by another process. */
+  | 'stopped'
+  /** Rules decide who is in one of its segments: `expandByRules` does the step. */
+  | 'rules'
+
+interface ExpansionRow {
+  seq: number
+  team_id: string
+  segment_id: string
+  exclude: string
+  cursor: string
+  started_at: number
+}
+
+/** The next contacts of a segment, in the order of their ids. Who joined after the start is left out. */
+const CHUNK = `select contact_id from contact_segments
+  where segment_id = @segment and contact_id > @cursor and added_at <= @startedAt order by contact_id limit @most`
+
+/**
+ * Makes recipients of the next `most` contacts of the segment, without those of excluded segments. A contact is a recipient once, whatever
+ * happens: rows and cursor are one transaction. hot: plain statements, prepared once.
+ */
+function createExpand(db: Connection): (args: { id: string; most: number }, now: number) => Expanded {
+  const find = db.prepare<[string], ExpansionRow>(
+    `select seq, team_id, segment_id, exclude, cursor, started_at from broadcasts
+     where id = ? and status = 'queued' and paused_at is null and expanded_at is null`,
+  )
+  const ruled = db.prepare<[string, string]>(
+    `select 1 from segments where filter is not null and (id = ? or id in (select value from json_each(?)))`,
+  )
+  const last = db.prepare<object, { cursor: string | null; n: number }>(
+    `select max(contact_id) as cursor, count(*) as n from (${CHUNK})`,
+  )
+  // An address has one domain, and those that quote an @ are hardly any: their provider is found out by the first attempt.
+  const insert = db.prepare(
+    `insert into broadcast_recipients (broadcast, contact_id, bucket)
+     select @seq, m.contact_id,
+       coalesce((select provider from destinations where domain = substr(c.address_key, instr(c.address_key, '@') + 1)), '')
+     from (${CHUNK}) m cross join contacts c on c.team_id = @team and c.id = m.contact_id
+     where not exists (
+       select 1 from json_each(@exclude) x join contact_segments s on s.segment_id = x.value and s.contact_id = m.contact_id)`,
+  )
+  const move = db.prepare('update broadcasts set cursor = ?, expanded = expanded + ? where id = ?')
+  const finish = db.prepare('update broadcasts set expanded_at = ? where id = ?')
+  return ({ id, most }, now) => {
+    const row = find.get(id)
+    if (!row) return 'stopped'
+    if (ruled.get(row.segment_id, row.exclude)) return 'rules'
+    const chunk = { segment: row.segment_id, cursor: row.cursor, startedAt: row.started_at, most }
+    const { cursor, n } = last.get(chunk)!
+    if (cursor !== null) {
+      const { changes } = insert.run({ ...chunk, seq: row.seq, team: row.team_id, exclude: row.exclude })
+      move.run(cursor, changes, id)
+    }
+    if (n === most) return 'more'
+    finish.run(now, id)
+    return 'all'
+  }
+}
+
+/** The same where rules decide who is in a segment: as they were at the start, of contacts as they are when their turn comes. */
+async function expandByRules(
+  db: Db,
+  { id, most }: { id: string; most: number },
+  now: number,
+): Promise<Exclude<Expanded, 'rules'>> {
+  const row = await db
+    .selectFrom('broadcasts')
+    .select(['seq', 'team_id', 'segment_id', 'exclude', 'cursor', 'started_at'])
+    .where('id', '=', id)
+    .where('status', '=', 'queued')
+    .where('paused_at', 'is', null)
+    .where('expanded_at', 'is', null)
+    .executeTakeFirst()
+  if (!row) return 'stopped'
+  const { seq, team_id: teamId, segment_id: segmentId, cursor, started_at: startedAt } = row
+  let query = db
+    .selectFrom('contacts')
+    .select(['contacts.id', 'contacts.address_key'])
+    .where('contacts.team_id', '=', teamId)
+    .where('contacts.id', '>', cursor)
+    .where('contacts.created_at', '<=', startedAt!)
+    .where(await memberCondition(db, teamId, segmentId, startedAt!))
+  for (const other of JSON.parse(row.exclude) as string[]) {
+    const excluded = await memberCondition(db, teamId, other, startedAt!)
+    query = query.where(sql<SqlBool>`not coalesce(${excluded}, false)`)
+  }
+  const contacts = await query.orderBy('contacts.id').limit(most).execute()
+  const providers = await providersOf(
+    db,
+    contacts.map((one) => addressDomain(one.address_key)),
+  )
+  if (contacts.length > 0)
+    await db
+      .insertInto('broadcast_recipients')
+      .values(
+        contacts.map((one) => ({
+          broadcast: seq,
+          contact_id: one.id,
+          bucket: providers.get(addressDomain(one.address_key)) ?? '',
+        })),
+      )
+      .execute()
+  await db
+    .updateTable('broadcasts')
+    .set((set) => ({
+      cursor: contacts.at(-1)?.id ?? cursor,
+      expanded: set('expanded', '+', contacts.length),
+      ...(contacts.length < most && { expanded_at: now }),
+    }))
+    .where('id', '=', id)
+    .execute()
+  return contacts.length < most ? 'all' : 'more'
+}
+
+/** That a row of `contacts` is in a segment, also in one that was deleted after a broadcast started. */
+export async function memberCondition(db: Db, teamId: string, segmentId: string, now: number) {
+  const row = await db
+    .selectFrom('segments')
+    .select('filter')
+    .where('id', '=', segmentId)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  if (row?.filter) return conditionOf(db, teamId, JSON.parse(row.filter) as Rules, now)
+  return sql<SqlBool>`exists (select 1 from contact_segments as m
+    where m.segment_id = ${segmentId} and m.contact_id = contacts.id and m.added_at <= ${now})`
+}
+
+/** A recipient that waits for a place in the queue. */
+export interface WaitingRecipient {
+  contactId: string
+  /** The provider of its domain as it is known now; empty: it is not known. */
+  provider: string
+  /** Whether it waits under another one. */
+  moved: boolean
+  /** Null: the contact was deleted. */
+  contact: {
+    email: string
+    firstName: string | null
+    lastName: string | null
+    /** By the label of the property. */
+    properties: Record<string, PropertyValue>
+  } | null
+}
+
+/**
+ * Recipients that wait, in turn of their providers. @param args closed: providers that take no more now; most: of each provider
+ */
+async function waitingRecipients(
+  db: Db,
+  { id, closed, most }: { id: string; closed: string[]; most: number },
+): Promise<WaitingRecipient[]> {
+  const broadcast = await db
+    .selectFrom('broadcasts')
+    .select(['seq', 'team_id'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!broadcast) return []
+  const shut = new Set(closed)
+  const found: WaitingRecipient[] = []
+  for (const bucket of await bucketsOf(db, broadcast.seq)) {
+    if (shut.has(bucket)) continue
+    const rows = await db
+      .selectFrom('broadcast_recipients as r')
+      .leftJoin('contacts as c', (join) =>
+        join.onRef('c.id', '=', 'r.contact_id').on('c.team_id', '=', broadcast.team_id),
+      )
+      .select(['r.contact_id', 'c.email', 'c.first_name', 'c.last_name', 'c.properties'])
+      .where('r.broadcast', '=', broadcast.seq)
+      .where('r.bucket', '=', bucket)
+      .orderBy('r.contact_id')
+      .limit(most)
+      .execute()
+    const domains = rows.flatMap(({ email }) => (email === null ? [] : [addressDomain(email)]))
+    const providers = bucket === '' ? await providersOf(db, domains) : new Map<string, string>()
+    for (const row of rows) {
+      const known = row.email === null ? undefined : providers.get(addressDomain(row.email))
+      const provider = known ?? bucket
+      const { contact_id: contactId, email } = row
+      const contact =
+        email === null
+          ? null
+          : {
+              email,
+              firstName: row.first_name,
+              lastName: row.last_name,
+              properties: JSON.parse(row.properties!) as Record<string, PropertyValue>,
+            }
+      found.push({ contactId, provider, moved: provider !== bucket, contact })
+    }
+  }
+  return found
+}
+
+/** The providers that recipients wait for: a step through the index for each. */
+async function bucketsOf(db: Db, seq: number): Promise<string[]> {
+  const buckets: string[] = []
+  for (;;) {
+    let query = db
+      .selectFrom('broadcast_recipients')
+      .select('bucket')
+      .where('broadcast', '=', seq)
+      .where('bucket', 'is not', null)
+    const before = buckets.at(-1)
+    if (before !== undefined) query = query.where('bucket', '>', before)
+    const row = await query.orderBy('bucket').limit(1).executeTakeFirst()
+    if (!row) return buckets
+    buckets.push(row.bucket!)
+  }
+}
+
+/** What is known of the providers of domains. */
+export async function providersOf(db: Db, domains: readonly string[]): Promise<Map<string, string>> {
+  if (domains.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('destinations')
+    .select(['domain', 'provider'])
+    .where('domain', 'in', [...new Set(domains)])
+    .execute()
+  return new Map(rows.map(({ domain, provider }) => [domain, provider]))
+}
+
+/** How many emails of a broadcast are in the queue for each provider; empty for all whose provider is not known. */
+async function broadcastLoad(db: Db, { id }: { id: string }): Promise<Record<string, number>> {
+  const rows = await db
+    .selectFrom('emails as e')
+    .innerJoin('deliveries as d', 'd.email_id', 'e.id')
+    .select((row) => ['d.provider as provider', row.fn.countAll<number>().as('n')])
+    .where('e.broadcast_id', '=', id)
+    .where('e.last_event', 'in', ['queued', 'sent', 'delivery_delayed'])
+    .where('d.expires_at', 'is not', null)
+    .groupBy('d.provider')
+    .execute()
+  const load: Record<string, number> = {}
+  for (const { provider, n } of rows) {
+    const name = isUnplaced(provider) ? '' : provider
+    load[name] = (load[name] ?? 0) + Number(n)
+  }
+  return load
+}
+
+/** Why nobody gets what is left of it. */
+const CANCELED = {
+  ...{ phase: 'queue', host: null, ip: null, reply: null, by: 'sender' },
+  note: 'the broadcast was canceled',
+} as const
+
+/** How a delivery of a canceled broadcast ends. */
+export const canceledEnd = { state: 'canceled' as const, cause: JSON.stringify(CANCELED) }
+
+/**
+ * Closes the next `most` recipients of a canceled broadcast that wait, and as many of its emails that are in the queue. False: nothing is
+ * left, and the broadcast has ended; but for emails that are on the wire, which are closed when they come back.
+ */
+async function closeCanceled(
+  db: Db,
+  { id, most }: { id: string; most: number },
+  now: number,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('broadcasts')
+    .select(['seq', 'skipped', 'expanded_at'])
+    .where('id', '=', id)
+    .where('status', '=', 'canceled')
+    .executeTakeFirst()
+  if (!row) return false
+  const waiting = await db
+    .selectFrom('broadcast_recipients')
+    .select('contact_id')
+    .where('broadcast', '=', row.seq)
+    .where('bucket', 'is not', null)
+    .limit(most)
+    .execute()
+  if (waiting.length > 0) {
+    const skipped = JSON.parse(row.skipped) as Record<string, number>
+    await db
+      .updateTable('broadcast_recipients')
+      .set({ bucket: null, skipped: 'canceled' })
+      .where('broadcast', '=', row.seq)
+      .where(
+        'contact_id',
+        'in',
+        waiting.map((one) => one.contact_id),
+      )
+      .execute()
+    await db
+      .updateTable('broadcasts')
+      .set({
+        skipped: JSON.stringify({ ...skipped, canceled: (skipped.canceled ?? 0) + waiting.length }),
+      })
+      .where('id', '=', id)
+      .execute()
+  }
+  const emails = await endQueued(db, { id, most }, now)
+  if (waiting.length > 0 || emails > 0) return true
+  await db.updateTable('broadcasts').set({ finished_at: now }).where('id', '=', id).execute()
+  return false
+}
+
+async function endQueued(db: Db, { id, most }: { id: string; most: number }, now: number): Promise<number> {
+  const rows = await db
+    .selectFrom('emails as e')
+    .innerJoin('deliveries as d', 'd.email_id', 'e.id')
+    .select(['d.id', 'd.email_id'])
+    .where('e.broadcast_id', '=', id)
+    .where('e.last_event', 'in', ['queued', 'sent', 'delivery_delayed'])
+    .where('d.expires_at', 'is not', null)
+    .where((row) => row.or([row('d.lease_until', 'is', null), row('d.lease_until', '<=', now)]))
+    .limit(most)
+    .execute()
+  if (rows.length === 0) return 0
+  const emailIds = rows.map(({ email_id: emailId }) => emailId)
+  await db
+    .updateTable('deliveries')
+    .set({ ...ended, ...canceledEnd, updated_at: now })
+    .where('email_id', 'in', emailIds)
+    .where(
+      'id',
+      'in',
+      rows.map((row) => row.id),
+    )
+    .execute()
+  await db.updateTable('emails').set({ last_event: 'canceled' }).where('id', 'in', emailIds).execute()
+  return rows.length
+}
+
+/** Lets the next `most` emails go on that were parked while their broadcast was paused; false: none is left. They get their whole lifetime. */
+async function releaseParked(
+  db: Db,
+  { id, most, expiresAt }: { id: string; most: number; expiresAt: number },
+  now: number,
+): Promise<boolean> {
+  const rows = await db
+    .selectFrom('emails as e')
+    .innerJoin('deliveries as d', 'd.email_id', 'e.id')
+    .innerJoin('broadcasts as b', 'b.id', 'e.broadcast_id')
+    .select(['d.id', 'd.email_id'])
+    .where('e.broadcast_id', '=', id)
+    .where('e.last_event', 'in', ['queued', 'sent', 'delivery_delayed'])
+    .where('b.status', '=', 'queued')
+    .where('b.paused_at', 'is', null)
+    .where('d.state', '=', 'held')
+    .where('d.touched_by', '=', id)
+    .limit(most)
+    .execute()
+  if (rows.length === 0) return false
+  await db
+    .updateTable('deliveries')
+    .set({ state: 'waiting', touched_by: null, due_at: now, expires_at: expiresAt })
+    .where(
+      'email_id',
+      'in',
+      rows.map((row) => row.email_id),
+    )
+    .where('touched_by', '=', id)
+    .execute()
+  return true
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { waitingRecipients, broadcastLoad },
+  writes: { closeCanceled, expandByRules, releaseParked },
+  prepared: { expandBroadcast: createExpand },
+}

@@ -1,0 +1,80 @@
+/** The tables of broadcasts (schema.ts says what their columns have in common). */
+import type { Generated } from 'kysely'
+import type { BroadcastStatus, PauseReason, SkipReason } from '../../mail/broadcast.ts'
+
+export interface BroadcastsTable {
+  seq: Generated<number>
+  id: string
+  team_id: string
+  name: string
+  status: BroadcastStatus
+  segment_id: string
+  /** JSON: string[]. */
+  exclude: string
+  topic_id: string | null
+  /** JSON: BroadcastContent. */
+  content: string
+  edits: Generated<number>
+  created_at: number
+  updated_at: number
+  scheduled_at: number | null
+  started_at: number | null
+  finished_at: number | null
+  revision_id: string | null
+  cursor: Generated<string>
+  expanded_at: number | null
+  expanded: Generated<number>
+  enqueued: Generated<number>
+  /** JSON: numbers by SkipReason. */
+  skipped: Generated<string>
+  paused_at: number | null
+  pause_reason: PauseReason | null
+  /** JSON: PauseFigures. */
+  pause_figures: string | null
+  problem: string | null
+  /** JSON: BroadcastCounts. */
+  counts: string | null
+  counted_at: number | null
+}
+
+export interface BroadcastRevisionsTable {
+  id: string
+  broadcast_id: string
+  team_id: string
+  /** JSON: BroadcastRevision. */
+  content: string
+  created_at: number
+}
+
+export interface BroadcastRecipientsTable {
+  broadcast: number
+  contact_id: string
+  bucket: string | null
+  email_id: string | null
+  skipped: SkipReason | null
+  opens: Generated<number>
+  clicks: Generated<number>
+  unsubscribed: Generated<0 | 1>
+}
+
+export interface BroadcastLinksTable {
+  broadcast: number
+  url: string
+  clicks: number
+  unique_clicks: number
+}
+
+export interface BroadcastClicksTable {
+  broadcast: number
+  contact_id: string
+  url: string
+  clicks: number
+}
+
+export interface BroadcastTables {
+  broadcasts: BroadcastsTable
+  broadcast_revisions: BroadcastRevisionsTable
+  broadcast_recipients: BroadcastRecipientsTable
+  broadcast_links: BroadcastLinksTable
+  broadcast_clicks: BroadcastClicksTable
+}

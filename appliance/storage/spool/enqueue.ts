@@ -1,0 +1,121 @@
+/** Recipients of a broadcast get their place in the queue, and a paused or canceled broadcast keeps its mail back. */
+import type { SkipReason } from '../../mail/broadcast.ts'
+import { canceledEnd } from '../broadcasts/recipients.ts'
+import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
+import { ENDED } from '../deliveries.ts'
+import type { Connection } from '../sqlite/connection.ts'
+import { createHeedSuppressions, createInsertEmails, type StoredEmail } from './put.ts'
+
+/** An email of a broadcast: `body` says how to compose it, and the message is made of that when it is needed. */
+export type BroadcastEmail = StoredEmail & { broadcast: { id: string; contactId: string } }
+
+export interface EnqueueArgs {
+  id: string
+  emails: BroadcastEmail[]
+  /** Recipients whose contacts are gone. */
+  deleted: string[]
+  /** Recipients whose provider is known by now. */
+  moved: { contactId: string; provider: string }[]
+}
+
+/** What a step has done; undefined: the broadcast was paused or has ended, and nothing was changed. */
+export interface Enqueued {
+  enqueued: number
+  skipped: number
+}
+
+/**
+ * Puts recipients that still wait in the queue, each with an email of its own, and passes over who opted out since. Whoever got a place
+ * before gets no other: emails, recipients and counts are one transaction. hot: plain statements, prepared once.
+ */
+function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqueued | undefined {
+  const find = db.prepare<[string], { seq: number; topic_id: string | null; skipped: string }>(
+    `select seq, topic_id, skipped from broadcasts where id = ? and status = 'queued' and paused_at is null`,
+  )
+  const take = db.prepare<[string | null, SkipReason | null, number, string]>(
+    `update broadcast_recipients set bucket = null, email_id = ?, skipped = ?
+     where broadcast = ? and contact_id = ? and bucket is not null`,
+  )
+  const move = db.prepare<[string, number, string]>(
+    'update broadcast_recipients set bucket = ? where broadcast = ? and contact_id = ? and bucket is not null',
+  )
+  const count = db.prepare('update broadcasts set enqueued = enqueued + ?, skipped = ? where id = ?')
+  const findOptOuts = createTopicOptOuts(db)
+  const heedSuppressions = createHeedSuppressions(db)
+  const insert = createInsertEmails(db)
+
+  return ({ id, emails, deleted, moved }, now) => {
+    const broadcast = find.get(id)
+    if (!broadcast) return undefined
+    const { seq } = broadcast
+    for (const { contactId, provider } of moved) move.run(provider, seq, contactId)
+    const skips = JSON.parse(broadcast.skipped) as Partial<Record<SkipReason, number>>
+    let skipped = 0
+    const skip = (contactId: string, reason: SkipReason): void => {
+      if (take.run(null, reason, seq, contactId).changes === 0) return
+      skips[reason] = (skips[reason] ?? 0) + 1
+      skipped += 1
+    }
+    for (const contactId of deleted) skip(contactId, 'deleted')
+    const optOuts = findOptOuts(
+      emails.map(({ teamId, deliveries, broadcast: { contactId } }) => ({
+        ...{ teamId, topicId: broadcast.topic_id, address: deliveries[0]!.recipient, contactId },
+      })),
+    )
+    const going = emails.filter(({ id: emailId, broadcast: { contactId } }, at) => {
+      const out = optOuts[at]
+      // One that has another address by now is asked for again, with that one.
+      if (out && out.reason !== 'deleted') skip(contactId, out.reason)
+      return !out && take.run(emailId, null, seq, contactId).changes === 1
+    })
+    heedSuppressions(going)
+    insert(going, now)
+    count.run(going.length, JSON.stringify(skips), id)
+    return { enqueued: going.length, skipped }
+  }
+}
+
+/** A delivery that is about to be leased. */
+interface Gated {
+  row: number
+  email_id: string
+  broadcast_id: string | null
+}
+
+/**
+ * Part of `lease`: keeps back what belongs to a broadcast that does not go on. Of a paused one it is parked, out of the way of other mail,
+ * until `releaseParked`; of a canceled one it ends.
+ */
+export function createGate(
+  db: Connection,
+): <R extends Gated>(rows: readonly R[], now: number) => readonly R[] {
+  const find = db.prepare<[string], { id: string; canceled: 0 | 1 }>(
+    `select id, status = 'canceled' as canceled from broadcasts
+     where id in (select value from json_each(?)) and (paused_at is not null or status = 'canceled')`,
+  )
+  const park = db.prepare(`update deliveries set state = 'held', touched_by = ? where rowid = ?`)
+  const end = db.prepare(
+    `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} where rowid = ?`,
+  )
+  const updateEmail = db.prepare(`update emails set last_event = 'canceled' where id = ?`)
+  return (rows, now) => {
+    const ids = new Set(rows.flatMap(({ broadcast_id: id }) => id ?? []))
+    if (ids.size === 0) return rows
+    const stopped = new Map(find.all(JSON.stringify([...ids])).map((one) => [one.id, one]))
+    if (stopped.size === 0) return rows
+    return rows.filter(({ row, email_id: emailId, broadcast_id: id }) => {
+      const broadcast = id === null ? undefined : stopped.get(id)
+      if (!broadcast) return true
+      if (broadcast.canceled) {
+        end.run(canceledEnd.state, canceledEnd.cause, now, row)
+        updateEmail.run(emailId)
+      } else park.run(id, row)
+      return false
+    })
+  }
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  prepared: { enqueueBroadcast: createEnqueue },
+}

@@ -1,0 +1,85 @@
+import { describe, expect } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import { broadcastStage } from './broadcast-stage.ts'
+import { MINUTE, T0 } from './fixtures.ts'
+import { sorted, type Racing } from './racing.ts'
+
+/** Broadcasts that two change or send at once. */
+export function racesOfBroadcasts(race: Racing): void {
+  describe('broadcasts', () => {
+    race(
+      'a broadcast starts once, or not at all where it was changed before',
+      async ({ storage, atOnce }) => {
+        const { teamId, draft, get } = await broadcastStage(storage)
+        const id = await draft()
+        const start = (at: typeof storage) =>
+          at.startBroadcast({ teamId, id, edits: 0, revision: { id: newId(T0), content: '{}' } }, T0)
+        expect(sorted(await atOnce(start, start))).toEqual(['done', 'wrong_status'])
+        const other = await draft()
+        const [changed, started] = await atOnce(
+          (at) => at.updateBroadcast({ teamId, id: other, change: { content: { subject: 'New' } } }, T0),
+          (at) =>
+            at.startBroadcast(
+              { teamId, id: other, edits: 0, revision: { id: newId(T0), content: '{}' } },
+              T0,
+            ),
+        )
+        const subject = (await get(other))!.content.subject
+        expect([
+          ['wrong_status', 'done', 'News'],
+          ['done', 'stale', 'New'],
+        ]).toContainEqual([changed, started, subject])
+      },
+    )
+
+    race('of two writers of a draft one hears of the other', async ({ storage, atOnce }) => {
+      const { teamId, draft } = await broadcastStage(storage)
+      const id = await draft()
+      const write = (at: typeof storage) =>
+        at.updateBroadcast({ teamId, id, edits: 0, change: { content: { subject: 'New' } } }, T0)
+      expect(sorted(await atOnce(write, write))).toEqual(['done', 'stale'])
+    })
+
+    race('two who expand and enqueue make one email for each contact', async ({ storage, atOnce }) => {
+      const { join, draft, start, waiting, emailTo, lease, get } = await broadcastStage(storage)
+      const contacts = [await join(), await join(), await join()]
+      const id = await draft()
+      await start(id)
+      await atOnce(
+        (at) => at.expandBroadcast({ id, most: 2 }, T0),
+        (at) => at.expandBroadcast({ id, most: 2 }, T0),
+      )
+      expect((await get(id))!.expanded).toBe(3)
+      const found = await waiting(id)
+      const put = (at: typeof storage) => {
+        const emails = found.map((one) => emailTo(id, one.contactId, one.contact!.email))
+        return at.enqueueBroadcast({ id, emails, deleted: [], moved: [] }, T0)
+      }
+      const put2 = await atOnce(put, put)
+      expect(put2.map((one) => one!.enqueued).sort()).toEqual([0, 3])
+      expect(sorted(await lease())).toEqual(sorted(contacts.map(({ email }) => email)))
+    })
+
+    race('nothing slips into the queue of one that is paused or canceled', async ({ storage, atOnce }) => {
+      const { teamId, join, sending, waiting, emailTo, lease } = await broadcastStage(storage)
+      await join()
+      const id = await sending()
+      const [found] = await waiting(id)
+      await atOnce(
+        (at) => at.pauseBroadcast({ teamId, id, reason: 'person', figures: null }, T0),
+        (at) => {
+          const emails = [emailTo(id, found!.contactId, found!.contact!.email)]
+          return at.enqueueBroadcast({ id, emails, deleted: [], moved: [] }, T0)
+        },
+      )
+      expect(await lease()).toEqual([])
+      const [resumed, canceled] = await atOnce(
+        (at) => at.resumeBroadcast({ teamId, id }, T0),
+        (at) => at.cancelBroadcast({ teamId, id }, T0),
+      )
+      expect(canceled).toBe('canceled')
+      expect(['done', 'wrong_status']).toContain(resumed)
+      expect(await lease(T0 + 2 * MINUTE)).toEqual([])
+    })
+  })
+}

@@ -1,0 +1,148 @@
+import { Resend } from 'resend'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { Config } from '../../appliance/config/config.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+/** Broadcasts made and sent with the official client, received, and left by one-click. */
+
+const HOST = 'mx.customer.test'
+const PUBLIC = 'https://mail.sender.test'
+
+let world: World
+let appliance: TestAppliance
+let client: Resend
+beforeAll(async () => {
+  world = await createWorld({ domains: { 'customer.test': { mx: [{ preference: 10, host: HOST }] } } })
+  const http = { listen: ['127.0.0.1:0'], public_url: PUBLIC } as Config['http']
+  appliance = await startAppliance({ world, config: { http } })
+  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+})
+afterAll(async () => {
+  await appliance.close()
+  await world.close()
+})
+
+const taken = async <T>(answer: Promise<{ data: T | null; error: unknown }>): Promise<T> => {
+  const { data, error } = await answer
+  expect(error).toBeNull()
+  return data!
+}
+
+/** A segment of so many contacts, `<name>0@customer.test` and so on. */
+async function segmentOf(name: string, size: number): Promise<string> {
+  const { id } = await taken(client.segments.create({ name }))
+  for (let n = 0; n < size; n++)
+    await taken(
+      client.contacts.create({
+        ...{ email: `${name}${n}@customer.test`, segments: [{ id }] },
+        ...(n % 2 === 0 && { firstName: `<b>${name}${n}</b>` }),
+      }),
+    )
+  return id
+}
+
+const CONTENT = {
+  subject: 'News for {{{FIRST_NAME|you}}}',
+  html: '<p>Hi {{{FIRST_NAME|friend}}}</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+}
+const draft = async (segmentId: string, more: object = {}) =>
+  (
+    await taken(
+      client.broadcasts.create({ ...CONTENT, segmentId, from: `Ada <ada@${appliance.domain}>`, ...more }),
+    )
+  ).id
+
+const arrived = (name: string) =>
+  world.mailboxOf(HOST).filter(({ envelope }) => envelope.to.some((one) => one.startsWith(name)))
+
+/** Waits until a broadcast is in a state. */
+const until = (id: string, status: string) =>
+  vi.waitFor(async () => expect((await client.broadcasts.get(id)).data?.status).toBe(status), {
+    ...{ timeout: 30_000, interval: 50 },
+  })
+
+const header = (raw: Buffer, name: string): string | undefined =>
+  new RegExp(`^${name}: (.*)$`, 'im').exec(
+    raw
+      .toString()
+      .split('\r\n\r\n', 1)[0]!
+      .replaceAll(/\r\n[ \t]+/g, ' '),
+  )?.[1]
+
+test('everybody gets one copy with their own values, and signed fields to leave', async () => {
+  const id = await draft(await segmentOf('own', 5))
+  expect(await taken(client.broadcasts.send(id))).toMatchObject({ id })
+  await until(id, 'sent')
+  await vi.waitFor(() => expect(arrived('own')).toHaveLength(5), { timeout: 30_000 })
+  expect(new Set(arrived('own').map(({ envelope }) => envelope.to[0])).size).toBe(5)
+  const [even, odd] = ['own0', 'own1'].map((name) => arrived(name)[0]!.raw)
+  expect(header(even!, 'Subject')).toBe('News for <b>own0</b>')
+  expect(even!.toString()).toContain('Hi &lt;b&gt;own0&lt;/b&gt;')
+  expect(header(odd!, 'Subject')).toBe('News for you')
+  expect(odd!.toString()).toContain('Hi friend')
+  expect(odd!.toString()).not.toContain('{{{')
+  expect(header(odd!, 'List-Unsubscribe-Post')).toBe('List-Unsubscribe=One-Click')
+  expect(header(odd!, 'List-Id')).toMatch(/^"own" <[0-9a-f-]{36}\./)
+  expect(header(odd!, 'Feedback-ID')).toMatch(new RegExp(`^${id}:[0-9a-f]{10}:broadcast:posthaste$`))
+  const signed = /\bh=([^;]*);/.exec(header(odd!, 'DKIM-Signature')!)![1]!.replaceAll(' ', '').split(':')
+  expect(signed).toEqual(
+    expect.arrayContaining(['list-unsubscribe', 'list-unsubscribe-post', 'list-id', 'feedback-id']),
+  )
+  const link = /<(https:[^>]+)>/.exec(header(odd!, 'List-Unsubscribe')!)![1]!
+  const left = await fetch(link.replace(PUBLIC, appliance.url), {
+    ...{ method: 'POST', body: 'List-Unsubscribe=One-Click' },
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  expect(left.status).toBe(200)
+  const list = (type: string) =>
+    appliance.call<{ data: { email: string }[] }>('GET', `/broadcasts/${id}/recipients?type=${type}`)
+  expect((await list('unsubscribed')).body.data).toMatchObject([{ email: 'own1@customer.test' }])
+  expect((await list('delivered')).body.data).toHaveLength(5)
+})
+
+test('an email of a broadcast is composed alike each time, also after a restart', async () => {
+  const id = await draft(await segmentOf('alike', 1))
+  await taken(client.broadcasts.send(id))
+  await vi.waitFor(() => expect(arrived('alike')).toHaveLength(1), { timeout: 30_000 })
+  const { body } = await appliance.call<{ data: { id: string; to: string[] }[] }>('GET', '/emails?limit=5')
+  const email = body.data.find(({ to }) => to[0] === 'alike0@customer.test')!
+  const messageOf = async () =>
+    Buffer.from((await appliance.appliance.storage.getMessage({ emailId: email.id }, Date.now()))!).toString()
+  const before = await messageOf()
+  await appliance.restart()
+  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  expect(await messageOf()).toBe(before)
+  expect(arrived('alike')[0]!.raw.toString()).toContain(before)
+})
+
+test('a paused broadcast goes on where it stopped, over a restart, and nobody gets it twice', async () => {
+  const id = await draft(await segmentOf('pause', 4))
+  const act = async (what: string) => (await appliance.call('POST', `/broadcasts/${id}/${what}`)).status
+  await taken(client.broadcasts.send(id, { scheduledAt: 'in 1 hour' }))
+  expect(await act('pause')).toBe(200)
+  expect(await act('resume')).toBe(200)
+  expect(await taken(client.broadcasts.get(id))).toMatchObject({ status: 'scheduled' })
+  await taken(client.broadcasts.send(id))
+  await act('pause')
+  await appliance.restart()
+  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  await act('resume')
+  await until(id, 'sent')
+  await vi.waitFor(() => expect(arrived('pause')).toHaveLength(4), { timeout: 30_000 })
+  expect(new Set(arrived('pause').map(({ envelope }) => envelope.to[0])).size).toBe(4)
+})
+
+test('a scheduled broadcast becomes a draft again, and one that is sent cannot be canceled', async () => {
+  const id = await draft(await segmentOf('cancel', 1))
+  const cancel = () => appliance.call<{ message?: string }>('POST', `/broadcasts/${id}/cancel`)
+  await taken(client.broadcasts.send(id, { scheduledAt: 'in 1 hour' }))
+  expect((await cancel()).status).toBe(200)
+  expect((await client.broadcasts.get(id)).data).toMatchObject({ status: 'draft', scheduled_at: null })
+  const refused = await cancel()
+  expect([refused.status, refused.body.message]).toEqual([
+    403,
+    'Only queued or scheduled broadcasts can be canceled',
+  ])
+  expect(arrived('cancel')).toEqual([])
+})
