@@ -97,25 +97,25 @@ function draftRoutes(app: App, deps: HttpDeps): void {
 function sendingRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
   const read = reader(deps)
-  const options = <const A extends 'send' | 'cancel' | 'pause' | 'resume'>(act: A) =>
-    ({
-      right: 'send',
-      audit: { action: `broadcast.${act}` as const, noun: 'broadcast', read },
-    }) as const
-  serve(app, api.sendBroadcast, options('send'), async (request) => {
+  const about = { noun: 'broadcast', read } as const
+  const sent = { right: 'send', audit: { action: 'broadcast.send', ...about } } as const
+  const canceled = { right: 'send', audit: { action: 'broadcast.cancel', ...about } } as const
+  const paused = { right: 'send', audit: { action: 'broadcast.pause', ...about } } as const
+  const resumed = { right: 'send', audit: { action: 'broadcast.resume', ...about } } as const
+  serve(app, api.sendBroadcast, sent, async (request) => {
     const scheduledAt = request.body?.scheduled_at ?? null
     await broadcasts.sendBroadcast({ caller: callerOf(request), id: request.params.id, scheduledAt })
     return ref(request.params.id)
   })
-  serve(app, api.cancelBroadcast, options('cancel'), async (request) => {
+  serve(app, api.cancelBroadcast, canceled, async (request) => {
     await broadcasts.cancelBroadcast(which(request))
     return ref(request.params.id)
   })
-  serve(app, api.pauseBroadcast, options('pause'), async (request) => {
+  serve(app, api.pauseBroadcast, paused, async (request) => {
     await broadcasts.pauseBroadcast(which(request))
     return ref(request.params.id)
   })
-  serve(app, api.resumeBroadcast, options('resume'), async (request) => {
+  serve(app, api.resumeBroadcast, resumed, async (request) => {
     await broadcasts.resumeBroadcast(which(request))
     return ref(request.params.id)
   })
