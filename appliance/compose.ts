@@ -336,18 +336,11 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   listening(origins[0])
-  const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config, tables) })
-  const inbound = started.adopt(receiving, () => receiving.close())
+  const inbound = createInbound({ ...ground, mime, sendNotice, ...inboundOptions(config, tables) })
+  started.defer(() => inbound.close())
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
   const doors = { submission: createSubmission(apps), publicMx: createInboundDoor(inbound) }
-  const smtp = await openSmtp(config, {
-    ...doors,
-    requestLog: http.requestLog,
-    clock,
-    log,
-    certificates,
-    capacity,
-  })
+  const smtp = await openSmtp(config, { ...ground, ...doors, requestLog: http.requestLog, certificates })
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)
   node.listening({ http: origins, metrics, smtp })

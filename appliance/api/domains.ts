@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { lightsOf } from '../senders/advised.ts'
+import { maySend } from '../senders/senders.ts'
 import { dkimName, dkimRecord, type ExpectedRecord } from '../senders/records.ts'
 import type { WaysOut } from '../senders/reverse-dns.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
@@ -16,7 +17,7 @@ const DomainStatus = literals(
 /** A DNS record to publish, with what was found. The fields from `fqdn` on are ours. */
 export const DomainRecord = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Tracking'], {
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'Tracking'], {
       description: 'DMARC appears only in `recommended_records`.',
     }),
     name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
@@ -64,7 +65,7 @@ export type DkimKey = Static<typeof DkimKey>
 
 const ability = (what: string) => literals(['enabled', 'disabled'], { description: what })
 const OF_SENDING = 'Whether the domain can send.'
-const OF_RECEIVING = 'Whether the domain receives mail. Stored, but has no effect yet.'
+const OF_RECEIVING = 'Whether the domain receives mail, at any address (docs/inbound.md).'
 const sending = ability(OF_SENDING)
 const receiving = ability(OF_RECEIVING)
 
@@ -145,7 +146,7 @@ export const Domain = Type.Object(
     gives_up_at: Nullable(Timestamp, {
       description: 'When a verification that has not succeeded fails.',
     }),
-    notes: Type.Array(Type.String(), { description: 'Settings that have no effect yet.' }),
+    notes: Type.Array(Type.String(), { description: 'Settings that have no effect yet, and why.' }),
     lights,
   },
   { description: 'A domain and its records.' },
@@ -386,11 +387,7 @@ export function presentDkimKey(
   }
 }
 
-/** What a domain is set to and this version does not do: nothing that was asked for is passed over in silence. */
-function notesOf({ receiving }: StoredDomain): string[] {
-  return receiving
-    ? [
-        'Receiving is stored but has no effect yet. This server does not receive mail for the domain, so no record is required.',
-      ]
-    : []
+/** What a setting is waiting for: nothing that was asked for is passed over in silence. */
+function notesOf({ receiving, status }: StoredDomain): string[] {
+  return receiving && !maySend(status) ? ['The domain receives mail once it is verified.'] : []
 }

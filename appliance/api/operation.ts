@@ -21,6 +21,7 @@ export const TAGS = [
   { name: 'Images', description: 'Images that emails show.' },
   { name: 'Suppressions', description: 'Addresses that this server does not send to.' },
   { name: 'Erasures', description: 'Erase the data of one address, with a receipt.' },
+  { name: 'Receiving', description: 'Email received at domains with receiving enabled.' },
   { name: 'Webhooks', description: 'URLs that receive events, and the log of webhook deliveries.' },
   { name: 'Logs', description: 'Log of API requests and responses.' },
   { name: 'Queue', description: 'Queued mail, and the operations on it.' },

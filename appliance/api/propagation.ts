@@ -24,7 +24,9 @@ const ServerAnswer = Type.Object(
 /** One record as every authoritative server of its zone answers now. */
 const RecordPropagation = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Tracking'], { description: 'Purpose of the record.' }),
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'Tracking'], {
+      description: 'Purpose of the record.',
+    }),
     type: literals(['TXT', 'MX', 'CNAME'], { description: 'Record type.' }),
     name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
     fqdn: Type.String({ description: 'The full name, without the final dot.' }),

@@ -273,7 +273,12 @@ function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbou
   }
   switch (type.split('.', 1)[0]) {
     case 'email':
-      return { ...of('email', data.email_id, data.to), subject: data.subject ?? '', removed: !emailKept }
+      // A received email is no row of the emails that the flag is about.
+      return {
+        ...of('email', data.email_id, data.to),
+        subject: data.subject ?? '',
+        removed: type !== 'email.received' && !emailKept,
+      }
     case 'domain':
       return of('domain', data.id, [data.name])
     case 'suppression':

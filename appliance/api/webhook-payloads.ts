@@ -1,6 +1,7 @@
 /** What endpoints are sent (reference: wire format §5.1, §5.3). */
 import type { EventContact, EventTopic } from '../mail/audience.ts'
 import type { EventData } from '../mail/event.ts'
+import type { ToldReceived } from '../mail/inbound.ts'
 import { PING } from '../mail/webhook.ts'
 import type { OutboxEvent } from '../storage/storage.ts'
 import { isoTimestamp } from './timestamp.ts'
@@ -33,7 +34,7 @@ export function presentPing(webhookId: string, now: number): WebhookPayload {
 
 /** What is told of other things than emails: the properties that the hosted service's types have. */
 function presentOther(teamId: string, data: EventData): Record<string, unknown> {
-  const { domain, suppression, contact, topic, choices } = data
+  const { domain, suppression, contact, topic, choices, received } = data
   const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
   if (domain) {
     const { id, name, status, createdAt, region, sending, receiving, records } = domain
@@ -47,12 +48,33 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
       })),
     }
   }
+  if (received) return presentReceived(received)
   if (contact) return presentContact(teamId, contact)
   if (topic) return presentTopic(topic)
   if (choices) return { email: choices.email, topics: choices.topics }
   if (!suppression) return {}
   const { id, email, origin, sourceId, createdAt } = suppression
   return { id, email, origin, source_id: sourceId, created_at: isoTimestamp(createdAt) }
+}
+
+/** What the email says is asked for by its id: the hosted service tells no more than this, either. */
+function presentReceived(received: ToldReceived): Record<string, unknown> {
+  const { emailId, createdAt, from, to, cc, bcc, receivedFor, messageId, subject, attachments } = received
+  return {
+    ...{
+      email_id: emailId,
+      created_at: isoTimestamp(createdAt),
+      from,
+      to,
+      cc,
+      bcc,
+      received_for: receivedFor,
+    },
+    ...{ message_id: messageId, subject },
+    attachments: attachments.map(({ id, filename, contentType, disposition, contentId }) => ({
+      ...{ id, filename, content_type: contentType, content_disposition: disposition, content_id: contentId },
+    })),
+  }
 }
 
 /** One of the clients needs an audience id: the first segment, or the team, which is the audience of all contacts. */

@@ -33,7 +33,7 @@ import type { DomainPolicy } from './policy/view.ts'
 import type { Waited } from '../mail/waiting.ts'
 
 export interface AttemptDeps {
-  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place'>
+  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place' | 'findReceivers'>
   resolver: Pick<Resolver, 'resolve'>
   lanes: Pick<Lanes, 'providerOf' | 'reaches' | 'admit' | 'wait' | 'whyLate'>
   policies: Pick<TlsPolicies, 'policyFor' | 'demandFor' | 'record'>
@@ -176,11 +176,14 @@ const back = (batch: readonly LeasedDelivery[], dueAt: number | null): Tried['gi
 
 /** The hosts of the domain, and their addresses that some source of the pool can dial. */
 function findWay({ deps, batch, recorder }: Run): Promise<Route> {
-  const { lanes, resolver, random, options } = deps
+  const { lanes, resolver, random, options, storage, clock } = deps
   const { domain, pool } = batch[0]!
   const { hostname, allowNetworks, ownAddresses } = options
   const sources = { reaches: (ip: string) => lanes.reaches(pool, isIP(ip) as Family) }
-  return route(domain, recorder, { resolver, random, hostname, allowNetworks, ownAddresses, sources })
+  const receives = async (name: string): Promise<boolean> =>
+    (await storage.findReceivers({ name }, clock.now())).length > 0
+  const where = { hostname, allowNetworks, ownAddresses, sources, receives }
+  return route(domain, recorder, { resolver, random, ...where })
 }
 
 function familiesOf({ hosts }: Route & { kind: 'found' }): Family[] {

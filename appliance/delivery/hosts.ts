@@ -27,6 +27,8 @@ export interface HostDeps {
   allowNetworks: readonly Cidr[]
   /** Addresses of this machine's interfaces. */
   ownAddresses: () => readonly string[]
+  /** A name of this server whose addresses are allowed, whatever they are. */
+  ownName?: string
   /** Whether there is a way to an address: a source of its family. */
   sources: { reaches(ip: string): boolean }
 }
@@ -47,7 +49,10 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
  */
 export function sortOut(name: string, addresses: string[], deps: HostDeps): Found {
   const own = deps.ownAddresses()
-  const judged = addresses.map((ip) => ({ ip, why: whyForbidden(ip, deps.allowNetworks, own) }))
+  const judged = addresses.map((ip) => ({
+    ip,
+    why: name === deps.ownName ? undefined : whyForbidden(ip, deps.allowNetworks, own),
+  }))
   const allowed = judged.filter(({ why }) => why === undefined).map(({ ip }) => ip)
   const unreachable = allowed.filter((ip) => !deps.sources.reaches(ip))
   const usable = shuffled(

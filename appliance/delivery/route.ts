@@ -18,8 +18,10 @@ export type Route =
   | { kind: 'failed'; failure: Failure }
 
 export interface RouteDeps extends HostDeps {
-  /** Our own name: mail that would come back to us is not sent (RFC 5321 §5.1). */
+  /** Our own name: mail that would come back to us is not sent (RFC 5321 §5.1), unless it is for a domain that receives here. */
   hostname: string
+  /** Whether a domain receives here. By default none does. */
+  receives?: (domain: string) => Promise<boolean>
 }
 
 /** Bounds of one attempt: what a domain publishes decides neither how many lookups nor how many connections we make. */
@@ -50,8 +52,16 @@ export async function route(domain: string, recorder: Recorder, deps: RouteDeps)
   if (answer.kind === 'absent') step.end({ note: 'No MX records: the domain itself is the mail exchanger.' })
   else step.end({ note: answer.records.map((mx) => `${mx.preference} ${mx.exchange || '.'}`).join(', ') })
   const records = answer.kind === 'absent' ? [{ preference: 0, exchange: domain }] : answer.records
+  const isOurs = records.some(({ exchange }) => exchange.toLowerCase() === deps.hostname.toLowerCase())
+  if (isOurs && (await deps.receives?.(domain))) return toOurselves({ domain, authentic }, recorder, deps)
   const usable = exchangers(domain, records, deps)
   return Array.isArray(usable) ? reach({ domain, authentic }, usable, recorder, deps) : usable
+}
+
+/** The public MX of this server, which is reached as any other is. Its own addresses are forbidden to all other names. */
+function toOurselves(target: Target, recorder: Recorder, deps: RouteDeps): Promise<Route> {
+  const best = [{ exchange: deps.hostname.toLowerCase(), preference: 0 }]
+  return reach(target, best, recorder, { ...deps, ownName: deps.hostname.toLowerCase() })
 }
 
 /** A label of letters, digits, hyphens, and the underscores that some publish; a name that is no IP address. */

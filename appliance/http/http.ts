@@ -49,6 +49,7 @@ import { metricsRoutes, measureRequests, prometheusRoutes } from './routes/metri
 import { nodeRoutes } from './routes/nodes.ts'
 import { documentRoutes } from './routes/openapi.ts'
 import { postmasterRoutes, returnedRoutes } from './routes/received.ts'
+import { receivingRoutes } from './routes/receiving.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { resetRoutes } from './routes/reset.ts'
 import { retentionRoutes } from './routes/retention.ts'
@@ -207,6 +208,7 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   emailPreviewRoutes(app, deps, linked)
   emailResendRoutes(app, deps, linked.contents)
   returnedRoutes(app, deps)
+  receivingRoutes(app, deps, linked)
   metricsRoutes(app, deps)
 }
 

@@ -4,14 +4,14 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** What a link opens: one attachment, or the page of one email. */
-export type LinkKind = 'attachment' | 'share'
+/** What a link opens: one attachment, the page of one email, or a received email or attachment. */
+export type LinkKind = 'attachment' | 'share' | 'received'
 
 /** What is written in a link. */
 export interface LinkTarget {
   teamId: string
   emailId: string
-  /** Empty for the page of an email. */
+  /** Empty for the page of an email, and for a received email itself. */
   attachmentId: string
   /** Unix milliseconds. */
   expiresAt: number

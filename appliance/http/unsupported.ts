@@ -5,14 +5,13 @@ import type { App } from './deps.ts'
 /** By path; the first that fits counts. */
 const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
   [/^\/(?:automations|events)(?:\/|$)/, 'automations'],
-  [/^\/emails\/receiving(?:\/|$)/, 'receiving email'],
   [/^\/inboxes(?:\/|$)/, 'inboxes'],
   [/^\/domains\/(?:claims?(?:\/|$)|[^/]+\/claim(?:\/|$))/, 'claiming domains'],
   [/^\/oauth\/grants(?:\/|$)/, 'OAuth grants'],
 ]
 
 /** A word that stands in each of these paths: nearly every request is told apart by one look. */
-const MAYBE = /imports|automation|event|receiving|inbox|claim|oauth/
+const MAYBE = /automation|event|inbox|claim|oauth/
 
 /** The part of the hosted API that a path belongs to and that this version doesn't have; undefined for all other paths. */
 function unsupportedFeature(url: string): string | undefined {

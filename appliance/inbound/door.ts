@@ -3,40 +3,67 @@ import { refuse } from '../mail/refusals.ts'
 import type { Arriving, Client, Door, MailCommand } from '../smtp/smtp.ts'
 import type { Addressee, Inbound } from './inbound.ts'
 
-/** A message is at most 1 MB. */
-const MESSAGE_MS = 300_000
+/** Of the largest message over 256 kbit/s. */
+const MESSAGE_MS = 900_000
 /** Web forms and Exchange send long lines. The limit of RFC 5321 §4.5.3.1.6 is one for those who send. */
 const LINE_OCTETS = 10_000
 
-export function createInboundDoor(
-  inbound: Pick<Inbound, 'messageBytes' | 'addressee' | 'admit' | 'keep'>,
-): Door {
+type Taker = Omit<Inbound, 'close'>
+
+export function createInboundDoor(inbound: Taker): Door {
   return {
-    messageBytes: inbound.messageBytes,
+    messageBytes: inbound.receivedBytes,
     messageMs: MESSAGE_MS,
     lineOctets: LINE_OCTETS,
-    begin: (client, mail) => begin(inbound, client, mail),
+    begin: (client, mail) => new Arrived(inbound, client, mail),
   }
 }
 
-/** One recipient, so that a message has one fate; the others come in transactions of their own. */
-function begin(
-  inbound: Pick<Inbound, 'addressee' | 'admit' | 'keep'>,
-  { ip, helo, tls }: Client,
-  mail: MailCommand,
-): Arriving {
-  const mailFrom = mail.from?.address ?? ''
-  let addressee: Addressee | null = null
-  return {
-    async rcpt({ mailbox }) {
-      const found = await inbound.addressee(mailbox)
-      if (addressee && addressee.address !== found.address) throw refuse('inbound_one')
-      addressee = found
-    },
-    admit: () => inbound.admit(addressee!, { ip, mailFrom }),
-    async take(bytes) {
-      const id = await inbound.keep(addressee!, { mailFrom, ip, helo, tls }, bytes)
-      return { emailId: null, reply: { code: 250, enhanced: '2.0.0', text: `Received as ${id}` } }
-    },
+/**
+ * A message to addresses of domains that receive; or to one return path, or to postmaster. Those have it to themselves, so that no report is
+ * mixed with other mail: the others come in transactions of their own.
+ */
+class Arrived implements Arriving {
+  readonly #inbound: Taker
+  readonly #client: Client
+  readonly #mailFrom: string
+  readonly #size: number
+  readonly #addressees: Addressee[] = []
+
+  constructor(inbound: Taker, client: Client, { from, size }: MailCommand) {
+    this.#inbound = inbound
+    this.#client = client
+    this.#mailFrom = from?.address ?? ''
+    this.#size = size
+  }
+
+  get messageBytes(): number {
+    return this.#addressees[0]?.receiver ? this.#inbound.receivedBytes : this.#inbound.messageBytes
+  }
+
+  async rcpt({ mailbox }: Parameters<Arriving['rcpt']>[0]): Promise<void> {
+    const found = await this.#inbound.addressee(mailbox)
+    const first = this.#addressees[0]
+    if (first && !(first.receiver && found.receiver)) throw refuse('inbound_one')
+    const limit = found.receiver ? this.#inbound.receivedBytes : this.#inbound.messageBytes
+    if (this.#size > limit) throw refuse('message_too_large', { limit })
+    this.#addressees.push(found)
+  }
+
+  admit(): void {
+    this.#inbound.admit(this.#addressees[0]!, { ip: this.#client.ip, mailFrom: this.#mailFrom })
+  }
+
+  async take(bytes: Buffer) {
+    const { ip, helo, tls, extended } = this.#client
+    const arrival = { mailFrom: this.#mailFrom, ip, helo, tls }
+    const recipients = this.#addressees.flatMap(({ address, receiver }) =>
+      receiver ? [{ address, receiver }] : [],
+    )
+    const id =
+      recipients.length > 0
+        ? await this.#inbound.receive({ ...arrival, bytes, extended, recipients })
+        : await this.#inbound.keep(this.#addressees[0]!, arrival, bytes)
+    return { emailId: null, reply: { code: 250, enhanced: '2.0.0', text: `Received as ${id}` } }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Mail that port 25 takes without sign-in: messages to the return path of an email that was sent from here (RFC 5321 §3.6.3), and to
+ * Mail that port 25 takes without sign-in: to domains that receive (receive.ts), to the return path of an email that was sent from here (RFC 5321 §3.6.3), and to
  * postmaster and abuse (RFC 5321 §4.5.1, RFC 2142). Only what proves that it has seen an email, by the MAC of its return path, is read and can
  * change the state of that email. No report is ever sent about it: what cannot be taken is refused while the client waits.
  */
@@ -9,13 +9,20 @@ import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
 import { createReturnPaths, maySend, type ReturnPaths } from '../senders/senders.ts'
-import type { PostmasterLimits, ReceivedMessage, ReturnedLimits, Storage } from '../storage/storage.ts'
+import type {
+  PostmasterLimits,
+  ReceivedMessage,
+  Receiver,
+  ReturnedLimits,
+  Storage,
+} from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createDrain } from './drain.ts'
 import { createForwarder } from './forward.ts'
 import type { ReturnedTables } from './reading/returned-reader.ts'
 import { createRate } from './rates.ts'
+import { receive, type ReceiveArgs, type ReceiveDeps } from './receive.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
 /** Who a recipient is. */
@@ -26,13 +33,16 @@ export interface Addressee {
   proven: boolean
   /** As it was written. */
   address: string
+  /** The domain that receives it as mail of its team; null for the others. */
+  receiver: Receiver | null
 }
 
 /** A message as it comes in, beside its bytes. */
 export type Arrival = Pick<ReceivedMessage, 'mailFrom' | 'ip' | 'helo' | 'tls'>
 
 export interface Inbound {
-  /** Largest message, in bytes. */
+  /** Largest message to a domain that receives, and to a return path or postmaster, in bytes. */
+  readonly receivedBytes: number
   readonly messageBytes: number
   /** Who is meant. Refuses: `smtp_relay`, `inbound_unknown`, `unavailable`. */
   addressee(mailbox: Mailbox): Promise<Addressee>
@@ -40,6 +50,8 @@ export interface Inbound {
   admit(addressee: Addressee, arrival: Pick<Arrival, 'mailFrom' | 'ip'>): void
   /** Stores a message; once it resolves to the id, the message is durable. Refuses: `message_loop`, `inbound_full`, `disk_full`, `unavailable`, … */
   keep(addressee: Addressee, arrival: Arrival, bytes: Uint8Array): Promise<string>
+  /** Stores a message for domains that receive, as `keep` does. Refuses: `message_loop`, `received_full`, … */
+  receive(message: ReceiveArgs): Promise<string>
   /** Ends forwarding and reading. */
   close(): Promise<void>
 }
@@ -50,6 +62,9 @@ export interface InboundDeps {
     | 'secret'
     | 'findReturnPath'
     | 'domainsServedAs'
+    | 'findReceivers'
+    | 'keepReceivedEmails'
+    | 'getEmail'
     | 'keepReturned'
     | 'beginReturned'
     | 'nextReturned'
@@ -60,6 +75,8 @@ export interface InboundDeps {
     | 'settlePostmaster'
   >
   sendNotice: SendNotice
+  mime: ReceiveDeps['mime']
+  resolver: ReceiveDeps['resolver']
   clock: Clock
   log: Logger
   /** By default this process is alone. */
@@ -75,6 +92,8 @@ export interface InboundDeps {
   pollMs?: number
 }
 
+/** Google and Microsoft deliver up to 25 MB of attachments, which base64 makes a third larger; a forwarded message is base64 once more. */
+const RECEIVED_BYTES = 28 * 1024 * 1024
 /** Reports bring back 50 to 100 KB of a message as a rule; some servers return all of it. */
 const MESSAGE_BYTES = 1024 * 1024
 const RETURNED: ReturnedLimits = {
@@ -90,16 +109,27 @@ const MINUTE = 60_000
 const RETURNED_RATE = { windowMs: 10 * MINUTE, perNetwork: 300, inAll: 3000 }
 const POSTMASTER_RATE = { windowMs: 60 * MINUTE, perNetwork: 10, inAll: 60 }
 
+const RECEIVED_RATE = { windowMs: 10 * MINUTE, perNetwork: 600, inAll: 6000 }
+
 /** A message that went through more servers than this is in a loop (RFC 5321 §6.3). */
 const MAX_RECEIVED = 50
+/** The same for this one. A reply passes here twice: as it is submitted, and as it is received. */
+const MAX_OWN_RECEIVED = 3
 /** Bytes of a header in which trace fields are counted. */
 const HEADER = 128 * 1024
+
+const createRates = (clock: Clock) => ({
+  received: createRate(clock, RECEIVED_RATE),
+  returned: createRate(clock, RETURNED_RATE),
+  postmaster: createRate(clock, POSTMASTER_RATE),
+})
 
 /** Forwards and reads from then on what waits for it. */
 export function createInbound(deps: InboundDeps): Inbound {
   const { clock, log, storage, postmaster } = deps
   const messageBytes = Math.min(deps.messageBytes, MESSAGE_BYTES)
-  const rates = { returned: createRate(clock, RETURNED_RATE), postmaster: createRate(clock, POSTMASTER_RATE) }
+  const receivedBytes = Math.min(deps.messageBytes, RECEIVED_BYTES)
+  const rates = createRates(clock)
   const returnPaths = createReturnPaths(deps)
   const forwarder = createForwarder(deps)
   forwarder.start()
@@ -108,6 +138,7 @@ export function createInbound(deps: InboundDeps): Inbound {
 
   return {
     messageBytes,
+    receivedBytes,
     async addressee(mailbox) {
       try {
         return await findAddressee(deps, returnPaths, mailbox)
@@ -119,16 +150,17 @@ export function createInbound(deps: InboundDeps): Inbound {
       }
     },
 
-    admit({ emailId }, { mailFrom, ip }) {
+    admit({ emailId, receiver }, { mailFrom, ip }) {
       // RFC 5321 §4.5.5: reports have the null sender. RCPT alone is answered for every sender, as servers verify addresses in the name
       // of their own postmaster, too.
       if (emailId !== null && mailFrom !== '') throw refuse('inbound_sender')
-      const seconds = rates[emailId === null ? 'postmaster' : 'returned'].take(ip)
+      const kind = receiver ? 'received' : emailId === null ? 'postmaster' : 'returned'
+      const seconds = rates[kind].take(ip)
       if (seconds > 0) throw refuse('inbound_rate', { seconds })
     },
 
     async keep({ emailId, proven, address }, arrival, bytes) {
-      if (countReceived(bytes) > MAX_RECEIVED) throw refuse('message_loop')
+      if (isLoop(bytes, deps.hostname)) throw refuse('message_loop')
       const now = clock.now()
       const about = { ...arrival, id: newId(now), receivedAt: now, rcptTo: address, size: bytes.byteLength }
       // A copy: what crosses to the storage would bring along the whole buffer behind a view.
@@ -149,6 +181,11 @@ export function createInbound(deps: InboundDeps): Inbound {
       return about.id
     },
 
+    async receive(message) {
+      if (isLoop(message.bytes, deps.hostname)) throw refuse('message_loop')
+      return receive(message, deps)
+    },
+
     async close() {
       await Promise.all([forwarder.stop(), drain.stop()])
     },
@@ -165,21 +202,27 @@ async function findAddressee(
   if (bounce && (bounce.proof === null || (await returnPaths.isOurs(bounce)))) {
     const found = await storage.findReturnPath({ emailId: bounce.emailId }, clock.now())
     if (found?.returnPath.toLowerCase() === address.toLowerCase())
-      return { emailId: bounce.emailId, proven: bounce.proof !== null, address }
+      return { emailId: bounce.emailId, proven: bounce.proof !== null, address, receiver: null }
   }
+  const [receiver] = bounce
+    ? []
+    : (await storage.findReceivers({ name: domain }, clock.now())).filter(({ status }) => maySend(status))
+  if (receiver) return { emailId: null, proven: false, address, receiver }
   const forPostmaster = /^(postmaster|abuse)$/i.test(local)
   if (!bounce && !forPostmaster) throw refuse('smtp_relay')
   const own = domain === hostname.toLowerCase()
   const statuses = own ? [] : await storage.domainsServedAs({ name: domain }, clock.now())
   if (!own && !statuses.some(maySend)) throw refuse('smtp_relay')
-  if (forPostmaster) return { emailId: null, proven: false, address }
+  if (forPostmaster) return { emailId: null, proven: false, address, receiver: null }
   throw refuse('inbound_unknown')
 }
 
-/** Received fields in the header. */
-function countReceived(bytes: Uint8Array): number {
+/** Whether a message goes round in a circle: too many Received fields, or too many of this server. */
+function isLoop(bytes: Uint8Array, hostname: string): boolean {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, HEADER))
   const end = start.indexOf('\r\n\r\n')
   const header = start.toString('latin1', 0, end < 0 ? start.length : end)
-  return [...header.matchAll(/^received[ \t]*:/gim)].length
+  const traces = header.match(/^received[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*/gim) ?? []
+  const by = new RegExp(`\\sby\\s+${hostname.replaceAll('.', '\\.')}\\s`, 'i')
+  return traces.length > MAX_RECEIVED || traces.filter((trace) => by.test(trace)).length > MAX_OWN_RECEIVED
 }

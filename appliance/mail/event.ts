@@ -1,5 +1,6 @@
 import type { EventChoices, EventContact, EventTopic } from './audience.ts'
 import type { Category, SubType } from './bounce.ts'
+import type { ToldReceived } from './inbound.ts'
 import type { Cause } from './verdict.ts'
 
 /** What can happen to an email, under the names the webhooks use (reference: wire format §5.2). */
@@ -19,6 +20,7 @@ export type EmailEventType = (typeof EMAIL_EVENTS)[number]
 
 /** What can happen to other things that apps are told of. */
 export const OTHER_EVENTS = [
+  'email.received',
   'domain.created',
   'domain.updated',
   'domain.deleted',
@@ -126,6 +128,8 @@ export interface EventData {
   contact?: EventContact
   /** Events about a topic. */
   topic?: EventTopic
+  /** `email.received`. */
+  received?: ToldReceived
   /** `contact.topics.updated`. */
   choices?: EventChoices
 }

@@ -782,6 +782,13 @@ export const REFUSALS = {
     '450 4.7.1',
     'Too many unauthenticated messages. Try again in {seconds} seconds.',
   ),
+  received_unknown: entry('not_found', 404, '550 5.1.1', 'The recipient does not receive mail here.'),
+  received_full: entry(
+    'rate_limit_exceeded',
+    429,
+    '452 4.2.2',
+    'The recipient has received too much mail in the last 24 hours.',
+  ),
   inbound_lookups: entry(
     'rate_limit_exceeded',
     429,

@@ -55,7 +55,7 @@ function remark({ name, region, settings }: HostedDomain, tally: Tally): void {
     note(
       `its region ${region.slice(0, 40)} does not exist here; it is set to ${REGIONS[0]}, which has no effect`,
     )
-  if (settings.receiving) note('it receives mail there, but this version does not receive mail')
+  if (settings.receiving) note('it receives mail there: publish the Receiving record here when you move it')
 }
 
 async function told({ senders }: MoveDeps, domain: Domain, { records }: HostedDomain): Promise<MovedDomain> {

@@ -1,11 +1,12 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { authenticate, type DNSResolver } from 'mailauth'
+import { authenticate } from 'mailauth'
 import PostalMime from 'postal-mime'
 import type { Clock } from '../clock/clock.ts'
-import type { Resolver, RecordType } from '../dns/dns.ts'
+import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import type { Storage } from '../storage/storage.ts'
+import { mailauthResolver } from '../verification/verification.ts'
 import type { Captured } from './exchanger.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
 
@@ -164,27 +165,4 @@ export async function openInbox(folder: string, deps: InboxDeps): Promise<Inbox>
       return { ...entry, html: html ?? null, text: text ?? null, source }
     },
   }
-}
-
-/** An error of the shape that `node:dns` throws, which mailauth tells apart by its code. */
-function dnsError(code: string, name: string): Error {
-  return Object.assign(new Error(`${code} ${name}`), { code })
-}
-
-const TYPES = new Set<string>(['A', 'AAAA', 'MX', 'TXT', 'PTR', 'CNAME', 'NS'] satisfies RecordType[])
-
-/** Our resolver in the manner of `dns.promises.resolve`, for mailauth. */
-export function mailauthResolver(resolver: Resolver): DNSResolver {
-  const lookup = async (name: string, type: string): Promise<unknown[]> => {
-    if (!TYPES.has(type)) throw dnsError('ENODATA', name)
-    const answer = await resolver.resolve(name, type as RecordType)
-    if (answer.kind === 'failed') throw dnsError('ESERVFAIL', name)
-    if (answer.kind === 'absent') throw dnsError(answer.why === 'nxdomain' ? 'ENOTFOUND' : 'ENODATA', name)
-    return answer.records.map((record) => {
-      if (typeof record === 'string') return type === 'TXT' ? [record] : record
-      return 'exchange' in record ? { priority: record.preference, exchange: record.exchange } : record
-    })
-  }
-  // Its types know strings only; MX records are objects all the same, as in node:dns.
-  return lookup as DNSResolver
 }

@@ -5,10 +5,10 @@ import type { DkimKey } from '../storage/storage.ts'
 
 /** One DNS record that the owner of a sending domain publishes, and how it is shown. */
 export interface ExpectedRecord {
-  /** Ties the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Tracking <name>`. */
+  /** Ties the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `Tracking <name>`. */
   key: string
   /** The heading under which the wire format lists it. */
-  record: 'DKIM' | 'SPF' | 'DMARC' | 'Tracking'
+  record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'Tracking'
   type: 'TXT' | 'MX' | 'CNAME'
   /** Owner name relative to the registrable zone, as most DNS panels want it. */
   name: string
@@ -86,7 +86,7 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn'> = {
  * among them. Where the domain wants its tracked links under a name of its own, a CNAME leads from there to our web server.
  */
 export function expectedRecords(
-  domain: { name: string; returnPath: string; trackingSubdomain?: string | null },
+  domain: { name: string; returnPath: string; receiving?: boolean; trackingSubdomain?: string | null },
   keys: readonly RecordedKey[],
   host: SendingHost,
 ): ExpectedRecord[] {
@@ -134,9 +134,23 @@ export function expectedRecords(
       advice: null,
     },
     { ...DMARC, ...place(`_dmarc.${domain.name}`) },
+    ...(domain.receiving === true ? [{ ...receivingRecord(host), ...place(domain.name) }] : []),
     ...trackingRecord(domain, host).map((record) => ({ ...record, ...place(record.fqdn) })),
   ]
 }
+
+/** It has to be the most preferred MX of the name. The domain may send without it. */
+const receivingRecord = ({ hostname }: SendingHost): Omit<ExpectedRecord, 'name' | 'fqdn'> => ({
+  key: 'Receiving MX',
+  record: 'Receiving',
+  type: 'MX',
+  value: hostname,
+  priority: 10,
+  required: false,
+  label: 'recommended',
+  advice:
+    'Mail for the domain comes to this server once this is its most preferred MX record. If people have mailboxes at the domain, receive at a subdomain instead.',
+})
 
 /** The `key` of the record under which tracked links live: with the name, as what was seen of another says nothing. */
 export function trackingKeyOf(domain: { name: string; trackingSubdomain: string }): string {

@@ -74,6 +74,7 @@ function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
     DKIM: /^/,
     SPF: /^["'\s]*v\s*=\s*spf1(?![^\s"'])/i,
     DMARC: /^["'\s]*v\s*=\s*DMARC1/i,
+    Receiving: /^/,
     Tracking: /^/,
   }[expected.record]
   const records = found.filter((text) => purpose.test(text))
@@ -96,9 +97,10 @@ function judgeTxt(expected: ExpectedRecord, records: string[]): Opinion {
   return expected.record === 'SPF' ? judgeSpf(expected, records) : judgeDmarc(records)
 }
 
-/** Bounces must come here first: our host alone at the lowest preference (RFC 5321 §5.1). */
+/** Mail must come here first: our host alone at the lowest preference (RFC 5321 §5.1). */
 function judgeMx(expected: ExpectedRecord, records: { preference: number; exchange: string }[]): Opinion {
   const target = expected.value.toLowerCase()
+  const mail = expected.record === 'Receiving' ? 'the mail' : 'bounces'
   const ours = records.filter(({ exchange }) => exchange === target)
   const others = records.filter(({ exchange }) => exchange !== target)
   if (ours.length === 0) {
@@ -110,14 +112,14 @@ function judgeMx(expected: ExpectedRecord, records: { preference: number; exchan
         `The DNS panel changed the target to ${doubled.exchange}. Enter ${target}. with a dot at the end.`,
       )
     return wrong(
-      `The MX record points to ${others[0]!.exchange}, so bounces would not reach this server. Change it to ${target}.`,
+      `The MX record points to ${others[0]!.exchange}, so ${mail} would not reach this server. Change it to ${target}.`,
     )
   }
   const best = Math.min(...ours.map(({ preference }) => preference))
   const rival = others.find(({ preference }) => preference <= best)
   if (rival)
     return wrong(
-      `${rival.exchange} has preference ${rival.preference}, so it receives the bounces before ${target} (${best}). Remove it or give it a higher number.`,
+      `${rival.exchange} has preference ${rival.preference}, so it receives ${mail} before ${target} (${best}). Remove it or give it a higher number.`,
     )
   return right
 }

@@ -94,9 +94,9 @@ const mail: CommandHandler = async (session, args) => {
   const read = readMailParameters(parameters, session.door.messageBytes)
   if (read.requireTls && !session.encrypted) throw refuse('smtp_require_tls')
   if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
-  const { smtpUtf8, requireTls, dsn } = read
+  const { smtpUtf8, requireTls, dsn, size } = read
   const { door } = session
-  const arriving = await door.begin(session.client, { from: mailbox, smtpUtf8, requireTls, dsn })
+  const arriving = await door.begin(session.client, { from: mailbox, smtpUtf8, requireTls, size, dsn })
   session.transaction = {
     from: mailbox,
     door,

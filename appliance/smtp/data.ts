@@ -4,7 +4,7 @@ import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
 import { Body, type BodyOptions, type Sink } from './body.ts'
-import type { Door } from './door.ts'
+import type { Arriving, Door } from './door.ts'
 import { IDLE_MS } from './limits.ts'
 import { reply } from './reply.ts'
 import type { Session } from './session.ts'
@@ -13,9 +13,9 @@ import type { Transaction } from './session-log.ts'
 /** Messages up to this size in octets are read without waiting for a turn. */
 const SMALL = 256 * 1024
 
-const optionsOf = ({ messageBytes, lineOctets }: Door, dots: boolean): BodyOptions => ({
-  limit: messageBytes,
-  line: lineOctets,
+const optionsOf = (door: Door, arriving: Arriving | undefined, dots: boolean): BodyOptions => ({
+  limit: (arriving ?? door).messageBytes,
+  line: door.lineOctets,
   dots,
 })
 
@@ -37,7 +37,10 @@ export async function data(session: Session, args: string): Promise<Reply | null
     throw error
   }
   session.say(reply(354, null, 'Send the message; end with a dot on its own line'))
-  const body = new Body(optionsOf(transaction.door, true), incomingOf(session, transaction))
+  const body = new Body(
+    optionsOf(transaction.door, transaction.arriving, true),
+    incomingOf(session, transaction),
+  )
   if (!(await readBody(session, body))) return lost(session, body)
   return finish(session, transaction, body)
 }
@@ -52,7 +55,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   }
   const [octets, last] = [Number(match[1]), match[2] !== undefined]
   const { transaction } = session
-  const options = optionsOf(transaction?.door ?? session.door, false)
+  const options = optionsOf(transaction?.door ?? session.door, transaction?.arriving, false)
   const { limit } = options
   const first = !transaction?.chunks
   const body =

@@ -28,6 +28,8 @@ export interface MailCommand {
   from: Mailbox | null
   smtpUtf8: boolean
   requireTls: boolean
+  /** Octets, as the client says (RFC 1870); 0: it does not. */
+  size: number
   dsn: EnvelopeDsn
 }
 
@@ -39,6 +41,8 @@ export interface Recipient {
 
 /** One message on its way to a door. Every method refuses by throwing a `Refusal`. */
 export interface Arriving {
+  /** Largest message for the recipients so far, in octets. */
+  readonly messageBytes: number
   /** Whether a recipient is taken. A copy of one that was taken is not asked for again. */
   rcpt(recipient: Recipient): Promise<void> | void
   /** Whether the message may follow; asked once, before its first octet. */

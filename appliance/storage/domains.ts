@@ -19,7 +19,7 @@ export interface RecordCheck {
   since: number
 }
 
-/** What can be changed of a domain. Receiving is stored and shown, and does nothing yet. */
+/** What can be changed of a domain. */
 export interface DomainSettings {
   /** `enforced`: mail goes out encrypted or waits. */
   tls: TlsRequirement

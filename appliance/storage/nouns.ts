@@ -47,6 +47,7 @@ import { methods as queue } from './queue/queue.ts'
 import { methods as quotas } from './quotas.ts'
 import { methods as receipts } from './receipts.ts'
 import { methods as received } from './received.ts'
+import { methods as receivedEmails } from './received-emails.ts'
 import { methods as reports } from './reports.ts'
 import { methods as returnedUnread } from './returned-unread.ts'
 import { methods as retention } from './retention.ts'
@@ -109,6 +110,7 @@ export const nouns = {
   quotas,
   receipts,
   received,
+  receivedEmails,
   reports,
   retention,
   returnedUnread,

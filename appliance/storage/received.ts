@@ -358,7 +358,7 @@ async function settlePostmaster(
 /** Removes what was received before; returns how many. `most` bounds the rows of each kind. */
 async function purgeReceived(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   let count = 0
-  for (const table of ['returned_messages', 'postmaster_messages'] as const) {
+  for (const table of ['returned_messages', 'postmaster_messages', 'received_emails'] as const) {
     const old = db
       .selectFrom(table)
       .select('id')

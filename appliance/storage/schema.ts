@@ -530,6 +530,41 @@ export interface ReturnedUnreadTable {
   body: Uint8Array | null
 }
 
+/** Mail to domains that receive, one row for each team and message. */
+export interface ReceivedEmailsTable {
+  id: string
+  team_id: string
+  domain_id: string
+  received_at: number
+  mail_from: string
+  /** JSON: a list of addresses, like the header fields below but From. */
+  received_for: string
+  ip: string
+  helo: string
+  tls: string | null
+  size: number
+  from_header: string
+  to_header: string
+  cc_header: string
+  bcc_header: string
+  reply_to_header: string
+  subject: string
+  message_id: string
+  /** JSON: `AttachmentInfo[]`. */
+  attachments: string
+  /** JSON: `Authentication`. */
+  authentication: string
+  answers_email_id: string | null
+  /** 0 where `received_sources` has no row. */
+  has_content: number
+}
+
+/** The bytes of received emails. */
+export interface ReceivedSourcesTable {
+  id: string
+  body: Uint8Array
+}
+
 /** Bytes of each team's returned messages, kept by triggers. */
 export interface ReturnedUseTable {
   team_id: string
@@ -816,6 +851,8 @@ export interface Tables extends AudienceTables, BroadcastTables, TemplateTables 
   returned_messages: ReturnedMessagesTable
   returned_unread: ReturnedUnreadTable
   returned_use: ReturnedUseTable
+  received_emails: ReceivedEmailsTable
+  received_sources: ReceivedSourcesTable
   postmaster_messages: PostmasterMessagesTable
   reports: ReportsTable
   destinations: DestinationsTable

@@ -32,6 +32,7 @@ export const ERASURE_PHASES = [
   'receipts',
   'returned',
   'postmaster',
+  'received',
   'contacts',
   'suppressions',
 ] as const

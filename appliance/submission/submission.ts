@@ -41,6 +41,7 @@ export function createSubmission(deps: SubmissionDeps): SubmissionDoor {
       if (!allowed) throw refuse('rate_limit_exceeded', { limit: rateLimiter.perSecond })
       if (mail.from) await senders.authorize(caller, { domain: mail.from.domain })
       return {
+        messageBytes: config.messageBytes,
         rcpt({ mailbox }) {
           if (needsSmtpUtf8(mailbox) && !mail.smtpUtf8) throw refuse('smtp_needs_utf8')
         },

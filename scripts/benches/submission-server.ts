@@ -56,7 +56,16 @@ const trusted = [{ listen: address, networks: ['127.0.0.0/8'], api_key_id: key.i
 const { data_dir: dataDir, hostname } = config
 const rateLimiter = createRateLimiter({ clock, perSecond: 1_000_000 })
 const inbound = createInbound({
-  ...{ storage, clock, log, hostname, messageBytes: config.limits.message_bytes, postmaster: undefined },
+  ...{
+    storage,
+    clock,
+    log,
+    mime,
+    resolver,
+    hostname,
+    messageBytes: config.limits.message_bytes,
+    postmaster: undefined,
+  },
   tables: () => ({ formats: [], rules: [] }),
   sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),
 })

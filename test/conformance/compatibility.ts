@@ -4,7 +4,6 @@ import { OPERATIONS } from './upstream.ts'
 
 /** Why a part of the hosted API is not answered: by the beginning of its path. The longest that fits counts. */
 const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> = {
-  '/emails/receiving': { answer: 'later', note: 'needs inbound email' },
   '/domains/claim': {
     answer: 'on purpose',
     note: 'a server has one operator, so no domain can be claimed from others',

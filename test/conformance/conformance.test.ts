@@ -8,6 +8,7 @@ import { emailsPart } from './emails.part.ts'
 import { importsPart } from './imports.part.ts'
 import { metricsPart } from './metrics.part.ts'
 import { record, type Recorder } from './recorder.ts'
+import { receivingPart } from './receiving.part.ts'
 import { sendersPart } from './senders.part.ts'
 import type { Suite } from './suite.ts'
 import { broadcastsPart } from './broadcasts.part.ts'
@@ -34,6 +35,7 @@ afterAll(async () => {
 })
 
 describe('emails', () => emailsPart(() => suite))
+describe('receiving', () => receivingPart(() => suite))
 describe('senders', () => sendersPart(() => suite))
 describe('webhooks', () => webhooksPart(() => suite))
 describe('metrics', () => metricsPart(() => suite))

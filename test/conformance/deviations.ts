@@ -77,6 +77,33 @@ export const DEVIATIONS: Deviation[] = [
   },
   {
     name: 'only inline attachments have a content id',
+    at: 'GET /emails/receiving 200',
+    path: ['data', '[]', 'attachments', '[]'],
+    nullable: ['content_id'],
+    reason: 'other attachments have none; the reference of the hosted service allows null',
+  },
+  {
+    name: 'only inline attachments have a content id',
+    at: 'GET /emails/receiving/{email_id} 200',
+    path: ['attachments', '[]'],
+    nullable: ['content_id'],
+    reason: 'other attachments have none; the reference of the hosted service allows null',
+  },
+  {
+    name: 'only inline attachments have a content id',
+    at: 'GET /emails/receiving/{email_id}/attachments 200',
+    path: ['data', '[]'],
+    optional: ['content_id'],
+    reason: 'other attachments have none; the reference of the hosted service allows null',
+  },
+  {
+    name: 'only inline attachments have a content id',
+    at: 'GET /emails/receiving/{email_id}/attachments/{attachment_id} 200',
+    optional: ['content_id'],
+    reason: 'other attachments have none; the reference of the hosted service allows null',
+  },
+  {
+    name: 'only inline attachments have a content id',
     at: 'GET /emails/{email_id}/attachments 200',
     path: ['data', '[]'],
     optional: ['content_id'],

@@ -6,6 +6,7 @@ import type { ReturnedReport } from '../../appliance/mail/returned.ts'
 import type { NewEmail, Purged, Storage } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newAttempt, newDomain, newEmail, putArgs, putEmail, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
+import { makeReceiver, newReceived } from './received-emails.contract.ts'
 
 /** Retention, erasures, received mail and roll-ups. */
 export function racesOfHousekeeping(race: Racing): void {
@@ -165,6 +166,13 @@ function receivedRaces(race: Racing): void {
       emails.map(({ id: emailId }) => storage.listReturned({ teamId: team.id, emailId }, T0)),
     )
     expect(kept.flat()).toHaveLength(1)
+  })
+
+  race('so much is received for one team at most', async ({ storage, atOnce }) => {
+    const to = await makeReceiver(storage)
+    const keep = (at: Storage) =>
+      at.keepReceivedEmails({ emails: [newReceived(to)], limits: { messages: 1, bytes: 1000 } }, T0)
+    expect(sorted(await atOnce(keep, keep))).toEqual(['full', 'kept'])
   })
 
   race('every reading of a returned message counts, and one ends it', async ({ storage, atOnce }) => {

@@ -28,6 +28,7 @@ import { queueControlContract } from './queue-control.contract.ts'
 import { retentionContract } from './retention.contract.ts'
 import { scheduledContract } from './scheduled.contract.ts'
 import { receivedContract } from './received.contract.ts'
+import { receivedEmailsContract } from './received-emails.contract.ts'
 import { reportsContract } from './reports.contract.ts'
 import { segmentRulesContract } from './segment-rules.contract.ts'
 import { sendersContract } from './senders.contract.ts'
@@ -73,6 +74,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   place: placeContract,
   lanes: lanesContract,
   received: receivedContract,
+  receivedEmails: receivedEmailsContract,
   reports: reportsContract,
   retention: retentionContract,
   logs: logsContract,

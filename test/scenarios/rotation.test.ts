@@ -5,7 +5,7 @@ import type { DkimRotation, Domain } from '../../appliance/api/domains.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { instantOf, testDomain, type TestDomain } from '../world/domains.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { mailauthResolver } from '../../appliance/sandbox/inbox.ts'
+import { mailauthResolver } from '../../appliance/verification/verification.ts'
 
 let world: World
 let appliance: TestAppliance

@@ -12,7 +12,7 @@ import type { Links } from '../links.ts'
 import { serve } from '../serve.ts'
 
 /** How long a download link works (milliseconds). */
-const LINK_LIFETIME = 60 * 60 * 1000
+export const LINK_LIFETIME = 60 * 60 * 1000
 
 /** What these routes need to make and to open links. */
 export interface LinkDeps {
@@ -80,7 +80,11 @@ export function whichOf(attachments: AttachmentInfo[], place: number): Which {
 }
 
 /** A stranger's file: it is saved and never shown, whatever it says it is. */
-function sendFile(reply: FastifyReply, { filename, contentType }: AttachmentInfo, content: Uint8Array) {
+export function sendFile(
+  reply: FastifyReply,
+  { filename, contentType }: Pick<AttachmentInfo, 'filename' | 'contentType'>,
+  content: Uint8Array,
+) {
   return reply
     .headers({
       'content-type': contentType,
@@ -103,7 +107,7 @@ function disposition(filename: string): string {
 }
 
 /** A page in the order of the message: a sender knows the files by it. Without parameters it is all of them. */
-function pageInOrder(
+export function pageInOrder(
   items: AttachmentInfo[],
   { limit: given, after, before }: Partial<PageQuery>,
 ): { items: AttachmentInfo[]; hasMore: boolean } {

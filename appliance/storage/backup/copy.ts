@@ -35,8 +35,9 @@ export function openCopy(file: string): Connection {
 
 /** Leaves out bodies and messages of emails that nothing of waits (what waits could not be sent without), and received mail. */
 export function dropBodies(db: Connection): void {
-  for (const table of ['returned_unread', 'returned_messages', 'postmaster_messages'])
+  for (const table of ['returned_unread', 'returned_messages', 'postmaster_messages', 'received_sources'])
     db.exec(`delete from ${table}`)
+  db.exec('update received_emails set has_content = 0')
   db.exec(
     'delete from messages where email_id not in (select email_id from deliveries where expires_at is not null)',
   )

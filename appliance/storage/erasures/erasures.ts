@@ -10,6 +10,7 @@ import { emailsPhase, queuePhase } from './emails.ts'
 import {
   attemptsPhase,
   postmasterPhase,
+  receivedPhase,
   receiptsPhase,
   requestsPhase,
   returnedPhase,
@@ -56,6 +57,7 @@ const PHASES: Record<ErasurePhase, Phase> = {
   receipts: receiptsPhase,
   returned: returnedPhase,
   postmaster: postmasterPhase,
+  received: receivedPhase,
   contacts: contactsPhase,
   suppressions: suppressionsPhase,
 }

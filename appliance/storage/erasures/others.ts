@@ -303,3 +303,35 @@ export async function postmasterPhase(db: Db, scan: Scan, after: string): Promis
     await db.deleteFrom('postmaster_messages').where('id', 'in', ids).execute()
   return { counts: { received_messages: ids.length }, next: nextOf(listed, looked) }
 }
+
+/** Received email with the address in its envelope or anywhere in the message. */
+export async function receivedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  const listed = await db
+    .selectFrom('received_emails')
+    .select(['id', 'size as bytes'])
+    .where('team_id', '=', scan.teamId)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(ROWS)
+    .execute()
+  const looked = affordable(listed)
+  if (looked.length === 0) return { counts: {}, next: null }
+  const rows = await db
+    .selectFrom('received_emails as r')
+    .leftJoin('received_sources as s', 's.id', 'r.id')
+    .select(['r.id', 'r.mail_from', 'r.received_for', 'r.from_header', 'r.to_header', 'r.cc_header'])
+    .select(['r.bcc_header', 'r.reply_to_header', 's.body'])
+    .where(
+      'r.id',
+      'in',
+      looked.map(({ id }) => id),
+    )
+    .execute()
+  const found = rows.filter((row) => {
+    const fields = [row.from_header, row.to_header, row.cc_header, row.bcc_header, row.reply_to_header]
+    return named(scan, { ...row, rcpt_to: row.received_for, report: fields.join('\n') })
+  })
+  const ids = found.map(({ id }) => id)
+  if (scan.write && ids.length > 0) await db.deleteFrom('received_emails').where('id', 'in', ids).execute()
+  return { counts: { received_messages: ids.length }, next: nextOf(listed, looked) }
+}

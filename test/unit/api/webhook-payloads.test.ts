@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { EMAIL_EVENTS, OTHER_EVENTS, type EventData } from '../../../appliance/mail/event.ts'
+import type { ToldReceived } from '../../../appliance/mail/inbound.ts'
 import type { OutboxEvent } from '../../../appliance/storage/storage.ts'
 import { presentPing, presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
 
@@ -79,7 +80,6 @@ describe('the payload', () => {
   test.each(types.filter((type) => upstream.webhooks[type]))(
     "of %s fits the hosted service's document",
     (type) => {
-      if (type === 'email.received') return
       const payload = presentWebhookEvent(event(type))
       expect(complaints(type, payload)).toBeNull()
       expect(Object.keys(payload)).toEqual(['type', 'created_at', 'data'])
@@ -177,6 +177,18 @@ describe('the payload', () => {
     suppression: { suppression },
     contact: { contact },
   }
+  const received: ToldReceived = {
+    ...{ emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f63', createdAt: 0, from: 'Ada <ada@x.example>' },
+    ...{ to: ['a@acme.example'], cc: [], bcc: [], receivedFor: ['a@acme.example'], subject: 'Hi' },
+    messageId: '<1@x.example>',
+    attachments: [
+      {
+        ...{ id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f64', filename: 'a.png', contentType: 'image/png' },
+        ...{ disposition: 'inline', contentId: 'logo' },
+      },
+    ],
+  }
+  about.email = { received }
   const others = OTHER_EVENTS.map((type) => [type, about[type.split('.')[0]!]])
 
   test.each(others.filter(([type]) => upstream.webhooks[type as string]) as [string, EventData][])(

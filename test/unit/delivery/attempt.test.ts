@@ -109,6 +109,7 @@ async function tryTo(
       getDomain: async () => stored.domain,
       signingKeys: async () => stored.keys ?? [],
       place: async () => ({ count: 0, next: null }),
+      findReceivers: async () => [],
     },
     resolver,
     lanes: lanesFor(clock),

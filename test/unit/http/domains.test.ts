@@ -28,7 +28,7 @@ describe('a new domain', () => {
       capabilities: { sending: 'enabled', receiving: 'enabled' },
       custom_return_path: 'out',
       ...{ checked_at: null, next_check_at: null, failing_since: null, gives_up_at: null },
-      notes: [expect.stringMatching(/^Receiving is stored/)],
+      notes: ['The domain receives mail once it is verified.'],
     })
     expect(
       domain.records.map(({ record, type, name, ttl, status, required }) => ({
@@ -58,6 +58,14 @@ describe('a new domain', () => {
       },
       { record: 'SPF', type: 'MX', name: 'out', ttl: 'Auto', status: 'not_started', required: true },
       { record: 'SPF', type: 'TXT', name: 'out', ttl: 'Auto', status: 'not_started', required: true },
+      {
+        record: 'Receiving',
+        type: 'MX',
+        name: 'all.example',
+        ttl: 'Auto',
+        status: 'not_started',
+        required: false,
+      },
       {
         record: 'Tracking',
         type: 'CNAME',

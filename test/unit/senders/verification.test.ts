@@ -265,7 +265,7 @@ describe('the MX record of the return path', () => {
         [20, 'mail.example.net'],
         [10, 'mx.example.org'],
       ],
-      /^mx\.example\.org has preference 10, so it receives the bounces before mail\.example\.net \(20\)/,
+      /^mx\.example\.org has preference 10, so it receives bounces before mail\.example\.net \(20\)/,
     ],
     [
       'beside another',
@@ -273,7 +273,7 @@ describe('the MX record of the return path', () => {
         [10, 'mail.example.net'],
         [10, 'mx.example.org'],
       ],
-      /receives the bounces/,
+      /receives bounces/,
     ],
     ['null', [[0, '']], /A null MX record/],
     [

@@ -144,7 +144,8 @@ describe('the return path of an email', () => {
   test('takes one megabyte, whatever those who sign in may send', async () => {
     const { path } = await open({ config: { messageBytes: 2_000_000 } })
     await talk(
-      ...[...HELLO, '> MAIL FROM:<> SIZE=1048577', '< 552 5.3.4 … larger than 1048576 bytes.'],
+      ...[...HELLO, '> MAIL FROM:<> SIZE=1048577', '< 250 …'],
+      ...[`> RCPT TO:<${path}>`, '< 552 5.3.4 … larger than 1048576 bytes.', '> RSET', '< 250 …'],
       ...[...NULL, ...to(path), '! "BDAT 1048577 LAST\\r\\n"', `> ${'x'.repeat(1_048_575)}`, '< 552 5.3.4 …'],
     )
   })

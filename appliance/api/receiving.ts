@@ -1,0 +1,178 @@
+/** Received email: the hosted service's wire format (reference: inbound.md §1), with the verdicts and the replied-to email as fields of ours. */
+import { Type, type Static } from 'typebox'
+import { AUTH_RESULTS, type AuthVerdict } from '../mail/inbound.ts'
+import type { AttachmentInfo, ReceivedEmail as Stored } from '../storage/storage.ts'
+import { AttachmentList, Attachment } from './attachments.ts'
+import { operation, other } from './operation.ts'
+import { choice, page, path, pathId, pathText, pathUuid, query, shortPage, text } from './parameters.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const addresses = (description: string) => Type.Array(Type.String(), { description })
+const Verdict = Type.Object(
+  {
+    result: literals(AUTH_RESULTS, { description: 'The result (RFC 8601).' }),
+    domain: Nullable(Type.String(), { description: 'The domain that was checked; null: none.' }),
+  },
+  { description: 'One check.' },
+)
+
+const summary = {
+  id: Id,
+  to: addresses('The To field.'),
+  from: Type.String({ description: 'The From field. It is not verified; see `authentication_results`.' }),
+  created_at: Timestamp,
+  subject: Type.String({ description: 'The subject; empty: none.' }),
+  bcc: addresses('The Bcc field, which is usually absent.'),
+  cc: addresses('The Cc field.'),
+  reply_to: addresses('The Reply-To field.'),
+  received_for: addresses('The envelope recipients of the team.'),
+  message_id: Type.String({ description: 'The Message-ID; if the message has none, one was generated.' }),
+  attachments: Type.Array(
+    Type.Object({
+      id: Id,
+      filename: Nullable(Type.String(), { description: 'File name.' }),
+      size: Type.Integer({ description: 'Size in bytes.' }),
+      content_type: Type.String({ description: 'Media type.' }),
+      content_id: Nullable(Type.String(), { description: 'Content ID, for `cid:` in the HTML.' }),
+      content_disposition: literals(['attachment', 'inline'], { description: 'How it is meant.' }),
+    }),
+    { description: 'Attachments, without their content.' },
+  ),
+  authentication_results: Type.Object(
+    { spf: Verdict, dkim: Verdict, dmarc: Verdict, arc: Verdict },
+    { description: 'Whether the message comes from whom it says. Not part of the hosted API.' },
+  ),
+  in_reply_to_email_id: Nullable(Id, {
+    description: "The team's email that this answers; null: unknown. Not part of the hosted API.",
+  }),
+  envelope: Type.Object(
+    {
+      mail_from: Type.String({ description: 'The envelope sender; empty for the null sender.' }),
+      ip: Type.String({ description: 'IP address of the client.' }),
+      helo: Type.String({ description: 'The EHLO name of the client.' }),
+      tls: Nullable(Type.String(), { description: 'TLS version; null: no TLS.' }),
+      size: Type.Integer({ description: 'Size of the message in bytes.' }),
+    },
+    { description: 'The SMTP transaction. Not part of the hosted API.' },
+  ),
+}
+
+/** An element of GET /emails/receiving. */
+export const ReceivedEmailSummary = Type.Object(summary, { description: 'A received email.' })
+export type ReceivedEmailSummary = Static<typeof ReceivedEmailSummary>
+
+/** GET /emails/receiving/:id */
+export const ReceivedEmail = Type.Object(
+  {
+    object: kind('email'),
+    ...summary,
+    html: Nullable(Type.String(), { description: 'The HTML body; null: none.' }),
+    text: Nullable(Type.String(), { description: 'The plain-text body; null: none.' }),
+    html_format: literals(['data_uri', 'cid'], { description: 'How inline images are written in `html`.' }),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: 'Header fields by lower-case name. Of a repeated field, the topmost.',
+    }),
+    raw: Nullable(
+      Type.Object({
+        download_url: Type.String({ description: 'URL of the message. Requires no key.' }),
+        expires_at: Type.String({ description: 'When `download_url` expires.' }),
+      }),
+      { description: 'The message itself; null: the domain keeps no content.' },
+    ),
+  },
+  { description: 'A received email with its content.' },
+)
+export type ReceivedEmail = Static<typeof ReceivedEmail>
+
+const tags = ['Receiving'] as const
+const params = path({ id: pathId })
+
+export const listReceivedEmails = operation('GET /emails/receiving', {
+  operationId: 'listReceivedEmails',
+  tags,
+  summary: 'List received emails',
+  querystring: query({
+    ...page,
+    search: text(
+      Type.String({
+        description: 'Part of the sender, a recipient or the subject. Not part of the hosted API.',
+      }),
+    ),
+    in_reply_to_email_id: text(
+      Type.String({ description: 'Only replies to this email. Not part of the hosted API.' }),
+    ),
+  }),
+  response: { 200: listOf(ReceivedEmailSummary, 'received emails') },
+})
+export const getReceivedEmail = operation('GET /emails/receiving/:id', {
+  operationId: 'getReceivedEmail',
+  tags,
+  summary: 'Get a received email',
+  params,
+  querystring: query({
+    html_format: choice(
+      ['data_uri', 'cid'],
+      'data_uri (default): inline images are embedded in the HTML, up to 10 MB · cid: as in the message.',
+    ),
+  }),
+  response: { 200: ReceivedEmail },
+})
+export const listReceivedAttachments = operation('GET /emails/receiving/:id/attachments', {
+  operationId: 'listReceivedAttachments',
+  tags,
+  summary: "List a received email's attachments",
+  params,
+  querystring: query(shortPage),
+  response: { 200: AttachmentList },
+})
+export const getReceivedAttachment = operation('GET /emails/receiving/:id/attachments/:attachment_id', {
+  operationId: 'getReceivedAttachment',
+  tags,
+  summary: 'Get an attachment of a received email',
+  description: 'The `download_url` gives access to the file without a key for one hour.',
+  params: path({ id: pathId, attachment_id: pathUuid('The id.') }),
+  response: { 200: Attachment },
+})
+export const downloadReceived = operation(
+  'GET /downloads/received/:token',
+  {
+    operationId: 'downloadReceived',
+    tags,
+    summary: 'Download a received email or attachment',
+    description:
+      'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
+    params: path({ token: pathText('The signed part of the link. It expires.') }),
+    response: { 200: other('application/octet-stream', 'The file, as received.') },
+    errors: ['410'],
+  },
+  'public',
+)
+
+const verdict = ({ result, domain }: AuthVerdict) => ({ result, domain })
+
+const presentFile = ({ id, filename, size, contentType, contentId, disposition }: AttachmentInfo) => ({
+  ...{ id, filename, size, content_type: contentType, content_id: contentId },
+  content_disposition: disposition,
+})
+
+/** An element of GET /emails/receiving. */
+export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
+  const { id, to, from, subject, bcc, cc, mailFrom, ip, helo, tls, size } = email
+  const { spf, dkim, dmarc, arc } = email.authentication
+  return {
+    ...{ id, to, from, created_at: timestamp(email.receivedAt), subject, bcc, cc },
+    reply_to: email.replyTo,
+    received_for: email.receivedFor,
+    message_id: email.messageId,
+    attachments: email.attachments.map(presentFile),
+    authentication_results: {
+      spf: verdict(spf),
+      dkim: verdict(dkim),
+      dmarc: verdict(dmarc),
+      arc: verdict(arc),
+    },
+    in_reply_to_email_id: email.answers,
+    envelope: { mail_from: mailFrom, ip, helo, tls, size },
+  }
+}

@@ -1,0 +1,72 @@
+/** What lists and events tell of a received message, out of its header. Everything in it is a stranger's text. Pure. */
+import { isMessageId } from '../mail/headers.ts'
+import { isId } from '../mail/ids.ts'
+import { allOf, splitHeader, type Header } from '../mime/entity.ts'
+import { decodeWords } from '../mime/parser.ts'
+
+export interface Outline {
+  /** As it stands there, decoded; empty where there is none. */
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  replyTo: string[]
+  subject: string
+  /** Null where there is none, or what there is names nothing. */
+  messageId: string | null
+  /** Ids of emails that In-Reply-To and References may name (RFC 5322 §3.6.4), the nearest first. */
+  candidates: { id: string; messageId: string }[]
+}
+
+/** Characters of a field that are looked at, and entries of a list that are kept. */
+const MOST_TEXT = 4096
+const MOST_ADDRESSES = 100
+const MOST_REFERENCES = 20
+
+export function outlineOf(bytes: Uint8Array): Outline {
+  const header = splitHeader(bytes)
+  const list = (name: string) => addressesOf(allOf(header, name))
+  return {
+    from: list('from')[0] ?? '',
+    to: list('to'),
+    cc: list('cc'),
+    bcc: list('bcc'),
+    replyTo: list('reply-to'),
+    subject: textOf(allOf(header, 'subject')[0] ?? ''),
+    messageId: messageIdOf(header),
+    candidates: candidatesOf(header),
+  }
+}
+
+const textOf = (value: string): string =>
+  decodeWords(value.slice(0, MOST_TEXT))
+    .toWellFormed()
+    .replaceAll(/\p{Cc}+/gu, ' ')
+    .trim()
+
+/** A list cut at its commas, but for those in quotes, comments and angle brackets. Other readers may see it otherwise: it is shown, never used. */
+function addressesOf(values: readonly string[]): string[] {
+  const text = values.join(', ').slice(0, MOST_TEXT)
+  const entries = text.match(/(?:"(?:[^"\\]|\\.)*"|<[^<>]*>|\([^()]*\)|[^,])+/g) ?? []
+  return entries
+    .map((entry) => textOf(entry.trim()))
+    .filter((entry) => entry !== '')
+    .slice(0, MOST_ADDRESSES)
+}
+
+function messageIdOf(header: Header): string | null {
+  const [value = ''] = allOf(header, 'message-id')
+  return isMessageId(value) ? value : null
+}
+
+function candidatesOf(header: Header): Outline['candidates'] {
+  const text = [...allOf(header, 'references'), ...allOf(header, 'in-reply-to')].join(' ')
+  const ids = (text.slice(-4 * MOST_TEXT).match(/<[^<>\s]{1,320}>/g) ?? [])
+    .reverse()
+    .slice(0, MOST_REFERENCES)
+  return ids.flatMap((messageId) => {
+    // An email that was composed here is named after its id.
+    const id = messageId.slice(1, messageId.indexOf('@')).toLowerCase()
+    return isId(id) ? [{ id, messageId }] : []
+  })
+}

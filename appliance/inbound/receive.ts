@@ -1,0 +1,111 @@
+/**
+ * Takes messages for domains that receive: checks who sent them, puts the trace fields in front and stores one email for each team. All that can
+ * be refused is refused while the client waits; what was stored is never returned.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Resolver } from '../dns/dns.ts'
+import { newId } from '../mail/ids.ts'
+import type { Authentication } from '../mail/inbound.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
+import type { MimeReader } from '../mime/mime.ts'
+import type { ReceivedLimits, Receiver, Storage } from '../storage/storage.ts'
+import { verify, withTrace } from '../verification/verification.ts'
+import type { Logger } from '../watch/log.ts'
+import { outlineOf, type Outline } from './outline.ts'
+
+export interface ReceiveDeps {
+  storage: Pick<Storage, 'keepReceivedEmails' | 'getEmail'>
+  mime: Pick<MimeReader, 'read'>
+  resolver: Pick<Resolver, 'resolve'>
+  clock: Clock
+  log: Logger
+  hostname: string
+}
+
+/** A message, and for whom it is. */
+export interface ReceiveArgs {
+  bytes: Uint8Array
+  mailFrom: string
+  ip: string
+  helo: string
+  tls: string | null
+  extended: boolean
+  recipients: readonly { address: string; receiver: Receiver }[]
+}
+
+/** Of one team in 24 hours. Beyond, servers come back later (452). */
+const LIMITS: ReceivedLimits = { messages: 20_000, bytes: 2 * 1024 ** 3 }
+
+/** Stores a message; once it resolves to an id, it is durable. Refuses: `received_full`, `inbound_unknown`, `disk_full`, … */
+export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<string> {
+  const { storage, clock, hostname, log } = deps
+  const now = clock.now()
+  const { mailFrom, ip, helo, tls, bytes } = args
+  const [authentication, attachments] = await Promise.all([verify(args, deps), attachmentsOf(bytes, deps)])
+  const outline = outlineOf(bytes)
+  const byTeam = Map.groupBy(args.recipients, ({ receiver }) => receiver.teamId)
+  const emails = await Promise.all(
+    [...byTeam].map(async ([teamId, recipients]) => {
+      const id = newId(now)
+      const receivedFor = recipients.map(({ address }) => address)
+      const whole = withTrace(bytes, { ...args, hostname, id, recipients: receivedFor, authentication, now })
+      return {
+        ...{
+          id,
+          teamId,
+          domainId: recipients[0]!.receiver.domainId,
+          receivedAt: now,
+          mailFrom,
+          ip,
+          helo,
+          tls,
+        },
+        ...{ receivedFor, size: whole.length, authentication, ...shown(outline, id, hostname) },
+        attachments: attachments.map((attachment) => ({ id: newId(now), ...attachment })),
+        answers: await answered(teamId, outline, deps),
+        bytes: new Uint8Array(whole),
+      }
+    }),
+  )
+  const kept = await storage.keepReceivedEmails({ emails, limits: LIMITS }, now)
+  if (kept === 'full') throw refuse('received_full')
+  if (kept === 'unknown') throw refuse('received_unknown')
+  for (const { id, teamId, size } of emails)
+    log.info(lineOf(id, teamId, size, authentication), 'received an email')
+  return emails[0]!.id
+}
+
+const lineOf = (id: string, teamId: string, size: number, { spf, dkim, dmarc }: Authentication) => ({
+  ...{ received_id: id, team_id: teamId, size },
+  ...{ spf: spf.result, dkim: dkim.result, dmarc: dmarc.result },
+})
+
+const shown = ({ candidates: _, messageId, ...outline }: Outline, id: string, hostname: string) => ({
+  ...outline,
+  messageId: messageId ?? `<${id}@${hostname}>`,
+})
+
+/** What a message that cannot be read has is not known: it is kept all the same, since its octets were taken. */
+async function attachmentsOf(bytes: Uint8Array, { mime }: ReceiveDeps) {
+  try {
+    const { attachments } = await mime.read(bytes, null)
+    return attachments.map(({ digest: _, ...attachment }) => attachment)
+  } catch (error) {
+    if (error instanceof Refusal && error.key === 'overloaded') throw error
+    if (error instanceof Refusal) return []
+    throw error
+  }
+}
+
+/** The email of the team that a message answers. The id alone could be guessed: the whole Message-ID must be that of the email. */
+async function answered(
+  teamId: string,
+  { candidates }: Outline,
+  { storage, clock }: ReceiveDeps,
+): Promise<string | null> {
+  for (const { id, messageId } of candidates) {
+    const email = await storage.getEmail({ teamId, id }, clock.now())
+    if (email?.messageId === messageId) return id
+  }
+  return null
+}

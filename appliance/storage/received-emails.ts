@@ -1,0 +1,212 @@
+/** Mail to domains with receiving switched on, as a team has it. */
+import { type Selectable, sql } from 'kysely'
+import type { Authentication } from '../mail/inbound.ts'
+import type { AttachmentInfo } from './emails.ts'
+import { recordOthers } from './events.ts'
+import { contains, type Page, type PageArgs, pageOf } from './lists.ts'
+import type { ReceivedMessage, WithBytes } from './received.ts'
+import type { Db, ReceivedEmailsTable } from './schema.ts'
+import type { DomainStatus } from './values.ts'
+
+/** A received email of one team. Everything in it but the envelope is a stranger's text. */
+export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
+  teamId: string
+  domainId: string
+  /** The recipients of the transaction that are addresses of this team. */
+  receivedFor: string[]
+  /** Address fields, decoded. */
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  replyTo: string[]
+  subject: string
+  /** With angle brackets; one of ours where the message has none. */
+  messageId: string
+  attachments: AttachmentInfo[]
+  authentication: Authentication
+  /** Id of the team's email that it answers; null: none. */
+  answers: string | null
+  /** False when only this row is stored, because the domain keeps no content. */
+  hasContent: boolean
+}
+
+/** What a team may receive in 24 hours. */
+export interface ReceivedLimits {
+  messages: number
+  bytes: number
+}
+
+/** Which domain receives under a name, and for whom. */
+export interface Receiver {
+  teamId: string
+  domainId: string
+  status: DomainStatus
+}
+
+const DAY = 86_400_000
+
+const toEmail = (row: Selectable<ReceivedEmailsTable>): ReceivedEmail => ({
+  id: row.id,
+  teamId: row.team_id,
+  domainId: row.domain_id,
+  receivedAt: row.received_at,
+  mailFrom: row.mail_from,
+  receivedFor: JSON.parse(row.received_for) as string[],
+  ip: row.ip,
+  helo: row.helo,
+  tls: row.tls,
+  size: row.size,
+  from: row.from_header,
+  to: JSON.parse(row.to_header) as string[],
+  cc: JSON.parse(row.cc_header) as string[],
+  bcc: JSON.parse(row.bcc_header) as string[],
+  replyTo: JSON.parse(row.reply_to_header) as string[],
+  subject: row.subject,
+  messageId: row.message_id,
+  attachments: JSON.parse(row.attachments) as AttachmentInfo[],
+  authentication: JSON.parse(row.authentication) as Authentication,
+  answers: row.answers_email_id,
+  hasContent: Boolean(row.has_content),
+})
+
+const toRow = (email: ReceivedEmail): Selectable<ReceivedEmailsTable> => ({
+  id: email.id,
+  team_id: email.teamId,
+  domain_id: email.domainId,
+  received_at: email.receivedAt,
+  mail_from: email.mailFrom,
+  received_for: JSON.stringify(email.receivedFor),
+  ip: email.ip,
+  helo: email.helo,
+  tls: email.tls,
+  size: email.size,
+  from_header: email.from,
+  to_header: JSON.stringify(email.to),
+  cc_header: JSON.stringify(email.cc),
+  bcc_header: JSON.stringify(email.bcc),
+  reply_to_header: JSON.stringify(email.replyTo),
+  subject: email.subject,
+  message_id: email.messageId,
+  attachments: JSON.stringify(email.attachments),
+  authentication: JSON.stringify(email.authentication),
+  answers_email_id: email.answers,
+  has_content: Number(email.hasContent),
+})
+
+/** The domains that receive under `name` (lower case, A-labels); more than one only while several teams claim it. */
+async function findReceivers(db: Db, { name }: { name: string }): Promise<Receiver[]> {
+  const rows = await db
+    .selectFrom('domains')
+    .select(['id', 'team_id', 'status'])
+    .where('name', '=', name)
+    .where('receiving', '=', 1)
+    .execute()
+  return rows.map((row) => ({ teamId: row.team_id, domainId: row.id, status: row.status }))
+}
+
+/**
+ * Stores a message for each team that it is for, with the event that tells of it: all of it or, unless the answer is `kept`, nothing.
+ * `unknown`: a domain is gone, or receives no more. `full`: a team has received as much as it may.
+ */
+async function keepReceivedEmails(
+  db: Db,
+  { emails, limits }: { emails: (Omit<ReceivedEmail, 'hasContent'> & WithBytes)[]; limits: ReceivedLimits },
+  now: number,
+): Promise<'kept' | 'full' | 'unknown'> {
+  const kept = new Map<string, boolean>()
+  for (const { domainId, teamId, size } of emails) {
+    const domain = await db
+      .selectFrom('domains')
+      .select('keep_bodies')
+      .where('id', '=', domainId)
+      .where('receiving', '=', 1)
+      .executeTakeFirst()
+    if (!domain) return 'unknown'
+    kept.set(domainId, domain.keep_bodies !== 0)
+    if (await isFull(db, teamId, size, limits, now)) return 'full'
+  }
+  for (const { bytes, ...email } of emails) {
+    const hasContent = kept.get(email.domainId)!
+    await db
+      .insertInto('received_emails')
+      .values(toRow({ ...email, hasContent }))
+      .execute()
+    if (hasContent) await db.insertInto('received_sources').values({ id: email.id, body: bytes }).execute()
+  }
+  recordOthers(db, emails.map(toldOf), now)
+  return 'kept'
+}
+
+async function isFull(
+  db: Db,
+  teamId: string,
+  size: number,
+  limits: ReceivedLimits,
+  now: number,
+): Promise<boolean> {
+  const today = await db
+    .selectFrom('received_emails')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .select(sql<number>`coalesce(sum(size), 0)`.as('bytes'))
+    .where('team_id', '=', teamId)
+    .where('received_at', '>', now - DAY)
+    .executeTakeFirstOrThrow()
+  return Number(today.count) >= limits.messages || Number(today.bytes) + size > limits.bytes
+}
+
+const toldOf = ({ id, teamId, receivedAt, from, ...email }: Omit<ReceivedEmail, 'hasContent'>) => {
+  const { to, cc, bcc, receivedFor, messageId, subject } = email
+  const attachments = email.attachments.map(({ size: _, ...attachment }) => attachment)
+  const received = { emailId: id, createdAt: receivedAt, from, to, cc, bcc, receivedFor, messageId, subject }
+  return { teamId, type: 'email.received' as const, data: { received: { ...received, attachments } } }
+}
+
+/** Newest first. `search`: part of the sender, of a recipient or of the subject. `answers`: replies to this email only. */
+async function listReceivedEmails(
+  db: Db,
+  args: PageArgs & { search?: string | undefined; answers?: string | undefined },
+): Promise<Page<ReceivedEmail>> {
+  let query = db.selectFrom('received_emails').selectAll().where('team_id', '=', args.teamId)
+  if (args.answers !== undefined) query = query.where('answers_email_id', '=', args.answers)
+  const { search } = args
+  if (search !== undefined && search !== '')
+    query = query.where((where) =>
+      where.or(['from_header', 'subject', 'received_for'].map((column) => contains(column, search))),
+    )
+  return pageOf(query, args, toEmail)
+}
+
+async function getReceivedEmail(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<ReceivedEmail | undefined> {
+  const row = await db
+    .selectFrom('received_emails')
+    .selectAll()
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  return row && toEmail(row)
+}
+
+/** The message with the fields that were put in front; undefined when there is none, or its content is not kept. */
+async function getReceivedSource(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Uint8Array | undefined> {
+  const row = await db
+    .selectFrom('received_sources as s')
+    .innerJoin('received_emails as r', 'r.id', 's.id')
+    .select('s.body')
+    .where('r.id', '=', id)
+    .where('r.team_id', '=', teamId)
+    .executeTakeFirst()
+  return row?.body
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { findReceivers, listReceivedEmails, getReceivedEmail, getReceivedSource },
+  writes: { keepReceivedEmails },
+}

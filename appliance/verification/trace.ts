@@ -1,0 +1,72 @@
+/** The fields that a receiving server puts in front of a message, and those it takes away (RFC 5321 §4.4, RFC 8601). Pure. */
+import { endsWithBlankLine, fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import type { Authentication, AuthVerdict } from '../mail/inbound.ts'
+
+/** How a message came. */
+export interface TraceArgs {
+  hostname: string
+  id: string
+  ip: string
+  helo: string
+  tls: string | null
+  extended: boolean
+  mailFrom: string
+  /** Named in the trace where it is the only one: the others must not learn of each other (RFC 5321 §7.2). */
+  recipients: readonly string[]
+  authentication: Authentication
+  now: number
+}
+
+/**
+ * The message with Return-Path, Authentication-Results and Received in front. Older Return-Paths are left out, and all results that claim to
+ * be from here (RFC 8601 §5).
+ */
+export function withTrace(bytes: Uint8Array, args: TraceArgs): Buffer {
+  const { fields, bodyOffset } = splitMessage(bytes)
+  const kept = fields.filter((field) => !isForged(field, args.hostname)).map(({ raw }) => raw)
+  const fieldsEnd = fields.reduce((end, { raw }) => end + raw.length, 0)
+  const front = [`Return-Path: <${safe(args.mailFrom)}>`, results(args), received(args)].join('\r\n')
+  // A message without fields, or without a blank line after them, is told apart from its header here.
+  const blank = bodyOffset > fieldsEnd || endsWithBlankLine(bytes, bodyOffset) ? '' : '\r\n'
+  return Buffer.concat([Buffer.from(`${front}\r\n`), ...kept, Buffer.from(blank), bytes.subarray(fieldsEnd)])
+}
+
+function isForged(field: HeaderField, hostname: string): boolean {
+  const name = field.name.toLowerCase()
+  if (name === 'return-path') return true
+  if (name !== 'authentication-results') return false
+  const id = /^[\s"]*([^\s";/]+)/.exec(
+    fieldValue(field)
+      .slice(0, 4096)
+      .replaceAll(/\([^()]*\)/g, ' '),
+  )?.[1]
+  return id?.toLowerCase() === hostname.toLowerCase()
+}
+
+/** What a stranger chose, without anything that could end a line, a comment or a value. */
+const safe = (text: string): string =>
+  text.replaceAll(/[^\w.!#$%&'*+/=?^`{|}~@:\-\u0080-\u{10FFFF}]/gu, '').slice(0, 320)
+
+const of = ({ result }: AuthVerdict, method: string, property: string, value: string | null): string =>
+  `${method}=${result}${value === null || safe(value) === '' ? '' : ` ${property}=${safe(value)}`}`
+
+function results({ hostname, authentication, mailFrom, helo }: TraceArgs): string {
+  const { spf, dkim, dmarc, arc } = authentication
+  const property = mailFrom === '' ? 'smtp.helo' : 'smtp.mailfrom'
+  const value = mailFrom === '' ? helo : mailFrom
+  return [
+    `Authentication-Results: ${hostname}`,
+    of(spf, 'spf', property, value),
+    of(dkim, 'dkim', 'header.d', dkim.domain),
+    of(dmarc, 'dmarc', 'header.from', dmarc.domain),
+    of(arc, 'arc', '', null),
+  ].join(';\r\n ')
+}
+
+function received({ hostname, id, ip, helo, tls, extended, recipients, now }: TraceArgs): string {
+  const address = ip.includes(':') ? `IPv6:${ip}` : ip
+  const protocol = `${extended ? 'ESMTP' : 'SMTP'}${tls === null ? '' : 'S'}`
+  const only = recipients.length === 1 ? `\r\n for <${safe(recipients[0]!)}>` : ''
+  const date = new Date(now).toUTCString().replace('GMT', '+0000')
+  return `Received: from ${safe(helo)} ([${address}])\r\n by ${hostname} with ${protocol} id ${id}${only};\r\n ${date}`
+}

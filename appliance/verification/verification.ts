@@ -1,0 +1,125 @@
+/**
+ * Whether a received message comes from whom it says (SPF, DKIM, DMARC, ARC), by mailauth, which has no bounds of its own: on signatures,
+ * queries and time they are here.
+ */
+import { Readable } from 'node:stream'
+import { authenticate, type AuthenticateResult } from 'mailauth'
+import type { Clock } from '../clock/clock.ts'
+import type { Resolver } from '../dns/dns.ts'
+import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { AUTH_RESULTS, type Authentication, type AuthResult, type AuthVerdict } from '../mail/inbound.ts'
+import { mailauthResolver } from './resolver.ts'
+
+export { mailauthResolver } from './resolver.ts'
+export { withTrace } from './trace.ts'
+
+/** A message and how it came. */
+export interface VerifyArgs {
+  bytes: Uint8Array
+  ip: string
+  helo: string
+  /** Empty for the null sender. */
+  mailFrom: string
+}
+
+/** For one message: signatures that are tried (RFC 6376 §6.1 leaves the choice to us), queries, and time (milliseconds). */
+const MOST_SIGNATURES = 10
+const MOST_SEALS = 10
+const MOST_QUERIES = 60
+const DEADLINE_MS = 10_000
+/** The message is hashed in pieces of this size, with a turn for others between them. */
+const PIECE = 64 * 1024
+
+const unknown = (result: AuthResult): AuthVerdict => ({ result, domain: null })
+
+/** What is said of a message that nobody could look at. */
+const IN_DOUBT: Authentication = {
+  spf: unknown('temperror'),
+  dkim: unknown('temperror'),
+  dmarc: unknown('temperror'),
+  arc: unknown('temperror'),
+}
+
+/** Checks a message; never rejects. After ten seconds everything is `temperror`. */
+export async function verify(
+  args: VerifyArgs,
+  { resolver, clock, hostname }: { resolver: Pick<Resolver, 'resolve'>; clock: Clock; hostname: string },
+): Promise<Authentication> {
+  let cancel: () => void = () => undefined
+  const late = new Promise<Authentication>((resolve) => {
+    cancel = clock.after(DEADLINE_MS, () => resolve(IN_DOUBT))
+  })
+  // A message may be made so that the verifier trips over it: that proves nothing for or against its sender.
+  const checked = check(args, resolver, hostname).catch(() => IN_DOUBT)
+  try {
+    return await Promise.race([checked, late])
+  } finally {
+    cancel()
+  }
+}
+
+async function check(
+  { bytes, ip, helo, mailFrom }: VerifyArgs,
+  resolver: Pick<Resolver, 'resolve'>,
+  hostname: string,
+): Promise<Authentication> {
+  const { pieces, sealed } = bounded(bytes)
+  const result = await authenticate(Readable.from(pieces, { objectMode: false }), {
+    ip,
+    helo,
+    sender: mailFrom,
+    mta: hostname,
+    resolver: mailauthResolver(resolver, MOST_QUERIES),
+    trustReceived: false,
+    disableBimi: true,
+    disableArc: !sealed,
+  })
+  return summarize(result)
+}
+
+/** The message in pieces, without signatures beyond the bound. Those of the From domain come first. */
+function bounded(bytes: Uint8Array): { pieces: Buffer[]; sealed: boolean } {
+  const { fields, bodyOffset } = splitMessage(bytes)
+  const signatures = fields.filter((field) => named(field, 'dkim-signature'))
+  const from = fields.find((field) => named(field, 'from'))
+  const domain = from && /@([\w.-]+)[^@]*$/.exec(fieldValue(from).slice(-1000))?.[1]?.toLowerCase()
+  const isOwn = (field: HeaderField): boolean =>
+    domain !== undefined &&
+    (/[;\s]d=\s*([\w.-]+)/i.exec(`;${fieldValue(field)}`)?.[1]?.toLowerCase() ?? '') === domain
+  const tried = new Set(
+    signatures.toSorted((a, b) => Number(isOwn(b)) - Number(isOwn(a))).slice(0, MOST_SIGNATURES),
+  )
+  const seals = fields.filter((field) => named(field, 'arc-seal')).length
+  const header = fields
+    .filter((field) => !named(field, 'dkim-signature') || tried.has(field))
+    .map(({ raw }) => raw)
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset + bodyOffset, bytes.length - bodyOffset)
+  const pieces: Buffer[] = [Buffer.concat([...header, Buffer.from('\r\n')])]
+  for (let at = 0; at < body.length; at += PIECE) pieces.push(body.subarray(at, at + PIECE))
+  return { pieces, sealed: seals > 0 && seals <= MOST_SEALS }
+}
+
+const named = ({ name }: HeaderField, wanted: string): boolean => name.toLowerCase() === wanted
+
+const KNOWN = new Set<string>(AUTH_RESULTS)
+
+const resultOf = (text: string | undefined): AuthResult =>
+  text !== undefined && KNOWN.has(text) ? (text as AuthResult) : 'none'
+
+function summarize({ spf, dkim, dmarc, arc }: AuthenticateResult): Authentication {
+  // `l=` leaves a part of the message to anybody: such a signature says nothing of the whole.
+  const whole = dkim.results.filter(({ status }) => !status.underSized)
+  const best =
+    whole.find(({ status }) => status.result === 'pass' && status.aligned) ??
+    whole.find(({ status }) => status.result === 'pass') ??
+    dkim.results.find(({ status }) => status.result !== 'pass')
+  const fromDomain = dkim.headerFrom[0]?.split('@').at(-1) ?? null
+  return {
+    spf: spf ? { result: resultOf(spf.status.result), domain: spf.domain } : unknown('none'),
+    dkim: best
+      ? { result: resultOf(best.status.result), domain: best.signingDomain ?? null }
+      : unknown('none'),
+    dmarc: { result: dmarc ? resultOf(dmarc.status.result) : 'none', domain: fromDomain },
+    arc: unknown(arc ? resultOf(arc.status.result) : 'none'),
+  }
+}

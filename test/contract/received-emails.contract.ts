@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { ReceivedEmail, Storage, WithBytes } from '../../appliance/storage/storage.ts'
+import { DAY, makeTeam, newDomain, T0, unique } from './fixtures.ts'
+
+const LIMITS = { messages: 100, bytes: 1_000_000 }
+const PASS = { result: 'pass', domain: 'x.example' } as const
+
+/** A domain that receives, and its team. */
+export async function makeReceiver(
+  storage: Storage,
+): Promise<{ teamId: string; domainId: string; name: string }> {
+  const { team } = await makeTeam(storage)
+  const { domain, keys } = newDomain(team.id, `${unique('in')}.example`)
+  await storage.createDomain({ domain: { ...domain, status: 'verified', receiving: true }, keys }, T0)
+  return { teamId: team.id, domainId: domain.id, name: domain.name }
+}
+
+/** A received email of a team. */
+export function newReceived(
+  to: { teamId: string; domainId: string; name: string },
+  change: Partial<ReceivedEmail> = {},
+  now = T0,
+): Omit<ReceivedEmail, 'hasContent'> & WithBytes {
+  const bytes = new Uint8Array(
+    Buffer.from('From: Ada <ada@x.example>\r\nSubject: Hello\r\n\r\nhi\xff', 'latin1'),
+  )
+  return {
+    ...{
+      id: newId(now),
+      teamId: to.teamId,
+      domainId: to.domainId,
+      receivedAt: now,
+      mailFrom: 'ada@x.example',
+    },
+    ...{ receivedFor: [`box@${to.name}`], ip: '192.0.2.1', helo: 'mx.x.example', tls: null },
+    ...{
+      size: bytes.length,
+      from: 'Ada <ada@x.example>',
+      to: [`box@${to.name}`],
+      cc: [],
+      bcc: [],
+      replyTo: [],
+    },
+    ...{ subject: 'Hello', messageId: '<1@x.example>', attachments: [], answers: null },
+    authentication: { spf: PASS, dkim: PASS, dmarc: PASS, arc: { result: 'none', domain: null } },
+    ...change,
+    bytes,
+  }
+}
+
+export function receivedEmailsContract(storage: () => Storage): void {
+  const keep = (email: ReturnType<typeof newReceived>, limits = LIMITS, now = T0) =>
+    storage().keepReceivedEmails({ emails: [email], limits }, now)
+  const listed = async (teamId: string, args: { search?: string; answers?: string } = {}) =>
+    (await storage().listReceivedEmails({ teamId, limit: 10, ...args }, T0)).items.map(({ id }) => id)
+
+  test('a domain receives under its name once that is switched on', async () => {
+    const { teamId, domainId, name } = await makeReceiver(storage())
+    expect(await storage().findReceivers({ name }, T0)).toEqual([{ teamId, domainId, status: 'verified' }])
+    await storage().updateDomain({ teamId, id: domainId, settings: { receiving: false } }, T0)
+    expect(await storage().findReceivers({ name }, T0)).toEqual([])
+    expect(await keep(newReceived({ teamId, domainId, name }))).toBe('unknown')
+  })
+
+  test('a received email is kept byte for byte for its own team, with its event', async () => {
+    const to = await makeReceiver(storage())
+    const other = await makeReceiver(storage())
+    const files = { id: newId(T0), filename: 'a.txt', contentType: 'text/plain', contentId: null, size: 3 }
+    const email = newReceived(to, { attachments: [{ ...files, disposition: 'attachment' }] })
+    expect(await keep(email)).toBe('kept')
+    const { bytes, ...row } = email
+    const { teamId } = to
+    expect(await storage().getReceivedEmail({ teamId, id: email.id }, T0)).toEqual({
+      ...row,
+      hasContent: true,
+    })
+    const source = (team: string) => storage().getReceivedSource({ teamId: team, id: email.id }, T0)
+    expect(Buffer.from((await source(teamId))!)).toEqual(Buffer.from(bytes))
+    expect(await source(other.teamId)).toBe(undefined)
+    expect(await storage().getReceivedEmail({ teamId: other.teamId, id: email.id }, T0)).toBe(undefined)
+    expect(await listed(other.teamId)).toEqual([])
+    const range = { teamId, since: T0, until: T0 + 1, after: null, limit: 10 }
+    const told = (await storage().listTeamEvents(range, T0)).filter(({ type }) => type === 'email.received')
+    expect(told).toMatchObject([
+      { emailId: null, data: { received: { emailId: email.id, attachments: [{ id: files.id }] } } },
+    ])
+  })
+
+  test('lists are searched by sender, recipient and subject, and for replies to an email', async () => {
+    const to = await makeReceiver(storage())
+    const answers = newId(T0)
+    const one = newReceived(to, { subject: '100% sure' })
+    const two = newReceived(to, { from: 'Bo <bo@y.example>', receivedFor: [`sales@${to.name}`], answers })
+    await storage().keepReceivedEmails({ emails: [one, two], limits: LIMITS }, T0)
+    expect(await listed(to.teamId)).toEqual([two.id, one.id])
+    expect(await listed(to.teamId, { search: '100%' })).toEqual([one.id])
+    expect(await listed(to.teamId, { search: 'BO@Y' })).toEqual([two.id])
+    expect(await listed(to.teamId, { search: 'sales@' })).toEqual([two.id])
+    expect(await listed(to.teamId, { answers })).toEqual([two.id])
+  })
+
+  test('a team receives so much in a day; what is too much is not kept for the others either', async () => {
+    const [to, other] = [await makeReceiver(storage()), await makeReceiver(storage())]
+    const limits = { messages: 2, bytes: 200 }
+    expect(await keep(newReceived(to), limits)).toBe('kept')
+    expect(await keep(newReceived(to, { size: 1000 }), limits)).toBe('full')
+    expect(await keep(newReceived(to), limits)).toBe('kept')
+    const both = [newReceived(other), newReceived(to)]
+    expect(await storage().keepReceivedEmails({ emails: both, limits }, T0)).toBe('full')
+    expect(await listed(other.teamId)).toEqual([])
+    expect(await keep(newReceived(to, {}, T0 + DAY + 1), limits, T0 + DAY + 1)).toBe('kept')
+  })
+
+  test('where a domain keeps no content, only the row is kept', async () => {
+    const to = await makeReceiver(storage())
+    await storage().setKeepBodies({ teamId: to.teamId, domainId: to.domainId, keep: false }, T0)
+    const email = newReceived(to)
+    expect(await keep(email)).toBe('kept')
+    const args = { teamId: to.teamId, id: email.id }
+    expect(await storage().getReceivedEmail(args, T0)).toMatchObject({ hasContent: false, subject: 'Hello' })
+    expect(await storage().getReceivedSource(args, T0)).toBe(undefined)
+  })
+
+  test('what is old is removed with its content', async () => {
+    const to = await makeReceiver(storage())
+    const email = newReceived(to)
+    await keep(email)
+    await storage().purgeReceived({ before: T0 + 36_500 * DAY, most: 1000 }, T0)
+    expect(await listed(to.teamId)).toEqual([])
+  })
+}

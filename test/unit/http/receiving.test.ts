@@ -1,0 +1,199 @@
+import { Resend } from 'resend'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
+import { receive } from '../../../appliance/inbound/receive.ts'
+import { createMimeReader, type MimeReader } from '../../../appliance/mime/mime.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+import { makeReceiver } from '../../contract/received-emails.contract.ts'
+import { ask, startApi, type Api } from './harness.ts'
+
+let api: Api
+let client: Resend
+let mime: MimeReader
+beforeAll(async () => {
+  api = await startApi()
+  client = new Resend(api.full, { baseUrl: api.url })
+  mime = createMimeReader({ clock: api.clock, turns: api.capacity.turns })
+  await api.senders.updateDomain({ teamId: api.teamId, id: api.domain.id, settings: { receiving: true } })
+})
+afterAll(async () => {
+  await mime.close()
+  await api.close()
+})
+
+/** A message as it comes to the public MX, from a server whose DNS says nothing. */
+async function take(lines: string[], to = { teamId: api.teamId, domainId: api.domain.id }): Promise<string> {
+  const resolver = { resolve: async () => ({ kind: 'absent', why: 'nxdomain', authentic: false }) as never }
+  const { storage, clock } = api
+  const receiver = { ...to, status: 'verified' as const }
+  return receive(
+    {
+      ...{
+        bytes: Buffer.from(lines.join('\r\n')),
+        mailFrom: 'ada@x.example',
+        ip: '192.0.2.1',
+        helo: 'mx.x.example',
+      },
+      ...{ tls: 'TLSv1.3', extended: true, recipients: [{ address: 'box@acme.example', receiver }] },
+    },
+    { storage, mime, resolver, clock, log: silentLogger(), hostname: 'mail.acme.example' },
+  )
+}
+
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const WITH_FILES = [
+  ...['From: Ada <ada@x.example>', 'To: box@acme.example', 'Subject: Files', 'Message-ID: <f1@x.example>'],
+  ...['Content-Type: multipart/mixed; boundary=m', '', '--m', 'Content-Type: text/html', ''],
+  ...[
+    '<p>Hi <img src="cid:logo"></p>',
+    '--m',
+    'Content-Type: image/png; name=logo.png',
+    'Content-ID: <logo>',
+  ],
+  ...['Content-Disposition: inline', 'Content-Transfer-Encoding: base64', '', PIXEL, '--m'],
+  ...[
+    'Content-Type: text/html; name="<b>.html"',
+    'Content-Disposition: attachment',
+    '',
+    '<script>1</script>',
+  ],
+  ...['--m--', ''],
+]
+
+describe('the official client', () => {
+  test('lists and gets received email', async () => {
+    const id = await take(['From: Ada <ada@x.example>', 'To: box@acme.example', 'Subject: Hi', '', 'Text'])
+    const { data, error } = await client.emails.receiving.get(id)
+    expect(error).toBeNull()
+    expect(data).toMatchObject({
+      ...{ object: 'email', id, from: 'Ada <ada@x.example>', to: ['box@acme.example'], subject: 'Hi' },
+      ...{ cc: [], bcc: [], reply_to: [], html: null, text: 'Text\n', attachments: [] },
+      message_id: `<${id}@mail.acme.example>`,
+      received_for: ['box@acme.example'],
+    })
+    expect(data!.headers).toMatchObject({
+      subject: 'Hi',
+      'authentication-results': expect.stringMatching(/^mail\.acme\.example; spf=none/) as string,
+    })
+    const list = await client.emails.receiving.list()
+    expect(list.data!.data[0]).toMatchObject({ id, subject: 'Hi' })
+    expect(Object.keys(list.data!.data[0]!)).not.toContain('text')
+  })
+
+  test('gets attachments, whose links need no key and are saved, not shown', async () => {
+    const id = await take(WITH_FILES)
+    const { data } = await client.emails.receiving.attachments.list({ emailId: id })
+    expect(data!.data).toMatchObject([
+      { filename: 'logo.png', content_type: 'image/png', content_id: 'logo', content_disposition: 'inline' },
+      { filename: '<b>.html', content_type: 'text/html', content_disposition: 'attachment' },
+    ])
+    const one = await client.emails.receiving.attachments.get({ emailId: id, id: data!.data[1]!.id })
+    const file = await ask(one.data!.download_url, 'GET')
+    expect([file.status, file.text.trim()]).toEqual([200, '<script>1</script>'])
+    expect(file.headers.get('content-disposition')).toMatch(/^attachment;/)
+    expect(file.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+    await api.clock.advance(3_600_000)
+    expect((await ask(one.data!.download_url, 'GET')).status).toBe(410)
+    expect((await ask(`${one.data!.download_url}x`, 'GET')).status).toBe(404)
+  })
+
+  test.each([true, false])('forwards, passing through: %s', async (passthrough) => {
+    const emailId = await take(WITH_FILES)
+    const to = { emailId, to: 'bo@customer.example', from: 'box@acme.example' }
+    const forwarded = await client.emails.receiving.forward(
+      passthrough ? to : { ...to, passthrough, text: 'See below.' },
+    )
+    expect(forwarded.error).toBeNull()
+    const sent = await api.storage.getEmail({ teamId: api.teamId, id: forwarded.data!.id }, api.clock.now())
+    expect(sent).toMatchObject({ subject: passthrough ? 'Files' : 'Fwd: Files' })
+    expect(sent!.attachments.map(({ filename }) => filename)).toEqual(
+      passthrough ? ['logo.png', '<b>.html'] : ['forwarded_message.eml'],
+    )
+  })
+
+  test('replies within the thread, and the answer is matched', async () => {
+    const reply = await client.emails.send({
+      ...{ from: 'box@acme.example', to: 'ada@x.example', subject: 'Re: Hi', text: 'Hello' },
+      headers: { 'In-Reply-To': '<f1@x.example>', References: '<f1@x.example>' },
+    })
+    const sent = await api.storage.getEmail({ teamId: api.teamId, id: reply.data!.id }, api.clock.now())
+    const id = await take(['From: ada@x.example', `In-Reply-To: ${sent!.messageId}`, '', 'Thanks'])
+    const { json } = await api.call('GET', `/emails/receiving/${id}`)
+    expect(json).toMatchObject({ in_reply_to_email_id: reply.data!.id })
+    const list = await api.call('GET', `/emails/receiving?in_reply_to_email_id=${reply.data!.id}`)
+    expect(list.json).toMatchObject({ data: [{ id }], has_more: false })
+    const forged = await take([
+      'From: ada@x.example',
+      `In-Reply-To: <${reply.data!.id}@other.example>`,
+      '',
+      'x',
+    ])
+    expect((await api.call('GET', `/emails/receiving/${forged}`)).json).toMatchObject({
+      in_reply_to_email_id: null,
+    })
+  })
+})
+
+test('inline images are embedded unless the caller wants their names', async () => {
+  const id = await take(WITH_FILES)
+  const html = async (query: string) =>
+    ((await api.call('GET', `/emails/receiving/${id}${query}`)).json as { html: string }).html
+  expect(await html('')).toContain(`src="data:image/png;base64,${PIXEL}"`)
+  expect(await html('?html_format=cid')).toContain('src="cid:logo"')
+  expect((await api.call('GET', `/emails/receiving/${id}?html_format=x`)).status).toBe(422)
+})
+
+test('another team sees nothing of it', async () => {
+  const other = await makeReceiver(api.storage)
+  const id = await take(['From: a@b.example', '', 'x'], other)
+  for (const path of ['', '/attachments', `/attachments/${newId(api.clock.now())}`])
+    expect((await api.call('GET', `/emails/receiving/${id}${path}`)).status).toBe(404)
+})
+
+test('a message that cannot be read is kept, and shown without content', async () => {
+  const parts = Array.from(
+    { length: 1100 },
+    () => '--m\r\nContent-Type: text/plain; charset=iso-2022-jp\r\n\r\nx',
+  )
+  const id = await take([
+    'From: a@b.example',
+    'Content-Type: multipart/mixed; boundary=m',
+    '',
+    ...parts,
+    '--m--',
+  ])
+  const { json } = await api.call('GET', `/emails/receiving/${id}`)
+  expect(json).toMatchObject({
+    html: null,
+    text: null,
+    attachments: [],
+    raw: { download_url: expect.any(String) as string },
+  })
+})
+
+test('a webhook tells of it as the hosted service does, without content', async () => {
+  const id = await take(WITH_FILES)
+  const now = api.clock.now()
+  const range = { teamId: api.teamId, since: 0, until: now + 1, after: null, limit: 1000 }
+  const events = await api.storage.listTeamEvents(range, now)
+  const event = events.findLast(({ type }) => type === 'email.received')!
+  const { type, data } = presentWebhookEvent(event)
+  expect(type).toBe('email.received')
+  expect(data).toEqual({
+    ...{ email_id: id, created_at: expect.stringMatching(/Z$/) as string, from: 'Ada <ada@x.example>' },
+    ...{ to: ['box@acme.example'], cc: [], bcc: [], received_for: ['box@acme.example'] },
+    ...{ message_id: '<f1@x.example>', subject: 'Files' },
+    attachments: [
+      {
+        ...{ id: expect.any(String) as string, filename: 'logo.png', content_type: 'image/png' },
+        ...{ content_disposition: 'inline', content_id: 'logo' },
+      },
+      {
+        ...{ id: expect.any(String) as string, filename: '<b>.html', content_type: 'text/html' },
+        ...{ content_disposition: 'attachment', content_id: null },
+      },
+    ],
+  })
+})

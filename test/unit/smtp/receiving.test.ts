@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { play, readDialogs } from '../../dialogs/runner.ts'
+import { sendWithNodemailer } from './clients.ts'
+import { startDoor, type Door } from './harness.ts'
+
+let door: Door
+beforeAll(async () => {
+  door = await startDoor()
+  const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
+  await door.senders.updateDomain({ teamId: door.teamId, id: acme!.id, settings: { receiving: true } })
+})
+afterAll(() => door.close())
+
+async function talk(...lines: string[]): Promise<void> {
+  const [dialog] = readDialogs(['=== a conversation @relay', '< 220 …', ...lines].join('\n'))
+  expect(await play(dialog!, door)).toBeNull()
+}
+
+const HELLO = [
+  '> EHLO mx.customer.example',
+  '* 250-STARTTLS',
+  '> MAIL FROM:<ada@customer.example>',
+  '< 250 …',
+]
+const to = (address: string) => [`> RCPT TO:<${address}>`, '< 250 2.1.5 Recipient ok']
+const data = (lines: string[], answer = '250 2.0.0 Received as …') => [
+  '> DATA',
+  '< 354 …',
+  ...lines.map((line) => `> ${line}`),
+  '> .',
+  `< ${answer}`,
+]
+
+async function received() {
+  const now = door.clock.now()
+  const { items } = await door.storage.listReceivedEmails({ teamId: door.teamId, limit: 100 }, now)
+  return items
+}
+async function source(id: string): Promise<string> {
+  const bytes = await door.storage.getReceivedSource({ teamId: door.teamId, id }, door.clock.now())
+  return Buffer.from(bytes!).toString()
+}
+
+describe('a domain that receives', () => {
+  test('takes mail to any of its addresses, with its trace in front', async () => {
+    await talk(
+      ...[...HELLO, ...to('sales@acme.example'), ...to('Anything+Else@ACME.example')],
+      ...data(
+        ['From: =?utf-8?q?Ad=C3=A4?= <ada@customer.example>', 'To: "A, B" <b@x.example>, c@x.example'].concat(
+          ['Return-Path: <old@x.example>', 'Subject: Hi', 'Message-ID: <m1@customer.example>', '', 'Text'],
+        ),
+      ),
+    )
+    const [email] = await received()
+    expect(email).toMatchObject({
+      ...{ mailFrom: 'ada@customer.example', from: 'Adä <ada@customer.example>', subject: 'Hi' },
+      ...{ to: ['"A, B" <b@x.example>', 'c@x.example'], messageId: '<m1@customer.example>', answers: null },
+      receivedFor: ['sales@acme.example', 'Anything+Else@acme.example'],
+      authentication: { spf: { result: 'temperror' }, dkim: { result: 'none' } },
+    })
+    const message = await source(email!.id)
+    expect(message.split('\r\n').slice(0, 5)).toEqual([
+      'Return-Path: <ada@customer.example>',
+      'Authentication-Results: mail.acme.example;',
+      expect.stringMatching(/^ spf=temperror smtp.mailfrom=ada@customer.example;$/),
+      ' dkim=none;',
+      expect.stringMatching(/^ dmarc=\w+ header.from=customer.example;$/),
+    ])
+    expect(message).toContain(`by mail.acme.example with ESMTP id ${email!.id};\r\n`)
+    expect(message).not.toContain('old@x.example')
+    expect(message.endsWith('\r\n\r\nText\r\n')).toBe(true)
+  })
+
+  test('results that claim to be from here are taken away, in any spelling', async () => {
+    const forged = [
+      'mail.acme.example; dmarc=pass',
+      ' (x) "MAIL.acme.example" 1; dkim=pass',
+      'other.example; spf=fail',
+    ]
+    await talk(
+      ...[...HELLO, ...to('a@acme.example')],
+      ...data([...forged.map((value) => `Authentication-Results: ${value}`), 'From: a@b.example', '', 'x']),
+    )
+    const [email] = await received()
+    const found = (await source(email!.id)).match(/^authentication-results:.*/gim)
+    expect(found).toEqual([
+      'Authentication-Results: mail.acme.example;',
+      'Authentication-Results: other.example; spf=fail',
+    ])
+  })
+
+  test('a reply is matched to the email that it answers, by its whole Message-ID', async () => {
+    expect((await sendWithNodemailer(door, {})).ok).toBe(true)
+    const [sent] = await door.emails()
+    const api = `<${sent!.id}@acme.example>`
+    expect(sent!.messageId).toBeTruthy()
+    await talk(
+      ...[...HELLO, ...to('a@acme.example')],
+      ...data(['From: a@b.example', `In-Reply-To: ${sent!.messageId}`, `References: ${api} <z@x>`, '', 'x']),
+    )
+    const [email] = await received()
+    expect(email!.answers).toBe(sent!.messageId === api ? sent!.id : null)
+  })
+
+  test('a message without any field is kept, and named', async () => {
+    await talk(...HELLO, ...to('a@acme.example'), ...data(['', 'just text']))
+    const [email] = await received()
+    expect(email).toMatchObject({ from: '', subject: '', messageId: `<${email!.id}@mail.acme.example>` })
+    expect((await source(email!.id)).endsWith('\r\n\r\njust text\r\n')).toBe(true)
+  })
+
+  test('relays to nobody, and mixes received mail with no other', async () => {
+    await talk(
+      ...[...HELLO, ...to('a@acme.example'), '> RCPT TO:<ada@customer.example>', '< 554 5.7.1 …'],
+      ...['> RCPT TO:<a@second.example>', '< 554 5.7.1 …', '> RCPT TO:<a@sub.acme.example>', '< 554 5.7.1 …'],
+      ...[
+        '> RCPT TO:<postmaster@mail.acme.example>',
+        '< 452 4.5.3 …',
+        ...data(['From: a@b.example', '', 'x']),
+      ],
+    )
+  })
+
+  test('a message that was here four times, or at fifty servers, is a loop', async () => {
+    const own = Array.from({ length: 4 }, () => 'Received: from a by mail.acme.example with ESMTP; now')
+    const far = Array.from({ length: 51 }, () => 'Received: from a by b.example; now')
+    const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
+    await talk(
+      ...[...HELLO, ...to('a@acme.example'), ...data([...own, '', 'x'], '554 5.4.6 …')],
+      ...[...rset, ...to('a@acme.example'), ...data([...far, '', 'x'], '554 5.4.6 …')],
+      ...[...rset, ...to('a@acme.example'), ...data([...own.slice(1), '', 'x'])],
+    )
+  })
+
+  test('long lines are taken, bare line ends are not', async () => {
+    const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
+    await talk(
+      ...[...HELLO, ...to('a@acme.example'), ...data(['From: a@b.example', '', 'x'.repeat(9000)])],
+      ...[
+        ...rset,
+        ...to('a@acme.example'),
+        '> DATA',
+        '< 354 …',
+        '! "a\\nb\\r\\n.\\r\\n"',
+        '< 554 5.6.0 The message has a bare LF. …',
+      ],
+    )
+  })
+})
