@@ -4,11 +4,7 @@ import type {
   ContactImportPreview,
   ContactImportSummary,
 } from '../../../appliance/api/contact-import-previews.ts'
-import type {
-  ContactImport,
-  ContactImportList,
-  ImportSettings,
-} from '../../../appliance/api/contact-imports.ts'
+import type { ContactImportList, ImportSettings } from '../../../appliance/api/contact-imports.ts'
 import { change, question, read } from './client.ts'
 
 export type { ContactImportPreview, ContactImportSummary }
