@@ -2,6 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { BroadcastContent, BroadcastStatus } from '../mail/broadcast.ts'
 import { isId, newId } from '../mail/ids.ts'
+import { imagesIn } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Broadcast, BroadcastAnswer, BroadcastRef, Storage } from '../storage/storage.ts'
 import { mailboxOf, parseContent } from './revision.ts'
@@ -56,12 +57,18 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     if (!found) throw noBroadcast()
     return found
   }
+  /** Images that a broadcast shows are no longer removed as unused. */
+  const keepImages = async (teamId: string, html: string | null | undefined): Promise<void> => {
+    const ids = imagesIn(html ?? '')
+    if (ids.length > 0) await storage.useImages({ teamId, ids }, clock.now())
+  }
   const store = async (
     broadcast: Omit<Broadcast, 'id' | 'createdAt'> & { teamId: string },
   ): Promise<Broadcast> => {
     const now = clock.now()
     const { teamId, name, segmentId, exclude, topicId, content } = broadcast
     const made = { id: newId(now), teamId, name, segmentId, exclude, topicId, content, createdAt: now }
+    await keepImages(teamId, content.html)
     await storage.createBroadcast({ broadcast: made }, now)
     return get(made)
   }
@@ -79,6 +86,7 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     },
     async updateBroadcast({ teamId, id, draft, edits }) {
       await check({ storage, clock }, teamId, draft)
+      await keepImages(teamId, draft.content.html)
       const name = draft.name === undefined ? undefined : readName(draft.name, false)
       const { segmentId, exclude, topicId } = draft
       const content = Object.keys(draft.content).length === 0 ? undefined : draft.content

@@ -78,17 +78,28 @@ test('viewers look, and developers upload', async () => {
   expect([await uploadAs('viewer'), await uploadAs('developer')]).toEqual([403, 201])
 })
 
-test('an image of a template stays, and one that nothing shows is deleted after a month', async () => {
+test('an image of a template or broadcast stays, and one that nothing shows is deleted after a month', async () => {
   const headers = {
     cookie: await join(api, { role: 'developer' }),
     'x-requested-with': 'dashboard',
     origin: api.url,
   }
   const [kept, unused] = [await upload(png(3, 3), headers), await upload(png(4, 4), headers)]
+  const [created, updated] = [await upload(png(5, 5), headers), await upload(png(6, 6), headers)]
   const template = { name: 'Shown', html: `<img src="${kept.json.url}" alt="">` }
   expect((await api.call('POST', '/templates', template)).status).toBe(201)
+  const segment = (await api.call('POST', '/segments', { name: 'All' })).json as { id: string }
+  const broadcast = await api.call('POST', '/broadcasts', {
+    ...{ segment_id: segment.id, from: 'Acme <news@example.test>', subject: 'News' },
+    html: `<img src="${created.json.url}" alt="">`,
+  })
+  expect(broadcast.status).toBe(201)
+  const { id } = broadcast.json as { id: string }
+  const html = `<img src="${updated.json.url}" alt="">`
+  expect((await api.call('PATCH', `/broadcasts/${id}`, { html })).status).toBe(200)
   const later = api.clock.now() + 31 * 24 * 3600 * 1000
   expect(await api.storage.purgeImages({ before: later, most: 100 }, later)).toBeGreaterThan(0)
   const status = async ({ json }: typeof kept) => (await fetch(api.url + new URL(json.url).pathname)).status
   expect([await status(kept), await status(unused)]).toEqual([200, 404])
+  expect([await status(created), await status(updated)]).toEqual([200, 200])
 })
