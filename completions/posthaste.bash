@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic template suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic template broadcast suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -12,6 +12,7 @@ _posthaste_commands() {
         'segment') echo 'list show' ;;
         'topic') echo 'list show' ;;
         'template') echo 'list show publish' ;;
+        'broadcast') echo 'list show pause resume cancel' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
@@ -72,6 +73,12 @@ _posthaste_options() {
         'template list') echo '-c --config --json --team --search --limit --help' ;;
         'template show') echo '-c --config --json --team --help' ;;
         'template publish') echo '-c --config --json --team --help' ;;
+        'broadcast') echo '--help' ;;
+        'broadcast list') echo '-c --config --json --team --status --limit --help' ;;
+        'broadcast show') echo '-c --config --json --team --help' ;;
+        'broadcast pause') echo '-c --config --json --team --help' ;;
+        'broadcast resume') echo '-c --config --json --team --help' ;;
+        'broadcast cancel') echo '-c --config --json --team --help' ;;
         'suppression') echo '--help' ;;
         'suppression list') echo '-c --config --json --team --origin --search --limit --help' ;;
         'suppression add') echo '-c --config --json --team --help' ;;
@@ -194,6 +201,13 @@ _posthaste_values() {
         'template list --limit') echo '@any' ;;
         'template show --team') echo '@any' ;;
         'template publish --team') echo '@any' ;;
+        'broadcast list --team') echo '@any' ;;
+        'broadcast list --status') echo 'draft scheduled queued sent canceled failed' ;;
+        'broadcast list --limit') echo '@any' ;;
+        'broadcast show --team') echo '@any' ;;
+        'broadcast pause --team') echo '@any' ;;
+        'broadcast resume --team') echo '@any' ;;
+        'broadcast cancel --team') echo '@any' ;;
         'suppression list --team') echo '@any' ;;
         'suppression list --origin') echo 'bounce complaint manual' ;;
         'suppression list --search') echo '@any' ;;

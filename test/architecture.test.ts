@@ -107,6 +107,7 @@ const ARROWS: Record<string, string[]> = {
   commands: [
     'api',
     'audience',
+    'broadcasts',
     'templates',
     'crashtest',
     'certificates',
@@ -134,7 +135,7 @@ const ARROWS: Record<string, string[]> = {
 const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
   templates: ['templates.ts'],
-  broadcasts: ['broadcasts.ts'],
+  broadcasts: ['broadcasts.ts', 'control.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],
   wire: [

@@ -1,4 +1,4 @@
-/** Sends, schedules, pauses and cancels broadcasts. */
+/** Sends and schedules broadcasts. */
 import { checkSchedule, readSchedule, textFrom } from '../intake/intake.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
@@ -7,8 +7,9 @@ import { returnPathHost } from '../mail/return-path.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { Senders } from '../senders/senders.ts'
-import type { Broadcast, BroadcastRef } from '../storage/storage.ts'
+import type { Broadcast } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
+import { type ControlMethods, controlMethods } from './control.ts'
 import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
 import { propertiesOf, type Revision, withPreview } from './revision.ts'
 
@@ -17,19 +18,13 @@ export interface SendingDeps extends BroadcastDeps {
   tracking: Pick<Tracking, 'originFor'>
 }
 
-export interface SendingMethods {
+export interface SendingMethods extends ControlMethods {
   /**
    * Sends a draft or a scheduled one: at once, or at a time as `POST /emails` takes it.
    * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_link`, what
    * `senders.authorize` refuses, `schedule_past`, `invalid_field` (scheduled_at).
    */
   sendBroadcast(args: { caller: Caller; id: string; scheduledAt: string | null }): Promise<void>
-  /** Refuses: `not_found`, `broadcast_not_cancelable`. */
-  cancelBroadcast(ref: BroadcastRef): Promise<void>
-  /** Refuses: `not_found`, `broadcast_not_running`. */
-  pauseBroadcast(ref: BroadcastRef): Promise<void>
-  /** One whose time has passed is sent now. Refuses: `not_found`, `broadcast_not_paused`. */
-  resumeBroadcast(ref: BroadcastRef): Promise<void>
 }
 
 /** @param changed called when there is something to do */
@@ -49,29 +44,7 @@ export function sendingMethods(deps: SendingDeps, changed: () => void): SendingM
       }
       changed()
     },
-    async cancelBroadcast(ref) {
-      const answer = await storage.cancelBroadcast(ref, clock.now())
-      if (answer === 'unknown') throw noBroadcast()
-      if (answer === 'wrong_status') throw refuse('broadcast_not_cancelable')
-      changed()
-    },
-    async pauseBroadcast(ref) {
-      const pause = { ...ref, reason: 'person' as const, figures: null }
-      refuseUnless(await storage.pauseBroadcast(pause, clock.now()), 'broadcast_not_running')
-    },
-    async resumeBroadcast(ref) {
-      const now = clock.now()
-      const broadcast = await storage.getBroadcast(ref, now)
-      if (!broadcast) throw noBroadcast()
-      const late = broadcast.status === 'scheduled' && (broadcast.scheduledAt ?? 0) < now
-      // Whose time has passed would be found late again.
-      const answer =
-        late && broadcast.paused
-          ? await storage.scheduleBroadcast({ ...ref, at: now }, now)
-          : await storage.resumeBroadcast(ref, now)
-      refuseUnless(answer, 'broadcast_not_paused')
-      changed()
-    },
+    ...controlMethods(deps, changed),
   }
 }
 

@@ -1,6 +1,7 @@
 /** What every command works with: the configuration, the storage behind it, and a place to write. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
 import type { ContactBook } from '../audience/audience.ts'
+import { type BroadcastBook, createBroadcastBook } from '../broadcasts/control.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
   findConfig,
@@ -95,6 +96,7 @@ export interface Context {
   sources: SourceBook
   contacts: ContactBook
   templates: Templates
+  broadcasts: BroadcastBook
   webhooks: Webhooks
   /** Made at the first question. */
   resolver: Resolver
@@ -160,6 +162,7 @@ export async function withContext(
       sources,
       contacts,
       templates: createTemplates({ storage, clock }),
+      broadcasts: createBroadcastBook({ storage, clock }),
       webhooks: hooks.webhooks,
       output,
       team,

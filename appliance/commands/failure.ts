@@ -49,6 +49,7 @@ const LISTS: readonly (readonly [what: string, command: string])[] = [
   ['Audience', 'segment list'],
   ['Topic', 'topic list'],
   ['Template', 'template list'],
+  ['Broadcast', 'broadcast list'],
   ['Webhook', 'webhook list'],
   ['Suppression', 'suppression list'],
   ['Member', 'member list'],

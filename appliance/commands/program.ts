@@ -30,9 +30,17 @@ import {
   removeSuppression,
 } from './suppression.ts'
 import { addContacts } from './contact-commands.ts'
+import {
+  cancelBroadcast,
+  listBroadcasts,
+  pauseBroadcast,
+  resumeBroadcast,
+  showBroadcast,
+} from './broadcast.ts'
 import { listTemplates, publishTemplate, showTemplate } from './template.ts'
 import { addImport } from './import-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
+import { BROADCAST_STATUSES } from '../mail/broadcast.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 import { addUsers } from './user-factors.ts'
 import { addAudit } from './audit.ts'
@@ -61,6 +69,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addUsers(registrar)
   addContacts(registrar)
   addTemplates(registrar)
+  addBroadcasts(registrar)
   addSuppressions(registrar)
   addWebhooks(registrar)
   addQueue(registrar)
@@ -201,6 +210,24 @@ function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
   addInTeam('publish', 'Make the draft of a template the version that is sent', templates)
     .argument('<template>', 'Alias or ID')
     .action(doesTo(publishTemplate))
+}
+
+function addBroadcasts({ group, addInTeam, does, doesTo }: Registrar): void {
+  const broadcasts = group('broadcast', 'Look at broadcasts, pause and cancel them')
+  addInTeam('list', 'List broadcasts, newest first', broadcasts)
+    .addOption(
+      new Option('--status <status>', 'Only broadcasts with this status').choices(BROADCAST_STATUSES),
+    )
+    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
+    .action(does(listBroadcasts))
+  const one = (name: string, words: string) =>
+    addInTeam(name, words, broadcasts).addArgument(
+      new Argument('<id>', 'ID from the list').argParser(parseId),
+    )
+  one('show', 'Show a broadcast with its results').action(doesTo(showBroadcast))
+  one('pause', 'Stop sending a broadcast until it is resumed').action(doesTo(pauseBroadcast))
+  one('resume', 'Continue a paused broadcast').action(doesTo(resumeBroadcast))
+  one('cancel', 'End a broadcast; emails that were sent stay sent').action(doesTo(cancelBroadcast))
 }
 
 function addSuppressions({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {

@@ -149,6 +149,11 @@ const STEPS: Step[] = [
   ['segment show $segment', 'getSegment'],
   ['topic list', 'listTopics'],
   ['topic show $topic', 'getTopic'],
+  ['broadcast list', 'listBroadcasts'],
+  ['broadcast show $broadcast', 'getBroadcast'],
+  ['broadcast pause $broadcast', 'pauseBroadcast'],
+  ['broadcast resume $broadcast', 'resumeBroadcast'],
+  ['broadcast cancel $broadcast', 'cancelBroadcast'],
   ['template list', 'listTemplates'],
   ['template show $template', 'getTemplate'],
   ['template publish welcome', 'publishTemplate'],
@@ -262,6 +267,7 @@ test('commands print exactly the objects of the API', async () => {
     ['delivery', deliveryId],
     ...(await prepareAudience()),
     ['template', await prepareTemplate()],
+    ['broadcast', await prepareBroadcast()],
   ])
   const wrong: string[] = []
   for (const [words, operationId] of STEPS) {
@@ -307,6 +313,23 @@ async function prepareTemplate(): Promise<string> {
   const input = { name: 'Welcome', alias: 'welcome', html: '<p>Hi</p>' }
   const templates = createTemplates({ storage, clock: systemClock })
   return (await templates.create({ teamId: team!.id, input, author: 'ada@one.test' })).id
+}
+
+/** A broadcast that is being sent. */
+async function prepareBroadcast(): Promise<string> {
+  const now = Date.now()
+  const team = await storage.firstTeam({}, now)
+  const [id, segmentId, revisionId] = [newId(now), newId(now), newId(now)]
+  const about = { teamId: team!.id, createdAt: now }
+  const segment = { ...about, updatedAt: now, id: segmentId, name: 'Readers', filter: null }
+  await storage.createSegment({ segment, most: 9 }, now)
+  const texts = { from: 'Ada <ada@one.test>', subject: 'News', replyTo: [], previewText: null }
+  const content = { ...texts, html: '<p>Hello</p>', text: null }
+  const draft = { ...about, id, name: 'News', segmentId, exclude: [], topicId: null, content }
+  await storage.createBroadcast({ broadcast: draft }, now)
+  const revision = { id: revisionId, content: '{}' }
+  await storage.startBroadcast({ teamId: team!.id, id, edits: 0, revision }, now)
+  return id
 }
 
 /** Mail that waits, and a lane. */

@@ -1,0 +1,51 @@
+/** Pauses, resumes and cancels broadcasts, and all else that can be done beside the daemon. */
+import { refuse } from '../mail/refusals.ts'
+import type { BroadcastRef } from '../storage/storage.ts'
+import { type BroadcastDeps, type DraftMethods, draftMethods, noBroadcast, refuseUnless } from './drafts.ts'
+import { type ResultMethods, resultMethods } from './results.ts'
+
+export interface ControlMethods {
+  /** Refuses: `not_found`, `broadcast_not_cancelable`. */
+  cancelBroadcast(ref: BroadcastRef): Promise<void>
+  /** Refuses: `not_found`, `broadcast_not_running`. */
+  pauseBroadcast(ref: BroadcastRef): Promise<void>
+  /** One whose time has passed is sent now. Refuses: `not_found`, `broadcast_not_paused`. */
+  resumeBroadcast(ref: BroadcastRef): Promise<void>
+}
+
+/** Broadcasts for commands: drafts, control and results. */
+export type BroadcastBook = DraftMethods & ControlMethods & ResultMethods
+
+/** Opens broadcasts without sending any. What a command changes, the daemon finds at its next look. */
+export function createBroadcastBook(deps: BroadcastDeps): BroadcastBook {
+  return { ...draftMethods(deps), ...controlMethods(deps, () => undefined), ...resultMethods(deps) }
+}
+
+/** @param changed called when there is something to do */
+export function controlMethods({ storage, clock }: BroadcastDeps, changed: () => void): ControlMethods {
+  return {
+    async cancelBroadcast(ref) {
+      const answer = await storage.cancelBroadcast(ref, clock.now())
+      if (answer === 'unknown') throw noBroadcast()
+      if (answer === 'wrong_status') throw refuse('broadcast_not_cancelable')
+      changed()
+    },
+    async pauseBroadcast(ref) {
+      const pause = { ...ref, reason: 'person' as const, figures: null }
+      refuseUnless(await storage.pauseBroadcast(pause, clock.now()), 'broadcast_not_running')
+    },
+    async resumeBroadcast(ref) {
+      const now = clock.now()
+      const broadcast = await storage.getBroadcast(ref, now)
+      if (!broadcast) throw noBroadcast()
+      const late = broadcast.status === 'scheduled' && (broadcast.scheduledAt ?? 0) < now
+      // Whose time has passed would be found late again.
+      const answer =
+        late && broadcast.paused
+          ? await storage.scheduleBroadcast({ ...ref, at: now }, now)
+          : await storage.resumeBroadcast(ref, now)
+      refuseUnless(answer, 'broadcast_not_paused')
+      changed()
+    },
+  }
+}

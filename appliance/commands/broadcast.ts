@@ -1,0 +1,90 @@
+/** What the commands about broadcasts do. */
+import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
+import { presentList } from '../api/shared.ts'
+import type { BroadcastBook } from '../broadcasts/control.ts'
+import type { Context } from './context.ts'
+import { Failure } from './failure.ts'
+import { instant, table } from './output.ts'
+
+const DEFAULT_LIMIT = 100
+const MOST = 100
+
+type Found = Awaited<ReturnType<BroadcastBook['getBroadcast']>>
+
+const statusOf = ({ status, paused }: Found): string => (paused ? 'paused' : status)
+const allOf = (numbers: Partial<Record<string, number>>): number =>
+  Object.values(numbers).reduce<number>((sum, n = 0) => sum + n, 0)
+
+/** `broadcast list` */
+export async function listBroadcasts(
+  { broadcasts, output, team }: Context,
+  { status, limit = DEFAULT_LIMIT }: { status?: Found['status']; limit?: number },
+): Promise<void> {
+  if (limit > MOST) throw new Failure(`--limit is at most ${MOST}. Use --status to see fewer.`)
+  const { id: teamId } = await team()
+  const page = await broadcasts.listBroadcasts({ teamId, limit, status })
+  const items = await Promise.all(page.items.map((one) => broadcasts.refreshed(one)))
+  output.object(presentList(items.map(presentBroadcastSummary), page.hasMore))
+  if (items.length === 0) return output.text('No broadcasts.')
+  const rows = items.map((one) => [
+    instant(one.createdAt),
+    statusOf(one),
+    String(one.expanded - allOf(one.skipped)),
+    one.id,
+    one.name,
+  ])
+  output.text(...table(['CREATED', 'STATUS', 'RECIPIENTS', 'ID', 'NAME'], rows))
+  if (page.hasMore) output.error(`Only the newest ${limit} are shown. Use --status to see others.`)
+}
+
+/** `broadcast show` */
+export async function showBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
+  const { id: teamId } = await team()
+  const found = await broadcasts.refreshed(await broadcasts.getBroadcast({ teamId, id }))
+  const shown = presentBroadcast(found)
+  output.object(shown)
+  const facts = [
+    ['Name', shown.name],
+    ['ID', shown.id],
+    ['Status', statusOf(found)],
+    ...(shown.pause_reason === null ? [] : [['Why paused', shown.pause_reason]]),
+    ...(shown.problem === null ? [] : [['Why failed', shown.problem]]),
+    ['Created', instant(found.createdAt)],
+    ...(found.scheduledAt === null ? [] : [['Scheduled', instant(found.scheduledAt)]]),
+    ...(found.finishedAt === null ? [] : [['Ended', instant(found.finishedAt)]]),
+    ['From', shown.from],
+    ['Subject', shown.subject],
+    ['Segment', shown.segment_id],
+    ['Recipients', String(shown.recipients)],
+    ...Object.entries(shown.counts).map(([event, count]) => [`Emails ${event}`, String(count)]),
+    ...Object.entries(shown.skipped).flatMap(([reason, count]) =>
+      count === 0 ? [] : [[`Left out: ${reason}`, String(count)]],
+    ),
+  ]
+  output.text(...table(['FIELD', 'VALUE'], facts))
+}
+
+/** `broadcast pause` */
+export const pauseBroadcast = (context: Context, id: string): Promise<void> =>
+  change(context, id, 'pauseBroadcast', 'Paused')
+
+/** `broadcast resume` */
+export const resumeBroadcast = (context: Context, id: string): Promise<void> =>
+  change(context, id, 'resumeBroadcast', 'Resumed')
+
+/** `broadcast cancel` */
+export const cancelBroadcast = (context: Context, id: string): Promise<void> =>
+  change(context, id, 'cancelBroadcast', 'Canceled')
+
+async function change(
+  { broadcasts, output, team }: Context,
+  id: string,
+  method: 'pauseBroadcast' | 'resumeBroadcast' | 'cancelBroadcast',
+  done: string,
+): Promise<void> {
+  const { id: teamId } = await team()
+  const { name } = await broadcasts.getBroadcast({ teamId, id })
+  await broadcasts[method]({ teamId, id })
+  output.object({ object: 'broadcast', id })
+  output.text(`${done} ${name}.`)
+}

@@ -1,0 +1,57 @@
+import { beforeAll, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { installation, posthaste, type Run } from './program.ts'
+
+let config: string
+const [going, draft] = [newId(1), newId(2)]
+
+beforeAll(async () => {
+  const made = installation()
+  config = made.config
+  await run(['setup', '--email', 'owner@sender.test'], 'a long password\n')
+  expect(await run(['broadcast', 'list'])).toMatchObject({ code: 0, stdout: 'No broadcasts.\n' })
+  const storage = await openSqlite({ dataDir: made.dataDir })
+  const { id: teamId } = (await storage.firstTeam({}, 0))!
+  const about = { teamId, createdAt: 0 }
+  const segmentId = newId(0)
+  const segment = { ...about, updatedAt: 0, id: segmentId, name: 'Readers', filter: null }
+  await storage.createSegment({ segment, most: 9 }, 0)
+  const texts = { from: 'Ada <ada@sender.test>', replyTo: [], previewText: null, html: null, text: 'Hello' }
+  for (const [id, name] of [
+    [going, 'Autumn'],
+    [draft, 'Winter'],
+  ] as const) {
+    const content = { ...texts, subject: `${name} news` }
+    const broadcast = { ...about, id, name, segmentId, exclude: [], topicId: null, content }
+    await storage.createBroadcast({ broadcast }, 0)
+  }
+  const revision = { id: newId(0), content: '{}' }
+  expect(await storage.startBroadcast({ teamId, id: going, edits: 0, revision }, 0)).toBe('done')
+  await storage.close()
+})
+
+const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
+
+test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
+  const status = async () => /^Status +(\w+)$/m.exec((await run(['broadcast', 'show', going])).stdout)?.[1]
+  expect((await run(['broadcast', 'list'])).stdout).toMatch(/ queued +0 +\S+\s+Autumn\n/)
+  expect((await run(['broadcast', 'list', '--status', 'draft'])).stdout).not.toContain('Autumn')
+  expect(await status()).toBe('queued')
+  expect(await run(['broadcast', 'pause', going])).toMatchObject({ code: 0, stdout: 'Paused Autumn.\n' })
+  expect((await run(['broadcast', 'show', going])).stdout).toMatch(/^Why paused +Somebody paused it\.$/m)
+  expect(await status()).toBe('paused')
+  expect(await run(['broadcast', 'resume', going])).toMatchObject({ code: 0, stdout: 'Resumed Autumn.\n' })
+  expect(await status()).toBe('queued')
+  expect(await run(['broadcast', 'cancel', going])).toMatchObject({ code: 0, stdout: 'Canceled Autumn.\n' })
+  expect(await status()).toBe('canceled')
+})
+
+test('what is not being sent is not paused, and what is not there is refused with where to look', async () => {
+  expect(await run(['broadcast', 'pause', draft])).toMatchObject({ code: 1 })
+  expect(await run(['broadcast', 'show', newId(3)])).toMatchObject({
+    code: 1,
+    stderr: 'Broadcast not found. See: posthaste broadcast list\n',
+  })
+  expect(await run(['broadcast', 'list', '--limit', '101'])).toMatchObject({ code: 1 })
+})
