@@ -2,6 +2,7 @@ import { Resend } from 'resend'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Config } from '../../appliance/config/config.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { on } from '../world/behaviour.ts'
 import { createWorld, type World } from '../world/world.ts'
 
 /** Broadcasts made and sent with the official client, received, and left by one-click. */
@@ -13,7 +14,13 @@ let world: World
 let appliance: TestAppliance
 let client: Resend
 beforeAll(async () => {
-  world = await createWorld({ domains: { 'customer.test': { mx: [{ preference: 10, host: HOST }] } } })
+  const gone = { behave: on('rcpt', '550 5.1.1 No such user here') }
+  world = await createWorld({
+    domains: {
+      'customer.test': { mx: [{ preference: 10, host: HOST }] },
+      'gone.test': { mx: [{ preference: 10, host: 'mx.gone.test', exchanger: gone }] },
+    },
+  })
   const http = { listen: ['127.0.0.1:0'], public_url: PUBLIC } as Config['http']
   appliance = await startAppliance({ world, config: { http } })
   client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
@@ -145,4 +152,48 @@ test('a scheduled broadcast becomes a draft again, and one that is sent cannot b
     'Only queued or scheduled broadcasts can be canceled',
   ])
   expect(arrived('cancel')).toEqual([])
+})
+
+test('a broadcast whose emails bounce pauses itself and says why', async () => {
+  const { id: segment } = await taken(client.segments.create({ name: 'bounce' }))
+  const addresses = Array.from({ length: 12 }, (_, n) => `bounce${n}@gone.test`)
+  for (const email of [...addresses, 'bounce@customer.test'])
+    await taken(client.contacts.create({ email, segments: [{ id: segment }] }))
+  // The last email waits, so that the broadcast goes on.
+  expect((await appliance.call('POST', '/lanes/auto~customer.test/pause', {})).status).toBe(200)
+  const id = await draft(segment)
+  await taken(client.broadcasts.send(id))
+  await vi.waitFor(
+    async () =>
+      expect((await client.broadcasts.get(id)).data).toMatchObject({
+        status: 'queued',
+        pause_reason:
+          '12 of the last 12 emails bounced, which harms your reputation. Check where the addresses come from before you go on.',
+        counts: { bounced: 12 },
+      }),
+    { timeout: 30_000, interval: 50 },
+  )
+  expect((await appliance.call('POST', `/broadcasts/${id}/cancel`)).status).toBe(200)
+  expect((await client.broadcasts.get(id)).data).toMatchObject({ status: 'canceled' })
+  expect((await appliance.call('POST', '/lanes/auto~customer.test/resume')).status).toBe(200)
+})
+
+test('a scheduled broadcast that comes hours late asks before it is sent', async () => {
+  const id = await draft(await segmentOf('late', 2))
+  await taken(client.broadcasts.send(id, { scheduledAt: 'in 1 hour' }))
+  await appliance.restart(() => world.clock.advance(3 * 3_600_000))
+  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  await vi.waitFor(
+    async () =>
+      expect((await client.broadcasts.get(id)).data).toMatchObject({
+        status: 'scheduled',
+        pause_reason:
+          'Its time passed more than an hour ago, while the server was down. Send it now, or choose another time.',
+      }),
+    { timeout: 30_000, interval: 50 },
+  )
+  expect(arrived('late')).toEqual([])
+  expect((await appliance.call('POST', `/broadcasts/${id}/resume`)).status).toBe(200)
+  await until(id, 'sent')
+  await vi.waitFor(() => expect(arrived('late')).toHaveLength(2), { timeout: 30_000 })
 })

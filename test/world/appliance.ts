@@ -26,8 +26,8 @@ export interface TestAppliance {
   timeline(id: string): Promise<Timeline>
   /** Polls the timeline until it satisfies `enough`; fails with the last one when that does not come. */
   until(id: string, enough: (timeline: Timeline) => boolean): Promise<Timeline>
-  /** Stops and starts again on the same data directory. */
-  restart(): Promise<void>
+  /** Stops and starts again on the same data directory, after what happens meanwhile. */
+  restart(meanwhile?: () => Promise<void>): Promise<void>
   close(): Promise<void>
 }
 
@@ -182,8 +182,9 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
     },
-    async restart() {
+    async restart(meanwhile) {
       await appliance.stop()
+      await meanwhile?.()
       appliance = await start()
     },
     async close() {
