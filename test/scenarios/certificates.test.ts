@@ -163,7 +163,13 @@ describe('a listener of its own for people', () => {
       /^\/(session|account|setup|team|teams|members|invitations)(\/|$)|^\/emails\/\{id\}\/preview$/
     const open: Record<string, number> = {
       ...{ '/healthz': 200, '/readyz': 200, '/openapi.json': 200 },
-      ...{ '/downloads/attachments/{token}': 404, '/l/*': 404, '/o/*': 404 },
+      ...{
+        '/downloads/attachments/{token}': 404,
+        '/downloads/received/{token}': 404,
+        '/l/*': 404,
+        '/o/*': 404,
+        '/i/{name}': 404,
+      },
     }
     const answer = async (origin: string, method: string, path: string) => {
       const response = await fetch(`${origin}${path}`, { method, redirect: 'manual' })

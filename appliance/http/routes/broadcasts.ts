@@ -132,6 +132,7 @@ function resultRoutes(app: App, { broadcasts }: HttpDeps): void {
     ),
   )
   serve(app, api.listBroadcastRecipients, {}, async (request) => {
+    await broadcasts.getBroadcast(which(request))
     const { limit, after, before, type, email, bounce_type: bounceType } = request.query
     if (type === undefined) throw refuse('missing_field', { field: 'type' })
     for (const [parameter, cursor] of Object.entries({ after, before }))
