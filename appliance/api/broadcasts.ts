@@ -250,7 +250,7 @@ export const sendBroadcast = operation(
   'POST /broadcasts/:id/send',
   {
     ...{ operationId: 'sendBroadcast', tags, summary: 'Send or schedule a broadcast', params },
-    description: 'What it says is frozen when sending begins.',
+    description: 'The content is fixed when sending begins.',
     ...{ body: SendBroadcast, response: ref },
   },
   'sending',

@@ -27,7 +27,9 @@ const summary = {
   cc: addresses('The Cc field.'),
   reply_to: addresses('The Reply-To field.'),
   received_for: addresses('The envelope recipients of the team.'),
-  message_id: Type.String({ description: 'The Message-ID; if the message has none, one was generated.' }),
+  message_id: Type.String({
+    description: 'The Message-ID. Posthaste generates one if the message has none.',
+  }),
   attachments: Type.Array(
     Type.Object({
       id: Id,

@@ -201,7 +201,7 @@ export const updateTemplate = operation('PATCH /templates/:id', {
   operationId: 'updateTemplate',
   tags,
   summary: 'Change a template',
-  description: 'Changes the draft. What is sent stays the same until the template is published again.',
+  description: 'Changes the draft. Emails use the published version until you publish the draft.',
   params,
   body: UpdateTemplate,
   response: { 200: TemplateRef },
@@ -262,7 +262,8 @@ export const restoreTemplateVersion = operation('POST /templates/:id/versions/:v
   operationId: 'restoreTemplateVersion',
   tags,
   summary: 'Restore a version of a template',
-  description: 'Makes its content the draft. What is sent stays the same until the template is published.',
+  description:
+    'Copies the version into the draft. Emails use the published version until you publish the draft.',
   params: versionParams,
   response: { 200: TemplateRef },
 })

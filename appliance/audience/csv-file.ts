@@ -27,7 +27,7 @@ export interface CsvPlace {
 export class CsvFile {
   readonly #file: FileHandle
   readonly #separator: string
-  /** What was read of the file and is not given out, from `#offset` on. */
+  /** Bytes that were read and not yet returned, starting at `#offset`. */
   #text = ''
   /** Bytes behind `#text` that are no whole character yet. */
   #rest = Buffer.alloc(0)

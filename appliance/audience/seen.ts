@@ -8,7 +8,7 @@ export class Seen {
   #slots = new Float64Array(FIRST_SIZE)
   /** Texts that were added. */
   size = 0
-  /** Unknown to whoever makes the file, so that nobody can choose texts whose hashes are the same. */
+  /** Secret, so that nobody can build a file whose addresses collide. */
   readonly #seeds = [randomInt(2 ** 31), randomInt(2 ** 31)] as const
 
   /** Whether the text was added before. Adds it. */

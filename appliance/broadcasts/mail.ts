@@ -121,7 +121,7 @@ function draftOf(
     replyTo: replies,
     subject: subjectFor(revision, values),
     html: parsed.html && renderMerge(parsed.html, values),
-    // Never null: that would mean text made of the html, for each reader anew.
+    // Never null, because the composer would convert the HTML to text again for each recipient.
     text: parsed.text ? renderMerge(parsed.text, values) : '',
     headers,
     attachments: [],
