@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
 import PostalMime from 'postal-mime'
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,7 +17,10 @@ const lines: Record<string, unknown>[] = []
 let appliance: TestAppliance
 beforeAll(async () => {
   const log = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }
-  appliance = await startAppliance({ log: createLogger('info', log) })
+  appliance = await startAppliance({
+    log: createLogger('info', log),
+    config: { smtp: { starttls: ['127.0.0.1:0'] } as never },
+  })
 })
 afterAll(() => appliance.close())
 
@@ -124,6 +128,32 @@ describe('n8n', () => {
     expect((await ask('PATCH', `/emails/${id}`, bodyOf('n8n-reschedule'))).status).toBe(200)
     const after = (await appliance.call<{ scheduled_at: string }>('GET', `/emails/${id}`)).body
     expect(after.scheduled_at > before.scheduled_at).toBe(true)
+  })
+
+  test("sends with the options of the node Send Email, which is nodemailer's SMTP", async () => {
+    const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':') as [string, string]
+    const options = { host, port: Number(port), secure: false, ignoreTLS: false }
+    const access = { auth: { user: 'posthaste', pass: appliance.apiKey }, tls: { rejectUnauthorized: false } }
+    const files = { disableFileAccess: true, disableUrlAccess: true } as never
+    const sent = await createTransport({ ...options, ...access }, files).sendMail({
+      from: '"Acme, Inc." <hello@example.test>',
+      to: 'ada@customer.test, bob@customer.test',
+      cc: 'carl@customer.test',
+      bcc: 'berta@customer.test',
+      replyTo: 'help@example.test',
+      subject: 'From a workflow',
+      text: 'Hi\n\n---\nThis email was sent automatically with n8n',
+      attachments: [{ filename: 'invoice.pdf', content: Buffer.from('%PDF') }],
+    })
+    expect(sent.rejected).toEqual([])
+    const id = /Queued as ([\da-f-]{36})/.exec(sent.response)![1]!
+    expect((await appliance.call('GET', `/emails/${id}`)).body).toMatchObject({
+      from: '"Acme, Inc." <hello@example.test>',
+      to: ['ada@customer.test', 'bob@customer.test'],
+      cc: ['carl@customer.test'],
+      bcc: ['berta@customer.test'],
+      reply_to: ['help@example.test'],
+    })
   })
 
   test('changes a domain, as does a client that writes constants in capitals', async () => {
