@@ -251,7 +251,7 @@ export const sendBroadcast = operation(
   {
     ...{ operationId: 'sendBroadcast', tags, summary: 'Send or schedule a broadcast', params },
     description: 'The content is fixed when sending begins.',
-    ...{ body: SendBroadcast, response: ref },
+    ...{ body: Nullable(SendBroadcast), response: ref },
   },
   'sending',
 )

@@ -176,7 +176,7 @@ export const pauseLane = operation('POST /lanes/:id/pause', {
   summary: 'Pause a lane',
   description: 'No new messages are sent. Messages in progress finish.',
   params: path({ id: pathText('The sending IP and the provider: `192.0.2.1~google`.') }),
-  body: PauseLane,
+  body: Nullable(PauseLane),
   response: { 200: Lane },
 })
 export const resumeLane = operation('POST /lanes/:id/resume', {

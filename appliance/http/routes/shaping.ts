@@ -42,7 +42,7 @@ export function shapingRoutes(app: App, deps: HttpDeps): void {
       preValidation,
     },
     async (request) =>
-      api.presentLane(await shaping.pauseLane(request.params.id, request.body.minutes ?? null)),
+      api.presentLane(await shaping.pauseLane(request.params.id, request.body?.minutes ?? null)),
   )
 
   serve(

@@ -114,6 +114,19 @@ describe('routes', () => {
     expect([answer.status, answer.text]).toEqual([status, expect.any(String)])
   })
 
+  test('a broadcast is sent without a body', async () => {
+    const segment = await api.call('POST', '/segments', { name: 'Readers' })
+    const draft = await api.call('POST', '/broadcasts', {
+      segment_id: (segment.json as { id: string }).id,
+      from: hello.from,
+      subject: 'News',
+      html: '<p>News</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+    })
+    const { id } = draft.json as { id: string }
+    const { status, json } = await api.call('POST', `/broadcasts/${id}/send`)
+    expect([status, json]).toEqual([200, { object: 'broadcast', id }])
+  })
+
   test('what was written in capitals is answered in small letters', async () => {
     const { json } = await api.call('POST', '/domains', {
       name: 'small.example',
