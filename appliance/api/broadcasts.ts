@@ -10,7 +10,18 @@ import {
 import type { Broadcast as Stored, BroadcastReach, BroadcastRecipient } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { choice, choiceCondition, limit, page, path, pathUuid, query, text } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  Deleted,
+  GivenDocument,
+  Id,
+  kind,
+  listOf,
+  literals,
+  Nullable,
+  presentDocument,
+  StoredDocument,
+  Timestamp,
+} from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const described = (description: string) => ({ description })
@@ -32,6 +43,7 @@ const draftFields = {
   preview_text: optionalText('What mail programs show after the subject in lists.'),
   html: optionalText('The HTML, with merge tags such as `{{{FIRST_NAME|there}}}`.'),
   text: optionalText('Plain text. null: generated from the HTML; "": none.'),
+  document: GivenDocument,
   topic_id: optionalText('The topic it is about: who opted out of it gets nothing. null: none.'),
 }
 
@@ -101,6 +113,7 @@ export const Broadcast = Type.Object(
     preview_text: Nullable(Type.String(), described('The preview text.')),
     html: Nullable(Type.String(), described('The HTML.')),
     text: Nullable(Type.String(), described('The plain text.')),
+    document: StoredDocument,
     exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
     edits: Type.Integer(described('Raised by each change of the draft.')),
     problem: Nullable(Type.String(), described('Why it failed.')),
@@ -324,6 +337,7 @@ export function presentBroadcast(one: Stored): Broadcast {
     object: 'broadcast',
     ...presentBroadcastSummary(one),
     ...{ from, subject, reply_to: replyTo.length > 0 ? replyTo : null, preview_text: previewText },
+    document: presentDocument(one.document),
     ...{ html, text: plain, exclude_segment_ids: one.exclude, edits: one.edits, problem: one.problem },
     skipped: { unsubscribed, topic, deleted, canceled },
   }

@@ -34,6 +34,20 @@ export const listOf = <T extends TSchema>(item: T, what: string) =>
     { description: `A page of ${what}.` },
   )
 
+/** A document of the editor in a request. */
+export const GivenDocument = Type.Optional(
+  Type.Unknown({
+    description:
+      'The document of the editor. `html` and `text` are compiled from it and can’t be given beside it. null, or `html` or `text` alone: the content is code from now on.',
+  }),
+)
+/** A document of the editor in an answer. */
+export const StoredDocument = Nullable(Type.Record(Type.String(), Type.Unknown()), {
+  description: 'The document of the editor that the content was compiled from; null: it was written as code.',
+})
+export const presentDocument = (json: string | null): Static<typeof StoredDocument> =>
+  json === null ? null : (JSON.parse(json) as Record<string, unknown>)
+
 /** What the answer to a removal says. */
 export const Deleted = Type.Literal(true, { description: 'Always true.' })
 

@@ -10,7 +10,18 @@ import type { ListedTemplate } from '../templates/templates.ts'
 import { operation } from './operation.ts'
 import { choice, page, path, pathId, pathText, query, text } from './parameters.ts'
 import { EmailCreated } from './sending.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  Deleted,
+  GivenDocument,
+  Id,
+  kind,
+  listOf,
+  literals,
+  Nullable,
+  presentDocument,
+  StoredDocument,
+  Timestamp,
+} from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const described = (description: string) => ({ description })
@@ -57,13 +68,17 @@ const html = Type.String({
 })
 
 /** POST /templates */
-export const CreateTemplate = Type.Object({ name, html, ...fields }, described('A template to create.'))
+export const CreateTemplate = Type.Object(
+  { name, html: Type.Optional(html), ...fields, document: GivenDocument },
+  described('A template to create, with `html` or with `document`.'),
+)
 /** PATCH /templates/:id */
 export const UpdateTemplate = Type.Object(
   {
     name: Type.Optional(Nullable(name, described('A new name; null: unchanged.'))),
     html: Type.Optional(Nullable(html, described('New HTML; null: unchanged.'))),
     ...fields,
+    document: GivenDocument,
     revision: Type.Optional(
       Nullable(Type.Integer(), described('Refuses the change if the template has another revision.')),
     ),
@@ -116,6 +131,7 @@ const content = {
   reply_to: Nullable(Type.Array(Type.String()), described('The default for replies; null: none.')),
   html: Type.String(described('The HTML, with merge tags.')),
   text: Nullable(Type.String(), described('Plain text; null: generated from the HTML.')),
+  document: StoredDocument,
   variables: Type.Array(TemplateVariable, described('The variables.')),
 }
 /** GET /templates/:id */
@@ -288,8 +304,8 @@ export const presentTemplateSummary = (template: ListedTemplate): TemplateSummar
   emails: template.emails,
 })
 
-const presentContent = ({ from, subject, replyTo, html, text, variables }: StoredVersion) => ({
-  ...{ from, subject, reply_to: replyTo, html, text },
+const presentContent = ({ from, subject, replyTo, html, text, document, variables }: StoredVersion) => ({
+  ...{ from, subject, reply_to: replyTo, html, text, document: presentDocument(document) },
   variables: variables.map(({ id, key, type, fallback, createdAt, updatedAt }) => ({
     ...{ id, key, type, fallback_value: fallback },
     ...{ created_at: timestamp(createdAt), updated_at: timestamp(updatedAt) },

@@ -1,5 +1,6 @@
 /** Drafts of broadcasts: what they may say, and what is to become of them. */
 import type { Clock } from '../clock/clock.ts'
+import { compileGiven } from '../document/given.ts'
 import type { BroadcastContent, BroadcastStatus } from '../mail/broadcast.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { imagesIn } from '../mail/image.ts'
@@ -19,6 +20,8 @@ export interface DraftInput {
   exclude?: string[] | undefined
   topicId?: string | null | undefined
   content: Partial<BroadcastContent>
+  /** Of the editor. Null: the content is written as code from now on. */
+  document?: unknown
 }
 
 export interface DraftMethods {
@@ -66,8 +69,9 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     broadcast: Omit<Broadcast, 'id' | 'createdAt'> & { teamId: string },
   ): Promise<Broadcast> => {
     const now = clock.now()
-    const { teamId, name, segmentId, exclude, topicId, content } = broadcast
-    const made = { id: newId(now), teamId, name, segmentId, exclude, topicId, content, createdAt: now }
+    const { teamId, name, segmentId, exclude, topicId, content, document } = broadcast
+    const draft = { teamId, name, segmentId, exclude, topicId, content, document }
+    const made = { id: newId(now), ...draft, createdAt: now }
     await keepImages(teamId, content.html)
     await storage.createBroadcast({ broadcast: made }, now)
     return get(made)
@@ -76,21 +80,24 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     getBroadcast: get,
     listBroadcasts: (args) => storage.listBroadcasts(args, clock.now()),
     async createBroadcast({ teamId, draft }) {
-      const content = wholeContent(draft.content)
+      const compiled = await compiledDraft(draft)
+      const content = wholeContent(compiled.content)
+      const { document = null } = compiled
       const { segmentId, exclude = [], topicId = null } = draft
       if (segmentId === undefined) throw refuse('missing_field', { field: 'segment_id' })
-      const checked = { segmentId, exclude, topicId, content }
+      const checked = { segmentId, exclude, topicId, content, document }
       await check({ storage, clock }, teamId, checked)
       const name = draft.name === undefined || draft.name === '' ? content.subject : draft.name
       return store({ ...(checked as Broadcast), teamId, name: readName(name, draft.name === undefined) })
     },
-    async updateBroadcast({ teamId, id, draft, edits }) {
+    async updateBroadcast({ teamId, id, draft: given, edits }) {
+      const draft = await compiledDraft(given)
       await check({ storage, clock }, teamId, draft)
       await keepImages(teamId, draft.content.html)
       const name = draft.name === undefined ? undefined : readName(draft.name, false)
-      const { segmentId, exclude, topicId } = draft
+      const { segmentId, exclude, topicId, document } = draft
       const content = Object.keys(draft.content).length === 0 ? undefined : draft.content
-      const change = { name, segmentId, exclude, topicId, content }
+      const change = { name, segmentId, exclude, topicId, content, document }
       const answer = await storage.updateBroadcast({ teamId, id, change, edits }, clock.now())
       refuseUnless(answer, 'broadcast_started')
     },
@@ -123,6 +130,25 @@ function readName(name: string, cut: boolean): string {
   return line.slice(0, MAX.name).toWellFormed()
 }
 
+/** A draft whose document is compiled. */
+type CompiledDraft = Omit<DraftInput, 'document'> & { document?: string | null }
+
+/**
+ * Compiles the document of a draft. Its preheader becomes the preview text, which `withPreview` puts into the HTML of each email. Content
+ * that is written as code ends the document.
+ */
+async function compiledDraft({ document: given, ...draft }: DraftInput): Promise<CompiledDraft> {
+  const { html, text, previewText } = draft.content
+  if (given === undefined && html === undefined && text === undefined) return draft
+  if (given === undefined || given === null) return { ...draft, document: null }
+  for (const [field, value] of Object.entries({ html, text }))
+    if (value)
+      throw refuse('invalid_field', { field, expected: 'absent beside `document`, which it is made from' })
+  const { document, preheader, ...compiled } = await compileGiven(given, { preheader: false })
+  const preview = previewText === undefined && preheader !== '' ? { previewText: preheader } : {}
+  return { ...draft, document, content: { ...draft.content, ...compiled, ...preview } }
+}
+
 function wholeContent(content: Partial<BroadcastContent>): BroadcastContent {
   const { from, subject } = content
   if (from === undefined || from === '') throw refuse('missing_field', { field: 'from' })
@@ -134,7 +160,7 @@ function wholeContent(content: Partial<BroadcastContent>): BroadcastContent {
 async function check(
   { storage, clock }: BroadcastDeps,
   teamId: string,
-  { segmentId, exclude = [], topicId, content }: DraftInput,
+  { segmentId, exclude = [], topicId, content }: CompiledDraft,
 ): Promise<void> {
   checkContent(content)
   if (exclude.length > MAX_EXCLUDED)

@@ -7,7 +7,9 @@ import { parseMerge, readVariables, type WrittenVariable } from '../merge/merge.
 import type { TemplateChange, TemplateContent, TemplateRef, TemplateVersion } from '../storage/storage.ts'
 
 /** Characters. Mail programs show some hundred kilobytes. */
-const MAX = { name: 255, alias: 100, subject: 998, content: 1_000_000 }
+const MAX = { name: 255, alias: 100, subject: 998 }
+/** Characters of the HTML, and of the text. */
+export const MAX_CONTENT = 1_000_000
 const MAX_REPLY_TO = 10
 
 /** A template as requests write it. What is undefined stays; null and empty text remove what may be missing. */
@@ -19,6 +21,8 @@ export interface TemplateInput {
   reply_to?: string | string[] | null | undefined
   html?: string | undefined
   text?: string | null | undefined
+  /** Null: html and text are written as code from now on. */
+  document?: unknown
   variables?: WrittenVariable[] | null | undefined
 }
 
@@ -82,8 +86,8 @@ function readText(text: string | null): string | null {
 }
 
 function checkContent(field: 'html' | 'text', content: string): void {
-  if (content.length > MAX.content)
-    throw refuse('invalid_field', { field, expected: `at most ${MAX.content} characters` })
+  if (content.length > MAX_CONTENT)
+    throw refuse('invalid_field', { field, expected: `at most ${MAX_CONTENT} characters` })
   if (content.includes('\0'))
     throw refuse('invalid_field', { field, expected: 'text without NUL characters' })
   parseMerge(field, content, field)

@@ -19,6 +19,7 @@ import type {
   TemplateVersionSummary,
 } from '../storage/storage.ts'
 import { createFill, type Fill } from './fill.ts'
+import { withDocument } from './designed.ts'
 import { readTemplate, type TemplateInput, templateRef } from './input.ts'
 
 const DAY = 86_400_000
@@ -122,11 +123,13 @@ function changing(
   get: Get,
 ): Pick<Templates, 'create' | 'update' | 'duplicate'> {
   return {
-    create: ({ teamId, input, author }) =>
-      add({ storage, clock }, { teamId, author, change: readNew(input, clock.now()) }),
+    async create({ teamId, input, author }) {
+      const change = readNew(input, clock.now())
+      return add({ storage, clock }, { teamId, author, change: await withDocument(change, input) })
+    },
     async update({ input, author, revision, ...name }) {
       const old = await get(name)
-      const change = readTemplate(input, old.version, clock.now())
+      const change = await withDocument(readTemplate(input, old.version, clock.now()), input)
       return save({ storage, clock }, name, { change, author, revision })
     },
     async duplicate({ author, ...name }) {
@@ -141,13 +144,14 @@ function changing(
 
 /** Reads a template that isn't there yet. Refuses: `missing_field`, and what `readTemplate` refuses. */
 function readNew(input: TemplateInput, now: number): TemplateChange {
-  for (const field of ['name', 'html'] as const)
-    if (input[field] === undefined) throw refuse('missing_field', { field })
+  if (input.name === undefined) throw refuse('missing_field', { field: 'name' })
+  const isWritten = input.document === undefined || input.document === null
+  if (input.html === undefined && isWritten) throw refuse('missing_field', { field: 'html' })
   return readTemplate(input, null, now)
 }
 
 const EMPTY: TemplateContent = {
-  ...{ from: null, subject: null, replyTo: null, html: '', text: null, variables: [] },
+  ...{ from: null, subject: null, replyTo: null, html: '', text: null, document: null, variables: [] },
 }
 
 async function add(
@@ -218,6 +222,7 @@ function history(
   }
 }
 
-const contentOf = ({ from, subject, replyTo, html, text, variables }: TemplateContent): TemplateContent => ({
-  ...{ from, subject, replyTo, html, text, variables },
-})
+const contentOf = (version: TemplateContent): TemplateContent => {
+  const { from, subject, replyTo, html, text, document, variables } = version
+  return { from, subject, replyTo, html, text, document, variables }
+}

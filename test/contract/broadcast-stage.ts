@@ -23,7 +23,7 @@ export async function broadcastStage(storage: Storage) {
       {
         broadcast: {
           ...{ id, teamId, name: 'News', segmentId: segment.id, exclude: [], topicId: null, content },
-          ...{ createdAt: T0, ...more },
+          ...{ document: null, createdAt: T0, ...more },
         },
       },
       T0,

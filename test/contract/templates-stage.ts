@@ -19,7 +19,7 @@ export function newTemplate(
     version: {
       ...{ id: versionId, templateId: id, author: 'ada@acme.example', ...times },
       ...{ from: 'Shop <shop@acme.example>', subject: 'Hi', replyTo: ['a@acme.example'] },
-      ...{ html: '<p>{{{NAME}}}</p>', text: null },
+      ...{ html: '<p>{{{NAME}}}</p>', text: null, document: null },
       variables: [{ ...variable, createdAt: now, updatedAt: now }],
       ...content,
     },

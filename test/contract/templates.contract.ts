@@ -52,7 +52,17 @@ function changed(storage: () => Storage): void {
   test('a draft is changed in place, and names and aliases with it', async () => {
     const { add, change, get, versions } = await templatesStage(storage())
     const [one, two] = [await add(), await add({ alias: 'two' })]
-    const content = { subject: null, html: '<p>new</p>', text: '', variables: [], replyTo: null, from: null }
+    const content = {
+      ...{
+        subject: null,
+        html: '<p>new</p>',
+        text: '',
+        document: '{}',
+        variables: [],
+        replyTo: null,
+        from: null,
+      },
+    }
     const version = { ...one.version, ...content, author: 'bob@acme.example', updatedAt: T0 + 5 }
     const after = { ...one, version, revision: 2, updatedAt: T0 + 5 }
     expect(await change(one.id, content, T0 + 5)).toEqual({ kind: 'saved', template: after })

@@ -32,7 +32,7 @@ const reader =
 /** What a body says of a draft. */
 function draftOf(body: api.UpdateBroadcast) {
   const { name, segment_id, audience_id, exclude_segment_ids, topic_id, reply_to } = body
-  const { from, subject, preview_text, html, text } = body
+  const { from, subject, preview_text, html, text, document } = body
   const replies = typeof reply_to === 'string' ? [reply_to] : reply_to
   const said = <T>(key: string, value: T | null | undefined, none: T | null) =>
     value === undefined ? {} : { [key]: value ?? none }
@@ -42,6 +42,7 @@ function draftOf(body: api.UpdateBroadcast) {
     exclude: exclude_segment_ids === null ? [] : exclude_segment_ids,
     // Typed clients write their unset fields as "".
     topicId: topic_id === '' ? null : topic_id,
+    document,
     content: {
       ...(typeof from === 'string' && { from }),
       ...(typeof subject === 'string' && { subject }),

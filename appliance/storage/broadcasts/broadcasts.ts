@@ -22,6 +22,8 @@ export interface Broadcast {
   exclude: string[]
   topicId: string | null
   content: BroadcastContent
+  /** JSON of the document that html and text were compiled from; null: they were written as code. */
+  document: string | null
   /** Raised by each change of the draft. */
   edits: number
   createdAt: number
@@ -63,6 +65,7 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   exclude: parsed<string[]>(row.exclude, []),
   topicId: row.topic_id,
   content: JSON.parse(row.content) as BroadcastContent,
+  document: row.document,
   edits: row.edits,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
@@ -121,11 +124,11 @@ async function openBroadcasts(db: Db): Promise<Broadcast[]> {
 /** A draft to store. */
 export type NewBroadcast = Pick<
   Broadcast,
-  'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'createdAt'
+  'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'document' | 'createdAt'
 >
 
 async function createBroadcast(db: Db, { broadcast }: { broadcast: NewBroadcast }): Promise<void> {
-  const { id, teamId, name, segmentId, exclude, topicId, content, createdAt } = broadcast
+  const { id, teamId, name, segmentId, exclude, topicId, content, document, createdAt } = broadcast
   await db
     .insertInto('broadcasts')
     .values({
@@ -137,6 +140,7 @@ async function createBroadcast(db: Db, { broadcast }: { broadcast: NewBroadcast 
       exclude: JSON.stringify(exclude),
       topic_id: topicId,
       content: JSON.stringify(content),
+      document,
       created_at: createdAt,
       updated_at: createdAt,
     })
@@ -150,6 +154,7 @@ export interface BroadcastChange {
   exclude?: string[] | undefined
   topicId?: string | null | undefined
   content?: Partial<BroadcastContent> | undefined
+  document?: string | null | undefined
 }
 
 /** What became of a wish to change a broadcast; `stale`: somebody else has changed it since it was read. */
@@ -164,8 +169,8 @@ async function updateBroadcast(
   const current = await getBroadcast(db, { teamId, id })
   if (!current) return 'unknown'
   if (edits !== undefined && edits !== current.edits) return 'stale'
-  const { name, segmentId, exclude, topicId, content } = change
-  const onlyName = [segmentId, exclude, topicId, content].every((value) => value === undefined)
+  const { name, segmentId, exclude, topicId, content, document } = change
+  const onlyName = [segmentId, exclude, topicId, content, document].every((value) => value === undefined)
   if (!onlyName && current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
   await db
     .updateTable('broadcasts')
@@ -175,6 +180,7 @@ async function updateBroadcast(
       ...(exclude !== undefined && { exclude: JSON.stringify(exclude) }),
       ...(topicId !== undefined && { topic_id: topicId }),
       ...(content !== undefined && { content: JSON.stringify({ ...current.content, ...content }) }),
+      ...(document !== undefined && { document }),
       ...(!onlyName && { edits: current.edits + 1 }),
       updated_at: now,
     })

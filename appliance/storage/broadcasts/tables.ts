@@ -14,6 +14,8 @@ export interface BroadcastsTable {
   topic_id: string | null
   /** JSON: BroadcastContent. */
   content: string
+  /** JSON: EmailDocument; null: the html was written as code. */
+  document: string | null
   edits: Generated<number>
   created_at: number
   updated_at: number

@@ -24,6 +24,8 @@ export interface TemplateVersionsTable {
   reply_to: string | null
   html: string
   text: string | null
+  /** JSON: EmailDocument; null: the html was written as code. */
+  document: string | null
   /** JSON: StoredVariable[]. */
   variables: string
   author: string

@@ -24,6 +24,8 @@ export interface TemplateContent {
   html: string
   /** Null: generated from the html. Empty: none. */
   text: string | null
+  /** JSON of the document that html and text were compiled from; null: they were written as code. */
+  document: string | null
   variables: StoredVariable[]
 }
 
@@ -105,16 +107,26 @@ const toVersion = (row: Selectable<TemplateVersionsTable>): TemplateVersion => (
   replyTo: row.reply_to === null ? null : (JSON.parse(row.reply_to) as string[]),
   html: row.html,
   text: row.text,
+  document: row.document,
   variables: JSON.parse(row.variables) as StoredVariable[],
 })
 
 /** The columns of content. */
-export const contentColumns = ({ from, subject, replyTo, html, text, variables }: TemplateContent) => ({
+export const contentColumns = ({
+  from,
+  subject,
+  replyTo,
+  html,
+  text,
+  document,
+  variables,
+}: TemplateContent) => ({
   from_header: from,
   subject,
   reply_to: replyTo === null ? null : JSON.stringify(replyTo),
   html,
   text,
+  document,
   variables: JSON.stringify(variables),
 })
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
     [draft, 'Winter'],
   ] as const) {
     const content = { ...texts, subject: `${name} news` }
-    const broadcast = { ...about, id, name, segmentId, exclude: [], topicId: null, content }
+    const broadcast = { ...about, id, name, segmentId, exclude: [], topicId: null, content, document: null }
     await storage.createBroadcast({ broadcast }, 0)
   }
   const revision = { id: newId(0), content: '{}' }

@@ -325,7 +325,7 @@ async function prepareBroadcast(): Promise<string> {
   await storage.createSegment({ segment, most: 9 }, now)
   const texts = { from: 'Ada <ada@one.test>', subject: 'News', replyTo: [], previewText: null }
   const content = { ...texts, html: '<p>Hello</p>', text: null }
-  const draft = { ...about, id, name: 'News', segmentId, exclude: [], topicId: null, content }
+  const draft = { ...about, id, name: 'News', segmentId, exclude: [], topicId: null, content, document: null }
   await storage.createBroadcast({ broadcast: draft }, now)
   const revision = { id: revisionId, content: '{}' }
   await storage.startBroadcast({ teamId: team!.id, id, edits: 0, revision }, now)
