@@ -244,6 +244,7 @@ export const listBroadcasts = operation('GET /broadcasts', {
   querystring: query({
     ...page,
     status: choiceCondition(BROADCAST_STATUSES, 'Only those with this status.'),
+    text: text(Type.String(described('Only broadcasts with this text in the name.'))),
   }),
   response: { 200: BroadcastList },
 })

@@ -33,6 +33,8 @@ export interface DraftMethods {
     after?: string | undefined
     before?: string | undefined
     status?: BroadcastStatus | undefined
+    /** A part of the name. */
+    text?: string | undefined
   }): Promise<{ items: Broadcast[]; hasMore: boolean }>
   /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found` (segment, topic). */
   createBroadcast(args: { teamId: string; draft: DraftInput }): Promise<Broadcast>

@@ -19,7 +19,8 @@ export interface Seeded {
       | 'inbox'
       | 'contact'
       | 'segment'
-      | 'template',
+      | 'template'
+      | 'broadcast',
       string
     >
   >
@@ -145,6 +146,16 @@ async function readers(posthaste: TestAppliance): Promise<{ contact: string; seg
   return { contact, segment }
 }
 
+/** A broadcast that is being written. */
+async function draftOf(posthaste: TestAppliance, segment: string): Promise<string> {
+  const { body } = await posthaste.call<{ id: string }>('POST', '/broadcasts', {
+    ...{ segment_id: segment, from: `Harbour Books <news@${NEWS}>`, name: 'Spring list' },
+    ...{ subject: 'Six books for {{{contact.first_name|you}}}', preview_text: 'Our spring list' },
+    html: '<h1>Spring</h1><p>Dear {{{contact.first_name|reader}}},</p><p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a></p>',
+  })
+  return body.id
+}
+
 /** Who works there, and who is asked to. */
 async function staff(browse: Browser): Promise<void> {
   await browse('PATCH', '/team', { name: 'Harbour Books' })
@@ -235,6 +246,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
   })
   const { domain, webhook } = await furnish(posthaste, receiver)
   const audience = { ...(await readers(posthaste)), template: await templates(posthaste) }
+  const broadcast = await draftOf(posthaste, audience.segment)
   await liveThrough(posthaste, clock, past)
   clock.leap(Math.max(0, Date.now() - clock.now()))
   await staff(await openBrowser(posthaste))
@@ -250,6 +262,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
     })
   const ids = {
     ...audience,
+    broadcast,
     domain,
     webhook,
     log: await first('/logs'),

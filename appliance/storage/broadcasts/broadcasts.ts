@@ -8,7 +8,7 @@ import type {
   PauseReason,
   SkipReason,
 } from '../../mail/broadcast.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { BroadcastsTable } from './tables.ts'
 
@@ -90,13 +90,15 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   countedAt: row.counted_at,
 })
 
-/** Newest first. */
+/** Newest first. @param args text: a part of the name */
 async function listBroadcasts(
   db: Db,
-  { status, ...args }: PageArgs & { status?: BroadcastStatus | undefined },
+  { text, status, ...args }: PageArgs & { text?: string | undefined; status?: BroadcastStatus | undefined },
 ): Promise<Page<Broadcast>> {
-  const query = db.selectFrom('broadcasts').selectAll().where('team_id', '=', args.teamId)
-  return pageOf(status === undefined ? query : query.where('status', '=', status), args, toBroadcast)
+  let query = db.selectFrom('broadcasts').selectAll().where('team_id', '=', args.teamId)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (text !== undefined) query = query.where(contains('name', text))
+  return pageOf(query, args, toBroadcast)
 }
 
 async function getBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<Broadcast | undefined> {

@@ -39,7 +39,8 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   if (method !== 'GET') headers['X-Requested-With'] = 'dashboard'
   // What was asked for before a change would not show it.
   if (method !== 'GET') dropAhead()
-  const form = options.body instanceof FormData ? options.body : undefined
+  const { body } = options
+  const form = body instanceof FormData || body instanceof Blob ? body : undefined
   if (options.body !== undefined && !form) headers['Content-Type'] = 'application/json'
   const init = {
     method,

@@ -10,6 +10,7 @@ import Keyboard from '@lucide/svelte/icons/keyboard'
 import KeyRound from '@lucide/svelte/icons/key-round'
 import Layers from '@lucide/svelte/icons/layers'
 import LogOut from '@lucide/svelte/icons/log-out'
+import Megaphone from '@lucide/svelte/icons/megaphone'
 import Monitor from '@lucide/svelte/icons/monitor'
 import Moon from '@lucide/svelte/icons/moon'
 import Network from '@lucide/svelte/icons/network'
@@ -40,6 +41,7 @@ export interface Place {
 
 const PLACES: readonly Place[] = [
   { path: '/emails', label: 'Emails', icon: Send },
+  { path: '/broadcasts', label: 'Broadcasts', icon: Megaphone },
   { path: '/templates', label: 'Templates', icon: FileText },
   { path: '/audience/contacts', label: 'Audience', icon: Contact },
   { path: '/metrics', label: 'Metrics', icon: ChartLine },
@@ -81,6 +83,7 @@ export const ACTIONS: readonly Place[] = [
   { path: '/audience/contacts?new=1', label: 'Add contacts', icon: Plus, right: 'configure' },
   { path: '/audience/segments?new=1', label: 'Create segment', icon: Plus, right: 'configure' },
   { path: '/audience/topics?new=1', label: 'Create topic', icon: Plus, right: 'configure' },
+  { path: '/broadcasts?new=1', label: 'Create broadcast', icon: Plus, right: 'send' },
   { path: '/templates?new=1', label: 'Create template', icon: Plus, right: 'configure' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]

@@ -1,0 +1,163 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { addMember, givePassword, type Person } from './people.ts'
+
+/** The pages of broadcasts, in a real browser, on a real appliance. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let desk: Watched
+let page: Page
+let segment: string
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+const open = (tab: string) =>
+  page.getByRole('navigation', { name: 'Broadcast' }).getByRole('link', { name: tab }).click()
+const toast = (text: string) => page.getByText(text, { exact: true }).waitFor()
+const saved = () => page.getByText('All changes saved', { exact: true }).waitFor()
+const made = async (path: string, body: unknown) =>
+  (await posthaste.call<{ id: string }>('POST', path, body)).body.id
+const idHere = () => /broadcasts\/([0-9a-f-]{36})/.exec(page.url())![1]!
+const stored = async (id = idHere()) =>
+  (await posthaste.call<Record<string, unknown>>('GET', `/broadcasts/${id}`)).body
+
+beforeAll(async () => {
+  posthaste = await startAppliance()
+  browser = await launch()
+  desk = await openPage(browser)
+  page = desk.page
+  await page.goto(at('/broadcasts'))
+  await givePassword(page, { email: posthaste.ownerEmail, password: posthaste.ownerPassword })
+})
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+test('without a segment, the page says what to do first', async () => {
+  await page.getByRole('heading', { name: 'No broadcasts yet' }).waitFor()
+  await page.getByRole('link', { name: 'create a segment' }).click()
+  await page.waitForURL(/audience\/segments\?new=1/)
+  segment = await made('/segments', { name: 'Readers' })
+  await made('/contacts', {
+    ...{ email: 'ada@customer.test', first_name: 'Ada', segments: [segment] },
+  })
+})
+
+test('a broadcast is created, and its content is stored while it is written', async () => {
+  await page.goto(at('/broadcasts'))
+  await page.getByRole('link', { name: 'Create your first broadcast' }).click()
+  await field('Subject').fill('Spring')
+  await page.getByLabel('Segment').selectOption({ label: 'Readers (1 contact)' })
+  await press('Create broadcast')
+  await page.getByRole('heading', { name: 'Spring' }).waitFor()
+  await saved()
+  expect(await stored()).toMatchObject({
+    status: 'draft',
+    from: expect.stringContaining('<news@') as unknown,
+  })
+  await field('Subject').fill('Spring for {{{contact.first_name|you}}}')
+  await field('Preview text').fill('Six new books')
+  await field('HTML').fill('<p>Dear {{{contact.first_name|reader}}}, {{{oops}')
+  await page.getByText('the tag that starts with').waitFor()
+  await field('HTML').fill('<p>Dear {{{contact.first_name|reader}}}</p>')
+  await saved()
+  expect(await stored()).toMatchObject({
+    ...{ subject: 'Spring for {{{contact.first_name|you}}}', preview_text: 'Six new books', text: null },
+    html: '<p>Dear {{{contact.first_name|reader}}}</p>',
+  })
+})
+
+test('the preview reads as for a contact', async () => {
+  await page.getByText('Spring for Ada', { exact: true }).waitFor()
+  await made('/contacts', { email: 'nobody@customer.test' })
+  await page.getByRole('button', { name: /^Preview as: / }).click()
+  await page.getByRole('combobox').fill('nobody@customer.test')
+  await page.keyboard.press('Enter')
+  await page.getByText('Spring for you', { exact: true }).waitFor()
+  await page.frameLocator('iframe').getByText('Dear reader').waitFor()
+})
+
+test('settings choose who gets it', async () => {
+  const others = await made('/segments', { name: 'Buyers' })
+  const topic = await made('/topics', { name: 'Offers', default_subscription: 'opt_in' })
+  await page.reload()
+  await open('Settings')
+  await field('Name').fill('Spring offers')
+  await field('Reply to').fill('ada@customer.test, shop@customer.test')
+  await page.getByLabel('Topic').selectOption({ label: 'Offers' })
+  await page.getByRole('checkbox', { name: /^Buyers/ }).check()
+  await page.getByRole('heading', { name: 'Spring offers' }).waitFor()
+  await saved()
+  expect(await stored()).toMatchObject({
+    ...{ name: 'Spring offers', topic_id: topic, exclude_segment_ids: [others] },
+    reply_to: ['ada@customer.test', 'shop@customer.test'],
+  })
+})
+
+test('what somebody else has stored is not overwritten without a question', async () => {
+  const change = (subject: string) => posthaste.call('PATCH', `/broadcasts/${idHere()}`, { subject })
+  await change('Theirs')
+  await open('Content')
+  await field('Subject').fill('Mine')
+  await page.getByRole('heading', { name: 'Somebody else changed this draft' }).waitFor()
+  expect(await stored()).toMatchObject({ subject: 'Theirs' })
+  await press('Load their version')
+  await expect.poll(() => field('Subject').inputValue()).toBe('Theirs')
+  await change('Theirs again')
+  await field('Subject').fill('Mine')
+  await press('Overwrite with mine')
+  await saved()
+  expect(await stored()).toMatchObject({ subject: 'Mine', name: 'Spring offers' })
+})
+
+test('an image is uploaded into the HTML, and shown', async () => {
+  const png =
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  await field('HTML').fill('')
+  const file = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(png, 'base64') }
+  await page.getByLabel('Image file').setInputFiles(file)
+  await expect
+    .poll(() => field('HTML').inputValue())
+    .toMatch(/^<img src="http.*\/i\/[0-9a-f]{64}\.png" width="1" alt="">$/)
+  const image = page.frameLocator('iframe').locator('img')
+  await expect.poll(() => image.getAttribute('src')).toMatch(/^data:image\/png;base64,/)
+  await saved()
+})
+
+test('a broadcast is duplicated, found and deleted', async () => {
+  await press('Duplicate')
+  await page.getByRole('heading', { name: 'Spring offers (copy)' }).waitFor()
+  await page.goto(at('/broadcasts'))
+  await page.getByRole('searchbox').fill('copy')
+  await page.keyboard.press('Enter')
+  const rows = () => page.locator('a[data-row]').allInnerTexts()
+  await expect.poll(rows).toEqual(['Spring offers (copy)'])
+  await page.getByLabel('Status').selectOption('sent')
+  await page.getByRole('heading', { name: 'No matching broadcasts' }).waitFor()
+  await page.getByLabel('Status').selectOption('draft')
+  await page.locator('a[data-row]').click()
+  await page.getByRole('link', { name: 'Delete broadcast' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete broadcast' }).click()
+  await toast('Broadcast deleted.')
+  await expect.poll(rows).toEqual(['Spring offers'])
+})
+
+test('a viewer sees broadcasts, and is offered no change', async () => {
+  const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
+  await addMember(posthaste, 'viewer', person)
+  const other = await openPage(browser)
+  await other.page.goto(at('/broadcasts'))
+  await givePassword(other.page, person)
+  await other.page.getByText('Only developers and above can create broadcasts.').waitFor()
+  await other.page.locator('a[data-row]').click()
+  await other.page.getByText('Only developers and above can change and send broadcasts.').waitFor()
+  expect(await other.page.getByRole('textbox', { name: 'HTML' }).isDisabled()).toBe(true)
+  expect(await other.page.getByRole('button', { name: 'Duplicate' }).count()).toBe(0)
+  expect(other.errors).toEqual([])
+  expect(desk.errors).toEqual([])
+})

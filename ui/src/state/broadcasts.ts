@@ -1,0 +1,86 @@
+/** How broadcasts look, and their results in numbers. Pure. */
+import CalendarClock from '@lucide/svelte/icons/calendar-clock'
+import CircleDashed from '@lucide/svelte/icons/circle-dashed'
+import Pause from '@lucide/svelte/icons/pause'
+import Send from '@lucide/svelte/icons/send'
+import { BROADCAST_STATUSES } from '../../../appliance/mail/broadcast.ts'
+import type { BroadcastSummary } from '../api/broadcasts.ts'
+import { STATUS, type Look } from './status.ts'
+
+type Standing = Pick<BroadcastSummary, 'status' | 'paused_at'>
+
+/** How a broadcast stands. */
+export function ofBroadcast({ status, paused_at: paused }: Standing): Look {
+  if (paused !== null && (status === 'queued' || status === 'scheduled'))
+    return { word: 'paused', tone: 'amber', icon: Pause }
+  if (status === 'draft') return { word: 'draft', tone: 'slate', icon: CircleDashed }
+  if (status === 'scheduled') return { word: 'scheduled', tone: 'blue', icon: CalendarClock }
+  if (status === 'queued') return { word: 'sending', tone: 'blue', icon: Send }
+  return status === 'sent' ? { word: 'sent', tone: 'slate', icon: Send } : STATUS[status]
+}
+
+const WORDS: Record<(typeof BROADCAST_STATUSES)[number], string> = {
+  draft: 'Draft',
+  scheduled: 'Scheduled',
+  queued: 'Sending',
+  sent: 'Sent',
+  canceled: 'Canceled',
+  failed: 'Failed',
+}
+
+export const BROADCAST_CHOICES = BROADCAST_STATUSES.map((status) => [status, WORDS[status]] as const)
+
+/** Whether it can still be edited. */
+export const isDraft = ({ status }: Pick<BroadcastSummary, 'status'>): boolean =>
+  status === 'draft' || status === 'scheduled'
+
+/** What became of the emails of a broadcast. */
+export interface Progress {
+  recipients: number
+  /** Handed over, or given up. */
+  tried: number
+  delivered: number
+  opened: number
+  clicked: number
+  bounced: number
+}
+
+/** Last events of emails that wait to be tried for the first time. */
+const WAITING = ['queued', 'scheduled']
+/** Last events of emails that somebody received. */
+const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
+
+/** Numbers of a broadcast by the last events of its emails. */
+export function progressOf({
+  recipients,
+  counts,
+}: Pick<BroadcastSummary, 'recipients' | 'counts'>): Progress {
+  const sum = (events: readonly string[]) => events.reduce((all, event) => all + (counts[event] ?? 0), 0)
+  const emails = sum(Object.keys(counts))
+  return {
+    recipients: Math.max(recipients, emails),
+    tried: emails - sum(WAITING),
+    delivered: sum(RECEIVED),
+    opened: sum(['opened', 'clicked']),
+    clicked: sum(['clicked']),
+    bounced: sum(['bounced']),
+  }
+}
+
+/** `12%` of a whole, with a decimal below ten; `–` of nothing. */
+export function percent(part: number, whole: number): string {
+  if (whole === 0) return '–'
+  const share = (100 * part) / whole
+  return `${share > 0 && share < 10 ? Number(share.toFixed(1)) : Math.round(share)}%`
+}
+
+/** What a new broadcast says. */
+export const BLANK_BROADCAST = `<!doctype html>
+<html lang="en">
+  <body>
+    <p>Hi {{{contact.first_name|there}}},</p>
+    <p></p>
+    <p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a></p>
+  </body>
+</html>
+`
