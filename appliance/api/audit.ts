@@ -8,7 +8,7 @@ import type { AuditEntry as StoredAuditEntry } from '../storage/storage.ts'
 import { isoTimestamp, timestamp } from './timestamp.ts'
 import { operation, other } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
-import { instant, optional, page, path, pathId, search, type Parameter } from './parameters.ts'
+import { instant, optional, page, type Parameter, path, pathId, search, type Texts } from './parameters.ts'
 
 /** GET /audit/:id, and an element of the list; ours. */
 export const AuditEntry = Type.Object(
@@ -70,6 +70,8 @@ const conditions = {
   since: instant('Only entries at or after this time (ISO 8601).'),
   until: instant('Only entries before this time (ISO 8601).'),
 }
+/** Which entries a client asks for. */
+export type AuditConditions = Texts<typeof conditions>
 
 const FORMATS = ['csv', 'json'] as const
 

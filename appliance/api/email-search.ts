@@ -9,7 +9,16 @@ import { DELIVERY_STATES } from '../mail/verdict.ts'
 import type { EmailFilter, FoundEmail as StoredFound } from '../storage/storage.ts'
 import { EmailSummary, presentEmailSummary } from './emails.ts'
 import { operation, other } from './operation.ts'
-import { choiceCondition, condition, idOf, readId, readInstant, search, searchPage } from './parameters.ts'
+import {
+  choiceCondition,
+  condition,
+  idOf,
+  readId,
+  readInstant,
+  search,
+  searchPage,
+  type Texts,
+} from './parameters.ts'
 import { RecipientCounts } from './recipients.ts'
 import { Id, Nullable, Timestamp, kind, literals } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
@@ -129,6 +138,8 @@ const conditions = {
     'The event was a bounce of this category. `undetermined`: a bounce without a known category.',
   ),
 }
+/** Which emails a client asks for. */
+export type EmailConditions = Texts<typeof conditions>
 type Conditions = { [Name in keyof typeof conditions]?: ReturnType<(typeof conditions)[Name]['read']> }
 
 /** The emails that the conditions describe. */

@@ -15,6 +15,7 @@ import {
   readInstant,
   search,
   searchPage,
+  type Texts,
 } from './parameters.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { LogFilter } from '../storage/storage.ts'
@@ -166,6 +167,8 @@ const conditions = {
   since: condition(said('Only requests at or after this time (ISO 8601).'), readInstant),
   until: condition(said('Only requests before this time (ISO 8601).'), readInstant),
 }
+/** Which requests a client asks for. */
+export type LogConditions = Texts<typeof conditions>
 
 /** The requests that the conditions describe. */
 export const logFilterOf = ({

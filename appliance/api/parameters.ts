@@ -17,6 +17,9 @@ export interface Parameter<T> {
 type Parameters = Record<string, Parameter<unknown>>
 type Values<P extends Parameters> = { [Name in keyof P]: ReturnType<P[Name]['read']> }
 
+/** Conditions as a client writes them: texts by the names of the parameters. */
+export type Texts<P extends Parameters> = Partial<Record<keyof P & string, string>>
+
 /** The schema of a path or query string, which also reads it. */
 export type ReadableSchema<T> = TUnsafe<T> & { read(given: Record<string, unknown>): T }
 

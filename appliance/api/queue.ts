@@ -14,7 +14,7 @@ import type {
 import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
-import { after, conditions, idOf, limit, path, pathId, refused, unread } from './parameters.ts'
+import { after, conditions, idOf, limit, path, pathId, refused, type Texts, unread } from './parameters.ts'
 import { QUEUE_ACTIONS, type QueueAction } from '../mail/queue.ts'
 
 const count = (description: string) => Type.Integer({ description })
@@ -101,6 +101,7 @@ export const QueueLane = Type.Object(
 )
 export type QueueLane = Static<typeof QueueLane>
 export const QueueLaneList = listOf(QueueLane, 'rows, largest first')
+export type QueueLaneList = Static<typeof QueueLaneList>
 
 /** POST /queue/preview */
 export const QueuePreview = Type.Object(
@@ -134,6 +135,7 @@ export const PreviewQueue = Type.Object(
   { action: literals(QUEUE_ACTIONS, { description: 'The operation.' }), ...given },
   { description: 'The operation to preview.' },
 )
+export type PreviewQueue = Static<typeof PreviewQueue>
 
 /** POST /queue/hold and the other actions */
 export const ChangeQueue = Type.Object(
@@ -170,6 +172,7 @@ export const HoldRule = Type.Object(
 )
 export type HoldRule = Static<typeof HoldRule>
 export const HoldRuleList = listOf(HoldRule, 'rules that hold new mail')
+export type HoldRuleList = Static<typeof HoldRuleList>
 
 /** What the actions answer. */
 export const QueueChange = Type.Object(
@@ -203,6 +206,8 @@ const filter = {
   id: condition('Only this delivery.'),
   team_id: condition('Only this team, or `all`. For the team that operates the server.'),
 }
+/** Which deliveries a client asks for. */
+export type QueueConditions = Texts<typeof filter>
 
 const tags = ['Queue'] as const
 

@@ -51,6 +51,15 @@ export const presentDocument = (json: string | null): Static<typeof StoredDocume
 /** What the answer to a removal says. */
 export const Deleted = Type.Literal(true, { description: 'Always true.' })
 
+/** Which thing was made or changed. @param object its kind */
+export const presentRef = <const T extends string>(object: T, id: string) => ({ object, id })
+
+/** Which thing was removed. @param object its kind */
+export const presentDeleted = <const T extends string>(object: T, id: string) => ({
+  ...presentRef(object, id),
+  deleted: true as const,
+})
+
 /** Every error (reference: wire format §3). */
 export const ErrorBody = Type.Object(
   {

@@ -1,6 +1,6 @@
 /** What the commands about broadcasts do. */
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
-import { presentList } from '../api/shared.ts'
+import { presentList, presentRef } from '../api/shared.ts'
 import type { BroadcastBook } from '../broadcasts/control.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
@@ -85,6 +85,6 @@ async function change(
   const { id: teamId } = await team()
   const { name } = await broadcasts.getBroadcast({ teamId, id })
   await broadcasts[method]({ teamId, id })
-  output.object({ object: 'broadcast', id })
+  output.object(presentRef('broadcast', id))
   output.text(`${done} ${name}.`)
 }

@@ -3,7 +3,7 @@ import { refuse } from '../mail/refusals.ts'
 import { reverseDnsOf } from '../senders/reverse-dns.ts'
 import type { Domain } from '../storage/storage.ts'
 import { presentDkimKey, presentDomain, presentListedDomain } from '../api/domains.ts'
-import { presentList } from '../api/shared.ts'
+import { presentDeleted, presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { describeDomain, describeKeys, describeRecords, describeReverseDns } from './domain-text.ts'
 import { instant, paragraph, table } from './output.ts'
@@ -97,7 +97,7 @@ export async function rotateDomain(context: Context, name: string): Promise<void
 export async function removeDomain(context: Context, name: string): Promise<void> {
   const { id, teamId, name: exact } = await named(context, name)
   await context.senders.removeDomain({ teamId, id })
-  context.output.object({ object: 'domain', id, deleted: true })
+  context.output.object(presentDeleted('domain', id))
   context.output.text(`Removed ${exact}. Its DNS records are no longer needed.`)
 }
 

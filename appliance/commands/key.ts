@@ -1,7 +1,7 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Permission } from '../storage/storage.ts'
 import { presentApiKey } from '../api/api-keys.ts'
-import { presentList } from '../api/shared.ts'
+import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, table } from './output.ts'
 
@@ -51,6 +51,6 @@ export async function listKeys({ senders, output, team }: Context): Promise<void
 export async function revokeKey({ senders, output, team }: Context, id: string): Promise<void> {
   const { id: teamId } = await team()
   await senders.revokeKey({ teamId, id })
-  output.object({ object: 'api_key', id, deleted: true })
+  output.object(presentDeleted('api_key', id))
   output.text(`Revoked key ${id}.`)
 }

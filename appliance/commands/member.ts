@@ -3,7 +3,7 @@ import { OPERATOR, roleNamed } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Member } from '../storage/storage.ts'
 import { presentInvitation, presentMember, type InvitationCreated } from '../api/members.ts'
-import { presentList } from '../api/shared.ts'
+import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, table } from './output.ts'
 import { dashboardOrigin } from './set-up-link.ts'
@@ -65,7 +65,7 @@ export async function removeMember(context: Context, email: string): Promise<voi
   const { id: teamId, name } = await team()
   const { userId, email: address } = await find(context, teamId, email)
   await accounts.members.removeMember({ teamId, userId, by: OPERATOR })
-  output.object({ object: 'member', id: userId, deleted: true })
+  output.object(presentDeleted('member', userId))
   output.text(`Removed ${address} from "${name}" and ended their sessions in it.`)
 }
 

@@ -1,7 +1,7 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Assignment, Source } from '../mail/source.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
-import { presentList } from '../api/shared.ts'
+import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 
@@ -152,6 +152,6 @@ export async function assignPool(
 /** `source unassign` */
 export async function unassignPool({ sources, output }: Context, [id]: string[]): Promise<void> {
   await sources.unassign(id!)
-  output.object({ object: 'pool_assignment', id, deleted: true })
+  output.object(presentDeleted('pool_assignment', id!))
   output.text('Removed the assignment.')
 }

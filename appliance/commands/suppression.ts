@@ -6,7 +6,7 @@ import {
   SUPPRESSION_COLUMNS,
   suppressionRecord,
 } from '../api/suppressions.ts'
-import { presentList } from '../api/shared.ts'
+import { presentDeleted, presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { instant, table } from './output.ts'
 import type { SuppressionOrigin } from '../mail/verdict.ts'
@@ -43,7 +43,7 @@ export async function removeSuppression(
 ): Promise<void> {
   const { id: teamId } = await team()
   const { id, email } = await senders.unsuppress({ teamId, idOrEmail })
-  output.object({ object: 'suppression', id, deleted: true })
+  output.object(presentDeleted('suppression', id))
   output.text(`Removed ${email} from the suppression list.`)
 }
 

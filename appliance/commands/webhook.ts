@@ -1,7 +1,7 @@
 import { EMAIL_EVENTS } from '../mail/event.ts'
 import { webhookHealth } from '../mail/webhook.ts'
 import type { Webhook, WebhookRequests } from '../storage/storage.ts'
-import { presentList } from '../api/shared.ts'
+import { presentDeleted, presentList } from '../api/shared.ts'
 import { presentPinged } from '../api/webhook-events.ts'
 import { presentWebhook, presentWebhookSummary } from '../api/webhooks.ts'
 import { Failure, Misuse, type Context } from './context.ts'
@@ -161,6 +161,6 @@ export async function replayWebhook(
 /** `webhook remove` */
 export async function removeWebhook({ webhooks, output, team }: Context, id: string): Promise<void> {
   await webhooks.remove({ teamId: (await team()).id, id })
-  output.object({ object: 'webhook', id, deleted: true })
+  output.object(presentDeleted('webhook', id))
   output.text('Removed. No more events are sent to it.')
 }

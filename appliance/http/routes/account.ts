@@ -2,7 +2,7 @@ import * as api from '../../api/account.ts'
 import { serve } from '../serve.ts'
 import type { OwnSession } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
 import { browserName } from '../browser-name.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -64,7 +64,7 @@ function sessionListRoutes(app: App, deps: HttpDeps): void {
     const id = request.params.id
     if (!(await accounts.endSession({ userId: user.id, id })))
       throw refuse('not_found', { resource: 'Session' })
-    return { object: 'account_session' as const, id, deleted: true as const }
+    return presentDeleted('account_session', id)
   })
 
   serve(app, api.endAccountSessions, audited, async (request, reply) => {

@@ -2,7 +2,7 @@ import * as api from '../../api/api-keys.ts'
 import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { pageOf, presentList } from '../../api/shared.ts'
+import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import { callerOf, demand } from '../access.ts'
 import { readKey } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -44,7 +44,7 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
     async (request) => {
       const id = request.params.id
       await senders.renameKey({ teamId: callerOf(request).teamId, id, name: request.body.name })
-      return { object: 'api_key' as const, id }
+      return presentRef('api_key', id)
     },
   )
 
@@ -55,7 +55,7 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
     async (request) => {
       const id = request.params.id
       await senders.revokeKey({ teamId: callerOf(request).teamId, id })
-      return { object: 'api_key' as const, id, deleted: true as const }
+      return presentDeleted('api_key', id)
     },
   )
 }

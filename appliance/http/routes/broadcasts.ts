@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentList, presentRef } from '../../api/shared.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { callerOf } from '../access.ts'
@@ -10,7 +10,7 @@ import { serve } from '../serve.ts'
 const which = (request: FastifyRequest) => ({
   ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
 })
-const ref = (id: string) => ({ object: 'broadcast' as const, id })
+const ref = (id: string) => presentRef('broadcast', id)
 
 /** Broadcasts. Who may send email may send them, too. */
 export function broadcastRoutes(app: App, deps: HttpDeps): void {

@@ -1,7 +1,7 @@
 import * as api from '../../api/domains.ts'
 import { serve } from '../serve.ts'
 import type { Domain, DomainSettings } from '../../storage/storage.ts'
-import { pageOf, presentList } from '../../api/shared.ts'
+import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -58,7 +58,7 @@ function changingRoutes(app: App, { senders }: HttpDeps): void {
     async (request) => {
       const args = { teamId: callerOf(request).teamId, id: request.params.id }
       await senders.updateDomain({ ...args, settings: settingsOf(request.body) })
-      return { object: 'domain' as const, id: args.id }
+      return presentRef('domain', args.id)
     },
   )
 
@@ -69,7 +69,7 @@ function changingRoutes(app: App, { senders }: HttpDeps): void {
     async (request) => {
       const args = { teamId: callerOf(request).teamId, id: request.params.id }
       await senders.removeDomain(args)
-      return { object: 'domain' as const, id: args.id, deleted: true as const }
+      return presentDeleted('domain', args.id)
     },
   )
 }
@@ -83,7 +83,7 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
     async (request) => {
       const args = { teamId: callerOf(request).teamId, id: request.params.id }
       await senders.requestVerification(args)
-      return { object: 'domain' as const, id: args.id }
+      return presentRef('domain', args.id)
     },
   )
 

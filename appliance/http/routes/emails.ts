@@ -5,7 +5,7 @@ import * as api from '../../api/emails.ts'
 import type { Operation, OperationSchema } from '../../api/operation.ts'
 import * as sending from '../../api/sending.ts'
 import { getTimeline, presentTimeline } from '../../api/timeline.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentList, presentRef } from '../../api/shared.ts'
 import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -74,14 +74,14 @@ function changingRoutes(app: App, { schedules }: HttpDeps): void {
     const { teamId } = callerOf(request)
     const { id } = request.params
     await schedules.reschedule({ teamId, id, scheduledAt: request.body.scheduled_at })
-    return { object: 'email' as const, id }
+    return presentRef('email', id)
   })
 
   serve(app, api.cancelEmail, options, async (request) => {
     const { teamId } = callerOf(request)
     const { id } = request.params
     await schedules.cancel({ teamId, id })
-    return { object: 'email' as const, id }
+    return presentRef('email', id)
   })
 }
 

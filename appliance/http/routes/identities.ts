@@ -1,7 +1,7 @@
 /** One's own accounts at identity providers: further ways in. */
 import * as api from '../../api/identities.ts'
 import { serve } from '../serve.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
 import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -47,7 +47,7 @@ export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: (
       const id = request.params.id
       await providers.unlink({ userId: own.user.id, id, keep: own.token })
       await renewCookie(deps, { request, reply }, own)
-      return { object: 'identity' as const, id, deleted: true as const }
+      return presentDeleted('identity', id)
     },
   )
 }

@@ -1,7 +1,7 @@
 /** Images that emails show: uploads, and the addresses that readers load them from. */
 import { createHash } from 'node:crypto'
 import * as api from '../../api/images.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import { cleanImage } from '../../images/images.ts'
 import { IMAGE_TYPES, MAX_IMAGE } from '../../mail/image.ts'
 import { refuse } from '../../mail/refusals.ts'
@@ -53,7 +53,7 @@ export function imageRoutes(
     const { id } = request.params
     const deleted = await storage.deleteImage({ teamId: callerOf(request).teamId, id }, clock.now())
     if (!deleted) throw refuse('not_found', { resource: 'Image' })
-    return { object: 'image' as const, id, deleted: true as const }
+    return presentDeleted('image', id)
   })
   // Not counted by address: providers load the images of many people's mail from few addresses.
   serve(app, api.showImage, { unmetered: true, logLevel: 'warn' }, async (request, reply) => {

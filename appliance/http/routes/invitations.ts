@@ -3,7 +3,7 @@ import { serve } from '../serve.ts'
 import { recordAct } from '../../accounts/accounts.ts'
 import { Refusal } from '../../mail/refusals.ts'
 import type { Invitation } from '../../storage/storage.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
 import { callerOf, personOf } from '../access.ts'
 import { readInvitation } from '../audit-reads.ts'
@@ -78,7 +78,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
       const { teamId, ...by } = personOf(request)
       const id = request.params.id
       await members.revokeInvitation({ teamId, id, by })
-      return { object: 'invitation' as const, id, deleted: true as const }
+      return presentDeleted('invitation', id)
     },
   )
 }

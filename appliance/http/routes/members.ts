@@ -1,7 +1,7 @@
 import * as api from '../../api/members.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import { callerOf, personOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
@@ -37,7 +37,7 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
       const { teamId, ...by } = personOf(request)
       const { id } = request.params as { id: string }
       await members.removeMember({ teamId, userId: id, by })
-      return { object: 'member' as const, id, deleted: true as const }
+      return presentDeleted('member', id)
     },
   )
 }

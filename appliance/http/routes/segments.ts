@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import * as audiences from '../../api/audiences.ts'
 import * as contacts from '../../api/contacts.ts'
 import * as api from '../../api/segments.ts'
-import { pageOf, presentList } from '../../api/shared.ts'
+import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import { Refusal, refuse } from '../../mail/refusals.ts'
 import { callerOf } from '../access.ts'
 import { byApp, consentAct } from '../consent-act.ts'
@@ -36,7 +36,7 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
       const { id } = request.params
       const { name, filter } = request.body
       await audience.updateSegment({ ...ref(request), name: name ?? undefined, filter: filter ?? undefined })
-      return { object: 'segment' as const, id }
+      return presentRef('segment', id)
     },
   )
   serve(
@@ -45,7 +45,7 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
     { audit: { action: 'segment.delete', noun: 'segment', read: readSegment(audience) } },
     async (request) => {
       await audience.deleteSegment(ref(request))
-      return { object: 'segment' as const, id: request.params.id, deleted: true as const }
+      return presentDeleted('segment', request.params.id)
     },
   )
   serve(app, api.listSegmentContacts, {}, (request) =>
@@ -109,7 +109,7 @@ function audienceRoutes(app: App, { audience }: HttpDeps): void {
     { audit: { action: 'segment.delete', noun: 'segment', read: readSegment(audience) } },
     async (request) => {
       await audience.deleteSegment(ref(request))
-      return { object: 'audience' as const, id: request.params.id, deleted: true as const }
+      return presentDeleted('audience', request.params.id)
     },
   )
 }

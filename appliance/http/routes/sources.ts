@@ -2,7 +2,7 @@ import * as api from '../../api/sources.ts'
 import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import { readAssignment, readSource } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../access.ts'
@@ -104,7 +104,7 @@ function assignmentRoutes(app: App, deps: HttpDeps): void {
     async (request) => {
       const id = request.params.id
       await sources.unassign(id)
-      return { object: 'pool_assignment' as const, id, deleted: true as const }
+      return presentDeleted('pool_assignment', id)
     },
   )
 }

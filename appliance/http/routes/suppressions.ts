@@ -3,7 +3,7 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Suppression } from '../../storage/storage.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentList, presentRef } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download } from '../download.ts'
@@ -107,7 +107,7 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
   )
 }
 
-const reference = ({ id }: Suppression) => ({ object: 'suppression' as const, id })
+const reference = ({ id }: Suppression) => presentRef('suppression', id)
 const deletion = (one: Suppression) => ({ ...reference(one), deleted: true as const })
 
 function readMany(field: string, values: string[] | null): string[] {

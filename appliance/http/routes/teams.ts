@@ -2,7 +2,7 @@ import * as api from '../../api/teams.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import { callerOf, personOf, requireOperator } from '../access.ts'
 import { readOwnRole, readTeam } from '../audit-reads.ts'
 import { SESSION, shownCookie } from '../cookies.ts'
@@ -95,7 +95,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
       const { userId } = personOf(request)
       const teamId = request.params.id
       await members.leave({ teamId, userId })
-      return { object: 'member' as const, id: userId, deleted: true as const }
+      return presentDeleted('member', userId)
     },
   )
 }

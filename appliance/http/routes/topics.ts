@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import * as properties from '../../api/contact-properties.ts'
-import { pageOf, presentList } from '../../api/shared.ts'
+import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import * as api from '../../api/topics.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -23,7 +23,7 @@ export function topicRoutes(app: App, deps: HttpDeps): void {
       const topic = { name, description, defaultSubscription, visibility: visibility ?? 'private' }
       const { id } = await audience.createTopic({ teamId: callerOf(request).teamId, topic })
       void reply.code(201)
-      return { object: 'topic' as const, id }
+      return presentRef('topic', id)
     },
   )
   serve(app, api.listTopics, {}, async (request) => {
@@ -36,11 +36,11 @@ export function topicRoutes(app: App, deps: HttpDeps): void {
     const { name, description, visibility } = request.body
     const change = { name: name ?? undefined, description, visibility: visibility ?? undefined }
     const { id } = await audience.updateTopic({ ...ref(request), change })
-    return { object: 'topic' as const, id }
+    return presentRef('topic', id)
   })
   serve(app, api.deleteTopic, { audit: { action: 'topic.delete', noun: 'topic', read } }, async (request) => {
     const { id } = await audience.deleteTopic(ref(request))
-    return { object: 'topic' as const, id, deleted: true as const }
+    return presentDeleted('topic', id)
   })
   propertyRoutes(app, deps)
 }
@@ -87,7 +87,7 @@ function propertyRoutes(app: App, { audience }: HttpDeps): void {
     { audit: { action: 'contact_property.delete', noun, read } },
     async (request) => {
       await audience.deleteProperty(ref(request))
-      return { object: noun, id: request.params.id, deleted: true as const }
+      return presentDeleted(noun, request.params.id)
     },
   )
 }

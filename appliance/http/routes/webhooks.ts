@@ -1,6 +1,6 @@
 import { may } from '../../mail/roles.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { pageOf, presentList } from '../../api/shared.ts'
+import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import * as api from '../../api/webhooks.ts'
 import * as events from '../../api/webhook-events.ts'
 import type { Caller } from '../../senders/caller.ts'
@@ -60,13 +60,13 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
       ...{ endpoint: endpoint ?? undefined, events: events ?? undefined, status: status ?? undefined },
     }
     const { id } = await webhooks.update({ ...which(request), change })
-    return { object: 'webhook' as const, id }
+    return presentRef('webhook', id)
   })
   const deletes = { audit: { action: 'webhook.delete', noun: 'webhook', read } } as const
   serve(app, api.deleteWebhook, deletes, async (request) => {
     const { teamId, id } = which(request)
     await webhooks.remove({ teamId, id })
-    return { object: 'webhook' as const, id, deleted: true as const }
+    return presentDeleted('webhook', id)
   })
   const rotates = { audit: { action: 'webhook.rotate_secret', noun: 'webhook', before: read } } as const
   serve(app, api.rotateWebhookSecret, rotates, async (request) => {
@@ -90,7 +90,7 @@ function eventRoutes(app: App, { webhooks }: HttpDeps): void {
   serve(app, events.replayWebhookEvent, replays, async (request) => {
     const { event_id: deliveryId } = request.params
     await webhooks.replay({ ...which(request), deliveryId })
-    return { object: 'webhook_event' as const, id: deliveryId }
+    return presentRef('webhook_event', deliveryId)
   })
   serve(app, events.listWebhookEventAttempts, {}, async (request) => {
     const { event_id: deliveryId } = request.params

@@ -23,24 +23,20 @@ import type {
   UpdateSegment,
 } from '../../../appliance/api/segments.ts'
 import type { CreateTopic, TopicList, UpdateTopic } from '../../../appliance/api/topics.ts'
-import { change, question, read } from './client.ts'
+import type { Subscription } from '../../../appliance/mail/audience.ts'
+import { change, question, read, withParameters } from './client.ts'
 
 export type { ContactsFilter }
 
 const id = encodeURIComponent
 
 /** A part of what a search finds; `after` is the `next` of the part before. */
-export function searchContacts(
+export const searchContacts = (
   filter: Omit<ContactsFilter, 'rules'>,
   after: string | null,
   limit: number,
   signal?: AbortSignal,
-) {
-  const query = new URLSearchParams({ limit: String(limit) })
-  for (const [name, value] of Object.entries({ ...filter, after }))
-    if (value !== undefined && value !== null) query.set(name, String(value))
-  return read<ContactSearch>(`/contacts/search?${query}`, signal)
-}
+) => read<ContactSearch>(withParameters('/contacts/search', { ...filter, after, limit }), signal)
 
 export const countContacts = (signal?: AbortSignal) => read<ContactCounts>('/contacts/counts', signal)
 
@@ -61,7 +57,7 @@ export const setInSegment = (contact: string, segment: string, member: boolean) 
 export const listContactTopics = (contact: string, signal?: AbortSignal) =>
   read<Static<typeof ContactTopicList>>(`/contacts/${id(contact)}/topics`, signal)
 
-export const chooseTopic = (contact: string, topic: string, subscription: 'opt_in' | 'opt_out') =>
+export const chooseTopic = (contact: string, topic: string, subscription: Subscription) =>
   change('PATCH', `/contacts/${id(contact)}/topics`, [{ id: topic, subscription }])
 
 export const listConsents = (contact: string, signal?: AbortSignal) =>

@@ -1,33 +1,13 @@
 /** Calls about the audit log. */
 import type { Static } from 'typebox'
-import type { AuditEntry, AuditList } from '../../../appliance/api/audit.ts'
-import { ApiError, read } from './client.ts'
+import type { AuditConditions, AuditEntry, AuditList } from '../../../appliance/api/audit.ts'
+import type { Cursor } from './calls.ts'
+import { ApiError, read, withParameters } from './client.ts'
 
 export type { AuditEntry }
 
-/** Which entries are meant; an empty text asks for nothing. */
-export interface AuditConditions {
-  actor: string
-  action: string
-  target: string
-  since: string
-  until: string
-}
-
-const asked = (conditions: Partial<AuditConditions>) =>
-  new URLSearchParams(Object.entries(conditions).filter(([, value]) => value !== ''))
-
-export const listAudit = (
-  conditions: AuditConditions,
-  page: { after: string | null; before: string | null; limit: number },
-  signal?: AbortSignal,
-) => {
-  const query = asked(conditions)
-  query.set('limit', String(page.limit))
-  if (page.after !== null) query.set('after', page.after)
-  if (page.before !== null) query.set('before', page.before)
-  return read<Static<typeof AuditList>>(`/audit?${query}`, signal)
-}
+export const listAudit = (conditions: AuditConditions, cursor: Cursor, limit: number, signal?: AbortSignal) =>
+  read<Static<typeof AuditList>>(withParameters('/audit', { ...conditions, ...cursor, limit }), signal)
 
 /** Null where there is no such entry any more. */
 export async function findAuditEntry(id: string, signal?: AbortSignal): Promise<AuditEntry | null> {
@@ -40,4 +20,4 @@ export async function findAuditEntry(id: string, signal?: AbortSignal): Promise<
 }
 
 /** Where all that meets the conditions comes as a file. */
-export const auditFile = (conditions: AuditConditions) => `/audit/export?${asked(conditions)}`
+export const auditFile = (conditions: AuditConditions) => withParameters('/audit/export', conditions)

@@ -4,7 +4,7 @@ import type { ApiKeyCreated, ApiKeyList, CreateApiKey } from '../../../appliance
 import type { CreateDomain, Domain, DomainList, UpdateDomain } from '../../../appliance/api/domains.ts'
 import type { AttachmentList } from '../../../appliance/api/attachments.ts'
 import type { Email, EmailList, EmailShared } from '../../../appliance/api/emails.ts'
-import type { Log, LogList, LogSearch } from '../../../appliance/api/logs.ts'
+import type { Log, LogConditions, LogList, LogSearch } from '../../../appliance/api/logs.ts'
 import type { DomainBodies } from '../../../appliance/api/retention.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../../appliance/api/sandbox.ts'
 import type { Session } from '../../../appliance/api/session.ts'
@@ -31,8 +31,7 @@ import type {
   WebhookEvent,
   WebhookPinged,
 } from '../../../appliance/api/webhook-events.ts'
-import type { LogConditions } from '../state/log-filter.ts'
-import { ApiError, change, read, request } from './client.ts'
+import { ApiError, change, read, request, withParameters } from './client.ts'
 
 const id = encodeURIComponent
 
@@ -46,16 +45,8 @@ export interface Cursor {
   before?: string | null
 }
 
-/** A page of a list; what is empty or null is left out. */
-function listPath(path: string, parameters: Record<string, string | number | null | undefined>): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(parameters))
-    if (value !== null && value !== undefined && value !== '') query.set(name, String(value))
-  return `${path}?${query}`
-}
-
 export const listEmails = (cursor: Cursor, limit: number, signal?: AbortSignal) =>
-  read<EmailList>(listPath('/emails', { limit, ...cursor }), signal)
+  read<EmailList>(withParameters('/emails', { limit, ...cursor }), signal)
 
 export const getEmail = (email: string, signal?: AbortSignal) => read<Email>(`/emails/${id(email)}`, signal)
 
@@ -119,7 +110,7 @@ export const listSuppressions = (
   query: Cursor & { origin: string; search: string },
   limit: number,
   signal?: AbortSignal,
-) => read<Static<typeof SuppressionList>>(listPath('/suppressions', { limit, ...query }), signal)
+) => read<Static<typeof SuppressionList>>(withParameters('/suppressions', { limit, ...query }), signal)
 
 /** The suppression of an address or with an id; null when there is none. */
 export async function findSuppression(which: string, signal?: AbortSignal): Promise<Suppression | null> {
@@ -133,7 +124,7 @@ export async function findSuppression(which: string, signal?: AbortSignal): Prom
 
 /** Where the list comes as a file. */
 export const suppressionsFile = (query: { origin: string; search: string }) =>
-  listPath('/suppressions/export', query)
+  withParameters('/suppressions/export', query)
 
 /** Reads a CSV list; with `preview` nothing is changed. */
 export const importSuppressions = async (body: Static<typeof ImportSuppressions>) =>
@@ -151,7 +142,7 @@ export const removeSuppression = (suppression: string) => change('DELETE', `/sup
 
 /** With `email_id` only the requests that made that email. */
 export const listLogs = (query: Cursor & { email_id: string }, limit: number, signal?: AbortSignal) =>
-  read<LogList>(listPath('/logs', { limit, ...query }), signal)
+  read<LogList>(withParameters('/logs', { limit, ...query }), signal)
 
 /** A part of what a search finds; `after` is the `next` of the part before. */
 export const searchLogs = (
@@ -159,7 +150,7 @@ export const searchLogs = (
   after: string | null,
   limit: number,
   signal?: AbortSignal,
-) => read<LogSearch>(listPath('/logs/search', { ...conditions, limit, after }), signal)
+) => read<LogSearch>(withParameters('/logs/search', { ...conditions, limit, after }), signal)
 
 export const getLog = (log: string, signal?: AbortSignal) => read<Log>(`/logs/${id(log)}`, signal)
 
@@ -203,7 +194,7 @@ export const listWebhookEvents = (
   signal?: AbortSignal,
 ) =>
   read<Static<typeof WebhookEventList>>(
-    listPath(`/webhooks/${id(webhook)}/events`, { limit, ...query }),
+    withParameters(`/webhooks/${id(webhook)}/events`, { limit, ...query }),
     signal,
   )
 

@@ -77,6 +77,17 @@ async function reachSignedIn(path: string, init: RequestInit, repeatable: boolea
   return reach(path, init, repeatable)
 }
 
+/** The address of a question; what is empty, null or undefined is left out. */
+export function withParameters(
+  path: string,
+  parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,
+): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== null && value !== undefined && value !== '') query.set(name, String(value))
+  return `${path}?${query}`
+}
+
 let underWay = 0
 
 /** Whether an answer is waited for. */

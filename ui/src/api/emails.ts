@@ -1,13 +1,12 @@
 /** Calls about finding emails, and about what can be done with one. */
-import type { EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
+import type { EmailConditions, EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
 import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
 import type { Static } from 'typebox'
 import type { ReturnedMessageList } from '../../../appliance/api/received.ts'
 import type { EmailCreated } from '../../../appliance/api/sending.ts'
 import type { QueueChange } from '../../../appliance/api/queue.ts'
 import type { SuppressionList } from '../../../appliance/api/suppressions.ts'
-import type { EmailConditions } from '../state/email-search.ts'
-import { change, read } from './client.ts'
+import { change, read, withParameters } from './client.ts'
 
 export type { EmailSearch, FoundEmail }
 
@@ -19,14 +18,10 @@ export const searchEmails = (
   after: string | null,
   limit: number,
   signal?: AbortSignal,
-) => {
-  const query = new URLSearchParams({ ...conditions, limit: String(limit), ...(after !== null && { after }) })
-  return read<EmailSearch>(`/emails/search?${query}`, signal)
-}
+) => read<EmailSearch>(withParameters('/emails/search', { ...conditions, limit, after }), signal)
 
 /** Where all that a search finds comes as a file. */
-export const emailsFile = (conditions: EmailConditions) =>
-  `/emails/export.csv?${new URLSearchParams(conditions)}`
+export const emailsFile = (conditions: EmailConditions) => withParameters('/emails/export.csv', conditions)
 
 export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
   read<EmailWebhookEvents>(`/emails/${id(email)}/webhooks`, signal)

@@ -1,14 +1,18 @@
 /** Calls about templates. */
 import type { Static } from 'typebox'
 import type {
+  CreateTemplate,
   Template,
   TemplateList,
   TemplateRef,
   TemplateVersion,
   TemplateVersionList,
+  TestTemplate,
   UpdateTemplate,
 } from '../../../appliance/api/templates.ts'
-import { change, read } from './client.ts'
+import type { EmailCreated } from '../../../appliance/api/sending.ts'
+import type { Cursor } from './calls.ts'
+import { change, read, withParameters } from './client.ts'
 
 export type { Template }
 type Ref = Static<typeof TemplateRef>
@@ -16,20 +20,15 @@ type Ref = Static<typeof TemplateRef>
 const at = (id: string) => `/templates/${encodeURIComponent(id)}`
 
 /** A page of the templates. @param filter empty texts: no condition */
-export function listTemplates(
-  filter: { text: string; status: string; after: string | null; before: string | null },
+export const listTemplates = (
+  filter: { text: string; status: string },
+  cursor: Cursor,
   signal?: AbortSignal,
-) {
-  const query = new URLSearchParams({ limit: '50' })
-  for (const [name, value] of Object.entries(filter))
-    if (value !== null && value !== '') query.set(name, value)
-  return read<TemplateList>(`/templates?${query}`, signal)
-}
+) => read<TemplateList>(withParameters('/templates', { ...filter, ...cursor, limit: 50 }), signal)
 
 export const getTemplate = (id: string, signal?: AbortSignal) => read<Template>(at(id), signal)
 
-export const createTemplate = (body: { name: string; html: string }) =>
-  change<Ref>('POST', '/templates', body)
+export const createTemplate = (body: Static<typeof CreateTemplate>) => change<Ref>('POST', '/templates', body)
 
 export const updateTemplate = (id: string, body: Static<typeof UpdateTemplate>) =>
   change<Ref>('PATCH', at(id), body)
@@ -50,5 +49,5 @@ export const restoreVersion = (id: string, version: string) =>
   change('POST', `${at(id)}/versions/${version}/restore`)
 
 /** Sends the draft to one address. */
-export const testTemplate = (id: string, body: { to: string; variables: Record<string, unknown> }) =>
-  change<{ id: string }>('POST', `${at(id)}/test`, body)
+export const testTemplate = (id: string, body: Static<typeof TestTemplate>) =>
+  change<Static<typeof EmailCreated>>('POST', `${at(id)}/test`, body)

@@ -2,7 +2,7 @@ import { tick, untrack } from 'svelte'
 import { searchEmails, type EmailSearch, type FoundEmail } from '../api/emails.ts'
 import { takeAhead } from './ahead.ts'
 import { afterPart, merged, MOST_ROWS, PART, placeOf, renewed, rowOf, type Loaded } from './email-rows.ts'
-import type { EmailConditions } from './email-search.ts'
+import type { EmailConditions } from '../../../appliance/api/email-search.ts'
 import { alsoForget } from './resource.svelte.ts'
 import { restore } from './router.svelte.ts'
 

@@ -1,8 +1,6 @@
 /** What the search box of the emails understands. Pure: text in, conditions of GET /emails/search out. */
+import type { EmailConditions } from '../../../appliance/api/email-search.ts'
 import { idIn } from './find.ts'
-
-/** Conditions by the names of the API; texts only. */
-export type EmailConditions = Record<string, string>
 
 export interface SearchRead {
   conditions: EmailConditions
@@ -35,6 +33,8 @@ export const SEARCH_KEYS = {
   before: 'accepted before a date or time, or an age such as 24h or 7d',
 } as const
 type Key = keyof typeof SEARCH_KEYS
+/** A condition of the API. */
+type Name = keyof EmailConditions
 const isKey = (text: string): text is Key => Object.hasOwn(SEARCH_KEYS, text)
 
 /** Splits a search into its words; quotation marks keep spaces. */
@@ -84,7 +84,7 @@ export function instantIn(text: string, now: number, utc: boolean): number | und
 }
 
 /** A bare word: what it looks like it is. */
-function bare(value: string): [name: string, value: string] {
+function bare(value: string): [name: Name, value: string] {
   if (/^<[^<>\s]+@[^<>\s]+>$/.test(value)) return ['message_id', value]
   if (value.length === 36 && idIn(value) !== null) return ['id', value.toLowerCase()]
   if (value.startsWith('@')) return ['to_domain', value.slice(1)]
@@ -106,11 +106,12 @@ function stretch(value: string, now: number, utc: boolean): EmailConditions | st
 }
 
 /** Reads one word; a text is what was not understood. */
-function condition({ key, value }: Token, now: number, utc: boolean): [string, string] | string {
+function condition({ key, value }: Token, now: number, utc: boolean): [name: Name, value: string] | string {
   if (key === null) return bare(value)
   if (!isKey(key))
     return `Unknown search key “${key}:”. Use ${Object.keys(SEARCH_KEYS).join(', ')}. To search subjects for it, put it in quotation marks.`
-  if (value === '') return `“${key}:” needs a value: ${SEARCH_KEYS[key]}.`
+  // With a value, `readSearch` reads it.
+  if (value === '' || key === 'happened') return `“${key}:” needs a value: ${SEARCH_KEYS[key]}.`
   if (key === 'after' || key === 'before') {
     const at = instantIn(value, now, utc)
     if (at === undefined)

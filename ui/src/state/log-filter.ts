@@ -1,4 +1,5 @@
 /** What the list of requests is narrowed by. Pure: the address bar in, conditions of GET /logs/search out. */
+import type { LogConditions } from '../../../appliance/api/logs.ts'
 
 const HOUR = 3600_000
 
@@ -16,24 +17,23 @@ export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'SMTP'] as cons
 export const STATUSES = ['2xx', '4xx', '5xx'] as const
 
 /** As the address and GET /logs/search call them. */
-const CONDITIONS = [
-  'method',
-  'status',
-  'key',
-  'endpoint',
-  'ip',
-  'user_agent',
-  'email_id',
-  'since',
-  'until',
-] as const
-export type LogCondition = (typeof CONDITIONS)[number]
-export type LogConditions = Partial<Record<LogCondition, string>>
+const CONDITIONS = {
+  method: true,
+  status: true,
+  key: true,
+  endpoint: true,
+  ip: true,
+  user_agent: true,
+  email_id: true,
+  since: true,
+  until: true,
+} as const satisfies Record<keyof LogConditions, true>
+export type LogCondition = keyof LogConditions
 
 /** The conditions in the address, as they stand there. */
 export function conditionsIn(query: URLSearchParams): LogConditions {
   const found: LogConditions = {}
-  for (const name of CONDITIONS) {
+  for (const name of Object.keys(CONDITIONS) as LogCondition[]) {
     const value = query.get(name)
     if (value) found[name] = value
   }

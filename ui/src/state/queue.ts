@@ -1,8 +1,6 @@
-import type { QueueChange } from '../../../appliance/api/queue.ts'
+import type { QueueChange, QueueConditions } from '../../../appliance/api/queue.ts'
 import { span } from './time.ts'
 
-/** Conditions of the queue by name; what is empty is left out. */
-export type QueueConditions = Record<string, string>
 /** What can be done to what waits. */
 export type QueueAction = QueueChange['action']
 
@@ -22,7 +20,7 @@ const CONDITIONS = {
   source: 'Attempted from',
   email_id: 'Email',
   id: 'Delivery',
-} as const
+} as const satisfies Record<keyof QueueConditions, string>
 type Condition = keyof typeof CONDITIONS
 
 /** Those that have a field or a button of their own; the others are shown as chips. */
