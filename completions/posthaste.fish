@@ -150,7 +150,7 @@ complete -c posthaste -n '__posthaste_at user reset-factors' -l unlink -d 'Also 
 complete -c posthaste -n '__posthaste_at contact' -a 'list' -d 'List contacts, newest first'
 complete -c posthaste -n '__posthaste_at contact' -a 'show' -d 'Show a contact with its segments and topics'
 complete -c posthaste -n '__posthaste_at contact' -a 'import' -d 'Queue a CSV file of contacts; the running server imports it'
-complete -c posthaste -n '__posthaste_at contact' -a 'export' -d 'Print contacts as CSV'
+complete -c posthaste -n '__posthaste_at contact' -a 'export' -d 'Print contacts as CSV, or all of one person\'s data as JSON'
 complete -c posthaste -n '__posthaste_at contact list' -s c -l config -r -F -d 'Configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at contact list' -l json -d 'Print the result as JSON'
 complete -c posthaste -n '__posthaste_at contact list' -l team -x -d 'Team name or ID (default: the first team)'

@@ -11,6 +11,7 @@ import {
   topicMethods,
 } from './lists.ts'
 import { type MemberMethods, memberMethods } from './members.ts'
+import { type PersonMethods, personMethods } from './person.ts'
 import { type PreferenceMethods, preferenceMethods } from './preferences.ts'
 import type { PreferencesTokens } from './tokens.ts'
 import { type PageMethods, pageMethods } from './unsubscribe-page.ts'
@@ -42,6 +43,7 @@ export {
 
 export { DRAFT_MS } from './import-runner.ts'
 export { MAX_FILE, type Upload } from './import-files.ts'
+export type { Person, PersonEmail } from './person.ts'
 export type { ImportInput, ImportPreview, ImportSummary } from './imports.ts'
 
 export interface Audience
@@ -49,6 +51,7 @@ export interface Audience
     ContactMethods,
     BatchMethods,
     MemberMethods,
+    PersonMethods,
     SegmentMethods,
     TopicMethods,
     PropertyMethods,
@@ -63,7 +66,14 @@ export interface Audience
 
 /** What commands do with contacts, beside a daemon that may run: it goes on with what they queue and leave behind. */
 export interface ContactBook
-  extends ContactMethods, BatchMethods, SegmentMethods, TopicMethods, PropertyMethods, ImportMethods {}
+  extends
+    ContactMethods,
+    BatchMethods,
+    PersonMethods,
+    SegmentMethods,
+    TopicMethods,
+    PropertyMethods,
+    ImportMethods {}
 
 /** Nothing of it runs in the background. */
 export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDeps }): ContactBook {
@@ -73,6 +83,7 @@ export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDep
   return {
     ...contactMethods(deps),
     ...batchMethods(deps),
+    ...personMethods(deps),
     ...segmentMethods(deps, later, sizes),
     ...topicMethods(deps, later),
     ...propertyMethods(deps),
@@ -95,6 +106,7 @@ export function createAudience(
   return {
     ...contactMethods(deps),
     ...batchMethods(deps),
+    ...personMethods(deps),
     ...memberMethods(deps),
     ...segmentMethods(deps, swept, sizes),
     ...topicMethods(deps, swept),

@@ -27,9 +27,10 @@ export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Regist
     )
     .addOption(new Option('--segment <id>', 'Segment to add the contacts to').argParser(parseId))
     .action(doesWith(contact.importContacts))
-  addInTeam('export', 'Print contacts as CSV', contacts)
+  addInTeam('export', "Print contacts as CSV, or all of one person's data as JSON", contacts)
+    .argument('[contact]', 'Email address or ID: print everything kept about this person')
     .addOption(inSegment())
-    .action(does(contact.exportContacts))
+    .action(doesWith(contact.exportContacts))
 
   const segments = group('segment', 'List segments')
   const id = (what: string) => new Argument('<id>', `${what} ID`).argParser(parseId)

@@ -11,11 +11,13 @@ import {
   presentContactSummary,
   presentFoundContact,
 } from '../api/contacts.ts'
+import { personText } from '../api/person.ts'
 import { presentSegment } from '../api/segments.ts'
 import { presentList } from '../api/shared.ts'
 import { presentTopic } from '../api/topics.ts'
 import type { ImportPreview, ImportSummary } from '../audience/audience.ts'
 import type { OnConflict } from '../mail/contact-import.ts'
+import { createErasures } from '../senders/senders.ts'
 import type { Contact } from '../storage/storage.ts'
 import { Failure, type Context } from './context.ts'
 import { fileReason } from './failure.ts'
@@ -79,11 +81,14 @@ export async function showContact(
   output.text(...table(['FIELD', 'VALUE'], facts))
 }
 
-/** `contact export`: all contacts, or those of a segment, as CSV, newest first. */
+/** `contact export`: all contacts, or those of a segment, as CSV, newest first; or one person's data as JSON. */
 export async function exportContacts(
-  { contacts, output, team }: Context,
+  context: Context,
+  [person]: (string | undefined)[],
   { segment }: { segment?: string },
 ): Promise<void> {
+  const { contacts, output, team } = context
+  if (person !== undefined) return exportPerson(context, person)
   const { id: teamId } = await team()
   await contacts.checkConditions(teamId, { segmentId: segment })
   const properties = await contacts.listProperties({ teamId })
@@ -100,6 +105,23 @@ export async function exportContacts(
     objects.push(...page.map(presentContactSummary))
   }
   output.object(presentList(objects))
+}
+
+/** Everything kept about an address. */
+async function exportPerson(
+  { contacts, storage, clock, output, team }: Context,
+  idOrEmail: string,
+): Promise<void> {
+  const { id: teamId } = await team()
+  const person = await contacts.getPerson({ teamId, idOrEmail })
+  const { address } = person
+  const emails = contacts.emailsOfPerson({ teamId, address })
+  const counts = () => createErasures({ storage, clock }).survey({ teamId, address })
+  const texts: string[] = []
+  for await (const some of personText({ person, emails, counts }, clock.now())) texts.push(...some)
+  const text = texts.join('')
+  output.object(JSON.parse(text) as object)
+  output.text(text.trimEnd())
 }
 
 interface ImportOptions {

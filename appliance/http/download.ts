@@ -23,6 +23,9 @@ export interface File<T> {
 /** The type of files with a line of column names (RFC 4180 §3). */
 export const CSV = 'text/csv; charset=utf-8; header=present'
 
+/** The type of files that are one JSON value (RFC 8259). */
+export const JSON_FILE = 'application/json; charset=utf-8'
+
 /** Sends the file. If a page waits too long for its turn, the response is cut off, which clients notice. */
 export function download<T>(
   request: FastifyRequest,

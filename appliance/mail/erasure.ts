@@ -19,6 +19,7 @@ const ERASURE_KINDS = [
   'received_messages',
   'contacts',
   'consents',
+  'import_rejects',
   'suppressions',
 ] as const
 export type ErasureKind = (typeof ERASURE_KINDS)[number]

@@ -33,6 +33,7 @@ export const ERASURE_PHASES = [
   'returned',
   'postmaster',
   'received',
+  'imports',
   'contacts',
   'suppressions',
 ] as const

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ContactImport, NewContactImport, Storage } from '../../appliance/storage/storage.ts'
+import type {
+  ContactImport,
+  ImportReject,
+  ImportRow,
+  NewContactImport,
+  Storage,
+} from '../../appliance/storage/storage.ts'
 import { audienceStage, person } from './audience-stage.ts'
 import { makeTeam, T0 } from './fixtures.ts'
 
@@ -200,6 +206,43 @@ function rowTests(storage: () => Storage): void {
     await remove(gone.id)
     expect(await known()).toEqual([out, fresh, { contact: false, unsubscribed: true }, subscribed])
     expect(await storage().optOutsOf({ teamId: newId(T0), emails: [ada.email] }, T0)).toEqual([fresh])
+  })
+
+  test('erasing an address removes rejected rows, and files that waited import nothing of it', async () => {
+    const { teamId, create, get } = await importStage(storage())
+    const address = 'ada@example.com'
+    const early = await create({ status: 'in_progress', plan })
+    const reject = (line: number, cell: string) => ({ line, reason: 'Not an address.', cells: [cell, 'x'] })
+    const failed = [reject(2, `Ada <${address.toUpperCase()}>`), reject(3, 'notada@example.com')]
+    const write = (id: string, rows: ImportRow[], more: ImportReject[], from = 12) =>
+      storage().writeImportRows(
+        { id, teamId, from, to: from + 9, line: 4, total: 3, rows, failed: more },
+        T0 + 1,
+      )
+    expect(await write(early.id, [{ email: address }], failed)).toBe('written')
+    const actor = { name: 'root', kind: 'command' as const, ip: null }
+    const { id } = await storage().beginErasure({ id: newId(T0), teamId, address, actor }, T0 + 2)
+    let erasure = await storage().eraseStep({ id }, T0 + 2)
+    while (erasure?.finishedAt === null) erasure = await storage().eraseStep({ id }, T0 + 2)
+    expect(erasure?.counts).toMatchObject({ contacts: 1, import_rejects: 1 })
+    const rejects = (importId: string) =>
+      storage().listImportRejects({ teamId, id: importId, after: 0, limit: 9 }, T0)
+    expect(await rejects(early.id)).toEqual([failed[1]])
+    expect((await get(early.id))?.counts).toMatchObject({ created: 1, rejects: 1 })
+
+    const rows = [{ email: 'ADA@example.com', firstName: 'Ada' }, { email: 'eve@example.com' }]
+    const more = [reject(5, address), reject(6, 'nobody')]
+    expect(await write(early.id, rows, more, 21)).toBe('written')
+    expect((await get(early.id))?.counts).toMatchObject({ created: 2, skipped: 1, failed: 4, rejects: 2 })
+    expect(await rejects(early.id)).toEqual([failed[1], more[1]])
+    expect(await storage().getContact({ teamId, ref: { email: address } }, T0)).toBeUndefined()
+
+    const later = await create({ status: 'in_progress', plan, createdAt: T0 + 3 })
+    expect(await write(later.id, rows, [])).toBe('written')
+    expect(await storage().getContact({ teamId, ref: { email: address } }, T0)).toMatchObject({
+      firstName: 'Ada',
+    })
+    for (const one of [early, later]) await storage().finishContactImport({ id: one.id, error: null }, T0 + 9)
   })
 
   test('an import lifts no opt-out, and says how many stayed', async () => {

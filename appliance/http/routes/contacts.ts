@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import * as details from '../../api/contact-details.ts'
 import * as api from '../../api/contacts.ts'
+import { exportPerson, personText } from '../../api/person.ts'
 import { pageOf, presentList } from '../../api/shared.ts'
 import type { Subscription } from '../../mail/audience.ts'
 import type { Contact } from '../../storage/storage.ts'
 import { callerOf } from '../access.ts'
 import { byApp, consentAct } from '../consent-act.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { CSV, download } from '../download.ts'
+import { CSV, download, JSON_FILE } from '../download.ts'
 import { serve } from '../serve.ts'
 
 /** Contacts, by id or address. */
@@ -87,6 +88,18 @@ function listRoutes(app: App, deps: HttpDeps): void {
     const pages = audience.allContacts({ teamId, segmentId, unsubscribed })
     const write = (contact: Contact) => api.contactRecord(properties, contact)
     const file = { name: 'contacts.csv', type: CSV, pages, head: api.contactColumns(properties), write }
+    return download(request, reply, file, deps)
+  })
+
+  serve(app, exportPerson, { right: 'export', audit }, async (request, reply) => {
+    const { teamId } = callerOf(request)
+    const person = await audience.getPerson(which(request, request.params))
+    const { address } = person
+    const emails = audience.emailsOfPerson({ teamId, address })
+    const counts = () => deps.erasures.survey({ teamId, address })
+    const pages = personText({ person, emails, counts }, deps.clock.now())
+    const write = (text: string) => text
+    const file = { name: 'person.json', type: JSON_FILE, pages, head: '', write }
     return download(request, reply, file, deps)
   })
 

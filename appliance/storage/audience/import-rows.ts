@@ -54,6 +54,7 @@ const MOST_REJECTS = 10_000
 
 interface ImportState {
   status: string
+  created_at: number
   processed: number
   settings: string
   on_conflict: string
@@ -72,7 +73,7 @@ interface Found {
 
 const prepareAll = (db: Connection) => ({
   state: db.prepare<[string], ImportState>(
-    'select status, processed, settings, on_conflict, rejects from contact_imports where id = ?',
+    'select status, created_at, processed, settings, on_conflict, rejects from contact_imports where id = ?',
   ),
   advance: db.prepare(
     `update contact_imports set processed = @to, line = @line, total = total + @total, created = created + @created,
@@ -123,6 +124,9 @@ const prepareAll = (db: Connection) => ({
     'select scope, origin, at from opt_outs where team_id = ? and address_hash = ?',
   ),
   dropKept: db.prepare('delete from opt_outs where team_id = ? and address_hash = ?'),
+  erased: db.prepare<[string, number], { hash: string }>(
+    'select hash from erasures where team_id = ? and created_at >= ?',
+  ),
   key: db.prepare<[], { value: Uint8Array }>("select value from secrets where name = 'erasures'"),
 })
 
@@ -146,6 +150,8 @@ class Writing {
   readonly #plan: ImportPlan
   /** For hashes of addresses; null where the team keeps no opt-outs: hashing costs time. */
   readonly #key: Uint8Array | null
+  /** Hashes of addresses that were erased after the file was uploaded. */
+  readonly #erased: Set<string>
   readonly #deltas = new Map<string, { delta: Delta; n: number }>()
   readonly #counts = { created: 0, updated: 0, skipped: 0, kept: 0 }
 
@@ -164,14 +170,17 @@ class Writing {
     const segmentIds = plan.segmentIds.filter((id) => statements.segment.get(id, batch.teamId))
     const topics = plan.topics.filter(({ id }) => statements.topic.get(id, batch.teamId))
     this.#plan = { ...plan, segmentIds, topics }
-    this.#key = statements.keepsAny.get(batch.teamId) ? statements.key.get()!.value : null
+    const erased = statements.erased.all(batch.teamId, state.created_at)
+    this.#erased = new Set(erased.map(({ hash }) => hash))
+    const hashes = this.#erased.size > 0 || statements.keepsAny.get(batch.teamId)
+    this.#key = hashes ? statements.key.get()!.value : null
   }
 
   write(): void {
     for (const row of this.#batch.rows) this.#row(row)
     const { id, teamId, to, line, total, rows, failed } = this.#batch
     const duplicates = rows.filter(({ again }) => again).length
-    const listed = failed.slice(0, Math.max(0, MOST_REJECTS - this.#state.rejects))
+    const listed = this.#listable(failed).slice(0, Math.max(0, MOST_REJECTS - this.#state.rejects))
     for (const { line: at, reason, cells } of listed)
       this.#do.reject.run(id, teamId, at, reason, JSON.stringify(cells))
     for (const { delta, n } of this.#deltas.values())
@@ -180,8 +189,25 @@ class Writing {
     this.#do.advance.run({ id, to, line, total, duplicates, ...counts })
   }
 
+  #isErased(email: string): boolean {
+    return this.#erased.size > 0 && this.#erased.has(addressHash(this.#key!, this.#batch.teamId, email))
+  }
+
+  /** Without rows that name an erased address. */
+  #listable(failed: ImportReject[]): ImportReject[] {
+    if (this.#erased.size === 0) return failed
+    return failed.filter(({ cells }) => {
+      const named = cells.flatMap((cell) => cell.match(/[^\s<>,;"]+@[^\s<>,;"]+/g) ?? [])
+      return !named.some((address) => this.#isErased(address))
+    })
+  }
+
   #row(row: ImportRow): void {
     const key = suppressionKey(row.email)
+    if (this.#isErased(row.email)) {
+      this.#counts.skipped += 1
+      return
+    }
     const found = this.#do.find.get(this.#batch.teamId, key)
     if (!found) return this.#create(row, key)
     // A later row of the file for a contact that this import created changes it: the last row wins.

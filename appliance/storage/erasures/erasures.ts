@@ -7,6 +7,7 @@ import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db, ErasuresTable } from '../schema.ts'
 import { contactsPhase } from './contacts.ts'
 import { emailsPhase, queuePhase } from './emails.ts'
+import { importsPhase } from './imports.ts'
 import {
   attemptsPhase,
   postmasterPhase,
@@ -58,6 +59,7 @@ const PHASES: Record<ErasurePhase, Phase> = {
   returned: returnedPhase,
   postmaster: postmasterPhase,
   received: receivedPhase,
+  imports: importsPhase,
   contacts: contactsPhase,
   suppressions: suppressionsPhase,
 }

@@ -38,6 +38,13 @@ test('a file is previewed without a trace, and then queued', async () => {
   expect(queued.stdout).toMatch(/^Queued import [0-9a-f-]{36}\. The server imports it in the background\.\n$/)
 })
 
+test("a person's data is printed as JSON, also of an address that is no contact", async () => {
+  const found = await run(['contact', 'export', 'eve@one.test'])
+  expect(found).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse(found.stdout)).toMatchObject({ address: 'eve@one.test', contact: null, emails: [] })
+  expect(await run(['contact', 'export', 'eve'])).toMatchObject({ code: 1, stdout: '' })
+})
+
 test('files that are none are refused', async () => {
   const missing = await run(['contact', 'import', join(folder, 'none.csv')])
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('does not exist') as string })

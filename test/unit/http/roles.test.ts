@@ -53,6 +53,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'POST /contacts/batch/check': 'view',
   'POST /contacts/batch/count': 'view',
   'GET /contacts/export.csv': 'export',
+  'GET /contacts/{id}/export.json': 'export',
   'GET /contacts/imports/{id}/rejects.csv': 'export',
   'PATCH /team/security': 'security',
   'PATCH /team': 'team',

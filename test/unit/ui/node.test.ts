@@ -10,6 +10,7 @@ test('an erasure is told by what it touched', () => {
     ...none,
     ...others,
     received_messages: 0,
+    import_rejects: 0,
     contacts: 0,
     consents: 0,
     suppressions: 0,

@@ -38,6 +38,10 @@ export const searchContacts = (
   signal?: AbortSignal,
 ) => read<ContactSearch>(withParameters('/contacts/search', { ...filter, after, limit }), signal)
 
+/** Where all contacts are as CSV, and everything kept about one as JSON. */
+export const CONTACTS_FILE = '/contacts/export.csv'
+export const personUrl = (contact: string): string => `/contacts/${id(contact)}/export.json`
+
 export const countContacts = (signal?: AbortSignal) => read<ContactCounts>('/contacts/counts', signal)
 
 export const getContact = (contact: string, signal?: AbortSignal) =>
