@@ -131,12 +131,23 @@ export const ContactsChanged = Type.Object(
 export type ContactsChanged = Static<typeof ContactsChanged>
 
 /** POST /contacts/batch/count */
-export const CountContacts = Type.Object({ filter }, { description: 'Which contacts to count.' })
+export const CountContacts = Type.Object(
+  {
+    filter,
+    after: Type.Optional(
+      Nullable(Type.String(), { description: 'The `next` of the request before; null: begin.' }),
+    ),
+  },
+  { description: 'Which contacts to count.' },
+)
 export const ContactsCounted = Type.Object(
   {
     object: kind('contacts_counted'),
-    contacts: Type.Integer({ description: 'Contacts that match.' }),
-    sample: Type.Array(Type.String(), { description: 'Addresses of the newest 5.' }),
+    contacts: Type.Integer({ description: 'Contacts that match, of those that this request looked at.' }),
+    sample: Type.Array(Type.String(), { description: 'Addresses of the newest 5 of them.' }),
+    next: Nullable(Id, {
+      description: 'More may match: pass it as `after` and add the numbers. null: all were counted.',
+    }),
   },
   { description: 'How many contacts match.' },
 )
@@ -164,7 +175,8 @@ export const countMatchingContacts = operation('POST /contacts/batch/count', {
   operationId: 'countMatchingContacts',
   tags,
   summary: 'Count matching contacts',
-  description: 'Nothing is changed. Not part of the hosted API.',
+  description:
+    'Each request looks at 40,000 contacts; repeat it with `after` until `next` is null. Nothing is changed. Not part of the hosted API.',
   body: CountContacts,
   response: { 200: ContactsCounted },
 })

@@ -54,7 +54,8 @@ export const segmentSummary = {
   contacts: Type.Integer({ description: 'Number of contacts in it.' }),
   filter: Nullable(rules, { description: 'Who is in it, by rules; null: contacts are added to it.' }),
   counted_at: Nullable(Timestamp, {
-    description: 'When a segment with rules was last counted; null: not yet, or it has no rules.',
+    description:
+      'When contacts who meet its rules were last counted; a new count may be under way. null: not counted yet, or no rules.',
   }),
 }
 /** An element of GET /segments. */

@@ -78,13 +78,13 @@ export interface ContactBook
 /** Nothing of it runs in the background. */
 export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDeps }): ContactBook {
   const files = new ImportFiles(deps.imports)
-  const sizes = { ...createSegmentSizes(deps), refresh: () => undefined }
+  const sizes = createSegmentSizes(deps)
   const later = (): void => undefined
   return {
     ...contactMethods(deps),
     ...batchMethods(deps),
     ...personMethods(deps),
-    ...segmentMethods(deps, later, sizes),
+    ...segmentMethods(deps, later, { soon: (segment) => sizes.fresh(segment), refresh: later }),
     ...topicMethods(deps, later),
     ...propertyMethods(deps),
     ...importMethods({ ...deps, files }, later),

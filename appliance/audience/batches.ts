@@ -4,7 +4,7 @@ import type { ConsentAct } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
 import type { Rules } from '../mail/rules.ts'
 import type { ContactConditions, ContactsChange, KnownAddress } from '../storage/storage.ts'
-import { countSteps, readTeamRules } from './rules.ts'
+import { countSteps, readTeamRules, STEPS } from './rules.ts'
 import { type AudienceDeps, checkIds, noSegment, noTopic, refusalOf } from './which.ts'
 import { readAddress } from './values.ts'
 
@@ -32,11 +32,12 @@ export interface BatchMethods {
     segmentIds: string[]
     act: ConsentAct
   }): Promise<{ created: number; known: number }>
-  /** Counts all that match. Refuses: `not_found`. */
+  /** Counts those that match among 40,000 contacts; `next` tells where to go on. Refuses: `not_found`. */
   countMatching(args: {
     teamId: string
     conditions: ContactConditions
-  }): Promise<{ contacts: number; sample: string[] }>
+    after?: string | undefined
+  }): Promise<{ contacts: number; sample: string[]; next: string | null }>
   /** Changes at most 500; `next` tells where to go on. Refuses: `not_found`. */
   changeContacts(args: {
     teamId: string
@@ -106,16 +107,21 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
 async function countMatching(
   deps: AudienceDeps,
   checkConditions: BatchMethods['checkConditions'],
-  { teamId, conditions }: Parameters<BatchMethods['countMatching']>[0],
+  { teamId, conditions, after: from }: Parameters<BatchMethods['countMatching']>[0],
 ): ReturnType<BatchMethods['countMatching']> {
   await checkConditions(teamId, conditions)
-  const counted = { contacts: 0, sample: [] as string[] }
-  for await (const { count, after } of countSteps(deps, { teamId, ...conditions })) {
+  const counted = { contacts: 0, sample: [] as string[], next: null as string | null }
+  let steps = 0
+  for await (const { count, after, next } of countSteps(deps, { teamId, after: from, ...conditions })) {
     counted.contacts += count
-    if (count === 0 || counted.sample.length > 0) continue
-    const page = { teamId, ...conditions, after, limit: SAMPLE }
-    const found = await deps.storage.searchContacts(page, deps.clock.now())
-    counted.sample = found.items.map(({ email }) => email)
+    counted.next = next
+    if (count > 0 && counted.sample.length === 0) {
+      const page = { teamId, ...conditions, after, limit: SAMPLE }
+      const found = await deps.storage.searchContacts(page, deps.clock.now())
+      counted.sample = found.items.map(({ email }) => email)
+    }
+    steps += 1
+    if (steps === STEPS) break
   }
   return counted
 }

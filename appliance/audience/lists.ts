@@ -124,7 +124,7 @@ export function createSweeper({ storage, clock }: AudienceDeps): Sweeper {
 export function segmentMethods(
   deps: AudienceDeps,
   swept: () => void,
-  sizes: Pick<SegmentSizes, 'fresh' | 'refresh'>,
+  sizes: Pick<SegmentSizes, 'soon' | 'refresh'>,
 ): SegmentMethods {
   const { storage, clock } = deps
   const stored = async (args: { teamId: string; id: string }): Promise<SizedSegment> => {
@@ -138,7 +138,7 @@ export function segmentMethods(
       sizes.refresh(segments)
       return segments
     },
-    getSegment: async (args) => sizes.fresh(await stored(args)),
+    getSegment: async (args) => sizes.soon(await stored(args)),
     async createSegment({ teamId, name: given, filter: asked }) {
       const name = readText('name', given, MAX.segment)
       const filter = asked === null ? null : await readTeamRules(deps, teamId, asked)

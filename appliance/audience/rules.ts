@@ -39,62 +39,87 @@ export async function readTeamRules(
   return rules
 }
 
+/** Steps that one request counts: 40,000 contacts are looked at, some 60 ms. */
+export const STEPS = 2
+
 /** Counts contacts that match, in steps of some 30 ms, so that other requests come between. `after`: where a step began. */
 export async function* countSteps(
   { storage, clock }: AudienceDeps,
-  args: { teamId: string } & ContactConditions,
-): AsyncGenerator<{ count: number; after: string | undefined }, void> {
-  for (let after: string | undefined; ;) {
+  { after: from, ...args }: { teamId: string; after?: string | undefined } & ContactConditions,
+): AsyncGenerator<{ count: number; after: string | undefined; next: string | null }, void> {
+  for (let after = from; ;) {
     const { count, next } = await storage.countMatching({ ...args, after }, clock.now())
-    yield { count, after }
+    yield { count, after, next }
     if (next === null) return
     after = next
     await setImmediate()
   }
 }
 
-/** How old the size of a segment may be: counting a million contacts takes seconds. */
+/** How old the size of a segment may be: counting a million contacts takes a second. */
 const FRESH = 60_000
 
 /** Keeps the sizes of segments with rules. */
 export interface SegmentSizes {
   /** The segment with its size of the last minute. */
   fresh(segment: SizedSegment): Promise<SizedSegment>
+  /** The same, but where counting takes long: with the last size, while counting goes on in the background. */
+  soon(segment: SizedSegment): Promise<SizedSegment>
   /** Counts in the background what was not counted in the last minute. */
   refresh(segments: readonly SizedSegment[]): void
-  /** Ends with the segment that is being counted. */
+  /** Ends with the steps that are under way. */
   close(): Promise<void>
+}
+
+/** A segment that is being counted. */
+interface Counting {
+  whole: Promise<SizedSegment>
+  /** Resolves when it takes long. */
+  long: Promise<void>
 }
 
 export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
   const { storage, clock } = deps
-  const running = new Map<string, Promise<SizedSegment>>()
+  const running = new Map<string, Counting>()
   let background: Promise<void> | null = null
   let closed = false
 
-  const count = async (segment: SizedSegment): Promise<SizedSegment> => {
+  const count = async (segment: SizedSegment, isLong: () => void): Promise<SizedSegment> => {
     const { id, teamId, filter } = segment
     if (!filter) return segment
     let contacts = 0
-    for await (const step of countSteps(deps, { teamId, rules: filter })) contacts += step.count
+    let steps = 0
+    for await (const step of countSteps(deps, { teamId, rules: filter })) {
+      contacts += step.count
+      steps += 1
+      if (steps === STEPS && step.next !== null) isLong()
+      if (closed && step.next !== null) return segment
+    }
     const countedAt = clock.now()
     await storage.saveSegmentCount({ id, filter, contacts }, countedAt)
     return { ...segment, contacts, countedAt }
   }
   const isFresh = ({ filter, countedAt }: SizedSegment): boolean =>
     !filter || (countedAt !== null && clock.now() - countedAt < FRESH)
-  const fresh = (segment: SizedSegment): Promise<SizedSegment> => {
-    if (isFresh(segment)) return Promise.resolve(segment)
+  const counting = (segment: SizedSegment): Counting => {
     const key = segment.id + JSON.stringify(segment.filter)
     const known = running.get(key)
     if (known) return known
-    const counted = count(segment).finally(() => running.delete(key))
-    running.set(key, counted)
-    return counted
+    const { promise: long, resolve } = Promise.withResolvers<void>()
+    const whole = count(segment, resolve).finally(() => running.delete(key))
+    running.set(key, { whole, long })
+    return { whole, long }
   }
+  const fresh = async (segment: SizedSegment): Promise<SizedSegment> =>
+    isFresh(segment) ? segment : counting(segment).whole
 
   return {
     fresh,
+    async soon(segment) {
+      if (isFresh(segment)) return segment
+      const { whole, long } = counting(segment)
+      return Promise.race([whole, long.then(() => segment)])
+    },
     refresh(segments) {
       const stale = segments.filter((one) => !isFresh(one))
       if (stale.length === 0 || closed) return
@@ -108,6 +133,7 @@ export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
     async close() {
       closed = true
       await background
+      await Promise.allSettled([...running.values()].map(({ whole }) => whole))
     },
   }
 }

@@ -25,8 +25,10 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, api.countMatchingContacts, { audit: null, right: 'view' }, async (request) => {
     const { teamId } = callerOf(request)
     const conditions = await readFilter(request.body.filter, teamId, audience)
-    const { contacts, sample } = await audience.countMatching({ teamId, conditions })
-    return { object: 'contacts_counted' as const, contacts, sample }
+    const { after } = request.body
+    const from = after ? readId(after, 'after') : undefined
+    const counted = await audience.countMatching({ teamId, conditions, after: from })
+    return { object: 'contacts_counted' as const, ...counted }
   })
 
   const about = { noun: 'contact', personal: true, looks: byApp } as const

@@ -65,7 +65,7 @@ const SCANNED = 20_000
 
 /** What a search asks for. */
 export interface ContactConditions extends ContactFilter {
-  /** A part of the address or of a name. */
+  /** A part of the address or of a name; the whole address of a contact finds that contact alone. */
   text?: string | undefined
   /** Those who chose `subscription` for this topic themselves, or for whom somebody did. */
   topic?: { id: string; subscription: Subscription } | undefined
@@ -125,20 +125,36 @@ async function matching(
 ): Promise<Matching> {
   const own = asked === undefined ? undefined : await rulesOf(db, teamId, asked)
   const segmentId = own ? undefined : asked
-  const unindexed = await unindexedOf(db, { teamId, ...others }, own, now)
+  const key = await addressOf(db, teamId, others.text)
+  const text = key === undefined ? others.text : undefined
+  const unindexed = await unindexedOf(db, { teamId, ...others, text }, own, now)
   const indexed = unindexed.length === 0 && (!segmentId || unsubscribed === undefined)
   const scan = segmentId === undefined ? scanOfTeam(db, teamId) : scanOfSegment(db, segmentId)
-  const end = indexed && !always ? undefined : await scan(after)
+  const end = key !== undefined || (indexed && !always) ? undefined : await scan(after)
   const column = segmentId === undefined ? 'contacts.id' : 'contact_id'
   let query: Matching['query'] = db.selectFrom('contacts').where('contacts.team_id', '=', teamId)
   if (segmentId !== undefined)
     query = query
       .innerJoin('contact_segments', 'contact_segments.contact_id', 'contacts.id')
       .where('contact_segments.segment_id', '=', segmentId)
+  if (key !== undefined) query = query.where('contacts.address_key', '=', key)
   if (end !== undefined) query = query.where(sql<SqlBool>`${sql.ref(column)} >= ${end}`)
   if (unsubscribed !== undefined) query = query.where(isUnsubscribed(unsubscribed))
   for (const condition of unindexed) query = query.where(condition)
   return { query, end, column }
+}
+
+/** The key of the contact whose whole address the text is: the index finds it at once among millions. Undefined: there is none. */
+async function addressOf(db: Db, teamId: string, text: string | undefined): Promise<string | undefined> {
+  if (text === undefined || !/^[^\s@]+@[^\s@]+$/.test(text)) return undefined
+  const key = suppressionKey(text)
+  const row = await db
+    .selectFrom('contacts')
+    .select('id')
+    .where('team_id', '=', teamId)
+    .where('address_key', '=', key)
+    .executeTakeFirst()
+  return row && key
 }
 
 /** The conditions that no index helps with. @param own the rules of the segment */
