@@ -1,14 +1,18 @@
 /** Emails that were accepted. Sending: sending.ts. Finding: email-search.ts. What happened to them: timeline.ts. */
 import { Type, type Static } from 'typebox'
 import { LAST_EVENTS } from '../mail/event.ts'
-import type { Email as StoredEmail, EmailSummary as StoredSummary } from '../storage/storage.ts'
+import type {
+  Email as StoredEmail,
+  EmailSummary as StoredSummary,
+  WebhookDelivery,
+} from '../storage/storage.ts'
 import { operation, other } from './operation.ts'
 import { choice, page, path, pathId, query } from './parameters.ts'
 import { TagSchema } from './sending.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { SuppressionList } from './suppressions.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { WebhookEventSummary } from './webhook-events.ts'
+import { presentWebhookDeliverySummary, WebhookEventSummary } from './webhook-events.ts'
 
 const described = (description: string) => ({ description })
 
@@ -98,6 +102,9 @@ export const EmailWebhookEvent = Type.Object(
   { ...WebhookEventSummary.properties, webhook_id: Id },
   described('A webhook delivery of an email.'),
 )
+
+/** Webhook deliveries of an email in one list. */
+export const MOST_TOLD = 100
 
 /** GET /emails/:id/webhooks */
 export const EmailWebhookEvents = Type.Object(
@@ -192,6 +199,16 @@ export const listEmailWebhooks = operation('GET /emails/:id/webhooks', {
 })
 
 const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
+
+/** @param told the first deliveries, one more than the list has if there are more */
+export function presentEmailWebhooks(told: readonly WebhookDelivery[]): EmailWebhookEvents {
+  const data = told.slice(0, MOST_TOLD)
+  return {
+    object: 'list',
+    has_more: told.length > MOST_TOLD,
+    data: data.map((one) => ({ ...presentWebhookDeliverySummary(one), webhook_id: one.webhookId })),
+  }
+}
 
 /** An element of GET /emails. */
 export function presentEmailSummary(email: StoredSummary): EmailSummary {

@@ -3,8 +3,9 @@ import { Type, type Static } from 'typebox'
 import { AUTH_RESULTS, type AuthVerdict } from '../mail/inbound.ts'
 import type { AttachmentInfo, ReceivedEmail as Stored } from '../storage/storage.ts'
 import { AttachmentList, Attachment } from './attachments.ts'
+import { EmailWebhookEvents } from './emails.ts'
 import { operation, other } from './operation.ts'
-import { choice, page, path, pathId, pathText, pathUuid, query, shortPage, text } from './parameters.ts'
+import { choice, id, page, path, pathId, pathText, pathUuid, query, shortPage, text } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
@@ -104,6 +105,12 @@ export const listReceivedEmails = operation('GET /emails/receiving', {
     in_reply_to_email_id: text(
       Type.String({ description: 'Only replies to this email. Not part of the hosted API.' }),
     ),
+    domain_id: id('Only mail to this domain. Not part of the hosted API.'),
+    dmarc: choice(AUTH_RESULTS, 'Only mail with this DMARC result. Not part of the hosted API.'),
+    has_attachments: choice(
+      ['true', 'false'],
+      'true: only mail with attachments; false: only mail without. Not part of the hosted API.',
+    ),
   }),
   response: { 200: listOf(ReceivedEmailSummary, 'received emails') },
 })
@@ -135,6 +142,22 @@ export const getReceivedAttachment = operation('GET /emails/receiving/:id/attach
   description: 'The `download_url` gives access to the file without a key for one hour.',
   params: path({ id: pathId, attachment_id: pathUuid('The id.') }),
   response: { 200: Attachment },
+})
+export const getReceivedSource = operation('GET /emails/receiving/:id/source', {
+  operationId: 'getReceivedSource',
+  tags,
+  summary: 'Get the source of a received email',
+  description: 'The message with the trace fields that were added. Not part of the hosted API.',
+  params,
+  response: { 200: other('message/rfc822', 'The RFC 5322 message.') },
+})
+export const listReceivedWebhooks = operation('GET /emails/receiving/:id/webhooks', {
+  operationId: 'listReceivedWebhooks',
+  tags,
+  summary: 'List the webhook deliveries of a received email',
+  description: 'The first 100. Not part of the hosted API.',
+  params,
+  response: { 200: EmailWebhookEvents },
 })
 export const downloadReceived = operation(
   'GET /downloads/received/:token',

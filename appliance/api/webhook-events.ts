@@ -20,7 +20,9 @@ const MessageId = Type.String({
 })
 const about = Type.Object(
   {
-    object: literals(['email', 'domain', 'suppression'], { description: 'Kind of object.' }),
+    object: literals(['email', 'received_email', 'domain', 'suppression'], {
+      description: 'Kind of object.',
+    }),
     id: Type.String({ description: 'Its id.' }),
     names: Type.Array(Type.String(), {
       description: 'As in the payload: recipients of the email, name of the domain, or suppressed address.',
@@ -274,11 +276,9 @@ function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbou
   switch (type.split('.', 1)[0]) {
     case 'email':
       // A received email is no row of the emails that the flag is about.
-      return {
-        ...of('email', data.email_id, data.to),
-        subject: data.subject ?? '',
-        removed: type !== 'email.received' && !emailKept,
-      }
+      if (type === 'email.received')
+        return { ...of('received_email', data.email_id, data.to), subject: data.subject ?? '' }
+      return { ...of('email', data.email_id, data.to), subject: data.subject ?? '', removed: !emailKept }
     case 'domain':
       return of('domain', data.id, [data.name])
     case 'suppression':

@@ -44,7 +44,8 @@ function deliveriesTo(
 ): NewWebhookDelivery[] {
   if (webhooks.length === 0) return []
   const payload = JSON.stringify(presentWebhookEvent(event))
-  const { id: eventId, emailId, teamId, type, createdAt } = event
+  const { id: eventId, teamId, type, createdAt } = event
+  const emailId = event.emailId ?? event.data.received?.emailId ?? null
   return webhooks.map(({ id }) => ({
     ...{ id: newDeliveryId(now), webhookId: id, teamId, eventId, emailId, type, payload, createdAt },
   }))

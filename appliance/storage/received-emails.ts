@@ -1,6 +1,6 @@
 /** Mail to domains with receiving switched on, as a team has it. */
 import { type Selectable, sql } from 'kysely'
-import type { Authentication } from '../mail/inbound.ts'
+import type { Authentication, AuthResult, AuthVerdict } from '../mail/inbound.ts'
 import type { AttachmentInfo } from './emails.ts'
 import { recordOthers } from './events.ts'
 import { contains, type Page, type PageArgs, pageOf } from './lists.ts'
@@ -70,6 +70,12 @@ const toEmail = (row: Selectable<ReceivedEmailsTable>): ReceivedEmail => ({
   hasContent: Boolean(row.has_content),
 })
 
+/** As the filter of `listReceivedEmails` looks for it. */
+function inOrder({ spf, dkim, dmarc, arc }: Authentication): Authentication {
+  const verdict = ({ result, domain }: AuthVerdict) => ({ result, domain })
+  return { spf: verdict(spf), dkim: verdict(dkim), dmarc: verdict(dmarc), arc: verdict(arc) }
+}
+
 const toRow = (email: ReceivedEmail): Selectable<ReceivedEmailsTable> => ({
   id: email.id,
   team_id: email.teamId,
@@ -89,7 +95,7 @@ const toRow = (email: ReceivedEmail): Selectable<ReceivedEmailsTable> => ({
   subject: email.subject,
   message_id: email.messageId,
   attachments: JSON.stringify(email.attachments),
-  authentication: JSON.stringify(email.authentication),
+  authentication: JSON.stringify(inOrder(email.authentication)),
   answers_email_id: email.answers,
   has_content: Number(email.hasContent),
 })
@@ -162,14 +168,26 @@ const toldOf = ({ id, teamId, receivedAt, from, ...email }: Omit<ReceivedEmail, 
   return { teamId, type: 'email.received' as const, data: { received: { ...received, attachments } } }
 }
 
-/** Newest first. `search`: part of the sender, of a recipient or of the subject. `answers`: replies to this email only. */
-async function listReceivedEmails(
-  db: Db,
-  args: PageArgs & { search?: string | undefined; answers?: string | undefined },
-): Promise<Page<ReceivedEmail>> {
+/** Conditions on received emails; what is undefined is no condition. */
+export interface ReceivedFilter {
+  /** Part of the sender, of a recipient or of the subject. */
+  search?: string | undefined
+  /** The email that they answer. */
+  answers?: string | undefined
+  domainId?: string | undefined
+  dmarc?: AuthResult | undefined
+  hasAttachments?: boolean | undefined
+}
+
+/** Newest first. */
+async function listReceivedEmails(db: Db, args: PageArgs & ReceivedFilter): Promise<Page<ReceivedEmail>> {
   let query = db.selectFrom('received_emails').selectAll().where('team_id', '=', args.teamId)
-  if (args.answers !== undefined) query = query.where('answers_email_id', '=', args.answers)
-  const { search } = args
+  const { search, answers, domainId, dmarc, hasAttachments } = args
+  if (answers !== undefined) query = query.where('answers_email_id', '=', answers)
+  if (domainId !== undefined) query = query.where('domain_id', '=', domainId)
+  // The JSON is written by `toRow`, and no domain has a quotation mark.
+  if (dmarc !== undefined) query = query.where('authentication', 'like', `%"dmarc":{"result":"${dmarc}"%`)
+  if (hasAttachments !== undefined) query = query.where('attachments', hasAttachments ? '!=' : '=', '[]')
   if (search !== undefined && search !== '')
     query = query.where((where) =>
       where.or(['from_header', 'subject', 'received_for'].map((column) => contains(column, search))),

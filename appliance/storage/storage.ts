@@ -84,7 +84,7 @@ export type {
   ReturnedMessage,
   WithBytes,
 } from './received.ts'
-export type { ReceivedEmail, ReceivedLimits, Receiver } from './received-emails.ts'
+export type { ReceivedEmail, ReceivedFilter, ReceivedLimits, Receiver } from './received-emails.ts'
 export type { LateBounce, ReturnedDelivery, SettleReturned, UnreadReturned } from './returned-unread.ts'
 export type { DueReport, ReportRef, ReportedDelivery } from './reports.ts'
 export type { PurgeArgs, Purged } from './retention.ts'

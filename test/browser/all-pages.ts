@@ -82,6 +82,8 @@ const details = (ids: Seeded['ids']): View[] => [
   { name: 'webhook', path: `/webhooks/${ids.webhook}` },
   { name: 'log', path: `/logs/${ids.log}` },
   { name: 'inbox-message', path: `/inbox/${ids.inbox}` },
+  { name: 'received', path: `/inbound/${ids.received}` },
+  { name: 'received-checks', path: `/inbound/${ids.received}?tab=checks` },
   { name: 'account', path: '/account' },
   { name: 'missing', path: '/nowhere' },
 ]
@@ -91,6 +93,9 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'email-text', path: `/emails/${ids.delivered}?tab=text` },
   { name: 'email-attachments', path: `/emails/${ids.delivered}?tab=attachments` },
   { name: 'email-links', path: `/emails/${ids.delivered}?tab=links` },
+  { name: 'received-headers', path: `/inbound/${ids.received}?tab=headers` },
+  { name: 'received-attachments', path: `/inbound/${ids.received}?tab=attachments` },
+  { name: 'received-webhooks', path: `/inbound/${ids.received}?tab=webhooks` },
   { name: 'domain-dkim', path: `/domains/${ids.domain}?tab=dkim` },
   { name: 'domain-settings', path: `/domains/${ids.domain}?tab=settings` },
   { name: 'sources-providers', path: '/sources?tab=providers' },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ReceivedEmail, Storage, WithBytes } from '../../appliance/storage/storage.ts'
+import type { ReceivedEmail, ReceivedFilter, Storage, WithBytes } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newDomain, T0, unique } from './fixtures.ts'
 
 const LIMITS = { messages: 100, bytes: 1_000_000 }
@@ -52,7 +52,7 @@ export function newReceived(
 export function receivedEmailsContract(storage: () => Storage): void {
   const keep = (email: ReturnType<typeof newReceived>, limits = LIMITS, now = T0) =>
     storage().keepReceivedEmails({ emails: [email], limits }, now)
-  const listed = async (teamId: string, args: { search?: string; answers?: string } = {}) =>
+  const listed = async (teamId: string, args: ReceivedFilter = {}) =>
     (await storage().listReceivedEmails({ teamId, limit: 10, ...args }, T0)).items.map(({ id }) => id)
 
   test('a domain receives under its name once that is switched on', async () => {
@@ -98,6 +98,21 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await listed(to.teamId, { search: 'BO@Y' })).toEqual([two.id])
     expect(await listed(to.teamId, { search: 'sales@' })).toEqual([two.id])
     expect(await listed(to.teamId, { answers })).toEqual([two.id])
+  })
+
+  test('lists are narrowed by domain, DMARC result and attachments', async () => {
+    const to = await makeReceiver(storage())
+    const file = { id: newId(T0), filename: 'a.txt', contentType: 'text/plain', contentId: null, size: 3 }
+    const one = newReceived(to, { attachments: [{ ...file, disposition: 'attachment' }] })
+    const [dmarc, arc] = [{ result: 'fail', domain: 'x.example' } as const, PASS]
+    const two = newReceived(to, { authentication: { arc, dmarc, dkim: PASS, spf: PASS } })
+    await storage().keepReceivedEmails({ emails: [one, two], limits: LIMITS }, T0)
+    expect(await listed(to.teamId, { dmarc: 'pass' })).toEqual([one.id])
+    expect(await listed(to.teamId, { dmarc: 'fail' })).toEqual([two.id])
+    expect(await listed(to.teamId, { dmarc: 'none' })).toEqual([])
+    expect(await listed(to.teamId, { hasAttachments: true })).toEqual([one.id])
+    expect(await listed(to.teamId, { hasAttachments: false, domainId: to.domainId })).toEqual([two.id])
+    expect(await listed(to.teamId, { domainId: newId(T0) })).toEqual([])
   })
 
   test('a team receives so much in a day; what is too much is not kept for the others either', async () => {

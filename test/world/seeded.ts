@@ -3,6 +3,7 @@ import { createJumpingClock, type JumpingClock } from './jumping-clock.ts'
 import { PATIENCE } from './patience.ts'
 import { startReceiver, type Receiver } from './receiver.ts'
 import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
+import { seedReceived } from './seeded-received.ts'
 
 /** A sandbox with a past: a bookshop that has sent for some days, with everything that its dashboard can show. */
 export interface Seeded {
@@ -17,6 +18,7 @@ export interface Seeded {
       | 'bounced'
       | 'delayed'
       | 'inbox'
+      | 'received'
       | 'contact'
       | 'segment'
       | 'template'
@@ -88,13 +90,14 @@ async function furnish(
       name,
       permission: name === 'Shop' ? 'full_access' : 'sending_access',
     })
-  const events = ['email.delivered', 'email.bounced', 'email.complained']
+  const events = ['email.delivered', 'email.bounced', 'email.complained', 'email.received']
   const webhook = await posthaste.call<{ id: string }>('POST', '/webhooks', {
     endpoint: `${receiver.url}/hooks/mail`,
     events,
   })
   for (const email of ['press@bigmail.example', 'old-address@wires.example'])
     await posthaste.call('POST', '/suppressions', { email })
+  await posthaste.call('PATCH', `/domains/${domain.body.id}`, { capabilities: { receiving: 'enabled' } })
   return { domain: domain.body.id, webhook: webhook.body.id }
 }
 
@@ -260,13 +263,15 @@ export async function startSeeded(past: Past): Promise<Seeded> {
       const { body } = await posthaste.call<{ data: { id: string }[] }>('GET', `${path}?limit=1`)
       return body.data[0]?.id
     })
+  const delivered = await found(() => newest(posthaste, 'delivered'))
   const ids = {
     ...audience,
     broadcast,
     domain,
     webhook,
     log: await first('/logs'),
-    delivered: await found(() => newest(posthaste, 'delivered')),
+    delivered,
+    received: await seedReceived(posthaste, { id: domain, name: SHOP }, delivered, clock.now()),
     bounced: await found(() => newest(posthaste, 'bounced')),
     delayed: await found(() => newest(posthaste, 'delivery_delayed')),
     inbox: await first('/sandbox/messages'),

@@ -1,18 +1,19 @@
 import { refuse } from '../../mail/refusals.ts'
 import type { EmailFilter, EmailsFound, FoundEmail } from '../../storage/storage.ts'
 import * as api from '../../api/email-search.ts'
-import { listEmailSuppressions, listEmailWebhooks } from '../../api/emails.ts'
+import {
+  listEmailSuppressions,
+  listEmailWebhooks,
+  MOST_TOLD,
+  presentEmailWebhooks,
+} from '../../api/emails.ts'
 import { presentSuppression } from '../../api/suppressions.ts'
 import { presentList } from '../../api/shared.ts'
-import { presentWebhookDeliverySummary } from '../../api/webhook-events.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, PAGE_ROWS } from '../download.ts'
 import { serve } from '../serve.ts'
 import { fill, presentSearch } from '../stretches.ts'
-
-/** Webhook deliveries of an email in one list. */
-const MOST_TOLD = 100
 
 /** Finding emails, taking the list away as a file, and for one email its suppressed recipients and webhook events. */
 export function emailSearchRoutes(app: App, deps: HttpDeps): void {
@@ -53,12 +54,7 @@ export function emailSearchRoutes(app: App, deps: HttpDeps): void {
     if (!(await storage.getEmail({ teamId, id: emailId }, clock.now())))
       throw refuse('not_found', { resource: 'Email' })
     const told = await storage.webhooksOfEmail({ teamId, emailId, limit: MOST_TOLD + 1 }, clock.now())
-    return presentList(
-      told
-        .slice(0, MOST_TOLD)
-        .map((one) => ({ ...presentWebhookDeliverySummary(one), webhook_id: one.webhookId })),
-      told.length > MOST_TOLD,
-    )
+    return presentEmailWebhooks(told)
   })
 }
 

@@ -1,5 +1,6 @@
 import * as api from '../../api/receiving.ts'
 import { presentAttachment } from '../../api/attachments.ts'
+import { MOST_TOLD, presentEmailWebhooks } from '../../api/emails.ts'
 import { presentList } from '../../api/shared.ts'
 import { isoTimestamp } from '../../api/timestamp.ts'
 import { fieldValue, splitMessage } from '../../mail/headers.ts'
@@ -18,11 +19,19 @@ export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): voi
   const { storage, mime, clock } = deps
   contentRoutes(app, deps, linked)
   downloadRoute(app, deps, linked)
+  ownRoutes(app, deps)
 
   serve(app, api.listReceivedEmails, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const { in_reply_to_email_id: answers, ...page } = request.query
-    const { items, hasMore } = await storage.listReceivedEmails({ teamId, ...page, answers }, clock.now())
+    const {
+      in_reply_to_email_id: answers,
+      domain_id: domainId,
+      has_attachments: attached,
+      ...page
+    } = request.query
+    const hasAttachments = attached === undefined ? undefined : attached === 'true'
+    const filter = { answers, domainId, hasAttachments }
+    const { items, hasMore } = await storage.listReceivedEmails({ teamId, ...page, ...filter }, clock.now())
     return presentList(items.map(api.presentReceivedEmail), hasMore)
   })
 
@@ -82,6 +91,25 @@ function contentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
     const attachment = email.attachments.find(({ id }) => id === request.params.attachment_id)
     if (!attachment) throw refuse('not_found', { resource: 'Attachment' })
     return { object: 'attachment' as const, ...present(email, attachment) }
+  })
+}
+
+/** What is ours: the source, and what webhooks were told. */
+function ownRoutes(app: App, deps: HttpDeps): void {
+  const { storage, clock } = deps
+
+  serve(app, api.getReceivedSource, {}, async (request, reply) => {
+    const email = await find(deps, callerOf(request).teamId, request.params.id)
+    const bytes = await storage.getReceivedSource(email, clock.now())
+    if (!bytes) throw refuse('not_found', { resource: 'Email source' })
+    return sendFile(reply, { filename: `${email.id}.eml`, contentType: 'message/rfc822' }, bytes)
+  })
+
+  serve(app, api.listReceivedWebhooks, {}, async (request) => {
+    const { teamId, id } = await find(deps, callerOf(request).teamId, request.params.id)
+    return presentEmailWebhooks(
+      await storage.webhooksOfEmail({ teamId, emailId: id, limit: MOST_TOLD + 1 }, clock.now()),
+    )
   })
 }
 

@@ -1,6 +1,7 @@
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
+import { deliveriesFor } from '../../../appliance/events/fan-out.ts'
 import { receive } from '../../../appliance/inbound/receive.ts'
 import { createMimeReader, type MimeReader } from '../../../appliance/mime/mime.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
@@ -145,10 +146,34 @@ test('inline images are embedded unless the caller wants their names', async () 
   expect((await api.call('GET', `/emails/receiving/${id}?html_format=x`)).status).toBe(422)
 })
 
+test('its source is downloaded, and its webhook deliveries are listed', async () => {
+  const endpoint = 'https://hooks.acme.example/received'
+  const webhook = await api.call('POST', '/webhooks', { endpoint, events: ['email.received'] })
+  const id = await take(WITH_FILES)
+  const source = await api.call('GET', `/emails/receiving/${id}/source`)
+  expect(source.headers.get('content-disposition')).toMatch(/^attachment; filename="[\w-]+\.eml"/)
+  expect(source.text).toMatch(/^Return-Path: <ada@x.example>\r\n/)
+  const now = api.clock.now()
+  const events = await api.storage.readOutbox({ limit: 1000 }, now)
+  const deliveries = deliveriesFor(events.events, events.webhooks, now)
+  await api.storage.fanOutWebhooks({ from: events.from, to: events.to, deliveries }, now)
+  const told = await api.call('GET', `/emails/receiving/${id}/webhooks`)
+  expect(told.json).toMatchObject({
+    ...{ object: 'list', has_more: false },
+    data: [
+      {
+        ...{ type: 'email.received', email_id: id, status: 'pending' },
+        webhook_id: (webhook.json as { id: string }).id,
+        about: { object: 'received_email', id, removed: false },
+      },
+    ],
+  })
+})
+
 test('another team sees nothing of it', async () => {
   const other = await makeReceiver(api.storage)
   const id = await take(['From: a@b.example', '', 'x'], other)
-  for (const path of ['', '/attachments', `/attachments/${newId(api.clock.now())}`])
+  for (const path of ['', '/source', '/webhooks', '/attachments', `/attachments/${newId(api.clock.now())}`])
     expect((await api.call('GET', `/emails/receiving/${id}${path}`)).status).toBe(404)
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { explained, verdictSentences } from '../../../ui/src/state/authentication.ts'
+import { explained, receivedSentences, verdictSentences } from '../../../ui/src/state/authentication.ts'
 
 describe('a header field', () => {
   test.each([
@@ -42,5 +42,28 @@ test('a message that arrived is told about check by check', () => {
     'DKIM passed: the signed content was not changed in transit.',
     'SPF for send.shop.example passed: the domain lists the sending IP.',
     'DMARC for shop.example failed.',
+  ])
+})
+
+test('mail from outside is told about check by check, with what each proves', () => {
+  const envelope = { mail_from: 'x@list.example', ip: '192.0.2.9', helo: 'mx', tls: null, size: 1 }
+  const told = (spf: string, dkim: string, dmarc: string, arc: string) => {
+    const of = (result: string, domain: string | null) => ({ result: result as 'pass', domain })
+    const authentication_results = {
+      ...{ spf: of(spf, 'list.example'), dkim: of(dkim, 'shop.example') },
+      ...{ dmarc: of(dmarc, 'shop.example'), arc: of(arc, null) },
+    }
+    return receivedSentences({ authentication_results, envelope })
+  }
+  expect(told('pass', 'pass', 'pass', 'none')).toEqual([
+    'SPF for list.example passed: it lists 192.0.2.9, which is not the From domain shop.example.',
+    'DKIM for shop.example passed: the signed content was not changed in transit.',
+    'DMARC for shop.example passed: the message comes from the From domain.',
+  ])
+  expect(told('fail', 'none', 'fail', 'pass')).toEqual([
+    'SPF for list.example failed.',
+    'DKIM for shop.example found no record or signature to check.',
+    'DMARC for shop.example failed: anyone may have written it.',
+    'ARC passed: forwarding servers recorded earlier results, which are not trusted here.',
   ])
 })

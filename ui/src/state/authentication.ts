@@ -1,3 +1,4 @@
+import type { ReceivedEmailSummary } from '../../../appliance/api/receiving.ts'
 import type { SandboxMessage } from '../../../appliance/api/sandbox.ts'
 import type { Attempt } from '../../../appliance/api/timeline.ts'
 
@@ -93,3 +94,31 @@ export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: 
     `DMARC for ${domainOf(from)} ${of(dmarc)}${dmarc === 'pass' ? ': a check that passed matches the From domain' : ''}.`,
   ]
 }
+
+/** A sentence for each check of mail that came from outside (RFC 8601), with what it proves. */
+export function receivedSentences({
+  authentication_results: checks,
+  envelope,
+}: Pick<ReceivedEmailSummary, 'authentication_results' | 'envelope'>): string[] {
+  const { spf, dkim, dmarc, arc } = checks
+  const of = (method: string, { result, domain }: typeof spf) =>
+    `${method}${domain === null ? '' : ` for ${domain}`} ${RESULTS.get(result) ?? result}`
+  const aside = (domain: string | null) =>
+    dmarc.domain !== null && domain !== null && domain !== dmarc.domain
+      ? `, which is not the From domain ${dmarc.domain}`
+      : ''
+  return [
+    `${of('SPF', spf)}${spf.result === 'pass' ? `: it lists ${envelope.ip}${aside(spf.domain)}` : ''}.`,
+    `${of('DKIM', dkim)}${dkim.result === 'pass' ? `: the signed content was not changed in transit${aside(dkim.domain)}` : ''}.`,
+    `${of('DMARC', dmarc)}${DMARC_MEANS.get(dmarc.result) ?? ''}.`,
+    ...(arc.result === 'none'
+      ? []
+      : [`${of('ARC', arc)}: forwarding servers recorded earlier results, which are not trusted here.`]),
+  ]
+}
+
+const DMARC_MEANS = new Map<string, string>([
+  ['pass', ': the message comes from the From domain'],
+  ['fail', ': anyone may have written it'],
+  ['none', ': nothing proves the From address'],
+])

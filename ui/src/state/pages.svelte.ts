@@ -31,6 +31,8 @@ export interface Page {
 const PAGES: readonly Page[] = [
   { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: reads.emails },
   { pattern: '/emails/:id', load: () => import('../pages/Email.svelte'), reads: reads.email },
+  { pattern: '/inbound', load: () => import('../pages/Inbound.svelte') },
+  { pattern: '/inbound/:id', load: () => import('../pages/InboundEmail.svelte') },
   { pattern: '/audience/:id', load: () => import('../pages/Audience.svelte') },
   { pattern: '/audience/contacts/:id', load: () => import('../pages/Contact.svelte') },
   { pattern: '/audience/segments/:id', load: () => import('../pages/Segment.svelte') },

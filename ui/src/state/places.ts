@@ -10,6 +10,7 @@ import Keyboard from '@lucide/svelte/icons/keyboard'
 import KeyRound from '@lucide/svelte/icons/key-round'
 import Layers from '@lucide/svelte/icons/layers'
 import LogOut from '@lucide/svelte/icons/log-out'
+import MailOpen from '@lucide/svelte/icons/mail-open'
 import Megaphone from '@lucide/svelte/icons/megaphone'
 import Monitor from '@lucide/svelte/icons/monitor'
 import Moon from '@lucide/svelte/icons/moon'
@@ -41,6 +42,7 @@ export interface Place {
 
 const PLACES: readonly Place[] = [
   { path: '/emails', label: 'Emails', icon: Send },
+  { path: '/inbound', label: 'Inbound', icon: MailOpen },
   { path: '/broadcasts', label: 'Broadcasts', icon: Megaphone },
   { path: '/templates', label: 'Templates', icon: FileText },
   { path: '/audience/contacts', label: 'Audience', icon: Contact },

@@ -11,14 +11,16 @@ export function ofAbout({ object, names, subject, erased, removed }: WebhookAbou
 } {
   const [first = '', ...others] = names.map((name) => (name.endsWith(ERASED) ? 'erased address' : name))
   const who = others.length === 0 ? first : `${first} +${others.length}`
-  if (object !== 'email') return { who, what: '' }
+  if (object === 'domain' || object === 'suppression') return { who, what: '' }
   const words = subject === null || subject === '' ? (erased ? 'erased' : '(no subject)') : subject
   return { who, what: removed ? `email removed · ${words}` : words }
 }
 
 /** Where an event leads to: its email, while that is there. */
-export const emailOf = (about: WebhookAbout | null): string | null =>
-  about?.object === 'email' && !about.removed ? `/emails/${about.id}` : null
+export function emailOf(about: WebhookAbout | null): string | null {
+  if (about?.object === 'received_email') return `/inbound/${about.id}`
+  return about?.object === 'email' && !about.removed ? `/emails/${about.id}` : null
+}
 
 /** How its newest request went: `503, 1.24 s`; empty before the first. */
 export function ofLast({ last_request: last }: Pick<WebhookEventSummary, 'last_request'>): string {

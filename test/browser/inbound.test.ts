@@ -1,0 +1,97 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { startReceiver, type Receiver } from '../world/receiver.ts'
+import { seedReceived } from '../world/seeded-received.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { sound } from './sound.ts'
+
+/** Received email in the dashboard: how to begin, finding it, reading it safely, and what came of it. */
+
+let posthaste: TestAppliance
+let receiver: Receiver
+let browser: Browser
+let watched: Watched
+let page: Page
+let domain: { id: string; name: string }
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  posthaste = await startAppliance({
+    config: { webhooks: { allow_networks: ['127.0.0.0/8'], retention_days: 30 } },
+  })
+  const { body } = await posthaste.call<{ data: { id: string; name: string }[] }>('GET', '/domains')
+  domain = body.data[0]!
+  browser = await launch()
+  watched = await openPage(browser)
+  page = watched.page
+  await page.goto(at('/inbound'))
+  await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+  await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+})
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+  await receiver?.close()
+})
+
+test('without mail the page says how to receive, and leads there', async () => {
+  await page.getByRole('heading', { name: 'Receiving is off' }).waitFor()
+  await page.getByRole('link', { name: `settings of ${domain.name}` }).click()
+  await page.getByRole('checkbox', { name: 'Receiving' }).check()
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await page.getByText(`Settings saved for ${domain.name}.`).waitFor()
+  await page.goto(at('/inbound'))
+  await page.getByText(`hello@${domain.name}`).waitFor()
+  await sound(page, 'inbound-none')
+})
+
+test('a message is found, read without its scripts, and leads to the email it answers', async () => {
+  const sent = await posthaste.send({ to: 'ada@reader.example', subject: 'Your order 40012 is on its way' })
+  const id = await seedReceived(posthaste, domain, sent, Date.now())
+  await page.getByRole('link', { name: 'Ada Marsh' }).waitFor()
+  await sound(page, 'inbound')
+  await page.getByLabel('DMARC').selectOption('DMARC fail')
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+  await page.getByRole('row', { name: 'Your invoice is overdue' }).getByText('DMARC: fail').waitFor()
+  await page.getByLabel('DMARC').selectOption('Any DMARC result')
+  await page.getByLabel('Sender, recipient or subject').fill('marsh')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+  await page.getByRole('link', { name: 'Ada Marsh' }).click()
+  await expect.poll(() => page.url()).toBe(at(`/inbound/${id}`))
+  const frame = page.frameLocator('iframe')
+  await frame.getByText('the parcel came').waitFor()
+  expect(await frame.locator('img').first().getAttribute('src')).toMatch(/^data:image\/png/)
+  await page.getByText('Remote content is blocked: 1 item not loaded.').waitFor()
+  await sound(page, 'inbound-email')
+  await page.getByRole('link', { name: 'Checks' }).click()
+  await page.getByText('DMARC for bigmail.example passed: the message comes from the From domain.').waitFor()
+  await page.getByRole('link', { name: 'Open the email it answers' }).click()
+  await page.getByRole('heading', { name: 'Replies' }).waitFor()
+  await page.getByRole('link', { name: 'Re: Your order 40012 is on its way' }).click()
+  await expect.poll(() => page.url()).toBe(at(`/inbound/${id}`))
+})
+
+test('its files and its source are downloaded, and a webhook is told again', async () => {
+  await page.getByRole('link', { name: 'Attachments' }).click()
+  const file = await page.getByRole('link', { name: 'Download dot.png' }).getAttribute('href')
+  expect((await fetch(new URL(file!, posthaste.url))).status).toBe(200)
+  await page.getByRole('link', { name: 'Source' }).click()
+  await page.getByText('Return-Path: <ada@bigmail.example>').waitFor()
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).last().click()
+  await page.getByText('No webhook received events for this email.').waitFor()
+  await posthaste.call('POST', '/webhooks', {
+    endpoint: `${receiver.url}/hooks`,
+    events: ['email.received'],
+  })
+  const id = await seedReceived(posthaste, domain, null, Date.now())
+  await page.goto(at(`/inbound/${id}?tab=webhooks`))
+  await page.getByRole('row', { name: 'email.received' }).getByText('succeeded').waitFor()
+  await page.getByRole('button', { name: 'Send email.received again' }).click()
+  await page.getByText('Replaying 1 event.').waitFor()
+  await receiver.waitFor(2)
+  expect(watched.errors).toEqual([])
+})

@@ -1,0 +1,49 @@
+/** Calls about received email. */
+import type { Static } from 'typebox'
+import type { AttachmentList } from '../../../appliance/api/attachments.ts'
+import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
+import type { ReceivedEmail, ReceivedEmailSummary } from '../../../appliance/api/receiving.ts'
+import { read, request } from './client.ts'
+
+export type { ReceivedEmailSummary }
+
+const at = (id: string) => `/emails/receiving/${encodeURIComponent(id)}`
+
+/** Conditions of a list and where its page starts; empty texts and null are left out. */
+export type ReceivedQuery = Partial<
+  Record<
+    | 'search'
+    | 'domain_id'
+    | 'dmarc'
+    | 'has_attachments'
+    | 'in_reply_to_email_id'
+    | 'after'
+    | 'before'
+    | 'limit',
+    string | null
+  >
+>
+
+export function listReceived(asked: ReceivedQuery, signal?: AbortSignal) {
+  const query = new URLSearchParams({ limit: '50' })
+  for (const [name, value] of Object.entries(asked)) if (value) query.set(name, value)
+  return read<{ data: ReceivedEmailSummary[]; has_more: boolean }>(`/emails/receiving?${query}`, signal)
+}
+
+/** Inline images stay named: the preview takes them from the source. */
+export const getReceived = (id: string, signal?: AbortSignal) =>
+  read<ReceivedEmail>(`${at(id)}?html_format=cid`, signal)
+
+/** Path of the message as it was received, for reading and for downloading. */
+export const receivedSourcePath = (id: string) => `${at(id)}/source`
+
+export async function getReceivedSource(id: string, signal?: AbortSignal): Promise<Uint8Array> {
+  const answer = await request(receivedSourcePath(id), signal ? { signal } : {})
+  return new Uint8Array(await answer.arrayBuffer())
+}
+
+export const listReceivedAttachments = (id: string, signal?: AbortSignal) =>
+  read<Static<typeof AttachmentList>>(`${at(id)}/attachments?limit=100`, signal)
+
+export const listReceivedWebhooks = (id: string, signal?: AbortSignal) =>
+  read<EmailWebhookEvents>(`${at(id)}/webhooks`, signal)
