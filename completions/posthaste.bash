@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic template broadcast suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic inbound template broadcast suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -11,6 +11,7 @@ _posthaste_commands() {
         'contact') echo 'list show import export' ;;
         'segment') echo 'list show' ;;
         'topic') echo 'list show' ;;
+        'inbound') echo 'list show' ;;
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show pause resume cancel' ;;
         'suppression') echo 'list add remove export import' ;;
@@ -69,6 +70,9 @@ _posthaste_options() {
         'topic') echo '--help' ;;
         'topic list') echo '-c --config --json --team --help' ;;
         'topic show') echo '-c --config --json --team --help' ;;
+        'inbound') echo '--help' ;;
+        'inbound list') echo '-c --config --json --team --search --limit --help' ;;
+        'inbound show') echo '-c --config --json --team --source --help' ;;
         'template') echo '--help' ;;
         'template list') echo '-c --config --json --team --search --limit --help' ;;
         'template show') echo '-c --config --json --team --help' ;;
@@ -196,6 +200,10 @@ _posthaste_values() {
         'segment show --team') echo '@any' ;;
         'topic list --team') echo '@any' ;;
         'topic show --team') echo '@any' ;;
+        'inbound list --team') echo '@any' ;;
+        'inbound list --search') echo '@any' ;;
+        'inbound list --limit') echo '@any' ;;
+        'inbound show --team') echo '@any' ;;
         'template list --team') echo '@any' ;;
         'template list --search') echo '@any' ;;
         'template list --limit') echo '@any' ;;

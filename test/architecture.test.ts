@@ -123,6 +123,7 @@ const ARROWS: Record<string, string[]> = {
     'crashtest',
     'certificates',
     'mail',
+    'mime',
     'moving',
     'events',
     'shaping',

@@ -1,5 +1,6 @@
 /** Received email: the hosted service's wire format (reference: inbound.md §1), with the verdicts and the replied-to email as fields of ours. */
 import { Type, type Static } from 'typebox'
+import { fieldValue, splitMessage } from '../mail/headers.ts'
 import { AUTH_RESULTS, type AuthVerdict } from '../mail/inbound.ts'
 import type { AttachmentInfo, ReceivedEmail as Stored } from '../storage/storage.ts'
 import { AttachmentList, Attachment } from './attachments.ts'
@@ -81,7 +82,10 @@ export const ReceivedEmail = Type.Object(
         download_url: Type.String({ description: 'URL of the message. Requires no key.' }),
         expires_at: Type.String({ description: 'When `download_url` expires.' }),
       }),
-      { description: 'The message itself; null: the domain keeps no content.' },
+      {
+        description:
+          'The message itself; null: the domain keeps no content. Always null in the output of commands.',
+      },
     ),
   },
   { description: 'A received email with its content.' },
@@ -200,4 +204,27 @@ export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
     in_reply_to_email_id: email.answers,
     envelope: { mail_from: mailFrom, ip, helo, tls, size },
   }
+}
+
+/** GET /emails/receiving/:id without what only a server knows. @param bytes undefined: the domain keeps no content */
+export function presentReceivedContent(
+  email: Stored,
+  bytes: Uint8Array | undefined,
+  { html, text }: { html: string | null; text: string | null },
+): Omit<ReceivedEmail, 'html_format' | 'raw'> {
+  return {
+    object: 'email',
+    ...presentReceivedEmail(email),
+    html,
+    text,
+    headers: bytes ? headersOf(bytes) : {},
+  }
+}
+
+/** The topmost field of each name. */
+function headersOf(bytes: Uint8Array): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null) as Record<string, string>
+  for (const field of splitMessage(bytes, 1000).fields)
+    headers[field.name.toLowerCase()] ??= fieldValue(field).toWellFormed()
+  return headers
 }

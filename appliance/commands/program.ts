@@ -37,6 +37,7 @@ import {
   resumeBroadcast,
   showBroadcast,
 } from './broadcast.ts'
+import { listInbound, showInbound } from './inbound.ts'
 import { listTemplates, publishTemplate, showTemplate } from './template.ts'
 import { addImport } from './import-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
@@ -68,6 +69,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addMembers(registrar)
   addUsers(registrar)
   addContacts(registrar)
+  addInbound(registrar)
   addTemplates(registrar)
   addBroadcasts(registrar)
   addSuppressions(registrar)
@@ -210,6 +212,18 @@ function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
   addInTeam('publish', 'Make the draft of a template the version that is sent', templates)
     .argument('<template>', 'Alias or ID')
     .action(doesTo(publishTemplate))
+}
+
+function addInbound({ group, addInTeam, does, doesWith }: Registrar): void {
+  const inbound = group('inbound', 'Look at received email')
+  addInTeam('list', 'List received emails, newest first', inbound)
+    .option('--search <text>', 'Only emails whose sender, recipient or subject contains this text')
+    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
+    .action(does(listInbound))
+  addInTeam('show', 'Show a received email', inbound)
+    .addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
+    .option('--source', 'Print the message itself instead')
+    .action(doesWith(showInbound))
 }
 
 function addBroadcasts({ group, addInTeam, does, doesTo }: Registrar): void {

@@ -3,7 +3,6 @@ import { presentAttachment } from '../../api/attachments.ts'
 import { MOST_TOLD, presentEmailWebhooks } from '../../api/emails.ts'
 import { presentList } from '../../api/shared.ts'
 import { isoTimestamp } from '../../api/timestamp.ts'
-import { fieldValue, splitMessage } from '../../mail/headers.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { AttachmentInfo, ReceivedEmail } from '../../storage/storage.ts'
 import { callerOf } from '../access.ts'
@@ -41,13 +40,11 @@ export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): voi
     const bytes = await storage.getReceivedSource(email, clock.now())
     const { html, text } = bytes ? await contentOf(deps, email, bytes) : { html: null, text: null }
     const { url, expiresAt } = linkTo(email, '', deps, linked)
+    const shown =
+      html !== null && bytes && format === 'data_uri' ? await embedded(mime, email, bytes, html) : html
     return {
-      object: 'email' as const,
-      ...api.presentReceivedEmail(email),
-      html: html !== null && bytes && format === 'data_uri' ? await embedded(mime, email, bytes, html) : html,
-      text,
+      ...api.presentReceivedContent(email, bytes, { html: shown, text }),
       html_format: format,
-      headers: bytes ? headersOf(bytes) : {},
       raw: bytes ? { download_url: url, expires_at: isoTimestamp(expiresAt) } : null,
     }
   })
@@ -153,14 +150,6 @@ async function contentOf({ mime }: HttpDeps, { teamId }: ReceivedEmail, bytes: U
 
 const isMalformed = (error: unknown): boolean =>
   error instanceof Error && 'key' in error && error.key === 'message_malformed'
-
-/** The topmost field of each name. */
-function headersOf(bytes: Uint8Array): Record<string, string> {
-  const headers: Record<string, string> = Object.create(null) as Record<string, string>
-  for (const field of splitMessage(bytes, 1000).fields)
-    headers[field.name.toLowerCase()] ??= fieldValue(field).toWellFormed()
-  return headers
-}
 
 /** Puts inline images where the HTML names them (RFC 2392 §2), as long as they are images and not too large together. */
 async function embedded(

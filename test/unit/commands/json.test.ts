@@ -15,6 +15,8 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import type { ApiDocument } from '../../../scripts/generators/openapi.ts'
+import { newDomain } from '../../contract/fixtures.ts'
+import { newReceived } from '../../contract/received-emails.contract.ts'
 import { startReceiver, type Receiver } from '../../world/receiver.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { storeDeferred } from './deferred.ts'
@@ -154,6 +156,8 @@ const STEPS: Step[] = [
   ['broadcast pause $broadcast', 'pauseBroadcast'],
   ['broadcast resume $broadcast', 'resumeBroadcast'],
   ['broadcast cancel $broadcast', 'cancelBroadcast'],
+  ['inbound list', 'listReceivedEmails'],
+  ['inbound show $received', 'getReceivedEmail'],
   ['template list', 'listTemplates'],
   ['template show $template', 'getTemplate'],
   ['template publish welcome', 'publishTemplate'],
@@ -266,6 +270,7 @@ test('commands print exactly the objects of the API', async () => {
     ['url', receiver.url],
     ['delivery', deliveryId],
     ...(await prepareAudience()),
+    ['received', await prepareReceived()],
     ['template', await prepareTemplate()],
     ['broadcast', await prepareBroadcast()],
   ])
@@ -305,6 +310,17 @@ async function prepareAudience(): Promise<[string, string][]> {
     ['segment', segment],
     ['topic', topic],
   ]
+}
+
+/** An email that a domain of its own received. */
+async function prepareReceived(): Promise<string> {
+  const now = Date.now()
+  const teamId = (await storage.firstTeam({}, now))!.id
+  const { domain, keys } = newDomain(teamId, 'in.one.test')
+  await storage.createDomain({ domain: { ...domain, status: 'verified', receiving: true }, keys }, now)
+  const email = newReceived({ teamId, domainId: domain.id, name: domain.name }, {}, now)
+  await storage.keepReceivedEmails({ emails: [email], limits: { messages: 9, bytes: 1_000_000 } }, now)
+  return email.id
 }
 
 /** A template with the alias `welcome`. */
