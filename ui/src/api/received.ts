@@ -5,8 +5,6 @@ import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
 import type { ReceivedEmail, ReceivedEmailSummary } from '../../../appliance/api/receiving.ts'
 import { read, request } from './client.ts'
 
-export type { ReceivedEmailSummary }
-
 const at = (id: string) => `/emails/receiving/${encodeURIComponent(id)}`
 
 /** Conditions of a list and where its page starts; empty texts and null are left out. */
