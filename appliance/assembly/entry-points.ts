@@ -1,0 +1,207 @@
+/** Where requests and mail come in, and what serves them. */
+import { randomBytes } from 'node:crypto'
+import {
+  type Audience,
+  createAudience,
+  createPreferencesTokens,
+  PREFERENCES_PATH,
+  type PreferencesTokens,
+} from '../audience/audience.ts'
+import { createHttp } from '../http/http.ts'
+import { createMetricsListener } from '../http/metrics-listener.ts'
+import { createInboundDoor } from '../inbound/door.ts'
+import { createInbound } from '../inbound/inbound.ts'
+import { createSetUp } from '../accounts/accounts.ts'
+import { createSharedDoctor, viewCertificates } from '../insights/insights.ts'
+import { createIntake, createSchedules, type IntakeDeps } from '../intake/intake.ts'
+import { createNotices } from '../intake/notice.ts'
+import { createQueueControl } from '../queue/queue.ts'
+import {
+  createErasures,
+  createPropagation,
+  createQuotas,
+  createRateLimiter,
+  type Erasures,
+} from '../senders/senders.ts'
+import { createShapingBook, type ShapingBook } from '../shaping/shaping.ts'
+import type { SourceBook } from '../sources/sources.ts'
+import { createSubmission } from '../submission/submission.ts'
+import { createTemplates } from '../templates/templates.ts'
+import { createTracking, reachable, type Tracking } from '../tracking/tracking.ts'
+import type { Certificates } from '../wire/certificates.ts'
+import { openDoctor, openFetch, openResolver, openSmtp } from './adapters.ts'
+import { openBroadcasts } from './broadcasts.ts'
+import { listenHttp, openCertified } from './certificates.ts'
+import { createLook } from './monitoring.ts'
+import { openNode } from './node.ts'
+import {
+  httpOptions,
+  importOptions,
+  inboundOptions,
+  intakeOptions,
+  noticeOptions,
+  retentionOf,
+  submissionOptions,
+} from './options.ts'
+import { openSignInProviders } from './sign-in-providers.ts'
+import type { LiveTables } from './tables.ts'
+import { domainPolls, type Ground, type People } from './ground.ts'
+import type { WayOut } from './way-out.ts'
+
+/** The same book; what people change in it holds for the next message. */
+function heeded(book: SourceBook, changed: () => void): SourceBook {
+  const then = async <T>(change: Promise<T>): Promise<T> => {
+    const result = await change
+    changed()
+    return result
+  }
+  return {
+    ...book,
+    add: (source) => then(book.add(source)),
+    change: (ip, change) => then(book.change(ip, change)),
+    remove: (ip) => then(book.remove(ip)),
+  }
+}
+
+/** What operators ask and change. */
+function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: LiveTables) {
+  const { delivery, policies } = out
+  const { config, options, clock, storage, sandbox, resolver } = ground
+  const look = openDoctor(config, tables.blocklists)
+  const freshResolver = () => openResolver(config, clock, sandbox?.resolver ?? options.resolver)
+  const change = (work: () => Promise<void>) => delivery.change(work)
+  const activity = (source: string, provider: string) => delivery.laneActivity(source, provider)
+  return {
+    shaping: createShapingBook({ ...{ storage, clock, table: tables.providers, change }, activity }),
+    queue: createQueueControl({ storage, clock, wake: () => delivery.wake() }),
+    sources: heeded(book, () => delivery.changed()),
+    tlsPolicies: policies,
+    propagation: createPropagation({ storage, resolver, clock, config: book.host }),
+    doctor: createSharedDoctor(clock, (domain, tell) =>
+      look({ storage, resolver, freshResolver, clock, host: book.host }, domain, tell),
+    ),
+  }
+}
+
+/** Opens the entry points: REST with the dashboard, SMTP, and metrics. */
+export async function openEntryPoints(ground: Ground, people: People, out: WayOut, tables: LiveTables) {
+  const { config, options, log, clock, started, storage, sandbox, resolver, capacity, mime } = ground
+  const { accounts, senders } = people
+  const wake = (): void => out.delivery.wake()
+  const quotas = createQuotas({ storage, clock, plans: tables.plans })
+  const rateLimiter = createRateLimiter({ clock, perSecond: config.limits.rate_per_second })
+  const fetch = openFetch(resolver, clock, { allowNetworks: options.fetchNetworks })
+  const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
+  const { tracking, listening } = await openTracking(ground, tables, certificates)
+  const { tokens, unsubscribeLink } = await openPreferences(ground, tracking)
+  const needed = { storage, senders, quotas, fetch, mime, clock, wake, tracking, unsubscribeLink }
+  const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
+  const intake = started.adopt(receivingMail, () => receivingMail.close())
+  const operators = operatorParts(ground, people, out, tables)
+  const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
+  const node = openNode(config, clock, sandbox !== null)
+  const http = await createHttp({
+    tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
+    storage,
+    capacity,
+    schedules: createSchedules({ storage, clock, wake }),
+    accounts,
+    providers: openSignInProviders(config, { storage, clock, accounts }),
+    senders,
+    quotas,
+    rateLimiter,
+    intake,
+    mime,
+    sendNotice,
+    clock,
+    log,
+    sandboxInbox: sandbox?.inbox,
+    webhooks: ground.events.webhooks,
+    erasures: openErasures(ground),
+    audience: openAudience(ground, tokens),
+    templates: createTemplates(ground),
+    broadcasts: openBroadcasts({ ...ground, senders, tracking, tokens, wake }),
+    retention: retentionOf(ground),
+    tracking,
+    instruments: ground.instruments,
+    health: ground.health,
+    node,
+    ...operators,
+    setUp: createSetUp({ storage, clock, accounts }),
+    config: httpOptions(config),
+    dashboard: options.dashboard,
+  })
+  started.defer(() => http.close())
+  const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
+  listening(origins[0])
+  const inbound = createInbound({ ...ground, mime, sendNotice, ...inboundOptions(config, tables) })
+  started.defer(() => inbound.close())
+  const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
+  const doors = { submission: createSubmission(apps), publicMx: createInboundDoor(inbound) }
+  const smtp = await openSmtp(config, { ...ground, ...doors, requestLog: http.requestLog, certificates })
+  started.defer(() => smtp.close())
+  const metrics = await openMetrics(ground, operators.shaping)
+  node.listening({ http: origins, metrics, smtp })
+  return { url: origins[0]!, http: origins, smtp, metrics, certificates }
+}
+
+/** The tokens of the preference page, and the links with them on the tracking host of a domain. */
+async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
+  const secret = await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now())
+  const tokens = createPreferencesTokens(secret)
+  const unsubscribeLink: IntakeDeps['unsubscribeLink'] = (domain, target) => {
+    const origin = tracking.originFor(domain)
+    return origin === null ? null : `${origin}${PREFERENCES_PATH}${tokens.sign(target)}`
+  }
+  return { tokens, unsubscribeLink }
+}
+
+/** Erasures go on where a stop interrupted them. */
+function openErasures(ground: Ground): Erasures {
+  const erasures = createErasures({ ...ground, pollMs: domainPolls(ground.options).pollMs })
+  ground.started.defer(() => erasures.stop())
+  erasures.start()
+  return erasures
+}
+
+/** Whom teams write to. */
+function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
+  const { storage, clock, started, config, log, duties, stats, hasRoom } = ground
+  const calls = (): number => stats().calls
+  const imports = { ...importOptions(config), hasRoom, log, duties, calls }
+  const audience = createAudience({ storage, clock, tokens, imports })
+  started.defer(() => audience.close())
+  audience.start()
+  return audience
+}
+
+/** Opens and clicks. Where links lead is known once the server listens, before the first email is taken. */
+async function openTracking(
+  { config, clock, storage, log }: Ground,
+  { robots }: LiveTables,
+  certificates: Certificates,
+) {
+  const secret = await storage.secret({ name: 'tracking', fresh: randomBytes(32) }, clock.now())
+  let origin: string | null = config.http.public_url ?? null
+  // Without listeners of our own for HTTPS a proxy speaks it, and its certificates cannot be seen from here.
+  const certified = (host: string): boolean =>
+    config.http.tls_listen.length === 0 || certificates.covers(host)
+  const tracking = createTracking({
+    ...{ storage, clock, log, secret, origin: () => origin, certified },
+    storeIp: config.tracking.store_ip,
+    robots,
+  })
+  const listening = (url: string | undefined): void => {
+    origin ??= reachable(url)
+  }
+  return { tracking, listening }
+}
+
+/** The page for Prometheus, and its listener where one is wanted. Returns its origins. */
+async function openMetrics(ground: Ground, shaping: ShapingBook): Promise<string[]> {
+  const { config, clock, storage, stats, instruments, health, log, started, capacity } = ground
+  instruments.lookAt(createLook({ config, storage, shaping, clock, capacity, stats }))
+  const listener = createMetricsListener({ instruments, health, log })
+  started.defer(() => listener.close())
+  return listener.listen(config.metrics.listen)
+}

@@ -1,0 +1,133 @@
+/** What the whole server stands on, and who may send. */
+import { type Accounts, createAccounts } from '../accounts/accounts.ts'
+import { type Capacity, createCapacity } from '../capacity/capacity.ts'
+import { type Clock, systemClock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
+import type { Events } from '../events/events.ts'
+import { newId, ownerOf } from '../mail/ids.ts'
+import { createMimeReader, type MimeReader } from '../mime/mime.ts'
+import type { Sandbox, SandboxDeps } from '../sandbox/sandbox.ts'
+import { createSenders, type Senders } from '../senders/senders.ts'
+import type { SourceBook } from '../sources/sources.ts'
+import { makeRoomToStart, openReserve } from '../storage/room.ts'
+import type { Storage } from '../storage/storage.ts'
+import { watchDescriptors } from '../watch/descriptors.ts'
+import { createDuties, type Duties } from '../watch/duties.ts'
+import { createHealth, type HealthChecks } from '../watch/health.ts'
+import type { Logger } from '../watch/log.ts'
+import { createInstruments, type Instruments } from '../watch/metrics.ts'
+import { openEvents, openResolver, openSourceBook } from './adapters.ts'
+import type { ComposeOptions } from './appliance.ts'
+import { withBroadcastMail } from './broadcasts.ts'
+import { capacityOptions, roomOptions } from './options.ts'
+import { lockDirectory, openDaemonStorage } from './storage.ts'
+import type { LiveTables } from './tables.ts'
+import { VERSION } from './version.ts'
+
+/** Domains wait for people and DNS: a minute is soon enough. */
+export const domainPolls = ({ pollMs = 0 }: ComposeOptions) => ({ pollMs: Math.max(60_000, pollMs) })
+
+/** With the folder of the built dashboard. */
+type Options = ComposeOptions & { dashboard: string }
+
+/** What everything else stands on; what is opened is closed with `started`, the last first. */
+export interface Ground {
+  config: Config
+  options: Options
+  log: Logger
+  clock: Clock
+  started: AsyncDisposableStack
+  storage: Storage
+  /** This process, as leases name it. */
+  owner: string
+  duties: Duties
+  sandbox: Sandbox | null
+  resolver: ReturnType<typeof openResolver>
+  events: Events
+  instruments: Instruments
+  health: HealthChecks
+  /** What clients may use at once. */
+  capacity: Capacity
+  /** Reads messages. */
+  mime: MimeReader
+  /** Whether the disk of the data directory has more free space than the least. */
+  hasRoom: () => Promise<boolean>
+  /** Called with what composes the emails of broadcasts. */
+  composed: ReturnType<typeof withBroadcastMail>['composed']
+  /** Of the storage engine. */
+  stats: () => { commits: number; calls: number }
+}
+
+/** Loaded where it is wanted: with its servers and verifiers it is a good part of the program. */
+async function openSandbox(deps: SandboxDeps): Promise<Sandbox> {
+  const { startSandbox } = await import('../sandbox/sandbox.ts')
+  return startSandbox(deps)
+}
+
+/** Opens storage, DNS and what else the rest needs. Rejects when something is missing or taken. */
+export async function openGround(
+  config: Config,
+  options: Options,
+  started: AsyncDisposableStack,
+  { providers }: LiveTables,
+): Promise<Ground> {
+  const { log, clock = systemClock } = options
+  const room = { ...roomOptions(config), clock, log }
+  await makeRoomToStart(room)
+  const lock = await lockDirectory(config)
+  started.defer(() => lock.release())
+  started.defer(watchDescriptors(log))
+  const { leastFree } = room
+  const reserve = await openReserve(room)
+  started.defer(() => reserve.close())
+  const freeBytes = () => reserve.freeBytes()
+  const known = (id: string) => providers().providers.some((one) => one.id === id)
+  const instruments = createInstruments({ clock, version: VERSION, knownProvider: known })
+  started.defer(() => instruments.close())
+  let wake = (): void => undefined
+  const { storage: opened, writes } = await openDaemonStorage(config, {
+    ...{ instruments, clock, onLost: options.onLost, onEvents: () => wake() },
+    room: { freeBytes, leastFree, log },
+  })
+  started.defer(() => opened.close())
+  const { storage, composed } = withBroadcastMail(opened)
+  const lastFailure = () => writes.lastFailure()
+  const health = createHealth({ storage, clock, freeBytes, leastFree, lastFailure })
+  const sandbox = options.sandbox ? await openSandbox({ config, storage, clock }) : null
+  if (sandbox) started.defer(() => sandbox.close())
+  const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
+  started.defer(() => resolver.close())
+  const owner = ownerOf(await storage.thisNode({}, clock.now()), newId(clock.now()))
+  const duties = createDuties({ storage, clock, owner })
+  started.defer(() => duties.release())
+  const telling = { storage, resolver, clock, log, duties, pollMs: options.pollMs }
+  const events = openEvents(config, telling, options.webhookHosts)
+  wake = () => events.wake()
+  started.defer(() => events.stop())
+  const base = { config, options, log, clock, started, storage, owner, duties, sandbox, resolver, events }
+  const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
+  const mime = createMimeReader({ clock, turns: capacity.turns })
+  started.defer(() => mime.close())
+  const hasRoom = async () => ((await freeBytes()) ?? Infinity) >= leastFree
+  return { ...base, instruments, health, capacity, mime, hasRoom, composed, stats: () => storage.stats() }
+}
+
+/** Who may send, and from which addresses of this machine. */
+export interface People {
+  accounts: Accounts
+  senders: Senders
+  book: SourceBook
+}
+
+/** Opens accounts, senders and the sending IPs. */
+export async function openPeople(ground: Ground): Promise<People> {
+  const { config, options, log, clock, started, storage, duties, sandbox, resolver } = ground
+  const accounts = createAccounts({ storage, clock, hostname: config.hostname })
+  const book = await openSourceBook(config, storage, clock)
+  await book.reconcile()
+  const polls = { ...domainPolls(options), duties }
+  const senders = createSenders({ storage, resolver, clock, config: book.host, log, ...polls })
+  started.defer(() => senders.close())
+  if (sandbox) await sandbox.open({ accounts, senders, resolver })
+  return { accounts, senders, book }
+}

@@ -1,0 +1,67 @@
+/** How mail leaves: delivery, its TLS policies, its reports, and the IPs that it leaves from. */
+import { createDelivery, type Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
+import { createReporter } from '../reports/reports.ts'
+import type { SourceBook } from '../sources/sources.ts'
+import type { Duties } from '../watch/duties.ts'
+import { openSourceWatcher, openTlsPolicies, openTlsReporter } from './adapters.ts'
+import { deliveryOptions } from './options.ts'
+import type { LiveTables } from './tables.ts'
+import { domainPolls, type Ground } from './ground.ts'
+
+/** How long a stop waits for conversations in flight: past the usual ones, well within systemd's 90 seconds. */
+const DRAIN_MS = 15_000
+
+/** Delivery, and the reports that fall due there. */
+async function startDelivery(
+  deps: DeliveryDeps & { duties: Duties },
+  started: AsyncDisposableStack,
+): Promise<Delivery> {
+  const { log } = deps
+  const { hostname, pollMs } = deps.options
+  const onReportDue = (): void => reporter.wake()
+  const delivery = createDelivery({ ...deps, options: { ...deps.options, onReportDue } })
+  const wake = (): void => delivery.wake()
+  const reporter = createReporter({ ...deps, hostname, onStored: wake, pollMs })
+  await delivery.start()
+  started.defer(async () => {
+    const left = await delivery.stop(DRAIN_MS)
+    if (left > 0)
+      log.warn({ attempts: left }, 'attempts in flight were interrupted; they are retried after the start')
+  })
+  reporter.start()
+  started.defer(() => reporter.stop())
+  return delivery
+}
+
+/** What mail leaves through. */
+export interface WayOut {
+  delivery: Delivery
+  policies: ReturnType<typeof openTlsPolicies>
+}
+
+/** Starts delivery and the reports about it. */
+export async function openWayOut(ground: Ground, tables: LiveTables): Promise<WayOut> {
+  const { config, options, log, clock, started, storage, sandbox, resolver } = ground
+  const port = sandbox?.deliveryPort ?? config.delivery.port
+  const way = { ...deliveryOptions(config, tables), port, owner: ground.owner, pollMs: options.pollMs }
+  const told = { ...options.policyHosts, deliveryPort: port }
+  const policies = openTlsPolicies(config, { storage, resolver, clock, log }, told)
+  started.defer(() => policies.stop())
+  const delivery = await startDelivery({ ...ground, policies, options: way }, started)
+  const onStored = (): void => delivery.wake()
+  const tlsReporter = openTlsReporter(config, { ...ground, onStored }, told)
+  started.defer(() => tlsReporter.stop())
+  policies.start()
+  tlsReporter.start()
+  return { delivery, policies }
+}
+
+/** Hourly looks at the addresses that mail leaves from. */
+export function watchSources(ground: Ground, book: SourceBook, delivery: Delivery, tables: LiveTables): void {
+  const { config, options, log, clock, started, storage, resolver } = ground
+  const { blocklists } = tables
+  const watching = { ...domainPolls(options), blocklists, onChange: () => delivery.changed() }
+  const watcher = openSourceWatcher(config, { storage, book, resolver, clock, log }, watching)
+  started.defer(() => watcher.stop())
+  watcher.start()
+}
