@@ -31,17 +31,20 @@ export interface Home {
 /**
  * Makes data directory, team, verified domain with an RSA key of 2048 bits, API key, DNS and configuration.
  * @param exchanger where mail to `RECIPIENT` goes
+ * @param others addresses of the exchangers of other domains, by domain; all listen on the same port
  */
-export async function makeHome(folder: string, exchanger: { address: string; port: number }): Promise<Home> {
+export async function makeHome(
+  folder: string,
+  exchanger: { address: string; port: number },
+  others: ReadonlyMap<string, string> = new Map(),
+): Promise<Home> {
+  const addresses = new Map([...others, [RECIPIENT, exchanger.address]])
   const dns = await startZoneServer({
-    zone: (name) =>
-      Promise.resolve(
-        name === RECIPIENT
-          ? { MX: { preference: 10, exchange: `mx.${RECIPIENT}` } }
-          : name === `mx.${RECIPIENT}`
-            ? { A: exchanger.address }
-            : 'NXDOMAIN',
-      ),
+    zone(name) {
+      if (addresses.has(name)) return Promise.resolve({ MX: { preference: 10, exchange: `mx.${name}` } })
+      const address = name.startsWith('mx.') ? addresses.get(name.slice(3)) : undefined
+      return Promise.resolve(address === undefined ? 'NXDOMAIN' : { A: address })
+    },
   })
   await mkdir(join(folder, 'data'), { mode: 0o700 })
   const providers = join(folder, 'providers.toml')

@@ -1,0 +1,46 @@
+/** A segment of as many contacts as are wanted, written as an import would have left it. */
+import Database from 'better-sqlite3'
+import { firstIdAt } from '../../appliance/mail/ids.ts'
+
+/** How much is written, and where. */
+export interface Contacts {
+  contacts: number
+  /** Domains of the addresses, in turn. */
+  domains: readonly string[]
+}
+
+/** When the first contact joined (Unix milliseconds); each other a millisecond later. */
+const START = Date.UTC(2026, 0, 1)
+const SEGMENT = '019b76da-a800-7000-8000-00000000000b'
+
+/** Fills the segment. Returns its id. */
+export function fillSegment(path: string, { contacts, domains }: Contacts): string {
+  const db = new Database(path)
+  db.pragma('synchronous = off')
+  const teamId = db.prepare('select id from teams').pluck().get() as string
+  db.prepare(
+    "insert into segments (id, team_id, name, filter, created_at, updated_at) values (?, ?, 'Readers', null, ?, ?)",
+  ).run(SEGMENT, teamId, START, START)
+  const contact = db.prepare(`
+    insert into contacts (id, team_id, email, address_key, first_name, last_name, properties, unsubscribed_at, unsubscribed_by,
+      created_by, created_from, created_at, updated_at)
+    values (?, ?, ?, ?, ?, 'Lovelace', '{}', null, null, 'import', null, ?, ?)`)
+  const member = db.prepare(
+    'insert into contact_segments (segment_id, contact_id, team_id, added_at) values (?, ?, ?, ?)',
+  )
+  const insert = (i: number): void => {
+    const at = START + i
+    const id = `${firstIdAt(at).slice(0, 24)}${String(i).padStart(12, '0')}`
+    const email = `reader${i}@${domains[i % domains.length]!}`
+    contact.run(id, teamId, email, email, `Ada${i}`, at, at)
+    member.run(SEGMENT, id, teamId, at)
+  }
+  for (let from = 0; from < contacts; from += 10_000)
+    db.transaction(() => {
+      for (let i = from; i < Math.min(contacts, from + 10_000); i++) insert(i)
+    })()
+  db.exec('analyze')
+  db.pragma('wal_checkpoint(truncate)')
+  db.close()
+  return SEGMENT
+}

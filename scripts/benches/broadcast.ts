@@ -1,0 +1,265 @@
+/**
+ * What a broadcast to a large segment costs: how long contacts become recipients, how much the database grows by it, how late the event
+ * loop and transactional mail are meanwhile, and how many of its emails are delivered a second, beside single emails of the same size. The
+ * exchanger of the readers is a process of its own and takes everything; transactional mail goes to another one, in this process.
+ * usage: ./scripts/bench broadcast [--contacts N] [--providers N] [--deliver N] [--singles N]
+ */
+import Database from 'better-sqlite3'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { freeAddress } from '../../test/world/addresses.ts'
+import { fillSegment } from './broadcast-contacts.ts'
+import type { Sink } from './delivery-sink.ts'
+import { processorSeconds, quantile } from './measured.ts'
+import { makeHome, RECIPIENT, SENDER, startDaemon } from './real-daemon.ts'
+
+const { values } = parseArgs({
+  options: {
+    contacts: { type: 'string', default: '1000000' },
+    providers: { type: 'string', default: '1' },
+    deliver: { type: 'string', default: '20000' },
+    singles: { type: 'string', default: '5000' },
+  },
+})
+const [contacts, providers, deliver, singles] = [
+  values.contacts,
+  values.providers,
+  values.deliver,
+  values.singles,
+].map(Number) as [number, number, number, number]
+/** Where transactional mail goes. */
+const OTHER = 'other.example'
+/** A probe of transactional mail, so often (milliseconds). */
+const PROBE_MS = 200
+const POLL_MS = 100
+const SECONDS = { idle: 10, goal: 3600 }
+const HTML = `<p>Hello {{{FIRST_NAME|there}}}</p>${'<p>A paragraph of some words that somebody reads.</p>'.repeat(60)}<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>`
+
+/** Resolves probes, by subject, when the exchanger has them. */
+const probes = new Map<string, () => void>()
+
+await using cleanup = new AsyncDisposableStack()
+const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
+cleanup.defer(() => rm(folder, { recursive: true, force: true }))
+const sink = await startSink()
+const domains = Array.from({ length: providers }, (_, n) => (n === 0 ? RECIPIENT : `readers${n}.example`))
+const addresses = new Map(domains.map((domain) => [domain, sink.address]))
+const home = await makeHome(folder, sink, addresses.set(OTHER, await startExchanger(sink.port)))
+cleanup.defer(() => home.close())
+const file = join(folder, 'data', 'posthaste.db')
+const segment = fillSegment(file, { contacts, domains })
+const metricsAddress = `${freeAddress()}:${new URL(home.url).port}`
+const daemon = await startDaemon(folder, home, {
+  POSTHASTE_HTTP__PUBLIC_URL: `https://mail.${SENDER}`,
+  POSTHASTE_METRICS__LISTEN: `["${metricsAddress}"]`,
+})
+cleanup.defer(() => daemon.stop())
+
+console.log(
+  `${availableParallelism()} cores, load average ${loadavg()[0]!.toFixed(1)}, ${contacts} contacts at ${providers} provider${providers === 1 ? '' : 's'}\n`,
+)
+await watched('nothing to do', () => sleep(SECONDS.idle * 1000))
+await measureSingles()
+const before = sizes()
+const id = await create()
+await expansion()
+await delivery()
+
+/** A bulk of single emails of the same size, from the first request to the last delivery. */
+async function measureSingles(): Promise<void> {
+  const goal = (await delivered()) + singles
+  const html = HTML.replace(/\{\{\{FIRST_NAME[^}]*\}\}\}/, 'Ada')
+  const body = JSON.stringify({ from: `news@${SENDER}`, to: `ada@${RECIPIENT}`, subject: 'News', html })
+  await watched(`${singles} single emails`, async () => {
+    let left = singles
+    const client = async (): Promise<void> => {
+      while (left-- > 0) await post('/emails', body)
+    }
+    await Promise.all(Array.from({ length: 16 }, client))
+    await until(async () => (await delivered()) >= goal)
+    return singles
+  })
+}
+
+/** Nothing is delivered meanwhile, so that the database grows by recipients alone. */
+async function expansion(): Promise<void> {
+  for (const domain of domains) await post(`/lanes/auto~${domain}/pause`, '{}')
+  await watched('expansion', async () => {
+    await post(`/broadcasts/${id}/send`, '{}')
+    await until(() => Promise.resolve(row().expanded_at !== null))
+    return contacts
+  })
+  const after = sizes()
+  const { expanded, enqueued } = row()
+  const grown = ([name, bytes]: [string, number]): number => bytes - (before.get(name) ?? 0)
+  const recipients = [...after].filter(([name]) => name.includes('broadcast_recipients'))
+  const bytes = recipients.reduce((sum, one) => sum + grown(one), 0) / expanded
+  const all = [...after].reduce((sum, one) => sum + grown(one), 0) / expanded
+  console.log(
+    `${expanded} recipients, ${enqueued} of them with an email; ${bytes.toFixed(0)} bytes for each, ${all.toFixed(0)} in all tables\n`,
+  )
+}
+
+/** Until so many emails of it have arrived; then the rest is canceled. */
+async function delivery(): Promise<void> {
+  const goal = (await delivered()) + Math.min(deliver, contacts)
+  for (const domain of domains) await post(`/lanes/auto~${domain}/resume`, '{}')
+  await watched('delivery', async () => {
+    await until(async () => (await delivered()) >= goal)
+    return Math.min(deliver, contacts)
+  })
+  if (deliver >= contacts) return
+  await watched('cancellation', async () => {
+    await post(`/broadcasts/${id}/cancel`, '{}')
+    await until(() => Promise.resolve(row().finished_at !== null))
+    return contacts - row().enqueued
+  })
+}
+
+/** Prints what some work took, what the daemon used, and how late others were. @param work returns how many things it did */
+async function watched(name: string, work: () => Promise<number | void>): Promise<void> {
+  await loopDelay()
+  const probing = new AbortController()
+  const late = probe(probing.signal)
+  const [cpu, start] = [processorSeconds([daemon.pid]), performance.now()]
+  const things = (await work()) ?? 0
+  const seconds = (performance.now() - start) / 1000
+  const used = processorSeconds([daemon.pid]) - cpu
+  const loop = await loopDelay()
+  probing.abort()
+  const delays = await late
+  const each =
+    things === 0
+      ? ''
+      : `, ${(things / seconds).toFixed(0)} per second, ${((used / things) * 1e6).toFixed(0)} us of processor time each`
+  console.log(
+    `${name}: ${seconds.toFixed(1)} s, ${used.toFixed(1)} s of processor time${each}
+  event loop p50 ${loop.p50.toFixed(1)} ms, p99 ${loop.p99.toFixed(1)} ms; transactional mail delivered after ${quantile(delays, 0.5).toFixed(0)} ms (p50), ${quantile(delays, 0.99).toFixed(0)} (p99), ${Math.max(...delays).toFixed(0)} (longest of ${delays.length}); load average ${loadavg()[0]!.toFixed(1)}\n`,
+  )
+}
+
+/** Sends single emails until it is stopped. Returns the times from each request to its delivery (milliseconds). */
+async function probe(stopped: AbortSignal): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; !stopped.aborted || n === 0; n++) {
+    const [subject, start] = [`probe-${performance.now()}`, performance.now()]
+    const arrival = new Promise<void>((resolve) => probes.set(subject, resolve))
+    await post('/emails', JSON.stringify({ from: `a@${SENDER}`, to: `b@${OTHER}`, subject, text: 'x' }))
+    await arrival
+    times.push(performance.now() - start)
+    await sleep(PROBE_MS)
+  }
+  return times
+}
+
+/** How late the event loop was since the last look (milliseconds): Node's own measurement, without its interval of 10 ms. */
+async function loopDelay(): Promise<{ p50: number; p99: number }> {
+  const page = await (await fetch(`http://${metricsAddress}/metrics`)).text()
+  const read = (part: string): number =>
+    Number(new RegExp(`^nodejs_eventloop_lag_${part}_seconds (\\S+)$`, 'm').exec(page)![1]) * 1000 - 10
+  return { p50: read('p50'), p99: read('p99') }
+}
+
+async function create(): Promise<string> {
+  const draft = { segment_id: segment, from: `news@${SENDER}`, subject: 'News', html: HTML }
+  return (await post<{ id: string }>('/broadcasts', JSON.stringify(draft))).id
+}
+
+async function post<T>(path: string, body: string): Promise<T> {
+  const headers = { authorization: `Bearer ${home.apiKey}`, 'content-type': 'application/json' }
+  const answer = await fetch(`${home.url}${path}`, { method: 'POST', headers, body })
+  if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`)
+  return (await answer.json()) as T
+}
+
+/** Recipients that were delivered since there is this daemon, as it counts itself. Probes are among them: five a second. */
+async function delivered(): Promise<number> {
+  const headers = { authorization: `Bearer ${home.apiKey}` }
+  const response = await fetch(`${home.url}/emails/metrics?metrics=delivered`, { headers })
+  return ((await response.json()) as { totals: { delivered: number } }).totals.delivered
+}
+
+interface BroadcastRow {
+  expanded: number
+  enqueued: number
+  expanded_at: number | null
+  finished_at: number | null
+}
+function row(): BroadcastRow {
+  return read((db) => db.prepare('select * from broadcasts where id = ?').get(id)) as BroadcastRow
+}
+
+function read<T>(look: (db: Database.Database) => T): T {
+  const db = new Database(file, { readonly: true })
+  try {
+    return look(db)
+  } finally {
+    db.close()
+  }
+}
+
+/** Bytes of the pages of each table and index. */
+function sizes(): Map<string, number> {
+  const query = 'select name, sum(pgsize) as bytes from dbstat group by name'
+  const found = read((db) => db.prepare(query).all()) as { name: string; bytes: number }[]
+  return new Map(found.map(({ name, bytes }) => [name, bytes]))
+}
+
+async function until(reached: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + SECONDS.goal * 1000
+  while (!(await reached())) {
+    if (performance.now() > end) throw new Error(`not reached in ${SECONDS.goal} seconds`)
+    await sleep(POLL_MS)
+  }
+}
+
+async function startSink(): Promise<Sink> {
+  const child = fork(join(import.meta.dirname, 'delivery-sink.ts'), ['plain'])
+  cleanup.defer(() => void child.kill())
+  return ((await once(child, 'message')) as [Sink])[0]
+}
+
+/** A small SMTP server (RFC 5321) that resolves probes. Returns its address. */
+async function startExchanger(port: number): Promise<string> {
+  const address = freeAddress()
+  const server = createServer({ noDelay: true }, (socket) => {
+    let unread = ''
+    let body = false
+    let subject = ''
+    socket.on('error', () => socket.destroy())
+    socket.write('220 exchanger ESMTP\r\n')
+    socket.on('data', (chunk) => {
+      const lines = (unread + chunk.toString('latin1')).split('\r\n')
+      unread = lines.pop()!
+      for (const line of lines) {
+        if (body) subject = /^Subject: (.*)$/.exec(line)?.[1] ?? subject
+        body = answer(socket, line, body, subject)
+      }
+    })
+  })
+  server.listen(port, address)
+  await once(server, 'listening')
+  cleanup.defer(() => void server.close())
+  return address
+}
+
+/** Returns whether the next line is of a message. */
+function answer(socket: Socket, line: string, body: boolean, subject: string): boolean {
+  if (body && line !== '.') return true
+  const command = line.slice(0, 4).toUpperCase()
+  if (body) {
+    socket.write('250 2.0.0 taken\r\n')
+    probes.get(subject)?.()
+    probes.delete(subject)
+  } else if (command === 'EHLO') socket.write('250-exchanger\r\n250 PIPELINING\r\n')
+  else if (command === 'QUIT') socket.end('221 2.0.0 bye\r\n')
+  else socket.write(command === 'DATA' ? '354 go on\r\n' : '250 2.0.0 ok\r\n')
+  return !body && command === 'DATA'
+}
