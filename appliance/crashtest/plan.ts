@@ -29,6 +29,10 @@ const MOST_PASSES: Record<CrashPoint, number> = {
   'remote-250': 40,
   'settle-before-commit': 40,
   'settle-after-commit': 40,
+  'expand-before-commit': 1,
+  'expand-after-commit': 1,
+  'enqueue-before-commit': 1,
+  'enqueue-after-commit': 1,
   webhook: 20,
   retention: 1,
   migration: 2,
@@ -36,7 +40,14 @@ const MOST_PASSES: Record<CrashPoint, number> = {
 }
 
 /** Points that people ask about and that this test does not get to, with the reason. */
-export const UNREACHABLE: Record<string, string> = {}
+export const UNREACHABLE: Record<string, string> = Object.fromEntries(
+  Object.entries(CRASH_POINTS)
+    .filter(([, { reach }]) => reach === 'broadcast')
+    .map(([name]) => [name, 'This test sends no broadcast.']),
+)
+
+/** The points that this test gets to. */
+const REACHED = (Object.keys(CRASH_POINTS) as CrashPoint[]).filter((point) => !(point in UNREACHABLE))
 
 /** Only a new database is migrated: that comes first, and once. */
 const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !== 'start'
@@ -46,15 +57,14 @@ const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !
  * (about half), named points, and moments of the start.
  */
 export function planKills(kills: number, dice: Dice): PlannedKill[] {
-  const points = Object.keys(CRASH_POINTS) as CrashPoint[]
-  const repeatable = points.filter(isRepeatable)
+  const repeatable = REACHED.filter(isRepeatable)
   const at = (point: CrashPoint): PlannedKill => ({
     kind: 'point',
     point,
     count: dice.between(1, MOST_PASSES[point]),
   })
   const once: PlannedKill[] = [
-    ...points.filter((point) => !isRepeatable(point)).map(at),
+    ...REACHED.filter((point) => !isRepeatable(point)).map(at),
     ...dice.shuffled([
       ...repeatable.filter((point) => point !== 'retention').map(at),
       { kind: 'checkpoint-midway' } as const,

@@ -6,8 +6,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How the tester brings the daemon to a point: by mail, by a fresh start, or by a stop. */
-export type Reach = 'traffic' | 'start' | 'stop'
+/** How the tester brings the daemon to a point: by mail, by a fresh start, by a stop, or by a broadcast, of which `crashtest` sends none. */
+export type Reach = 'traffic' | 'start' | 'stop' | 'broadcast'
 
 /** Every named point, with what has happened there and what has not. */
 export const CRASH_POINTS = {
@@ -30,6 +30,10 @@ export const CRASH_POINTS = {
     reach: 'traffic',
     at: 'rows of finished emails are deleted, the files of their messages are not',
   },
+  'expand-before-commit': { reach: 'broadcast', at: 'contacts became recipients, not committed' },
+  'expand-after-commit': { reach: 'broadcast', at: 'contacts became recipients, none has an email' },
+  'enqueue-before-commit': { reach: 'broadcast', at: 'recipients have emails, not committed' },
+  'enqueue-after-commit': { reach: 'broadcast', at: 'recipients have emails, the dispatcher was not woken' },
   migration: { reach: 'start', at: 'some migrations ran, nothing is committed' },
   checkpoint: { reach: 'stop', at: 'a clean stop, before the log is copied into the database' },
 } as const satisfies Record<string, { reach: Reach; at: string }>
@@ -68,10 +72,12 @@ export function crashPoint(name: CrashPoint): void {
 }
 
 /** The points of the commits that methods of the storage are made durable by. */
-const COMMITS: Record<string, 'accept' | 'claim' | 'settle'> = {
+const COMMITS: Record<string, 'accept' | 'claim' | 'settle' | 'expand' | 'enqueue'> = {
   put: 'accept',
   lease: 'claim',
   settle: 'settle',
+  expandBroadcast: 'expand',
+  enqueueBroadcast: 'enqueue',
 }
 
 /** `crashPoint` before or after the commit of calls of the storage, each counted. */

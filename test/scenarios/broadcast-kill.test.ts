@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { startDaemon, writeConfig, type Daemon } from '../world/daemon.ts'
-import { setUpByCommands } from '../world/set-up.ts'
-import { createWorld, type World } from '../world/world.ts'
+import { CRASH_POINT_VARIABLE, type CrashPoint, SCRATCH_MARK } from '../../appliance/watch/crash-points.ts'
+import { createKillable, type Killable } from '../world/killable.ts'
 
 /** A broadcast reaches everybody although the daemon is killed, and nobody twice but those whose email was on the wire. */
 
@@ -15,72 +13,102 @@ const KILLS = [0, 40, 150]
 /** Messages on the wire at one moment, at most: the connections to one provider. */
 const ON_THE_WIRE = 10
 
-let world: World
-let folder: string
-let config: string
-let daemon: Daemon | undefined
-
+let daemon: Killable
 beforeAll(async () => {
-  world = await createWorld({
-    domains: { 'busy.test': { mx: [{ preference: 10, host: 'mx.busy.test' }] } },
-    names: { 'mail.sender.test': { A: '127.0.0.1' } },
-  })
-  folder = await mkdtemp(join(tmpdir(), 'posthaste-broadcast-kill-'))
-  config = join(folder, 'posthaste.toml')
-  await writeConfig(config, {
-    hostname: 'mail.sender.test',
-    data_dir: join(folder, 'data'),
-    http: { listen: ['127.0.0.1:0'], public_url: 'https://mail.sender.test' },
-    smtp: { starttls: [], implicit_tls: [] },
-    dns: { servers: world.dnsServers },
-    delivery: { port: world.deliveryPort, allow_networks: ['127.0.0.0/8'] },
-    limits: { rate_per_second: 1_000_000 },
-  })
-})
+  daemon = await createKillable()
+  await writeFile(join(daemon.dataDir, SCRATCH_MARK), '')
+  await daemon.start()
+}, 400_000)
+afterAll(() => daemon.close())
 
-afterAll(async () => {
-  await daemon?.end('SIGKILL')
-  await world.close()
-  await rm(folder, { recursive: true, force: true })
-})
+/** A segment of contacts at busy.test, by the part of their addresses before the @. */
+async function segmentOf(names: string[]): Promise<string> {
+  const { id } = await daemon.call<{ id: string }>('POST', '/segments', { name: 'Readers' })
+  for (let at = 0; at < names.length; at += 500) {
+    const emails = names.slice(at, at + 500).map((name) => `${name}@busy.test`)
+    await daemon.call('POST', '/contacts/batch/add', { emails, segment_ids: [id] })
+  }
+  return id
+}
 
-test(`${READERS} readers get a broadcast although the daemon is killed ${KILLS.length} times`, async () => {
-  const key = await setUpByCommands(config, world)
-  daemon = await startDaemon(config)
-  // Slow enough for kills in between.
-  world
-    .exchanger('mx.busy.test')
-    .behave(({ command }) => (command === 'rcpt' ? { until: sleep(100) } : undefined))
-  const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
-    const response = await fetch(`${daemon!.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
+const send = async (draft: object): Promise<string> =>
+  (
+    await daemon.call<{ id: string }>('POST', '/broadcasts', {
+      ...{ from: 'news@sender.test', send: true, ...draft },
+      html: '<p>Hello</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
     })
-    expect(response.ok).toBe(true)
-    return (await response.json()) as T
-  }
-  const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Readers' })
-  const emails = Array.from({ length: READERS }, (_, n) => `reader${n}@busy.test`)
-  await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
-  const { id } = await call<{ id: string }>('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: 'news@sender.test', subject: 'News', send: true },
-    html: '<p>Hello</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+  ).id
+
+/** Everybody who got an email with this subject, once for each copy. */
+const readers = (subject: string): string[] =>
+  daemon.mailbox
+    .filter(({ raw }) => raw.toString().includes(`\r\nSubject: ${subject}\r\n`))
+    .map(({ envelope }) => envelope.to[0]!)
+
+/** Those that were on the wire at a kill are retried after ten seconds. */
+const untilAllGot = (subject: string, recipients: number) =>
+  vi.waitFor(() => expect([subject, new Set(readers(subject)).size]).toEqual([subject, recipients]), {
+    ...{ timeout: 150_000, interval: 100 },
   })
-  const mailbox = world.mailboxOf('mx.busy.test')
-  for (const arrived of KILLS) {
-    await vi.waitFor(() => expect(mailbox.length).toBeGreaterThanOrEqual(arrived), { timeout: 150_000 })
-    await daemon.end('SIGKILL')
-    daemon = await startDaemon(config)
-  }
-  const names = (): Set<string> => new Set(mailbox.map(({ envelope }) => envelope.to[0]!))
-  // Those that were on the wire are retried after ten seconds.
-  await vi.waitFor(() => expect(names().size).toBe(READERS), { timeout: 150_000, interval: 50 })
-  await vi.waitFor(
+
+const untilSent = (id: string, recipients: number) =>
+  vi.waitFor(
     async () =>
-      expect(await call('GET', `/broadcasts/${id}`)).toMatchObject({ status: 'sent', recipients: READERS }),
+      expect(await daemon.call('GET', `/broadcasts/${id}`)).toMatchObject({ status: 'sent', recipients }),
     { timeout: 150_000, interval: 100 },
   )
-  expect(mailbox.length).toBeLessThanOrEqual(READERS + KILLS.length * ON_THE_WIRE)
-  expect(await daemon.end('SIGTERM')).toBe(0)
+
+test(`${READERS} readers get a broadcast although the daemon is killed ${KILLS.length} times`, async () => {
+  const exchanger = daemon.world.exchanger('mx.busy.test')
+  // Slow enough for kills in between.
+  exchanger.behave(({ command }) => (command === 'rcpt' ? { until: sleep(100) } : undefined))
+  const segment = await segmentOf(Array.from({ length: READERS }, (_, n) => `reader${n}`))
+  const id = await send({ segment_id: segment, subject: 'News' })
+  for (const arrived of KILLS) {
+    await vi.waitFor(() => expect(readers('News').length).toBeGreaterThanOrEqual(arrived), {
+      timeout: 150_000,
+    })
+    await daemon.kill()
+    await daemon.start()
+  }
+  await untilAllGot('News', READERS)
+  await untilSent(id, READERS)
+  expect(readers('News').length).toBeLessThanOrEqual(READERS + KILLS.length * ON_THE_WIRE)
+  exchanger.behave(undefined)
+}, 400_000)
+
+/** Contacts that sending takes in two parts, though all but the first and the last ones are excluded. */
+async function segmentInTwoParts(): Promise<object> {
+  const names = Array.from({ length: 1100 }, (_, n) => `part${n}`)
+  const exclude = await segmentOf(names.slice(20, -20))
+  return { segment_id: await segmentOf(names), exclude_segment_ids: [exclude] }
+}
+
+/** Where it dies, and how many may get a second copy: those whose email was on the wire. */
+const POINTS: [`${CrashPoint}:${number}`, number][] = [
+  ['expand-before-commit:1', 0],
+  ['expand-before-commit:2', 0],
+  ['expand-after-commit:1', 0],
+  ['enqueue-before-commit:1', 0],
+  ['enqueue-after-commit:1', 0],
+  // The lease is committed.
+  ['connect:1', 0],
+  ['remote-250:5', ON_THE_WIRE],
+  ['settle-before-commit:2', ON_THE_WIRE],
+  ['settle-after-commit:2', ON_THE_WIRE],
+]
+
+test('a kill at each point loses nobody, and doubles only what was on the wire', async () => {
+  const parts = await segmentInTwoParts()
+  for (const [point, twice] of POINTS) {
+    expect(await daemon.stop()).toBe(0)
+    await daemon.start({ [CRASH_POINT_VARIABLE]: point })
+    const id = await send({ ...parts, subject: point })
+    expect([point, await daemon.died()]).toEqual([point, 'SIGKILL'])
+    await daemon.start()
+    await untilAllGot(point, 40)
+    await untilSent(id, 40)
+    expect(readers(point).length, point).toBeLessThanOrEqual(40 + twice)
+  }
+  expect(await daemon.stop()).toBe(0)
 }, 400_000)

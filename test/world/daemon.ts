@@ -11,6 +11,8 @@ export interface Daemon {
   output(): string
   /** Sends a signal and waits for the end; returns the exit code, null after a kill. */
   end(signal: NodeJS.Signals): Promise<number | null>
+  /** Waits until it ends by itself; returns the signal that ended it. */
+  died(): Promise<NodeJS.Signals | null>
 }
 
 /** A start takes one second, and more than twenty on a machine that runs other tests beside. */
@@ -31,11 +33,17 @@ export async function writeConfig(file: string, config: Record<string, unknown>)
   await writeFile(file, lines.join('\n') + '\n')
 }
 
-/** Starts `posthaste serve` and waits until it says where it listens. */
-export async function startDaemon(configFile: string, program = PROGRAM): Promise<Daemon> {
+/** Starts `posthaste serve` and waits until it says where it listens. @param env variables beside those of this process */
+export async function startDaemon(
+  configFile: string,
+  program = PROGRAM,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Daemon> {
   const child: ChildProcess = spawn(process.execPath, [program, 'serve', '--config', configFile], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
   })
+  const ended = once(child, 'exit')
   let output = ''
   const url = await new Promise<string>((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`the daemon did not start: ${output}`)), START_MS)
@@ -57,11 +65,14 @@ export async function startDaemon(configFile: string, program = PROGRAM): Promis
     output: () => output,
     async end(signal) {
       if (child.exitCode === null && child.signalCode === null) {
-        const ended = once(child, 'exit')
         child.kill(signal)
         await ended
       }
       return child.exitCode
+    },
+    async died() {
+      await ended
+      return child.signalCode
     },
   }
 }
