@@ -100,17 +100,17 @@ _posthaste_options() {
         'webhook replay') echo '-c --config --json --team --event-ids --since --until --all --help' ;;
         'webhook remove') echo '-c --config --json --team --help' ;;
         'queue') echo '--help' ;;
-        'queue list') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --limit --help' ;;
-        'queue count') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --help' ;;
+        'queue list') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --limit --help' ;;
+        'queue count') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --help' ;;
         'queue holds') echo '-c --config --json --help' ;;
-        'queue lanes') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --help' ;;
+        'queue lanes') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --help' ;;
         'queue show') echo '-c --config --json --help' ;;
-        'queue hold') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --new --help' ;;
-        'queue release') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --help' ;;
-        'queue retry') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --help' ;;
-        'queue reroute') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --to --help' ;;
-        'queue expire') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --all --yes --help' ;;
-        'queue drop') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --all --yes --help' ;;
+        'queue hold') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --new --help' ;;
+        'queue release') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --help' ;;
+        'queue retry') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --help' ;;
+        'queue reroute') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --to --help' ;;
+        'queue expire') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --all --yes --help' ;;
+        'queue drop') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --all --yes --help' ;;
         'queue undo') echo '-c --config --json --help' ;;
         'audit') echo '-c --config --json --team --actor --action --target --since --until --limit --csv --help' ;;
         'source') echo '--help' ;;
@@ -251,6 +251,7 @@ _posthaste_values() {
         'queue list --reply') echo '@any' ;;
         'queue list --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue list --email') echo '@any' ;;
+        'queue list --broadcast') echo '@any' ;;
         'queue list --id') echo '@any' ;;
         'queue list --source') echo '@any' ;;
         'queue list --limit') echo '@any' ;;
@@ -266,6 +267,7 @@ _posthaste_values() {
         'queue count --reply') echo '@any' ;;
         'queue count --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue count --email') echo '@any' ;;
+        'queue count --broadcast') echo '@any' ;;
         'queue count --id') echo '@any' ;;
         'queue count --source') echo '@any' ;;
         'queue lanes --domain') echo '@any' ;;
@@ -280,6 +282,7 @@ _posthaste_values() {
         'queue lanes --reply') echo '@any' ;;
         'queue lanes --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue lanes --email') echo '@any' ;;
+        'queue lanes --broadcast') echo '@any' ;;
         'queue lanes --id') echo '@any' ;;
         'queue lanes --source') echo '@any' ;;
         'queue hold --domain') echo '@any' ;;
@@ -294,6 +297,7 @@ _posthaste_values() {
         'queue hold --reply') echo '@any' ;;
         'queue hold --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue hold --email') echo '@any' ;;
+        'queue hold --broadcast') echo '@any' ;;
         'queue hold --id') echo '@any' ;;
         'queue hold --source') echo '@any' ;;
         'queue release --domain') echo '@any' ;;
@@ -308,6 +312,7 @@ _posthaste_values() {
         'queue release --reply') echo '@any' ;;
         'queue release --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue release --email') echo '@any' ;;
+        'queue release --broadcast') echo '@any' ;;
         'queue release --id') echo '@any' ;;
         'queue release --source') echo '@any' ;;
         'queue retry --domain') echo '@any' ;;
@@ -322,6 +327,7 @@ _posthaste_values() {
         'queue retry --reply') echo '@any' ;;
         'queue retry --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue retry --email') echo '@any' ;;
+        'queue retry --broadcast') echo '@any' ;;
         'queue retry --id') echo '@any' ;;
         'queue retry --source') echo '@any' ;;
         'queue reroute --domain') echo '@any' ;;
@@ -336,6 +342,7 @@ _posthaste_values() {
         'queue reroute --reply') echo '@any' ;;
         'queue reroute --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue reroute --email') echo '@any' ;;
+        'queue reroute --broadcast') echo '@any' ;;
         'queue reroute --id') echo '@any' ;;
         'queue reroute --source') echo '@any' ;;
         'queue reroute --to') echo '@any' ;;
@@ -351,6 +358,7 @@ _posthaste_values() {
         'queue expire --reply') echo '@any' ;;
         'queue expire --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue expire --email') echo '@any' ;;
+        'queue expire --broadcast') echo '@any' ;;
         'queue expire --id') echo '@any' ;;
         'queue expire --source') echo '@any' ;;
         'queue drop --domain') echo '@any' ;;
@@ -365,6 +373,7 @@ _posthaste_values() {
         'queue drop --reply') echo '@any' ;;
         'queue drop --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
         'queue drop --email') echo '@any' ;;
+        'queue drop --broadcast') echo '@any' ;;
         'queue drop --id') echo '@any' ;;
         'queue drop --source') echo '@any' ;;
         'audit --team') echo '@any' ;;

@@ -123,6 +123,7 @@ const conditions = {
   subject: condition(said('Only emails whose subject contains each of these words.'), words),
   id: condition(idOf('Only the email with this id.'), readId),
   message_id: condition(said('Only emails with this Message-ID.'), messageId),
+  broadcast: condition(idOf('Only emails of the broadcast with this id.'), readId),
   reply: condition(said('Only emails whose last SMTP reply contains this text, such as a queue id.')),
   since: condition(said('Only emails accepted at or after this time (ISO 8601).'), readInstant),
   until: condition(said('Only emails accepted before this time (ISO 8601).'), readInstant),

@@ -7,7 +7,7 @@ import type {
   WebhookDelivery,
 } from '../storage/storage.ts'
 import { operation, other } from './operation.ts'
-import { choice, page, path, pathId, query } from './parameters.ts'
+import { choice, id, page, path, pathId, query } from './parameters.ts'
 import { TagSchema } from './sending.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { SuppressionList } from './suppressions.ts'
@@ -28,6 +28,9 @@ const summary = {
   reply_to: Nullable(Type.Array(Type.String()), described('Address for replies; null: the sender.')),
   last_event: literals(LAST_EVENTS, described('The last event.')),
   scheduled_at: Nullable(Timestamp, described('When it will be sent; null: not scheduled.')),
+  broadcast_id: Type.Optional(
+    Type.String({ format: 'uuid', description: 'The broadcast that it is part of. Absent: none.' }),
+  ),
 }
 
 /** An element of GET /emails. */
@@ -124,7 +127,10 @@ export const listEmails = operation('GET /emails', {
   operationId: 'listEmails',
   tags,
   summary: 'List emails',
-  querystring: query(page),
+  querystring: query({
+    ...page,
+    broadcast_id: id('Only emails of this broadcast. Not part of the hosted API.'),
+  }),
   response: { 200: EmailList },
 })
 export const getEmail = operation('GET /emails/:id', {
@@ -224,6 +230,7 @@ export function presentEmailSummary(email: StoredSummary): EmailSummary {
     reply_to: listOrNull(email.replyTo),
     last_event: email.lastEvent,
     scheduled_at: timestampOrNull(email.scheduledAt),
+    ...(email.broadcastId !== null && { broadcast_id: email.broadcastId }),
   }
 }
 

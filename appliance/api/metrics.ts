@@ -5,7 +5,7 @@ import { query, unread } from './parameters.ts'
 import { isoTimestamp } from './timestamp.ts'
 
 export const GRANULARITIES = ['hourly', 'daily', 'weekly', 'monthly'] as const
-export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'bounce_category'] as const
+export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'broadcast', 'bounce_category'] as const
 
 /** `2026-07-01T00:00:00.000Z`, as metrics write it (reference: wire format §1.3). */
 const Instant = (description: string) =>
@@ -23,6 +23,12 @@ export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
         Type.String({ description: 'Only with dimension `domain`; `(removed)` for a removed domain.' }),
       ),
       email_id: Type.Optional(Id),
+      broadcast_id: Type.Optional(Id),
+      broadcast_name: Type.Optional(
+        Type.String({
+          description: 'Only with dimension `broadcast`; `(removed)` for a removed broadcast.',
+        }),
+      ),
     },
     { additionalProperties: Values, description: 'One combination of the dimensions, with its metrics.' },
   ),
@@ -91,7 +97,7 @@ export const MetricsBreakdown = Type.Object(
       Type.Object({
         value: Type.Union([Type.String(), Type.Null()], {
           description:
-            'Start of the period, id of the domain or provider, tag as `name:value`, or category; null: all that have no row of their own.',
+            'Start of the period, id of the domain, provider or broadcast, tag as `name:value`, or category; null: all that have no row of their own.',
           examples: ['google'],
         }),
         name: Type.Union([Type.String(), Type.Null()], {
@@ -141,7 +147,7 @@ export const getMetrics = operation('GET /emails/metrics', {
   tags,
   summary: 'Get email metrics',
   description:
-    'Totals over a time range, and rows by period, domain or email. Numbers count recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
+    'Totals over a time range, and rows by period, domain, email or broadcast. Numbers count recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
   querystring: query({
     ...range,
     metrics: unread(
@@ -169,7 +175,7 @@ export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
   tags,
   summary: 'Break down email metrics',
   description:
-    'Totals over a time range by period, domain, mailbox provider, tag or bounce category. For domains, providers and tags, the 50 largest have a row each and the others share one. An email counts for each of its tags. Opens and clicks by bots are counted separately. `GET /emails/search` finds the emails behind a number. Not part of the hosted API.',
+    'Totals over a time range by period, domain, mailbox provider, tag, broadcast or bounce category. For domains, providers, tags and broadcasts, the 50 largest have a row each and the others share one. An email counts for each of its tags. Opens and clicks by bots are counted separately. `GET /emails/search` finds the emails behind a number. Not part of the hosted API.',
   querystring: query({
     by: unread(
       Type.String({
@@ -203,6 +209,8 @@ export interface MetricsFacts {
         domainId?: string
         domainName?: string | null
         emailId?: string
+        broadcastId?: string
+        broadcastName?: string | null
         metrics: Record<string, number>
       }[]
     | null
@@ -220,12 +228,17 @@ export function presentMetrics(facts: MetricsFacts): Metrics {
     granularity,
     totals,
     ...(rows && {
-      data: rows.map(({ period, domainId, domainName, emailId, metrics: values }) => ({
-        ...(period === undefined ? {} : { period: isoTimestamp(period) }),
-        ...(domainId === undefined ? {} : { domain_id: domainId, domain_name: domainName ?? '(removed)' }),
-        ...(emailId === undefined ? {} : { email_id: emailId }),
-        ...values,
-      })),
+      data: rows.map(
+        ({ period, domainId, domainName, emailId, broadcastId, broadcastName, metrics: values }) => ({
+          ...(period === undefined ? {} : { period: isoTimestamp(period) }),
+          ...(domainId === undefined ? {} : { domain_id: domainId, domain_name: domainName ?? '(removed)' }),
+          ...(emailId === undefined ? {} : { email_id: emailId }),
+          ...(broadcastId === undefined
+            ? {}
+            : { broadcast_id: broadcastId, broadcast_name: broadcastName ?? '(removed)' }),
+          ...values,
+        }),
+      ),
     }),
   }
 }

@@ -203,6 +203,7 @@ const filter = {
   category: condition('Only this failure category.'),
   source: condition('Only deliveries last attempted from this sending IP.'),
   email_id: condition('Only deliveries of this email.'),
+  broadcast: condition('Only deliveries of this broadcast, by its id.'),
   id: condition('Only this delivery.'),
   team_id: condition('Only this team, or `all`. For the team that operates the server.'),
 }

@@ -70,7 +70,7 @@ export function capacityRows({ connections, octets, budgets }: CapacityFigures):
 /** Makes the look at everything that `Standing` tells. */
 export function createLook(deps: {
   config: Config
-  storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources'>
+  storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources' | 'countOpenBroadcasts'>
   shaping: Pick<ShapingBook, 'lanes'>
   clock: Clock
   capacity: Pick<Capacity, 'figures'>
@@ -80,15 +80,16 @@ export function createLook(deps: {
   const { config, storage, shaping, clock, capacity, stats } = deps
   return async () => {
     const now = clock.now()
-    const [spool, lanes, sources, certificates, disk] = await Promise.all([
+    const [spool, lanes, sources, broadcasts, certificates, disk] = await Promise.all([
       spoolOf(storage, now),
       shaping.lanes(),
       storage.listSources({}, now),
+      storage.countOpenBroadcasts({}, now),
       certificatesOf(config),
       diskOf(config.data_dir),
     ])
     return {
-      ...{ spool, certificates, disk, storage: stats?.() ?? null },
+      ...{ spool, broadcasts, certificates, disk, storage: stats?.() ?? null },
       capacity: capacityRows(capacity.figures()),
       lanes: lanes.map(({ source, provider, allowed, paused }) => ({
         ...{ source, provider, paused: paused !== null },

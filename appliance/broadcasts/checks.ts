@@ -16,11 +16,17 @@ export interface CheckFacts {
 
 /** Gmail shows no more of an html (bytes). */
 const CLIPPED = 102_400
+/** What becomes the unsubscribe link of each reader. */
+export const UNSUBSCRIBE_TAG = '{{{UNSUBSCRIBE_URL}}}'
 const LINK = /\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\||\}\}\})/
 const PLACEHOLDER = /(?<!\{)\{\{(?!\{)[^{}]{1,80}\}\}(?!\})|\blorem ipsum\b|\bTODO\b/i
 const SHORTENER = /https?:\/\/(?:bit\.ly|tinyurl\.com|t\.co|goo\.gl|ow\.ly|is\.gd)\//i
 /** Longer subjects are cut on telephones (characters). */
 const LONG_SUBJECT = 70
+
+/** Whether the part that people read, the HTML if there is one, has a link by which they can leave. */
+export const hasUnsubscribeLink = ({ html, text }: Pick<BroadcastContent, 'html' | 'text'>): boolean =>
+  LINK.test((html === '' ? null : html) ?? text ?? '')
 
 /** Checks a draft: first what stops it, then what deserves a look, then what is well. */
 export function checkContent(content: BroadcastContent, facts: CheckFacts): Finding[] {
@@ -101,14 +107,17 @@ function contentChecks({ from, subject, previewText, html, text }: BroadcastCont
 
 function linkChecks({ html, text }: BroadcastContent, { unknownTags, postalAddress }: CheckFacts): Finding[] {
   const parts = [html, text].filter((part) => part !== null && part !== '')
+  const blocked = parts.length > 0 && !hasUnsubscribeLink({ html, text })
   const without = parts.some((part) => !LINK.test(part!))
   const address = postalAddress?.split('\n')[0]?.trim()
   const shown = !address || parts.some((part) => part!.includes(address))
   return [
     finding(
       'unsubscribe',
-      without ? 'block' : null,
-      'Add the unsubscribe link {{{UNSUBSCRIBE_URL}}} to the email.',
+      blocked ? 'block' : without ? 'attention' : null,
+      blocked
+        ? `Add the unsubscribe link ${UNSUBSCRIBE_TAG} to the email.`
+        : `Add the unsubscribe link ${UNSUBSCRIBE_TAG} to the plain text too.`,
       'There is an unsubscribe link.',
     ),
     finding(

@@ -10,6 +10,7 @@ import type { Senders } from '../senders/senders.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
+import { hasUnsubscribeLink, UNSUBSCRIBE_TAG } from './checks.ts'
 import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
 import { propertiesOf, type Revision, withPreview } from './revision.ts'
 
@@ -21,8 +22,8 @@ export interface SendingDeps extends BroadcastDeps {
 export interface SendingMethods extends ControlMethods {
   /**
    * Sends a draft or a scheduled one: at once, or at a time as `POST /emails` takes it.
-   * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_link`, what
-   * `senders.authorize` refuses, `schedule_past`, `invalid_field` (scheduled_at).
+   * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_unsubscribe`,
+   * `broadcast_without_link`, what `senders.authorize` refuses, `schedule_past`, `invalid_field` (scheduled_at).
    */
   sendBroadcast(args: { caller: Caller; id: string; scheduledAt: string | null }): Promise<void>
 }
@@ -80,6 +81,8 @@ async function freeze(
   const now = clock.now()
   const { previewText, html, text, ...rest } = content
   if (!html && !text) throw refuse('missing_content')
+  if (!hasUnsubscribeLink({ html, text }))
+    throw refuse('broadcast_without_unsubscribe', { tag: UNSUBSCRIBE_TAG })
   const domain = await senders.authorize(caller, { domain: parseMailbox(content.from)!.domain })
   const origin = tracking.originFor(domain)
   if (origin === null) throw refuse('broadcast_without_link')

@@ -44,7 +44,7 @@ export async function showMetrics(context: Context, options: MetricsOptions): Pr
   const request = await readTyped(() => readMetricsQuery(query, clock.now()))
   const report = presentMetrics(await reportMetrics(storage, teamId, request, clock.now()))
   output.object(report)
-  const columns = (['period', 'domain_name', 'email_id'] as const).filter((name) =>
+  const columns = (['period', 'domain_name', 'email_id', 'broadcast_name'] as const).filter((name) =>
     report.data?.some((row) => name in row),
   )
   const line = (row: Record<string, string | number | null>) =>

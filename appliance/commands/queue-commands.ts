@@ -68,6 +68,7 @@ function addFilter(command: Command): Command {
     .option('--reply <words>', 'Only deliveries whose last reply contains these words')
     .addOption(new Option('--category <category>', 'Only this failure category').choices(CATEGORIES))
     .option('--email <id>', 'Only this email', parseId)
+    .option('--broadcast <id>', 'Only this broadcast', parseId)
     .option('--id <ids>', 'Only these deliveries, as comma-separated IDs', parseIds)
     .option('--source <ip>', 'Only deliveries last attempted from this sending IP')
 }

@@ -22,6 +22,7 @@ export interface QueueOptions {
   reply?: string
   category?: string
   email?: string
+  broadcast?: string
   id?: string
   source?: string
 }
@@ -36,9 +37,9 @@ export async function filterOf(
   { clock, namedTeam }: Pick<Context, 'clock' | 'namedTeam'>,
 ): Promise<QueueFilter> {
   const { domain, provider, pool, stream, tag, state, reply, category, id, source } = options
-  const { olderThan: older_than, newerThan: newer_than, email: email_id } = options
+  const { olderThan: older_than, newerThan: newer_than, email: email_id, broadcast } = options
   const plain = { domain, provider, pool, stream, tag, state, reply, category, id, source }
-  const typed = { ...plain, older_than, newer_than, email_id }
+  const typed = { ...plain, older_than, newer_than, email_id, broadcast }
   const optionOf = (name: string) => `--${name.replace(/_id$/, '').replaceAll('_', '-')}`
   const { filter } = await readTyped(() => readQueueFilter(typed, clock.now(), optionOf))
   const team = await namedTeam()

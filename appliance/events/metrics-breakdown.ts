@@ -51,7 +51,16 @@ export interface BreakdownReport {
   countedUntil: number | null
 }
 
-type Deps = TagStorage & Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'listDomains'>
+type Deps = TagStorage &
+  Pick<
+    Storage,
+    | 'metricsSummed'
+    | 'sumMetrics'
+    | 'breakDownMetrics'
+    | 'sumBroadcastMetrics'
+    | 'broadcastNames'
+    | 'listDomains'
+  >
 
 /** What is known of one row: counters by their names. */
 interface Counters {
@@ -73,7 +82,10 @@ export function readBreakdownQuery(query: unknown, now: number): BreakdownReques
   const word = typeof by === 'string' ? by.toLowerCase() : by
   const found = BREAKDOWNS.find((one) => one === word)
   if (found === undefined) throw invalid('by', `one of ${BREAKDOWNS.join(', ')}`)
-  return { range, zone, granularity, domainIds, by: found, providers: readProviders(provider) }
+  const providers = readProviders(provider)
+  if (found === 'broadcast' && providers)
+    throw invalid('provider', 'no provider together with `by=broadcast`')
+  return { range, zone, granularity, domainIds, by: found, providers }
 }
 
 function readProviders(given: unknown): string[] | undefined {
@@ -99,14 +111,11 @@ export async function reportBreakdown(
   const { by, range, granularity } = request
   const metrics = metricsOf(request)
   const countedUntil = by === 'tag' ? await catchUp(storage, now) : null
-  const [found, names] = await Promise.all([
-    countersOf(storage, teamId, request, metrics, now),
-    by === 'domain' ? domainNames(storage, teamId, now) : providerNames,
-  ])
+  const found = await countersOf(storage, teamId, request, metrics, now)
+  const names = by === 'provider' ? providerNames : await namesOf(storage, teamId, by, found, now)
   const rows = found.map(({ value, counters }) => ({
     value,
-    name:
-      (by === 'domain' || by === 'provider') && value !== null ? (names.get(String(value)) ?? null) : null,
+    name: value === null ? null : (names.get(String(value)) ?? null),
     counts: Object.fromEntries(metrics.map((metric) => [metric, sumOf(metric, counters)])),
   }))
   const all = by === 'tag' ? await totalOf(storage, teamId, request, now) : sumsOf(found)
@@ -154,8 +163,22 @@ const countersFor = (metric: BreakdownMetric): readonly string[] =>
 const sumOf = (metric: BreakdownMetric, counters: ReadonlyMap<string, number>): number =>
   countersFor(metric).reduce((sum, counter) => sum + (counters.get(counter) ?? 0), 0)
 
-async function domainNames(storage: Deps, teamId: string, now: number): Promise<Map<string, string>> {
-  return new Map((await storage.listDomains({ teamId }, now)).map(({ id, name }) => [id, name]))
+/** Names of what rows are about, by the value of the row. */
+async function namesOf(
+  storage: Deps,
+  teamId: string,
+  by: Breakdown,
+  rows: readonly Counters[],
+  now: number,
+): Promise<Map<string, string>> {
+  const ids = rows.flatMap(({ value }) => (typeof value === 'string' ? value : []))
+  const named =
+    by === 'domain'
+      ? await storage.listDomains({ teamId }, now)
+      : by === 'broadcast'
+        ? await storage.broadcastNames({ teamId, ids }, now)
+        : []
+  return new Map(named.map(({ id, name }) => [id, name]))
 }
 
 async function countersOf(
@@ -170,6 +193,7 @@ async function countersOf(
   if (by === 'period') return byPeriod(storage, about, request, now)
   if (range.start >= range.end) return []
   if (by === 'bounce_category') return byCategory(storage, { ...about, ranges: [range] }, now)
+  if (by === 'broadcast') return byBroadcast(storage, { ...about, ranges: [range] }, now)
   const counters = metrics.flatMap(countersFor)
   const asked = { ...about, range, by, counters, most: MOST_VALUES }
   const sums = await breakDownInPieces(storage, asked, now)
@@ -200,6 +224,20 @@ async function byPeriod(
     counters.set(counter, (counters.get(counter) ?? 0) + n)
   }
   return [...found].map(([value, counters]) => ({ value, counters }))
+}
+
+/** The largest broadcasts, and all the others as one. */
+async function byBroadcast(storage: Deps, query: MetricsQuery, now: number): Promise<Counters[]> {
+  const sums = await storage.sumBroadcastMetrics(query, now)
+  const rows = [...Map.groupBy(sums, ({ broadcastId }) => broadcastId)].map(([value, group]) => ({
+    value,
+    counters: sumsOf(group.map(({ counter, n }) => ({ value, counters: new Map([[counter, n]]) }))),
+    size: group.reduce((sum, { n }) => sum + n, 0),
+  }))
+  rows.sort((a, b) => b.size - a.size)
+  const rest = rows.slice(MOST_VALUES)
+  const largest = rows.slice(0, MOST_VALUES)
+  return rest.length === 0 ? largest : [...largest, { value: null, counters: sumsOf(rest) }]
 }
 
 /** By what the bounces were about; those of which that was not told are what is left. */

@@ -18,6 +18,9 @@ export interface MetricsRow {
   /** Null for a domain that was removed. */
   domainName?: string | null
   emailId?: string
+  broadcastId?: string
+  /** Null for a broadcast that was deleted. */
+  broadcastName?: string | null
   metrics: Record<string, number>
 }
 
@@ -28,7 +31,7 @@ export interface MetricsReport {
   dimensions: Dimension[]
   granularity: Granularity
   totals: Record<string, number>
-  /** By period, domain and email; null when no dimension was asked for. */
+  /** By period, domain, and email or broadcast; null when no dimension was asked for. */
   rows: MetricsRow[] | null
 }
 
@@ -37,13 +40,22 @@ const MOST_ROWS = 10_000
 /** Events read for the emails of an answer: a quarter of a second of the reading thread. */
 const MOST_EVENTS = 100_000
 
-type Deps = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'sumEmailMetrics' | 'listDomains'>
+type Deps = Pick<
+  Storage,
+  | 'metricsSummed'
+  | 'sumMetrics'
+  | 'sumEmailMetrics'
+  | 'sumBroadcastMetrics'
+  | 'broadcastNames'
+  | 'listDomains'
+>
 
 /** One sum, whatever it was made from. */
 interface Sum {
   start: number
   domainId: string
   emailId?: string
+  broadcastId?: string
   counter: string
   n: number
 }
@@ -66,7 +78,7 @@ export async function reportMetrics(
   const totals = metricsOf(metrics, countersOf(sums))
   const about = { range, metrics, dimensions, granularity, totals }
   if (dimensions.length === 0) return { ...about, rows: null }
-  const names = new Map((await storage.listDomains({ teamId }, now)).map(({ id, name }) => [id, name]))
+  const names = await namesOf(storage, teamId, sums, now)
   const rows = rowsOf(sums, request, ranges, names)
   if (rows.length > MOST_ROWS)
     throw narrower(
@@ -94,16 +106,30 @@ async function sumsOf(
   ranges: Period[],
   now: number,
 ): Promise<Sum[]> {
-  // No email belongs to a broadcast.
-  if (broadcastIds || dimensions.includes('broadcast')) return []
   const together = !dimensions.includes('domain')
   const query = { teamId, domainIds, ranges: ranges.filter(({ start, end }) => start < end), together }
   if (query.ranges.length === 0) return []
+  if (broadcastIds || dimensions.includes('broadcast'))
+    return storage.sumBroadcastMetrics({ ...query, broadcastIds }, now)
   if (!emailIds && !dimensions.includes('email')) return sumInPieces(storage, query, now)
   const sums = await storage.sumEmailMetrics({ ...query, emailIds, mostEvents: MOST_EVENTS }, now)
   if (!sums)
     throw narrower('start_date', 'a shorter range or at most 100 `email_id`; the range has too many emails')
   return sums
+}
+
+/** Names by id, of the domains and of the broadcasts that something was counted of. */
+async function namesOf(
+  storage: Deps,
+  teamId: string,
+  sums: readonly Sum[],
+  now: number,
+): Promise<Map<string, string>> {
+  const ids = [...new Set(sums.flatMap(({ broadcastId }) => broadcastId ?? []))]
+  const broadcasts = ids.length === 0 ? [] : await storage.broadcastNames({ teamId, ids }, now)
+  return new Map(
+    [...(await storage.listDomains({ teamId }, now)), ...broadcasts].map(({ id, name }) => [id, name]),
+  )
 }
 
 function countersOf(sums: readonly Sum[]): Map<string, number> {
@@ -119,8 +145,13 @@ function rowsOf(
   names: ReadonlyMap<string, string>,
 ): MetricsRow[] {
   const has = (dimension: Dimension) => dimensions.includes(dimension)
-  const keyOf = ({ start, domainId, emailId }: Omit<Sum, 'counter' | 'n'>) =>
-    JSON.stringify([has('period') ? start : 0, has('domain') ? domainId : '', has('email') ? emailId : ''])
+  const keyOf = ({ start, domainId, emailId, broadcastId }: Omit<Sum, 'counter' | 'n'>) =>
+    JSON.stringify([
+      has('period') ? start : 0,
+      has('domain') ? domainId : '',
+      has('email') ? emailId : '',
+      has('broadcast') ? broadcastId : '',
+    ])
   const groups = Map.groupBy(sums, keyOf)
   // A chart over time needs the periods in which nothing happened too.
   if (dimensions.length === 1 && has('period'))
@@ -133,12 +164,16 @@ function rowsOf(
     ({ first: a }, { first: b }) =>
       a.start - b.start ||
       (names.get(a.domainId) ?? '').localeCompare(names.get(b.domainId) ?? '') ||
-      (a.emailId ?? '').localeCompare(b.emailId ?? ''),
+      (a.emailId ?? '').localeCompare(b.emailId ?? '') ||
+      (a.broadcastId ?? '').localeCompare(b.broadcastId ?? ''),
   )
-  return ordered.map(({ group, first: { start, domainId, emailId } }) => ({
+  return ordered.map(({ group, first: { start, domainId, emailId, broadcastId } }) => ({
     ...(has('period') ? { period: start } : {}),
     ...(has('domain') ? { domainId, domainName: names.get(domainId) ?? null } : {}),
     ...(has('email') && emailId !== undefined ? { emailId } : {}),
+    ...(has('broadcast') && broadcastId !== undefined
+      ? { broadcastId, broadcastName: names.get(broadcastId) ?? null }
+      : {}),
     metrics: metricsOf(metrics, countersOf(group)),
   }))
 }

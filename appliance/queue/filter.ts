@@ -67,6 +67,7 @@ const CONDITIONS: Record<string, Read> = {
   reply: (reply) => ({ reply }),
   category: oneOf(CATEGORIES, (category) => ({ category })),
   email_id: anId((emailId) => ({ emailId })),
+  broadcast: anId((broadcastId) => ({ broadcastId })),
   id: (text) => {
     const ids = text.split(',').map((id) => id.trim())
     if (ids.length > MOST_IDS || !ids.every(isId))
@@ -144,6 +145,7 @@ export function writeQueueFilter(filter: QueueFilter): Record<string, string> {
     reply: filter.reply,
     category: filter.category,
     email_id: filter.emailId,
+    broadcast: filter.broadcastId,
     id: filter.deliveryIds?.join(','),
     source: filter.source,
     touched_by: filter.touchedBy,

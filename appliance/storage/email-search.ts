@@ -9,7 +9,7 @@ import type { LastEvent } from '../mail/event.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import { countStatuses, type RecipientCounts, recipientStatus } from '../mail/recipient-status.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
-import { type EmailSummary, summaryColumns, toSummary } from './emails.ts'
+import { type EmailSummary, ofTeam, summaryColumns, toSummary } from './emails.ts'
 import { selectDeliveries, toDelivery } from './deliveries.ts'
 import type { Db, Tables } from './schema.ts'
 import { contains, like, lowered, lowest, madeWith } from './lists.ts'
@@ -37,6 +37,8 @@ export interface EmailFilter {
   subject?: readonly string[] | undefined
   /** Whole, with its angle brackets. */
   messageId?: string | undefined
+  /** Id of the broadcast that it is part of. */
+  broadcast?: string | undefined
   /** Stands in what was last said about a recipient: the id in the queue of the remote server for one. */
   reply?: string | undefined
   /** Something happened to it, all of it in one event. */
@@ -86,9 +88,10 @@ const LOOK = 4000
 /** What the partial index `emails_trouble` holds, word for word. */
 const TROUBLE = ['delivery_delayed', 'bounced', 'complained', 'failed', 'canceled', 'suppressed'] as const
 
-/** Which emails a stretch is counted in: all of the team, or those of one status that has an index. */
+/** Which emails a stretch is counted in: all of the team or of a broadcast, or those of one status that has an index. */
 interface Scope {
   teamId: string
+  broadcastId: string | undefined
   trouble: (typeof TROUBLE)[number] | null
 }
 
@@ -103,11 +106,14 @@ async function searchEmails(
   args: { teamId: string; filter: EmailFilter; limit: number; after?: string | undefined },
 ): Promise<EmailsFound> {
   const { teamId, filter, limit } = args
-  const troubles = filter.status?.map(troubleOf) ?? []
+  const broadcastId = filter.broadcast
+  const troubles = broadcastId === undefined ? (filter.status?.map(troubleOf) ?? []) : []
   const found =
     troubles.length === 0 || troubles.includes(null)
-      ? [await searchStretch(db, { teamId, trouble: null }, args)]
-      : await Promise.all(troubles.map((trouble) => searchStretch(db, { teamId, trouble }, args)))
+      ? [await searchStretch(db, { teamId, broadcastId, trouble: null }, args)]
+      : await Promise.all(
+          troubles.map((trouble) => searchStretch(db, { teamId, broadcastId, trouble }, args)),
+        )
   // As far back as all of them have looked.
   const floor = found.flatMap(({ next }) => next ?? []).reduce((a, b) => (a > b ? a : b), '')
   const all = found
@@ -157,8 +163,8 @@ async function searchStretch(
 }
 
 /** Written out, not bound: the planners use the partial index only for a condition that they can read. */
-const inScope = (where: Where, { teamId, trouble }: Scope): Expression<SqlBool>[] => [
-  where('team_id', '=', teamId),
+const inScope = (where: Where, { teamId, broadcastId, trouble }: Scope): Expression<SqlBool>[] => [
+  ...ofTeam(where, { teamId, broadcastId }),
   ...(trouble === null
     ? []
     : [

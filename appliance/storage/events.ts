@@ -36,6 +36,8 @@ export interface CountedUnder {
   domainId: string
   /** Empty where the event is about several recipients. */
   provider: string
+  /** The broadcast that its email is part of; null: none. */
+  broadcastId: string | null
   /** Recipients that it is about. Default 1. */
   amount?: number
 }
@@ -67,8 +69,8 @@ export function createRecordEvents(db: Connection): (entries: readonly Recorded[
       .map((_, at) => `value ->> ${at}`)
       .join(', ')} from json_each(?)`,
   )
-  const lookUp = db.prepare<[string | null, string], { domainId: string; provider: string }>(
-    `select e.domain_id as domainId, coalesce(d.provider, '') as provider
+  const lookUp = db.prepare<[string | null, string], CountedUnder>(
+    `select e.domain_id as domainId, coalesce(d.provider, '') as provider, e.broadcast_id as broadcastId
      from emails e left join deliveries d on d.email_id = e.id and d.id = ? where e.id = ?`,
   )
   const anyBefore = db.prepare<[string, string]>(
@@ -76,17 +78,21 @@ export function createRecordEvents(db: Connection): (entries: readonly Recorded[
   )
   const gathering = gatheringOn(db)
   const counts = gathering.of(createCounts)
+  const ofBroadcasts = gathering.of(createBroadcastCounts)
 
   const count = ({ event, under }: Recorded): Values => {
     const { id, teamId, emailId, deliveryId, type, createdAt, data } = event
     const values = [id, teamId, emailId, deliveryId, type, createdAt, JSON.stringify(data)]
     const found = emailId === null ? undefined : (under ?? lookUp.get(deliveryId, emailId))
     if (emailId === null || !found) return [...values, '', 1, '', '']
-    const { domainId, provider, amount = 1 }: CountedUnder = found
+    const { domainId, provider, broadcastId, amount = 1 }: CountedUnder = found
     const first = countsUnique(type, data) && anyBefore.get(emailId, type) === undefined
     const counters = countersOf(type, data, first)
-    for (const counter of counters)
-      counts.add([teamId, quarterOf(createdAt), domainId, counter, provider], amount)
+    const at = quarterOf(createdAt)
+    for (const counter of counters) {
+      counts.add([teamId, at, domainId, counter, provider], amount)
+      if (broadcastId !== null) ofBroadcasts.add([teamId, at, broadcastId, domainId, counter], amount)
+    }
     return [...values, counters.join(' '), amount, domainId, provider]
   }
 
@@ -101,22 +107,28 @@ export function createRecordEvents(db: Connection): (entries: readonly Recorded[
   }
 }
 
-/** The roll-ups: each number is raised once in a commit, however many events do. */
-function createCounts(db: Connection) {
-  const insert = `insert into metrics (team_id, at, domain_id, counter, provider, n)`
-  const raise =
-    'on conflict (team_id, at, domain_id, counter, provider) do update set n = metrics.n + excluded.n'
+/** The roll-ups, which metrics are made of. */
+const createCounts = (db: Connection) => countsIn(db, 'metrics', 'team_id, at, domain_id, counter, provider')
+
+/** Those of broadcasts. */
+const createBroadcastCounts = (db: Connection) =>
+  countsIn(db, 'metrics_broadcasts', 'team_id, at, broadcast_id, domain_id, counter')
+
+/** Numbers under a key of five columns: each is raised once in a commit, however many events do. */
+function countsIn(db: Connection, name: string, key: string) {
+  const insert = `insert into ${name} (${key}, n)`
+  const raise = `on conflict (${key}) do update set n = ${name}.n + excluded.n`
   const one = db.prepare(`${insert} values (?, ?, ?, ?, ?, ?) ${raise}`)
   const many = db.prepare(
     `${insert} select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 from json_each(?) where true ${raise}`,
   )
   const sums = new Map<string, Values>()
   return {
-    add(key: Values, n: number): void {
-      const name = key.join('\n')
-      const sum = sums.get(name)
-      if (sum) sum[key.length] = (sum[key.length] as number) + n
-      else sums.set(name, [...key, n])
+    add(parts: Values, n: number): void {
+      const of = parts.join('\n')
+      const sum = sums.get(of)
+      if (sum) sum[parts.length] = (sum[parts.length] as number) + n
+      else sums.set(of, [...parts, n])
     },
     write(): void {
       const [first] = sums.values()

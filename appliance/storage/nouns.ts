@@ -38,6 +38,7 @@ import { methods as images } from './images.ts'
 import { methods as invitations } from './invitations.ts'
 import { methods as lanes } from './lanes.ts'
 import { methods as logs } from './logs.ts'
+import { methods as broadcastMetrics } from './metrics/broadcasts.ts'
 import { methods as metrics } from './metrics/metrics.ts'
 import { methods as metricSums } from './metrics/sums.ts'
 import { methods as metricTags } from './metrics/tags.ts'
@@ -75,6 +76,7 @@ export const nouns = {
   audienceCounts,
   audit,
   broadcastCandidates,
+  broadcastMetrics,
   broadcastRecipients,
   broadcastResults,
   broadcasts,

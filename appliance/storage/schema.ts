@@ -361,6 +361,16 @@ export interface MetricsTable {
   n: number
 }
 
+/** Numbers of a broadcast in a quarter of an hour. */
+export interface MetricsBroadcastsTable {
+  team_id: string
+  at: number
+  broadcast_id: string
+  domain_id: string
+  counter: string
+  n: number
+}
+
 /** Quarters of which events were deleted: the roll-ups cannot be made from them again. */
 export interface MetricsKeptTable {
   team_id: string
@@ -836,6 +846,7 @@ export interface Tables extends AudienceTables, BroadcastTables, TemplateTables 
   attempts: AttemptsTable
   events: EventsTable
   metrics: MetricsTable
+  metrics_broadcasts: MetricsBroadcastsTable
   metrics_kept: MetricsKeptTable
   metrics_sums: MetricsSumsTable
   metrics_summed: MetricsSummedTable

@@ -8,6 +8,8 @@ export interface Standing {
   sources: { source: string; pool: string; active: boolean }[]
   /** Unix seconds. */
   certificates: { file: string; endsAt: number }[]
+  /** Broadcasts that have begun or are about to. */
+  broadcasts: { scheduled: number; sending: number; paused: number }
   /** Bytes of the file system of the data directory; null where it cannot be asked. */
   disk: { free: number; size: number } | null
   storage: { commits: number; calls: number } | null
@@ -100,6 +102,7 @@ export function createStandingGauges(
   )
   const due = gauge('spool_due_seconds', 'Due time of the next delivery to attempt')
   const showLanes = createLaneGauges({ gauge }, known)
+  const broadcasts = gauge('broadcasts', 'Broadcasts that are scheduled, being sent or paused', ['state'])
   const showCapacity = createCapacityGauges({ gauge })
   const sources = gauge('source_active', '1 for a sending IP in use, 0 for a suspended one', [
     'source',
@@ -120,6 +123,10 @@ export function createStandingGauges(
     oldest.set(oldestSeconds)
     due.set(dueSeconds)
     showLanes(standing.lanes)
+    setAll(
+      broadcasts,
+      Object.entries(standing.broadcasts).map(([state, count]) => [{ state }, count]),
+    )
     showCapacity(standing.capacity)
     setAll(
       sources,

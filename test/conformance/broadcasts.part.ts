@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
+const HTML = '<p>Hi {{{FIRST_NAME|there}}}</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>'
+
 /** broadcasts.* */
 export function broadcastsPart(suite: () => Suite): void {
   test('broadcasts: created, read, listed, changed, duplicated, scheduled, canceled and removed', async () => {
@@ -9,14 +11,14 @@ export function broadcastsPart(suite: () => Suite): void {
     const { id } = await taken(
       broadcasts.create({
         ...{ segmentId, from: suite().from, subject: 'News', name: 'Spring', replyTo: ['help@acme.example'] },
-        ...{ previewText: 'First', html: '<p>Hi {{{FIRST_NAME|there}}}</p>', text: 'Hi' },
+        ...{ previewText: 'First', html: HTML, text: 'Hi' },
       }),
     )
     const read = await taken(broadcasts.get(id))
     expect(read).toMatchObject({
       ...{ object: 'broadcast', id, name: 'Spring', segment_id: segmentId, audience_id: segmentId },
       ...{ status: 'draft', subject: 'News', reply_to: ['help@acme.example'], preview_text: 'First' },
-      ...{ html: '<p>Hi {{{FIRST_NAME|there}}}</p>', text: 'Hi', scheduled_at: null, sent_at: null },
+      ...{ html: HTML, text: 'Hi', scheduled_at: null, sent_at: null },
     })
     expect((await taken(broadcasts.list())).data.map((one) => one.id)).toContain(id)
     expect(await taken(broadcasts.update(id, { name: 'Summer' }))).toMatchObject({ id })

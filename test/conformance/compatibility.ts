@@ -29,7 +29,7 @@ const DIFFERENT: Record<string, string> = {
     'values of type boolean, object and list become strings. Values go into the HTML as they are; fields of contacts are escaped',
   'POST /emails':
     'with a `template`, merge tags for fields of a contact are filled in when there is one recipient. A missing value is refused by name',
-  'POST /broadcasts': 'a broadcast needs no unsubscribe link in its body: the header has one',
+  'POST /broadcasts/{id}/send': 'a broadcast without an unsubscribe link in its body is refused',
   'DELETE /contacts/{id}': 'opt-outs are kept under a hash of the address',
 }
 

@@ -3,7 +3,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { NewHit, Storage } from '../../appliance/storage/storage.ts'
 import { person } from './audience-stage.ts'
 import { broadcastStage, content } from './broadcast-stage.ts'
-import { change, DAY, leaseArgs, MINUTE, newAttempt, newEmail, T0 } from './fixtures.ts'
+import { change, DAY, leaseArgs, MINUTE, newAttempt, newEmail, putEmail, T0 } from './fixtures.ts'
 
 export function broadcastsContract(storage: () => Storage): void {
   describe('drafts of broadcasts', () => draftTests(storage))
@@ -293,6 +293,55 @@ function resultTests(storage: () => Storage): void {
     }
     return { ...stage, id, contacts, emailIds: leased.map(({ emailId }) => emailId) }
   }
+
+  test('are summed up by quarter of an hour, domain and broadcast, and can be made again', async () => {
+    const { id, teamId } = await sent()
+    const ranges = [{ start: T0, end: T0 + DAY }]
+    const sums = async (more: object = {}) =>
+      (await storage().sumBroadcastMetrics({ teamId, ranges, ...more }, T0))
+        .map(({ start, broadcastId, counter, n }) => [start, broadcastId, counter, n])
+        .sort()
+    // Each email of the stage has a domain of its own.
+    const counted = ['bounced_permanent', 'delivered', 'sent', 'sent'].map((name) => [T0, id, name, 1])
+    expect(await sums()).toEqual(counted)
+    expect(await sums({ broadcastIds: [newId(T0)] })).toEqual([])
+    expect(await sums({ broadcastIds: [id], domainIds: [newId(T0)] })).toEqual([])
+    const day = { teamId, start: T0 - (T0 % DAY), end: T0 - (T0 % DAY) + DAY }
+    expect(await storage().recomputeMetrics(day, T0)).toEqual({ changed: 0, left: 0 })
+    expect(await sums()).toEqual(counted)
+    expect(await storage().broadcastNames({ teamId, ids: [id, newId(T0)] }, T0)).toEqual([
+      { id, name: 'News' },
+    ])
+    expect((await storage().countOpenBroadcasts({}, T0)).sending).toBeGreaterThan(0)
+  })
+
+  test('are found by their broadcast', async () => {
+    const { id, teamId, emailIds } = await sent()
+    await putEmail(storage(), teamId, ['a@x.test'])
+    const list = (broadcastId?: string) => storage().listEmails({ teamId, limit: 9, broadcastId }, T0)
+    const ids = emailIds.toSorted().toReversed()
+    expect((await list(id)).items.map((one) => one.id)).toEqual(ids)
+    expect((await list(id)).items[0]).toMatchObject({ broadcastId: id })
+    expect((await list()).items).toHaveLength(3)
+    const search = async (filter: object) =>
+      (await storage().searchEmails({ teamId, filter: { broadcast: id, ...filter }, limit: 9 }, T0)).items
+    expect((await search({})).map((one) => one.id)).toEqual(ids)
+    expect(await search({ status: ['bounced'] })).toHaveLength(1)
+    expect(await search({ broadcast: newId(T0) })).toEqual([])
+  })
+
+  test('that wait are found in the queue by their broadcast', async () => {
+    const stage = await broadcastStage(storage())
+    const { teamId } = stage
+    await stage.join()
+    const id = await stage.sending()
+    await stage.enqueue(id)
+    await putEmail(storage(), teamId, ['a@x.test'])
+    const queued = async (broadcastId: string) =>
+      (await storage().listQueue({ teamId, broadcastId, limit: 9 }, T0)).items.length
+    expect([await queued(id), await queued(newId(T0))]).toEqual([1, 0])
+    expect(await storage().dropQueue({ teamId, broadcastId: id }, T0)).toMatchObject({ count: 1 })
+  })
 
   test('are counted, also by provider, and the last ones alone', async () => {
     const { id, domain, get } = await sent()

@@ -38,6 +38,7 @@ export function emailsContract(storage: () => Storage): void {
       size: message.byteLength,
       lastEvent: 'queued',
       createdAt: T0,
+      broadcastId: null,
     })
   })
 
@@ -188,6 +189,7 @@ export function emailsContract(storage: () => Storage): void {
         lastEvent: 'queued',
         scheduledAt: null,
         createdAt: T0,
+        broadcastId: null,
       },
     ])
   })

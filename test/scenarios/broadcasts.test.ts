@@ -140,6 +140,55 @@ test('a paused broadcast goes on where it stopped, over a restart, and nobody ge
   expect(new Set(arrived('pause').map(({ envelope }) => envelope.to[0])).size).toBe(4)
 })
 
+test('a broadcast without an unsubscribe link is refused, and says what to add', async () => {
+  const id = await draft(await segmentOf('bare', 1), { html: '<p>Hello</p>' })
+  const refused = await client.broadcasts.send(id)
+  expect(refused.error).toMatchObject({
+    ...{ statusCode: 403, name: 'validation_error' },
+    message:
+      'A broadcast needs an unsubscribe link. Add `<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>` to its HTML, or {{{UNSUBSCRIBE_URL}}} to its plain text.',
+  })
+  await taken(client.broadcasts.update(id, { html: '', text: 'Leave: {{{RESEND_UNSUBSCRIBE_URL}}}' }))
+  await taken(client.broadcasts.send(id))
+  await vi.waitFor(() => expect(arrived('bare')).toHaveLength(1), { timeout: 30_000 })
+  expect(arrived('bare')[0]!.raw.toString()).toContain(`Leave: ${PUBLIC}/u/`)
+})
+
+test('emails and metrics tell which broadcast they are of', async () => {
+  const id = await draft(await segmentOf('told', 2))
+  await taken(client.broadcasts.send(id))
+  await until(id, 'sent')
+  await vi.waitFor(() => expect(arrived('told')).toHaveLength(2), { timeout: 30_000 })
+  const single = await appliance.send({ to: 'told2@customer.test' })
+  const get = async <T>(path: string) => (await appliance.call<T>('GET', path)).body
+  const list = await get<{ data: { id: string; broadcast_id?: string }[] }>(`/emails?broadcast_id=${id}`)
+  expect(list.data.map((one) => one.broadcast_id)).toEqual([id, id])
+  expect(await get(`/emails/${list.data[0]!.id}`)).toMatchObject({ broadcast_id: id })
+  expect(await get(`/emails/${single}`)).not.toHaveProperty('broadcast_id')
+  expect((await appliance.call('GET', '/emails?broadcast_id=1')).status).toBe(422)
+  const found = await get<typeof list>(`/emails/search?broadcast=${id}`)
+  expect(found.data.map((one) => one.id)).toEqual(list.data.map((one) => one.id))
+  expect(await get(`/queue?broadcast=${id}`)).toMatchObject({ data: [] })
+  await vi.waitFor(
+    async () =>
+      expect(
+        await get(`/emails/metrics?dimensions=broadcast&broadcast_id=${id}&metrics=sent,delivered`),
+      ).toMatchObject({
+        dimensions: ['broadcast'],
+        totals: { sent: 2, delivered: 2 },
+        data: [{ broadcast_id: id, broadcast_name: 'News for {{{FIRST_NAME|you}}}', sent: 2, delivered: 2 }],
+      }),
+    { timeout: 30_000, interval: 50 },
+  )
+  const rows = await get<{ data: { value: string; counts: object }[] }>(
+    '/emails/metrics/breakdown?by=broadcast',
+  )
+  expect(rows.data.find(({ value }) => value === id)).toMatchObject({ counts: { sent: 2, delivered: 2 } })
+  expect((await appliance.call('GET', '/emails/metrics/breakdown?by=broadcast&provider=google')).status).toBe(
+    422,
+  )
+})
+
 test('a scheduled broadcast becomes a draft again, and one that is sent cannot be canceled', async () => {
   const id = await draft(await segmentOf('cancel', 1))
   const cancel = () => appliance.call<{ message?: string }>('POST', `/broadcasts/${id}/cancel`)

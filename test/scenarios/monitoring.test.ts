@@ -31,6 +31,7 @@ describe('the listener of metrics.listen', () => {
     expect(text).toContain('posthaste_attempted_deliveries_total{state="delivered",provider="other"} 1')
     expect(text).toContain('posthaste_deliveries_in_flight{provider="other"} 0')
     expect(text).toContain('posthaste_spool_deliveries{state="waiting"} 0')
+    expect(text).toContain('posthaste_broadcasts{state="sending"} 0')
     expect(text).toContain('posthaste_last_success_timestamp_seconds{what="delivery"}')
     expect(text).toMatch(/posthaste_disk_bytes\{what="free"\} \d+/)
     expect(text).toMatch(

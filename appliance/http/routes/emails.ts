@@ -94,7 +94,8 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents
 
   serve(app, api.listEmails, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const page = await storage.listEmails({ teamId, ...request.query }, clock.now())
+    const { broadcast_id: broadcastId, ...paging } = request.query
+    const page = await storage.listEmails({ teamId, broadcastId, ...paging }, clock.now())
     return presentList(page.items.map(api.presentEmailSummary), page.hasMore)
   })
 

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Db, MetricsTable } from '../schema.ts'
 import { valuesOf } from '../lists.ts'
 import { QUARTER, quarterOf, type SummedBy, type BreakdownQuery, type MetricsQuery } from './counters.ts'
+import { recountBroadcasts } from './broadcasts.ts'
 import { correctSums } from './sums.ts'
 import { recountTags, tagRows } from './tags.ts'
 
@@ -267,7 +268,8 @@ async function recomputeMetrics(
       .execute()
   const sums = await correctSums(db, teamId, { start, end })
   const tags = await recountTags(db, teamId, { start, end }, leave)
-  return { changed: wrong.length + missing.length + sums + tags, left: leave.size }
+  const broadcasts = await recountBroadcasts(db, teamId, { start, end }, leave)
+  return { changed: wrong.length + missing.length + sums + tags + broadcasts, left: leave.size }
 }
 
 const byKey = (rows: Row[]) => new Map(rows.map((row) => [keyOf(row), row]))

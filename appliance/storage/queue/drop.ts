@@ -94,7 +94,15 @@ export async function dropErased(db: Db, ids: string[], pseudonym: string, now: 
   const rows = await db
     .selectFrom('deliveries')
     .innerJoin('emails as e', 'e.id', 'deliveries.email_id')
-    .select(['deliveries.id', 'deliveries.team_id', 'email_id', 'e.via', 'e.domain_id', 'provider'])
+    .select([
+      'deliveries.id',
+      'deliveries.team_id',
+      'email_id',
+      'e.via',
+      'e.domain_id',
+      'e.broadcast_id',
+      'provider',
+    ])
     .where('deliveries.id', 'in', ids)
     .where(queued)
     .orderBy('deliveries.id')
@@ -128,7 +136,7 @@ async function endStep(
     )
     .innerJoin('emails as e', 'e.id', 'd.email_id')
     .select(['d.id', 'd.team_id', 'd.email_id', 'd.recipient', 'd.notify', 'd.cause', 'd.provider'])
-    .select(['e.report_to', 'e.via', 'e.domain_id'])
+    .select(['e.report_to', 'e.via', 'e.domain_id', 'e.broadcast_id'])
     .orderBy('d.id')
     .execute()
   for (let at = 0; at < rows.length; at += ROUND) await giveUp(db, ending, rows.slice(at, at + ROUND), now)
@@ -145,6 +153,7 @@ interface Given {
   report_to: string | null
   via: Via
   domain_id: string
+  broadcast_id: string | null
   provider: string
 }
 
@@ -175,7 +184,10 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
     told.map(({ id: deliveryId, team_id: teamId, email_id: emailId, recipient, cause, ...row }) => {
       const data: EventData = { recipient, cause, ...ending.data(cause) }
       const event = { id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data }
-      return { event, under: { domainId: row.domain_id, provider: row.provider } }
+      return {
+        event,
+        under: { domainId: row.domain_id, provider: row.provider, broadcastId: row.broadcast_id },
+      }
     }),
   )
   oweReports(db, rows, now)

@@ -18,6 +18,8 @@ export interface QueueFilter {
   teamId?: string | undefined
   deliveryIds?: readonly string[] | undefined
   emailId?: string | undefined
+  /** The broadcast that it is part of. */
+  broadcastId?: string | undefined
   /** Recipient domain. */
   domain?: string | undefined
   /** `?`: domains that were never looked up. */
@@ -74,6 +76,11 @@ function matching(where: Where, filter: QueueFilter, now: number): Expression<Sq
   if (createdFrom !== undefined) conditions.push(where('created_at', '>=', createdFrom))
   if (touch) conditions.push(touched(where, touch, now))
   if (tag) conditions.push(tagged(tag))
+  if (filter.broadcastId !== undefined)
+    conditions.push(
+      sql<SqlBool>`exists (select 1 from emails
+        where emails.id = deliveries.email_id and emails.broadcast_id = ${filter.broadcastId})`,
+    )
   if (category !== undefined) conditions.push(about(category))
   if (source !== undefined) conditions.push(leftFrom(source))
   if (filter.notOfOperator)

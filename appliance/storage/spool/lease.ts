@@ -182,7 +182,7 @@ function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => 
     // Nobody sent a report, so nobody hears of its way.
     const told = [...first.values()].filter(({ via }) => via !== 'report')
     recordEvents(
-      told.map(({ team_id: teamId, email_id: emailId, domain_id: domainId }) => ({
+      told.map(({ team_id: teamId, email_id: emailId, domain_id: domainId, broadcast_id: broadcastId }) => ({
         event: {
           id: newId(now),
           teamId,
@@ -193,7 +193,7 @@ function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => 
           data: {},
         },
         // One event, whoever it goes to; in the metrics every recipient counts, so that rates can be made of them.
-        under: { domainId, provider: '', amount: waiting.get(emailId) ?? 1 },
+        under: { domainId, provider: '', broadcastId, amount: waiting.get(emailId) ?? 1 },
       })),
     )
   }
@@ -242,11 +242,11 @@ function createWithhold(db: Connection): (rows: readonly Row[], now: number) => 
   const owe = createOwe(db)
 
   const end = (row: Row, { state, type, cause, data: more }: NotSent, now: number): void => {
-    const { id, team_id: teamId, email_id: emailId, domain_id: domainId, provider, recipient } = row
+    const { id, team_id: teamId, email_id: emailId, provider, recipient } = row
     finish.run(state, JSON.stringify(cause), now, emailId, id)
     const data = { recipient, cause, ...more }
     const event = { id: newId(now), teamId, emailId, deliveryId: id, type, createdAt: now, data }
-    recordEvents([{ event, under: { domainId, provider } }])
+    recordEvents([{ event, under: { domainId: row.domain_id, provider, broadcastId: row.broadcast_id } }])
     updateEmail.run(lastEventOf(type), emailId)
     if (row.report_to !== null && reportWanted(fromNotify(row.notify), 'failed'))
       owe({ deliveryId: id, kind: 'failed', teamId, emailId }, now)

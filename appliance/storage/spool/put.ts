@@ -198,7 +198,8 @@ export function createInsertEmails(db: Connection): (emails: readonly StoredEmai
     const told = insertRecipients(email, now)
     if (!queued || email.scheduledAt === null) return told
     const event = newEvent(email, now)('email.scheduled', null, {})
-    return [{ event, under: { domainId, provider: '' } }, ...told]
+    const broadcastId = email.broadcast?.id ?? null
+    return [{ event, under: { domainId, provider: '', broadcastId } }, ...told]
   }
   return (emails, now) => {
     const told = emails.flatMap((email) => insert(email, now))
@@ -235,7 +236,7 @@ function createInsertRecipients(db: Connection): (email: StoredEmail, now: numbe
         insertDelivery.run(...about, state, now, now, ...NOT_QUEUED, ...asked, JSON.stringify(cause))
         told.push({
           event: event(type, deliveryId, { recipient, cause, ...data }),
-          under: { domainId, provider },
+          under: { domainId, provider, broadcastId: email.broadcast?.id ?? null },
         })
         if (email.reportTo !== null && reportWanted(dsn?.notify ?? null, 'failed'))
           owe({ deliveryId, kind: 'failed', teamId, emailId: id }, now)

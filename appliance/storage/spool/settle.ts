@@ -133,9 +133,9 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
   const owe = createOwe(db)
   const heedBounce = createHeedBounce(db)
   const complain = createComplain(db)
-  const updateEmail = db
-    .prepare<[string, string], string>('update emails set last_event = ? where id = ? returning domain_id')
-    .pluck()
+  const updateEmail = db.prepare<[string, string], { domainId: string; broadcastId: string | null }>(
+    'update emails set last_event = ? where id = ? returning domain_id as domainId, broadcast_id as broadcastId',
+  )
 
   /** Records the events. The last word on an email stays. */
   const tell = (settled: readonly Settled[], now: number): void => {
@@ -145,11 +145,11 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
         : [],
     )
     const words = new Map(told.map(({ emailId, type }) => [emailId, lastEventOf(type)]))
-    const domains = new Map([...words].map(([id, word]) => [id, updateEmail.get(word, id) ?? '']))
+    const emails = new Map([...words].map(([id, word]) => [id, updateEmail.get(word, id)]))
     recordEvents(
       told.map(({ provider, ...event }) => ({
         event: { ...event, createdAt: now },
-        under: { domainId: domains.get(event.emailId)!, provider },
+        under: { domainId: '', broadcastId: null, ...emails.get(event.emailId), provider },
       })),
     )
   }

@@ -141,6 +141,7 @@ const email: Email = {
   size: 5,
   topicId: null,
   template: null,
+  broadcastId: null,
 }
 
 test('an email has every key of the wire format, null where a list is empty, and nothing else', () => {

@@ -23,6 +23,7 @@ export const SEARCH_KEYS = {
   at: 'a recipient’s domain',
   tag: 'a tag: name or name:value',
   key: 'the name or ID of an API key',
+  broadcast: 'the broadcast’s ID',
   id: 'the email’s ID',
   reply: 'text in the mail server’s reply, such as a queue ID',
   event: 'any event, not only the latest: bounced, opened',
@@ -131,6 +132,10 @@ function condition({ key, value }: Token, now: number, utc: boolean): [name: Nam
     return idIn(value) === null
       ? `“id:${value}” is not an email ID. Use a complete ID.`
       : ['id', idIn(value) ?? '']
+  if (key === 'broadcast')
+    return idIn(value) === null
+      ? `“broadcast:${value}” is not a broadcast ID. Use a complete ID.`
+      : ['broadcast', idIn(value) ?? '']
   if (key === 'to' && value.startsWith('@')) return ['to_domain', value.slice(1)]
   return [key === 'at' ? 'to_domain' : key, value]
 }

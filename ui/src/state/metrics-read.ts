@@ -10,7 +10,7 @@ export interface MetricsOf {
   utc: boolean
 }
 
-const BREAKDOWNS = ['domain', 'provider', 'tag', 'bounce_category'] as const
+const BREAKDOWNS = ['domain', 'provider', 'tag', 'broadcast', 'bounce_category'] as const
 export type BrokenDownBy = (typeof BREAKDOWNS)[number]
 
 /** What the table below the charts is by, as the address says. */

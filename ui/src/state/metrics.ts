@@ -160,6 +160,7 @@ export interface Narrowed {
   domain?: string | null
   provider?: string | null
   tag?: string | null
+  broadcast?: string | null
   bounce?: string | null
 }
 
@@ -169,7 +170,7 @@ export function emailsOf(event: string, span: { start: number; end: number }, of
   const words = [
     { key: 'event', value: event },
     { key: 'happened', value: `${iso(span.start)}..${iso(span.end)}` },
-    ...(['domain', 'provider', 'tag', 'bounce'] as const).flatMap((key) =>
+    ...(['domain', 'provider', 'tag', 'broadcast', 'bounce'] as const).flatMap((key) =>
       of[key] ? [{ key, value: of[key] }] : [],
     ),
   ]
@@ -199,6 +200,7 @@ export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data']
   if (by === 'bounce_category') return CATEGORY_WORDS[value] ?? value
   if (by === 'tag') return value.replace(':', ': ').replace(/: $/, ': (empty)')
   if (by === 'domain' && name !== null) return withUnicodeDomains(name)
+  if (by === 'broadcast') return name ?? 'Deleted broadcast'
   if (by === 'domain') return value === '' ? 'Reports from this server' : 'Deleted domain'
   if (value === '') return 'Unknown'
   return name ?? (value.startsWith('?') ? `${value.slice(1)} (never looked up)` : value)

@@ -19,6 +19,7 @@ const CONDITIONS = {
   tag: 'Tag',
   source: 'Attempted from',
   email_id: 'Email',
+  broadcast: 'Broadcast',
   id: 'Delivery',
 } as const satisfies Record<keyof QueueConditions, string>
 type Condition = keyof typeof CONDITIONS

@@ -1,0 +1,168 @@
+/** What was counted of broadcasts: roll-ups of the events of their emails, written with them. */
+import { sql } from 'kysely'
+import { valuesOf } from '../lists.ts'
+import type { Db, MetricsBroadcastsTable } from '../schema.ts'
+import { type MetricsQuery, QUARTER, quarterOf } from './counters.ts'
+
+/** A sum of one broadcast within one of the ranges. */
+export interface BroadcastMetricsSum {
+  /** Start of the range. */
+  start: number
+  broadcastId: string
+  domainId: string
+  counter: string
+  n: number
+}
+
+/** Ranges in one statement: three values for each must fit the engine's 32 766 parameters. */
+const ROUND = 2000
+
+/** From the roll-ups, of these broadcasts or of all. */
+async function sumBroadcastMetrics(
+  db: Db,
+  { teamId, domainIds, broadcastIds, ranges }: MetricsQuery & { broadcastIds?: string[] | undefined },
+): Promise<BroadcastMetricsSum[]> {
+  const domains = domainIds ? sql`and m.domain_id in (${sql.join(domainIds)})` : sql``
+  const broadcasts = broadcastIds ? sql`and m.broadcast_id in (${sql.join(broadcastIds)})` : sql``
+  const sums: BroadcastMetricsSum[] = []
+  for (let at = 0; at < ranges.length; at += ROUND) {
+    const whole = ranges
+      .slice(at, at + ROUND)
+      .map(({ start, end }) => [start, quarterOf(start), quarterOf(end - 1) + QUARTER])
+    const { rows } = await sql<BroadcastMetricsSum>`
+      with ranges (start, at, until) as ${valuesOf(['bigint', 'bigint', 'bigint'], whole)}
+      select ranges.start as start, m.broadcast_id as "broadcastId", m.domain_id as "domainId", m.counter as counter, sum(m.n) as n
+      from ranges cross join metrics_broadcasts m
+      where m.team_id = ${teamId} and m.at >= ranges.at and m.at < ranges.until ${domains} ${broadcasts}
+      group by ranges.start, m.broadcast_id, m.domain_id, m.counter
+    `.execute(db)
+    for (const row of rows) sums.push({ ...row, start: Number(row.start), n: Number(row.n) })
+  }
+  return sums
+}
+
+type Row = MetricsBroadcastsTable
+
+const keyOf = ({ at, broadcast_id, domain_id, counter }: Row) =>
+  `${at} ${broadcast_id} ${domain_id} ${counter}`
+
+/**
+ * Makes the numbers of broadcasts from the events again, for whole quarters from `start` until before `end`. @param leave quarters that stay
+ * as they are. Returns how many numbers were wrong.
+ */
+export async function recountBroadcasts(
+  db: Db,
+  teamId: string,
+  { start, end }: { start: number; end: number },
+  leave: ReadonlySet<number>,
+): Promise<number> {
+  const stored = await db
+    .selectFrom('metrics_broadcasts')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('at', '>=', start)
+    .where('at', '<', end)
+    .execute()
+  const is = new Map(stored.filter(({ at }) => !leave.has(at)).map((row) => [keyOf(row), row]))
+  const should = await counted(db, teamId, { start, end }, leave)
+  const wrong = [...is.values()].filter((row) => !should.has(keyOf(row)))
+  const missing = [...should.values()].filter((row) => is.get(keyOf(row))?.n !== row.n)
+  for (const { at, broadcast_id, domain_id, counter } of wrong)
+    await db
+      .deleteFrom('metrics_broadcasts')
+      .where('team_id', '=', teamId)
+      .where('at', '=', at)
+      .where('broadcast_id', '=', broadcast_id)
+      .where('domain_id', '=', domain_id)
+      .where('counter', '=', counter)
+      .execute()
+  for (const row of missing)
+    await db
+      .insertInto('metrics_broadcasts')
+      .values(row)
+      .onConflict((conflict) =>
+        conflict.columns(['team_id', 'at', 'broadcast_id', 'domain_id', 'counter']).doUpdateSet({ n: row.n }),
+      )
+      .execute()
+  return wrong.length + missing.length
+}
+
+/** The roll-ups as the events say that they are. */
+async function counted(
+  db: Db,
+  teamId: string,
+  { start, end }: { start: number; end: number },
+  leave: ReadonlySet<number>,
+): Promise<Map<string, Row>> {
+  const sums = new Map<string, Row>()
+  for (let at = start; at < end; at += QUARTER) {
+    if (leave.has(at)) continue
+    const events = await db
+      .selectFrom('events as v')
+      .innerJoin('emails as e', 'e.id', 'v.email_id')
+      .select(['v.domain_id', 'e.broadcast_id', 'v.counted'])
+      .select((select) => select.fn.sum<number>('v.amount').as('n'))
+      .where('v.team_id', '=', teamId)
+      .where('v.created_at', '>=', at)
+      .where('v.created_at', '<', at + QUARTER)
+      .where('v.counted', '!=', '')
+      .where('e.broadcast_id', 'is not', null)
+      .groupBy(['v.domain_id', 'e.broadcast_id', 'v.counted'])
+      .execute()
+    for (const { domain_id, broadcast_id, counted: counters, n } of events)
+      for (const counter of counters.split(' ')) {
+        const row = { team_id: teamId, at, broadcast_id: broadcast_id!, domain_id, counter, n: Number(n) }
+        const known = sums.get(keyOf(row))
+        if (known) known.n += row.n
+        else sums.set(keyOf(row), row)
+      }
+  }
+  return sums
+}
+
+/** Names of broadcasts that are still there. */
+async function broadcastNames(
+  db: Db,
+  { teamId, ids }: { teamId: string; ids: readonly string[] },
+): Promise<{ id: string; name: string }[]> {
+  if (ids.length === 0) return []
+  return db
+    .selectFrom('broadcasts')
+    .select(['id', 'name'])
+    .where('team_id', '=', teamId)
+    .where('id', 'in', ids)
+    .execute()
+}
+
+/** How many broadcasts of all teams have begun or are about to. */
+export interface OpenBroadcasts {
+  scheduled: number
+  sending: number
+  paused: number
+}
+
+async function countOpenBroadcasts(db: Db): Promise<OpenBroadcasts> {
+  const rows = await db
+    .selectFrom('broadcasts')
+    .select((row) => [
+      'status',
+      row.fn.countAll<number>().as('n'),
+      row.fn.count<number>('paused_at').as('held'),
+    ])
+    .where('status', 'in', ['scheduled', 'queued'])
+    .groupBy('status')
+    .execute()
+  const of = (status: string) => {
+    const row = rows.find((one) => one.status === status)
+    return { all: Number(row?.n ?? 0), held: Number(row?.held ?? 0) }
+  }
+  const [scheduled, queued] = [of('scheduled'), of('queued')]
+  return {
+    scheduled: scheduled.all - scheduled.held,
+    sending: queued.all - queued.held,
+    paused: scheduled.held + queued.held,
+  }
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = { reads: { sumBroadcastMetrics, broadcastNames, countOpenBroadcasts } }
