@@ -16,6 +16,7 @@ export interface Sweepable extends Retainable {
   purgeLogs(args: { before: number; most: number }, now: number): Promise<number>
   purgeWebhookDeliveries(args: { before: number; most: number }, now: number): Promise<number>
   purgeTlsResults(args: { before: string; most: number }, now: number): Promise<number>
+  purgeDomainReports(args: { before: number; most: number }, now: number): Promise<number>
   purgeAudit(args: { before: number; most: number }, now: number): Promise<number>
   purgeImages(args: { before: number; most: number }, now: number): Promise<number>
   metricsToSum(args: object, now: number): Promise<string[]>
@@ -107,6 +108,20 @@ async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number
   }
 }
 
+/** Days that DMARC and TLS reports of other servers are kept: a year can be compared with the one before it. */
+const REPORT_DAYS = 400
+/** Reports removed in one transaction: each has up to a thousand rows. */
+const REPORT_STEP = 20
+
+/** Removes old reports about domains. */
+async function purgeDomainReports(storage: Sweepable, clock: Clock, log: Logger): Promise<void> {
+  const before = clock.now() - REPORT_DAYS * DAY
+  let reports = 0
+  for (let count = REPORT_STEP; count === REPORT_STEP; reports += count)
+    count = await storage.purgeDomainReports({ before, most: REPORT_STEP }, clock.now())
+  if (reports > 0) log.info({ reports }, 'deleted old DMARC and TLS reports')
+}
+
 /** What the chores need. */
 export interface ChoreDeps {
   /** By default this process is alone. */
@@ -185,6 +200,7 @@ export function createChores(deps: ChoreDeps): Chores {
       const results = await purgeTlsResults(storage, clock)
       if (results > 0) log.info({ results }, 'deleted old TLS results')
     },
+    () => purgeDomainReports(storage, clock, log),
     async () => {
       const entries = await purgeAudit(storage, clock, auditDays)
       if (entries > 0) log.info({ entries }, 'deleted old audit log entries')

@@ -27,6 +27,7 @@ import { methods as broadcastRecipients } from './broadcasts/recipients.ts'
 import { methods as broadcastResults } from './broadcasts/results.ts'
 import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
+import { methods as domainReports } from './domain-reports.ts'
 import { methods as nodes } from './nodes.ts'
 import { methods as emailSearch } from './email-search.ts'
 import { methods as emails } from './emails.ts'
@@ -87,6 +88,7 @@ export const nouns = {
   contactRows,
   contacts,
   domainChecks,
+  domainReports,
   domains,
   emailSearch,
   emails,

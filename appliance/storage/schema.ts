@@ -4,9 +4,12 @@
  *
  * Every table carries `team_id`, except `teams` (its own id), those of a person, who may be a member of several teams (`users`,
  * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `duties`, `nodes`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`, `postmaster_messages` and `migrations`.
+ * Rows of a table that has one, such as `dmarc_rows`, go without.
  */
 import type { Generated, Kysely } from 'kysely'
 import type { ActorKind } from '../mail/audit.ts'
+import type { AuthResult as DmarcAuthResult, Disposition } from '../mail/dmarc-report.ts'
+import type { DomainReportKind, TlsRow } from '../mail/domain-report.ts'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
 import type { EventType, LastEvent } from '../mail/event.ts'
 import type { Role } from '../mail/roles.ts'
@@ -575,6 +578,55 @@ export interface ReceivedSourcesTable {
   body: Uint8Array
 }
 
+/** Reports of other servers about a domain. */
+export interface DomainReportsTable {
+  id: string
+  team_id: string
+  domain_id: string
+  kind: DomainReportKind
+  received_at: number
+  submitter: string
+  organization: string
+  report_id: string
+  policy_domain: string
+  /** JSON: `PublishedPolicy`, or null. */
+  policy: string
+  begin_at: number
+  end_at: number
+  total: number
+  failed: number
+  skipped: number
+  row_count: number
+}
+
+/** What DMARC reports say of sources. */
+export interface DmarcRowsTable {
+  report: string
+  position: number
+  source_ip: string
+  header_from: string
+  disposition: Disposition
+  dkim_aligned: number
+  spf_aligned: number
+  dkim_domain: string
+  dkim_result: DmarcAuthResult
+  spf_domain: string
+  spf_result: DmarcAuthResult
+  reason: string
+  messages: number
+}
+
+/** What TLS reports say of sessions; `failure` is empty for those that succeeded. */
+export interface TlsRowsTable {
+  report: string
+  position: number
+  policy_type: TlsRow['policyType']
+  failure: string
+  receiving_mx: string
+  reason: string
+  sessions: number
+}
+
 /** Bytes of each team's returned messages, kept by triggers. */
 export interface ReturnedUseTable {
   team_id: string
@@ -864,6 +916,9 @@ export interface Tables extends AudienceTables, BroadcastTables, TemplateTables 
   returned_use: ReturnedUseTable
   received_emails: ReceivedEmailsTable
   received_sources: ReceivedSourcesTable
+  domain_reports: DomainReportsTable
+  dmarc_rows: DmarcRowsTable
+  tls_rows: TlsRowsTable
   postmaster_messages: PostmasterMessagesTable
   reports: ReportsTable
   destinations: DestinationsTable

@@ -59,6 +59,7 @@ export type {
 } from './emails.ts'
 export type { Delivery } from './deliveries.ts'
 export type { Erasure, ErasureSurvey } from './erasures/erasures.ts'
+export type { DomainReport, DomainReportLimits, ReportDay, ReportedDomain } from './domain-reports.ts'
 export type { LiveEvent } from './events.ts'
 export type { Passkey } from './factors.ts'
 export type { FactorCounts } from './accounts.ts'

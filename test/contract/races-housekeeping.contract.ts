@@ -6,6 +6,7 @@ import type { ReturnedReport } from '../../appliance/mail/returned.ts'
 import type { NewEmail, Purged, Storage } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newAttempt, newDomain, newEmail, putArgs, putEmail, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
+import { makeReported, newDomainReport } from './domain-reports.contract.ts'
 import { makeReceiver, newReceived } from './received-emails.contract.ts'
 
 /** Retention, erasures, received mail and roll-ups. */
@@ -173,6 +174,13 @@ function receivedRaces(race: Racing): void {
     const keep = (at: Storage) =>
       at.keepReceivedEmails({ emails: [newReceived(to)], limits: { messages: 1, bytes: 1000 } }, T0)
     expect(sorted(await atOnce(keep, keep))).toEqual(['full', 'kept'])
+  })
+
+  race('a report about a domain is kept once', async ({ storage, atOnce }) => {
+    const report = newDomainReport(await makeReported(storage))
+    const limits = { submitter: 5, reports: 5, rows: 50 }
+    const keep = (at: Storage) => at.keepDomainReport({ report: { ...report, id: newId(T0) }, limits }, T0)
+    expect(sorted(await atOnce(keep, keep))).toEqual(['kept', 'known'])
   })
 
   race('every reading of a returned message counts, and one ends it', async ({ storage, atOnce }) => {

@@ -9,6 +9,7 @@ import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
 import { broadcastsContract } from './broadcasts.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
+import { domainReportsContract } from './domain-reports.contract.ts'
 import { eventsContract } from './events.contract.ts'
 import { identitiesContract } from './identities.contract.ts'
 import { emailSearchContract } from './email-search.contract.ts'
@@ -75,6 +76,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   lanes: lanesContract,
   received: receivedContract,
   receivedEmails: receivedEmailsContract,
+  domainReports: domainReportsContract,
   reports: reportsContract,
   retention: retentionContract,
   logs: logsContract,

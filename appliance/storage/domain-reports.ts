@@ -1,0 +1,394 @@
+/** DMARC and TLS reports of other servers about a domain: what they say, without the messages that brought them. */
+import { type Selectable, sql } from 'kysely'
+import type { PublishedPolicy } from '../mail/dmarc-report.ts'
+import type { DmarcRow, DomainReportKind, ReadDomainReport, TlsRow } from '../mail/domain-report.ts'
+import { firstIdAt } from '../mail/ids.ts'
+import { type Page, type PageArgs, pageOf } from './lists.ts'
+import type { Db, DmarcRowsTable, DomainReportsTable, TlsRowsTable } from './schema.ts'
+import type { DomainStatus } from './values.ts'
+
+/** A report that is kept. */
+export interface DomainReport extends Omit<ReadDomainReport, 'dmarc' | 'tls'> {
+  id: string
+  teamId: string
+  domainId: string
+  receivedAt: number
+  /** Domain of the From field of the message, which was authenticated. */
+  submitter: string
+}
+
+/** What is kept of one domain in 24 hours. */
+export interface DomainReportLimits {
+  /** Reports of one submitter, and of all. */
+  submitter: number
+  reports: number
+  rows: number
+}
+
+/** Which reports. Times in Unix milliseconds; a report belongs to the time at which its period begins. */
+export interface ReportPeriod {
+  teamId: string
+  domainId: string
+  since: number
+  until: number
+}
+
+/** What one reporter reported for one UTC day. */
+export interface ReportDay {
+  submitter: string
+  organization: string
+  /** Days since the start of 1970. */
+  day: number
+  reports: number
+  total: number
+  failed: number
+}
+
+/** A domain, as the address for its reports is looked up. */
+export interface ReportedDomain {
+  id: string
+  teamId: string
+  name: string
+  returnPath: string
+  status: DomainStatus
+}
+
+const DAY = 86_400_000
+/** Groups that a summary is made of; those with the most messages. */
+const MOST_GROUPS = 2000
+/** Days of reporters. */
+const MOST_DAYS = 20_000
+/** Rows that one statement inserts. */
+const CHUNK = 100
+
+/** What rows that are summed up have in common. */
+const DMARC_SAME = [
+  'source_ip',
+  'header_from',
+  'disposition',
+  'dkim_aligned',
+  'spf_aligned',
+  'dkim_domain',
+  'dkim_result',
+  'spf_domain',
+  'spf_result',
+  'reason',
+] as const
+
+const toReport = (row: Selectable<DomainReportsTable>): DomainReport => ({
+  id: row.id,
+  teamId: row.team_id,
+  domainId: row.domain_id,
+  kind: row.kind,
+  receivedAt: row.received_at,
+  submitter: row.submitter,
+  organization: row.organization,
+  reportId: row.report_id,
+  policyDomain: row.policy_domain,
+  policy: JSON.parse(row.policy) as PublishedPolicy | null,
+  begin: row.begin_at,
+  end: row.end_at,
+  total: row.total,
+  failed: row.failed,
+  skipped: row.skipped,
+})
+
+type DmarcColumns = Omit<Selectable<DmarcRowsTable>, 'report' | 'position'>
+
+const toDmarc = (row: DmarcColumns): DmarcRow => ({
+  sourceIp: row.source_ip,
+  headerFrom: row.header_from,
+  disposition: row.disposition,
+  dkimAligned: row.dkim_aligned === 1,
+  spfAligned: row.spf_aligned === 1,
+  dkimDomain: row.dkim_domain,
+  dkimResult: row.dkim_result,
+  spfDomain: row.spf_domain,
+  spfResult: row.spf_result,
+  reason: row.reason,
+  messages: Number(row.messages),
+})
+
+const fromDmarc = (row: DmarcRow): DmarcColumns => ({
+  source_ip: row.sourceIp,
+  header_from: row.headerFrom,
+  disposition: row.disposition,
+  dkim_aligned: Number(row.dkimAligned),
+  spf_aligned: Number(row.spfAligned),
+  dkim_domain: row.dkimDomain,
+  dkim_result: row.dkimResult,
+  spf_domain: row.spfDomain,
+  spf_result: row.spfResult,
+  reason: row.reason,
+  messages: row.messages,
+})
+
+const toRow = (report: DomainReport, rows: number): Selectable<DomainReportsTable> => ({
+  id: report.id,
+  team_id: report.teamId,
+  domain_id: report.domainId,
+  kind: report.kind,
+  received_at: report.receivedAt,
+  submitter: report.submitter,
+  organization: report.organization,
+  report_id: report.reportId,
+  policy_domain: report.policyDomain,
+  policy: JSON.stringify(report.policy),
+  begin_at: report.begin,
+  end_at: report.end,
+  total: report.total,
+  failed: report.failed,
+  skipped: report.skipped,
+  row_count: rows,
+})
+
+const fromTls = (row: TlsRow): Omit<Selectable<TlsRowsTable>, 'report' | 'position'> => ({
+  policy_type: row.policyType,
+  failure: row.failure,
+  receiving_mx: row.receivingMx,
+  reason: row.reason,
+  sessions: row.sessions,
+})
+
+const toTls = (row: Omit<Selectable<TlsRowsTable>, 'report' | 'position'>): TlsRow => ({
+  policyType: row.policy_type,
+  failure: row.failure,
+  receivingMx: row.receiving_mx,
+  reason: row.reason,
+  sessions: Number(row.sessions),
+})
+
+/** The domains whose return path is this host (lower case, A-labels); several only while several teams claim the name. */
+async function findReportedDomains(db: Db, { host }: { host: string }): Promise<ReportedDomain[]> {
+  // A return path is one label.
+  const dot = host.indexOf('.')
+  const rows = await db
+    .selectFrom('domains')
+    .select(['id', 'team_id', 'name', 'return_path', 'status'])
+    .where('name', '=', host.slice(dot + 1))
+    .where('return_path', '=', host.slice(0, dot))
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    teamId: row.team_id,
+    name: row.name,
+    returnPath: row.return_path,
+    status: row.status,
+  }))
+}
+
+/** Stores a report. `known`: it came before. `full`: the domain got too many. `unknown`: the domain is gone. Nothing is stored unless `kept`. */
+async function keepDomainReport(
+  db: Db,
+  {
+    report,
+    limits,
+  }: { report: DomainReport & Pick<ReadDomainReport, 'dmarc' | 'tls'>; limits: DomainReportLimits },
+  now: number,
+): Promise<'kept' | 'known' | 'full' | 'unknown'> {
+  const domain = await db
+    .selectFrom('domains')
+    .select('id')
+    .where('id', '=', report.domainId)
+    .where('team_id', '=', report.teamId)
+    .executeTakeFirst()
+  if (!domain) return 'unknown'
+  if (await isKnown(db, report)) return 'known'
+  const { id, dmarc, tls } = report
+  const rows = dmarc.length + tls.length
+  if (await isFull(db, report, rows, limits, now)) return 'full'
+  await db.insertInto('domain_reports').values(toRow(report, rows)).execute()
+  for (const [at, some] of chunks(dmarc))
+    await db
+      .insertInto('dmarc_rows')
+      .values(some.map((row, i) => ({ report: id, position: at + i, ...fromDmarc(row) })))
+      .execute()
+  for (const [at, some] of chunks(tls))
+    await db
+      .insertInto('tls_rows')
+      .values(some.map((row, i) => ({ report: id, position: at + i, ...fromTls(row) })))
+      .execute()
+  return 'kept'
+}
+
+/** Rows with where they begin, as many as one statement inserts. */
+function* chunks<T>(rows: readonly T[]): Generator<[number, T[]]> {
+  for (let at = 0; at < rows.length; at += CHUNK) yield [at, rows.slice(at, at + CHUNK)]
+}
+
+async function isKnown(db: Db, report: DomainReport): Promise<boolean> {
+  const row = await db
+    .selectFrom('domain_reports')
+    .select('id')
+    .where('domain_id', '=', report.domainId)
+    .where('kind', '=', report.kind)
+    .where('submitter', '=', report.submitter)
+    .where('report_id', '=', report.reportId)
+    .where('policy_domain', '=', report.policyDomain)
+    .where('begin_at', '=', report.begin)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+async function isFull(
+  db: Db,
+  { domainId, submitter }: DomainReport,
+  rows: number,
+  limits: DomainReportLimits,
+  now: number,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('domain_reports')
+    .select((of) => of.fn.countAll<number>().as('reports'))
+    .select(sql<number>`coalesce(sum(row_count), 0)`.as('rows'))
+    .select(sql<number>`coalesce(sum(case when submitter = ${submitter} then 1 else 0 end), 0)`.as('same'))
+    .where('domain_id', '=', domainId)
+    .where('received_at', '>', now - DAY)
+    .executeTakeFirstOrThrow()
+  if (Number(found.same) >= limits.submitter || Number(found.reports) >= limits.reports) return true
+  return Number(found.rows) + rows > limits.rows
+}
+
+/** Newest first. */
+async function listDomainReports(
+  db: Db,
+  args: PageArgs & { domainId: string; kind?: DomainReportKind | undefined },
+): Promise<Page<DomainReport>> {
+  let query = db
+    .selectFrom('domain_reports')
+    .selectAll()
+    .where('team_id', '=', args.teamId)
+    .where('domain_id', '=', args.domainId)
+  if (args.kind !== undefined) query = query.where('kind', '=', args.kind)
+  return pageOf(query, args, toReport)
+}
+
+/** A report with its rows, in the order in which they were stored. */
+async function getDomainReport(
+  db: Db,
+  { teamId, domainId, id }: { teamId: string; domainId: string; id: string },
+): Promise<(DomainReport & Pick<ReadDomainReport, 'dmarc' | 'tls'>) | undefined> {
+  const row = await db
+    .selectFrom('domain_reports')
+    .selectAll()
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('domain_id', '=', domainId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const dmarc = await db
+    .selectFrom('dmarc_rows')
+    .selectAll()
+    .where('report', '=', id)
+    .orderBy('position')
+    .execute()
+  const tls = await db
+    .selectFrom('tls_rows')
+    .selectAll()
+    .where('report', '=', id)
+    .orderBy('position')
+    .execute()
+  return { ...toReport(row), dmarc: dmarc.map(toDmarc), tls: tls.map(toTls) }
+}
+
+/** The rows of all DMARC reports of a period; those that say the same are one. The most messages first, at most 2,000. */
+async function sumDmarc(db: Db, { teamId, domainId, since, until }: ReportPeriod): Promise<DmarcRow[]> {
+  const same = DMARC_SAME.map((column) => `d.${column}` as const)
+  const rows = await db
+    .selectFrom('domain_reports as r')
+    .innerJoin('dmarc_rows as d', 'd.report', 'r.id')
+    .select(same)
+    .select((of) => of.fn.sum<number>('d.messages').as('messages'))
+    .where('r.team_id', '=', teamId)
+    .where('r.domain_id', '=', domainId)
+    .where('r.kind', '=', 'dmarc')
+    .where('r.begin_at', '>=', since)
+    .where('r.begin_at', '<', until)
+    .groupBy(same)
+    .orderBy('messages', 'desc')
+    .orderBy('d.source_ip')
+    .limit(MOST_GROUPS)
+    .execute()
+  return rows.map(toDmarc)
+}
+
+/** The same of TLS reports, by sessions. */
+async function sumTls(db: Db, { teamId, domainId, since, until }: ReportPeriod): Promise<TlsRow[]> {
+  const same = ['t.policy_type', 't.failure', 't.receiving_mx', 't.reason'] as const
+  const rows = await db
+    .selectFrom('domain_reports as r')
+    .innerJoin('tls_rows as t', 't.report', 'r.id')
+    .select(same)
+    .select((of) => of.fn.sum<number>('t.sessions').as('sessions'))
+    .where('r.team_id', '=', teamId)
+    .where('r.domain_id', '=', domainId)
+    .where('r.kind', '=', 'tls')
+    .where('r.begin_at', '>=', since)
+    .where('r.begin_at', '<', until)
+    .groupBy(same)
+    .orderBy('sessions', 'desc')
+    .orderBy('t.failure')
+    .limit(MOST_GROUPS)
+    .execute()
+  return rows.map(toTls)
+}
+
+/** What each reporter reported for each UTC day, oldest first. */
+async function domainReportDays(
+  db: Db,
+  { teamId, domainId, since, until, kind }: ReportPeriod & { kind: DomainReportKind },
+): Promise<ReportDay[]> {
+  const day = sql<number>`begin_at / ${sql.lit(DAY)}`
+  const rows = await db
+    .selectFrom('domain_reports')
+    .select(['submitter', 'organization', day.as('day')])
+    .select((of) => of.fn.countAll<number>().as('reports'))
+    .select((of) => of.fn.sum<number>('total').as('total'))
+    .select((of) => of.fn.sum<number>('failed').as('failed'))
+    .where('team_id', '=', teamId)
+    .where('domain_id', '=', domainId)
+    .where('kind', '=', kind)
+    .where('begin_at', '>=', since)
+    .where('begin_at', '<', until)
+    .groupBy(['submitter', 'organization', day])
+    .orderBy('day')
+    .orderBy('submitter')
+    .limit(MOST_DAYS)
+    .execute()
+  return rows.map(({ submitter, organization, ...row }) => ({
+    submitter,
+    organization,
+    day: Number(row.day),
+    reports: Number(row.reports),
+    total: Number(row.total),
+    failed: Number(row.failed),
+  }))
+}
+
+/** Removes reports that were received before; returns how many. */
+async function purgeDomainReports(
+  db: Db,
+  { before, most }: { before: number; most: number },
+): Promise<number> {
+  const old = db
+    .selectFrom('domain_reports')
+    .select('id')
+    .where('id', '<', firstIdAt(before))
+    .orderBy('id')
+    .limit(most)
+  const removed = await db.deleteFrom('domain_reports').where('id', 'in', old).executeTakeFirst()
+  return Number(removed.numDeletedRows)
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: {
+    findReportedDomains,
+    listDomainReports,
+    getDomainReport,
+    sumDmarc,
+    sumTls,
+    domainReportDays,
+  },
+  writes: { keepDomainReport, purgeDomainReports },
+}
