@@ -19,6 +19,7 @@ const ENTRIES = [
   'commands/healthcheck.ts',
   'http/json-worker.ts',
   'inbound/reading/returned-worker.ts',
+  'inbound/reading/report-worker.ts',
   'intake/compose-worker.ts',
   'mime/mime-worker.ts',
   'storage/sqlite/reader.ts',

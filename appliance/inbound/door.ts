@@ -20,7 +20,7 @@ export function createInboundDoor(inbound: Taker): Door {
 }
 
 /**
- * A message to addresses of domains that receive; or to one return path, or to postmaster. Those have it to themselves, so that no report is
+ * A message to addresses of domains that receive; or to one return path, to one address for reports, or to postmaster. Those have it to themselves, so that no report is
  * mixed with other mail: the others come in transactions of their own.
  */
 class Arrived implements Arriving {
@@ -38,14 +38,15 @@ class Arrived implements Arriving {
   }
 
   get messageBytes(): number {
-    return this.#addressees[0]?.receiver ? this.#inbound.receivedBytes : this.#inbound.messageBytes
+    const first = this.#addressees[0]
+    return first ? this.#inbound.limitOf(first) : this.#inbound.receivedBytes
   }
 
   async rcpt({ mailbox }: Parameters<Arriving['rcpt']>[0]): Promise<void> {
     const found = await this.#inbound.addressee(mailbox)
     const first = this.#addressees[0]
     if (first && !(first.receiver && found.receiver)) throw refuse('inbound_one')
-    const limit = found.receiver ? this.#inbound.receivedBytes : this.#inbound.messageBytes
+    const limit = this.#inbound.limitOf(found)
     if (this.#size > limit) throw refuse('message_too_large', { limit })
     this.#addressees.push(found)
   }
@@ -55,15 +56,20 @@ class Arrived implements Arriving {
   }
 
   async take(bytes: Buffer) {
+    const id = await this.#store(bytes)
+    return { emailId: null, reply: { code: 250, enhanced: '2.0.0', text: `Received as ${id}` } }
+  }
+
+  #store(bytes: Buffer): Promise<string> {
     const { ip, helo, tls, extended } = this.#client
     const arrival = { mailFrom: this.#mailFrom, ip, helo, tls }
     const recipients = this.#addressees.flatMap(({ address, receiver }) =>
       receiver ? [{ address, receiver }] : [],
     )
-    const id =
-      recipients.length > 0
-        ? await this.#inbound.receive({ ...arrival, bytes, extended, recipients })
-        : await this.#inbound.keep(this.#addressees[0]!, arrival, bytes)
-    return { emailId: null, reply: { code: 250, enhanced: '2.0.0', text: `Received as ${id}` } }
+    if (recipients.length > 0) return this.#inbound.receive({ ...arrival, bytes, extended, recipients })
+    const first = this.#addressees[0]!
+    return first.reported
+      ? this.#inbound.report({ ...arrival, bytes }, first.reported)
+      : this.#inbound.keep(first, arrival, bytes)
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Mail that port 25 takes without sign-in: to domains that receive (receive.ts), to the return path of an email that was sent from here (RFC 5321 §3.6.3), and to
+ * Mail that port 25 takes without sign-in: to domains that receive (receive.ts), to the return path of an email that was sent from here (RFC 5321 §3.6.3), to the
+ * address for reports about a domain (domain-reports.ts), and to
  * postmaster and abuse (RFC 5321 §4.5.1, RFC 2142). Only what proves that it has seen an email, by the MAC of its return path, is read and can
  * change the state of that email. No report is ever sent about it: what cannot be taken is refused while the client waits.
  */
@@ -7,17 +8,20 @@ import type { Clock } from '../clock/clock.ts'
 import type { Mailbox } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
+import { isReportLocal, reportAddress } from '../mail/report-address.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
 import { createReturnPaths, maySend, type ReturnPaths } from '../senders/senders.ts'
 import type {
   PostmasterLimits,
   ReceivedMessage,
   Receiver,
+  ReportedDomain,
   ReturnedLimits,
   Storage,
 } from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
+import { createDomainReports, type ReportMessage } from './domain-reports.ts'
 import { createDrain } from './drain.ts'
 import { createForwarder } from './forward.ts'
 import type { ReturnedTables } from './reading/returned-reader.ts'
@@ -35,15 +39,18 @@ export interface Addressee {
   address: string
   /** The domain that receives it as mail of its team; null for the others. */
   receiver: Receiver | null
+  /** The domain that it takes reports about; null for the others. */
+  reported: ReportedDomain | null
 }
 
 /** A message as it comes in, beside its bytes. */
 export type Arrival = Pick<ReceivedMessage, 'mailFrom' | 'ip' | 'helo' | 'tls'>
 
 export interface Inbound {
-  /** Largest message to a domain that receives, and to a return path or postmaster, in bytes. */
+  /** Largest message of all, in bytes. */
   readonly receivedBytes: number
-  readonly messageBytes: number
+  /** Largest message to this recipient, in bytes. */
+  limitOf(addressee: Addressee): number
   /** Who is meant. Refuses: `smtp_relay`, `inbound_unknown`, `unavailable`. */
   addressee(mailbox: Mailbox): Promise<Addressee>
   /** Whether a message may follow; counts it. Refuses: `inbound_sender`, `inbound_rate`. */
@@ -52,6 +59,8 @@ export interface Inbound {
   keep(addressee: Addressee, arrival: Arrival, bytes: Uint8Array): Promise<string>
   /** Stores a message for domains that receive, as `keep` does. Refuses: `message_loop`, `received_full`, … */
   receive(message: ReceiveArgs): Promise<string>
+  /** Stores a report about a domain, as `DomainReports.take` does; its id. */
+  report(message: ReportMessage, domain: ReportedDomain): Promise<string>
   /** Ends forwarding and reading. */
   close(): Promise<void>
 }
@@ -63,6 +72,8 @@ export interface InboundDeps {
     | 'findReturnPath'
     | 'domainsServedAs'
     | 'findReceivers'
+    | 'findReportedDomains'
+    | 'keepDomainReport'
     | 'keepReceivedEmails'
     | 'getEmail'
     | 'keepReturned'
@@ -96,6 +107,8 @@ export interface InboundDeps {
 const RECEIVED_BYTES = 28 * 1024 * 1024
 /** Reports bring back 50 to 100 KB of a message as a rule; some servers return all of it. */
 const MESSAGE_BYTES = 1024 * 1024
+/** 10 MB of a packed report in base64. */
+const REPORT_BYTES = 14 * 1024 * 1024
 const RETURNED: ReturnedLimits = {
   emailMessages: 10,
   emailBytes: 2 * MESSAGE_BYTES,
@@ -109,6 +122,7 @@ const MINUTE = 60_000
 const RETURNED_RATE = { windowMs: 10 * MINUTE, perNetwork: 300, inAll: 3000 }
 const POSTMASTER_RATE = { windowMs: 60 * MINUTE, perNetwork: 10, inAll: 60 }
 
+const REPORT_RATE = { windowMs: 10 * MINUTE, perNetwork: 60, inAll: 600 }
 const RECEIVED_RATE = { windowMs: 10 * MINUTE, perNetwork: 600, inAll: 6000 }
 
 /** A message that went through more servers than this is in a loop (RFC 5321 §6.3). */
@@ -121,24 +135,31 @@ const HEADER = 128 * 1024
 const createRates = (clock: Clock) => ({
   received: createRate(clock, RECEIVED_RATE),
   returned: createRate(clock, RETURNED_RATE),
+  reports: createRate(clock, REPORT_RATE),
   postmaster: createRate(clock, POSTMASTER_RATE),
+})
+
+const sizesWithin = (most: number): Pick<Inbound, 'receivedBytes' | 'limitOf'> => ({
+  receivedBytes: Math.min(most, RECEIVED_BYTES),
+  limitOf({ receiver, reported }) {
+    if (receiver) return Math.min(most, RECEIVED_BYTES)
+    return Math.min(most, reported ? REPORT_BYTES : MESSAGE_BYTES)
+  },
 })
 
 /** Forwards and reads from then on what waits for it. */
 export function createInbound(deps: InboundDeps): Inbound {
   const { clock, log, storage, postmaster } = deps
-  const messageBytes = Math.min(deps.messageBytes, MESSAGE_BYTES)
-  const receivedBytes = Math.min(deps.messageBytes, RECEIVED_BYTES)
   const rates = createRates(clock)
   const returnPaths = createReturnPaths(deps)
   const forwarder = createForwarder(deps)
   forwarder.start()
   const drain = createDrain(deps)
   drain.start()
+  const reports = createDomainReports(deps)
 
   return {
-    messageBytes,
-    receivedBytes,
+    ...sizesWithin(deps.messageBytes),
     async addressee(mailbox) {
       try {
         return await findAddressee(deps, returnPaths, mailbox)
@@ -150,11 +171,12 @@ export function createInbound(deps: InboundDeps): Inbound {
       }
     },
 
-    admit({ emailId, receiver }, { mailFrom, ip }) {
+    admit({ emailId, receiver, reported }, { mailFrom, ip }) {
       // RFC 5321 §4.5.5: reports have the null sender. RCPT alone is answered for every sender, as servers verify addresses in the name
       // of their own postmaster, too.
       if (emailId !== null && mailFrom !== '') throw refuse('inbound_sender')
-      const kind = receiver ? 'received' : emailId === null ? 'postmaster' : 'returned'
+      const other = emailId === null ? 'postmaster' : 'returned'
+      const kind = receiver ? 'received' : reported ? 'reports' : other
       const seconds = rates[kind].take(ip)
       if (seconds > 0) throw refuse('inbound_rate', { seconds })
     },
@@ -186,8 +208,10 @@ export function createInbound(deps: InboundDeps): Inbound {
       return receive(message, deps)
     },
 
+    report: (message, domain) => reports.take(message, domain),
+
     async close() {
-      await Promise.all([forwarder.stop(), drain.stop()])
+      await Promise.all([forwarder.stop(), drain.stop(), reports.close()])
     },
   }
 }
@@ -197,23 +221,30 @@ async function findAddressee(
   returnPaths: ReturnPaths,
   { local, domain, address }: Mailbox,
 ): Promise<Addressee> {
+  const nobody = { emailId: null, proven: false, address, receiver: null, reported: null }
   const bounce = parseReturnPath(address)
   // A wrong MAC costs no look-up. Return paths from before there was one are still in the mail of others.
   if (bounce && (bounce.proof === null || (await returnPaths.isOurs(bounce)))) {
     const found = await storage.findReturnPath({ emailId: bounce.emailId }, clock.now())
     if (found?.returnPath.toLowerCase() === address.toLowerCase())
-      return { emailId: bounce.emailId, proven: bounce.proof !== null, address, receiver: null }
+      return { ...nobody, emailId: bounce.emailId, proven: bounce.proof !== null }
+  }
+  if (isReportLocal(local)) {
+    const domains = await storage.findReportedDomains({ host: domain }, clock.now())
+    const named = domains.find((one) => reportAddress(one).toLowerCase() === address.toLowerCase())
+    if (named && maySend(named.status)) return { ...nobody, reported: named }
+    if (domains.length > 0) throw refuse('report_unknown')
   }
   const [receiver] = bounce
     ? []
     : (await storage.findReceivers({ name: domain }, clock.now())).filter(({ status }) => maySend(status))
-  if (receiver) return { emailId: null, proven: false, address, receiver }
+  if (receiver) return { ...nobody, receiver }
   const forPostmaster = /^(postmaster|abuse)$/i.test(local)
   if (!bounce && !forPostmaster) throw refuse('smtp_relay')
   const own = domain === hostname.toLowerCase()
   const statuses = own ? [] : await storage.domainsServedAs({ name: domain }, clock.now())
   if (!own && !statuses.some(maySend)) throw refuse('smtp_relay')
-  if (forPostmaster) return { emailId: null, proven: false, address, receiver: null }
+  if (forPostmaster) return nobody
   throw refuse('inbound_unknown')
 }
 

@@ -1,6 +1,7 @@
 /** The records of a sending domain, looked at without changing what is known of the domain. */
 import type { Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
+import { reportAddress, type AddressedDomain } from '../mail/report-address.ts'
 import { asksForNothing, checkRecords } from '../senders/check.ts'
 import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
 import { ofTeam, type OtherTeam } from '../sources/sources.ts'
@@ -29,10 +30,11 @@ export async function lookUpDomain(
 
 /** What the records mean for mail from the domain. */
 export function judgeDomain(
-  { name }: Pick<Domain, 'name'>,
+  domain: AddressedDomain,
   seen: readonly SeenRecord[],
   team: OtherTeam | null = null,
 ): Finding {
+  const { name } = domain
   const about = team
     ? { id: `${OTHER_TEAMS}${team.id}:domain:${name}`, title: `Records of ${name} (${ofTeam(team)})` }
     : { id: `domain:${name}`, title: `Records of ${name}` }
@@ -55,7 +57,7 @@ export function judgeDomain(
       ...about,
       status: 'ok',
       found: `${found} The DMARC policy is p=none without rua, so receivers neither enforce it nor send reports.`,
-      advice: `Add rua=mailto:you@${name} to the record at ${dmarc.record.fqdn}: receivers then send daily reports about mail that claims to be from ${name}.`,
+      advice: `Add rua=mailto:${reportAddress(domain)} to the record at ${dmarc.record.fqdn}: receivers then send daily reports about mail that claims to be from ${name}.`,
     }
   return { ...about, status: 'ok', found, advice: null }
 }

@@ -3,8 +3,7 @@ import type { AuthResult, Disposition, PublishedPolicy } from './dmarc-report.ts
 import type { TlsPolicyResult } from './received-tls-report.ts'
 
 /** `dmarc`: an aggregate report (RFC 9990, RFC 7489) · `tls`: a TLS report (RFC 8460). */
-export const DOMAIN_REPORT_KINDS = ['dmarc', 'tls'] as const
-export type DomainReportKind = (typeof DOMAIN_REPORT_KINDS)[number]
+export type DomainReportKind = 'dmarc' | 'tls'
 
 /** Messages that fared alike, of one source address. */
 export interface DmarcRow {

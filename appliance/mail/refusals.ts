@@ -795,6 +795,26 @@ export const REFUSALS = {
     '452 4.2.2',
     'The recipient has received too much mail in the last 24 hours.',
   ),
+  report_unknown: entry('not_found', 404, '550 5.1.1', 'No domain has this address for reports.'),
+  report_sender: entry(
+    'validation_error',
+    403,
+    '550 5.7.1',
+    'Reports are accepted only from messages that pass DMARC for the domain of their From field.',
+  ),
+  report_unreadable: entry(
+    'validation_error',
+    422,
+    '550 5.6.0',
+    'The message has no DMARC or TLS report that can be read.',
+  ),
+  report_foreign: entry('validation_error', 422, '550 5.7.1', 'The report is about another domain.'),
+  report_full: entry(
+    'rate_limit_exceeded',
+    429,
+    '452 4.2.2',
+    'The domain has received too many reports in the last 24 hours.',
+  ),
   inbound_lookups: entry(
     'rate_limit_exceeded',
     429,

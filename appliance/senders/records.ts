@@ -1,5 +1,6 @@
 import { getDomain } from 'tldts'
 import { isIPv6 } from 'node:net'
+import { dmarcValue, type AddressedDomain } from '../mail/report-address.ts'
 import { AUTO } from '../mail/source.ts'
 import type { DkimKey } from '../storage/storage.ts'
 
@@ -68,16 +69,15 @@ export function dkimName({ selector }: Pick<DkimKey, 'selector'>, domain: { name
 }
 
 /** The recommended policy (RFC 9989 §4): any strictness will do. */
-const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn'> = {
+const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
   key: 'DMARC',
   record: 'DMARC',
   type: 'TXT',
-  value: 'v=DMARC1; p=none;',
   priority: null,
   required: false,
   label: 'recommended',
   advice:
-    'Recommended: large mailbox providers expect a DMARC policy, however strict. To receive daily reports about mail that claims to be from the domain, add rua=mailto: and your address.',
+    'Recommended: large mailbox providers expect a DMARC policy, however strict. The address in rua= receives daily reports about mail from the domain, shown under Reports. If you have a record, add the address to it.',
 }
 
 /**
@@ -86,7 +86,7 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn'> = {
  * among them. Where the domain wants its tracked links under a name of its own, a CNAME leads from there to our web server.
  */
 export function expectedRecords(
-  domain: { name: string; returnPath: string; receiving?: boolean; trackingSubdomain?: string | null },
+  domain: AddressedDomain & { receiving?: boolean; trackingSubdomain?: string | null },
   keys: readonly RecordedKey[],
   host: SendingHost,
 ): ExpectedRecord[] {
@@ -133,7 +133,7 @@ export function expectedRecords(
       label: null,
       advice: null,
     },
-    { ...DMARC, ...place(`_dmarc.${domain.name}`) },
+    { ...DMARC, value: dmarcValue(domain), ...place(`_dmarc.${domain.name}`) },
     ...(domain.receiving === true ? [{ ...receivingRecord(host), ...place(domain.name) }] : []),
     ...trackingRecord(domain, host).map((record) => ({ ...record, ...place(record.fqdn) })),
   ]

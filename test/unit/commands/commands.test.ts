@@ -81,7 +81,7 @@ describe('domain', () => {
   test('add prints the records to publish', async () => {
     const { code, stdout, stderr } = await run(['domain', 'add', 'Sender.test'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY'))
+    expect(stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY').replaceAll(/reports-\w{20}/g, 'reports-CODE'))
       .toBe(`Added sender.test. Publish these records with its DNS provider, then run:
 posthaste domain verify sender.test
 
@@ -98,7 +98,7 @@ SPF    TXT  send.sender.test
   v=spf1 a:mail.sender.test ~all
 
 DMARC  TXT  _dmarc.sender.test  (recommended)
-  v=DMARC1; p=none;
+  v=DMARC1; p=none; rua=mailto:reports-CODE@send.sender.test
 
 Many DNS control panels expect names without the domain at the end:
 posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
@@ -126,8 +126,12 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
     const before = await run(['domain', 'verify', 'sender.test'])
     expect(before.code).toBe(1)
     expect(before.stderr).toBe('sender.test is not verified: 2 of its records are missing or wrong.\n')
-    expect(before.stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY').replaceAll(/[\d-]{10} [\d:]{8}/g, 'TIME'))
-      .toBe(`sender.test: pending since TIME UTC
+    expect(
+      before.stdout
+        .replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY')
+        .replaceAll(/reports-\w{20}/g, 'reports-CODE')
+        .replaceAll(/[\d-]{10} [\d:]{8}/g, 'TIME'),
+    ).toBe(`sender.test: pending since TIME UTC
 Checked TIME UTC, next TIME UTC
 
 missing      DKIM   TXT  posthaste._domainkey.sender.test
@@ -151,7 +155,7 @@ wrong        SPF    MX   send.sender.test
 ok           SPF    TXT  send.sender.test
 
 missing      DMARC  TXT  _dmarc.sender.test  (recommended)
-  expected  v=DMARC1; p=none;
+  expected  v=DMARC1; p=none; rua=mailto:reports-CODE@send.sender.test
   found     nothing
   Nothing is published at _dmarc.sender.test. Add the TXT record. New records
   can take a few minutes to appear.

@@ -1,3 +1,4 @@
+import { reportAddress } from '../../../appliance/mail/report-address.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,14 +153,17 @@ test('looks at one domain when asked', async () => {
       MX: here.filter(({ type }) => type === 'MX').map(({ value }) => ({ preference: 10, exchange: value })),
     })
   }
+  const { advice, ...plain } = (await examine({ ...deps, resolver: names.fresh() }, domain))[0]!
+  expect(plain).toMatchObject({ status: 'ok', found: 'All required records are published.' })
+  expect(advice).toBe(null)
+  names.dns.set('_dmarc.shop.example', { TXT: ['v=DMARC1; p=none;'] })
   const fresh = { ...deps, resolver: names.fresh() }
   const [sound, ...rest] = await examine(fresh, domain)
   expect(sound).toMatchObject({
     ...{ id: 'domain:shop.example', status: 'ok' },
     found:
       'All required records are published. The DMARC policy is p=none without rua, so receivers neither enforce it nor send reports.',
-    advice:
-      'Add rua=mailto:you@shop.example to the record at _dmarc.shop.example: receivers then send daily reports about mail that claims to be from shop.example.',
+    advice: `Add rua=mailto:${reportAddress(domain!)} to the record at _dmarc.shop.example: receivers then send daily reports about mail that claims to be from shop.example.`,
   })
   expect(brief(rest)).toEqual(['ok blocklists:shop.example'])
   for (const policy of ['v=DMARC1; p=none; rua=mailto:d@shop.example', 'v=DMARC1; p=quarantine']) {

@@ -37,7 +37,7 @@ const key: RecordedKey = {
 }
 const host = { hostname: 'mail.acme.example', sourceIps: ['192.0.2.7'] }
 const moved = (returnPath: string, trackingSubdomain: string | null) => {
-  const domain = { name: 'news.acme.example', returnPath, trackingSubdomain } as Domain
+  const domain = { id: 'd1', name: 'news.acme.example', returnPath, trackingSubdomain } as Domain
   return { domain, records: expectedRecords(domain, [key], host), theirs: theirs.records }
 }
 
@@ -71,7 +71,7 @@ describe('the zone file', () => {
     expect(zone).toBe(`; news.acme.example: publish now, in addition to the existing records
 posthaste._domainkey.news.acme.example. 3600 IN TXT ${long}
 ; only if the domain has no DMARC record yet
-_dmarc.news.acme.example. 3600 IN TXT "v=DMARC1; p=none;"
+_dmarc.news.acme.example. 3600 IN TXT "v=DMARC1; p=none; rua=mailto:reports-d625210d380852450a5c@bounce.news.acme.example"
 ; news.acme.example: publish at the switch, replacing the existing records
 ; instead of feedback-smtp.eu.ses.example
 bounce.news.acme.example. 3600 IN MX 10 mail.acme.example.

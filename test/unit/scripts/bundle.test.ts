@@ -21,6 +21,7 @@ test('every file that a source starts as a thread or process is beside the progr
     'json-worker',
     'mime-worker',
     'reader',
+    'report-worker',
     'returned-worker',
     'writer',
   ])

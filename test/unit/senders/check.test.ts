@@ -36,7 +36,7 @@ const TXT = ['v=spf1 a:mail.sender.test ~all']
 
 /** `key: status` of each record of a domain, with the notes of those that are not in order. */
 async function check(name: string): Promise<{ statuses: string[]; notes: string[] }> {
-  const records = expectedRecords({ name, returnPath: 'send' }, keys, {
+  const records = expectedRecords({ id: 'd1', name, returnPath: 'send' }, keys, {
     hostname: 'mail.sender.test',
     sourceIps: [],
   })
@@ -50,7 +50,7 @@ async function check(name: string): Promise<{ statuses: string[]; notes: string[
 describe('the name for tracked links', () => {
   const host = { hostname: 'mail.sender.test', sourceIps: [] }
   const look = async (name: string) => {
-    const domain = { name, returnPath: 'send', trackingSubdomain: 'links' }
+    const domain = { id: 'd1', name, returnPath: 'send', trackingSubdomain: 'links' }
     const record = expectedRecords(domain, keys, host).at(-1)!
     const [check] = await checkRecords(resolver, domain, [record])
     return [check!.key, check!.status, check!.note]

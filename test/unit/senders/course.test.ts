@@ -133,7 +133,7 @@ describe('what is seen of a domain', () => {
   const key = { algorithm: 'rsa-sha256' as const, publicKey: 'AAAA', retireAt: null }
   const host = { hostname: 'mail.example.net', sourceIps: [] }
   const records = expectedRecords(
-    { name: 'example.com', returnPath: 'send' },
+    { id: 'd1', name: 'example.com', returnPath: 'send' },
     [
       { ...key, selector: 'one', state: 'active' },
       { ...key, selector: 'two', state: 'pending' },

@@ -11,7 +11,7 @@ const host = { hostname: 'mail.example.net', sourceIps: [] }
 
 describe('the expected records', () => {
   test('are DKIM, return path and DMARC', () => {
-    expect(expectedRecords({ name: 'example.com', returnPath: 'send' }, keys, host)).toEqual([
+    expect(expectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, keys, host)).toEqual([
       {
         key: 'DKIM posthaste',
         record: 'DKIM',
@@ -54,19 +54,19 @@ describe('the expected records', () => {
         type: 'TXT',
         name: '_dmarc',
         fqdn: '_dmarc.example.com',
-        value: 'v=DMARC1; p=none;',
+        value: 'v=DMARC1; p=none; rua=mailto:reports-6911c1b5ce4ddbcd6f20@send.example.com',
         priority: null,
         required: false,
         label: 'recommended',
         advice:
-          'Recommended: large mailbox providers expect a DMARC policy, however strict. To receive daily reports about mail that claims to be from the domain, add rua=mailto: and your address.',
+          'Recommended: large mailbox providers expect a DMARC policy, however strict. The address in rua= receives daily reports about mail from the domain, shown under Reports. If you have a record, add the address to it.',
       },
     ])
   })
 
   test('have names relative to the registrable zone', () => {
     const names = (name: string) =>
-      expectedRecords({ name, returnPath: 'out' }, keys, host).map((record) => record.name)
+      expectedRecords({ id: 'd1', name, returnPath: 'out' }, keys, host).map((record) => record.name)
     expect(names('news.example.co.uk')).toEqual([
       'posthaste._domainkey.news',
       'out.news',
@@ -78,7 +78,7 @@ describe('the expected records', () => {
 
   test('name the source addresses where there are some', () => {
     const sourceIps = ['192.0.2.1', '2001:db8::1']
-    const [, , spf] = expectedRecords({ name: 'example.com', returnPath: 'send' }, keys, {
+    const [, , spf] = expectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, keys, {
       ...host,
       sourceIps,
     })
@@ -97,7 +97,7 @@ describe('the expected records', () => {
       key('now', 'active', 'rsa-sha256'),
       key('next', 'pending', 'rsa-sha256'),
     ]
-    const dkim = expectedRecords({ name: 'example.com', returnPath: 'send' }, all, host).filter(
+    const dkim = expectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, all, host).filter(
       ({ record }) => record === 'DKIM',
     )
     expect(dkim.map((record) => [record.key, record.label, record.advice])).toEqual([
@@ -118,7 +118,11 @@ describe('the expected records', () => {
 
   test('tell a second key from the first', () => {
     const second = { selector: 'next', algorithm: 'ed25519-sha256' as const, publicKey: 'BBBB', ...active }
-    const records = expectedRecords({ name: 'example.com', returnPath: 'send' }, [...keys, second], host)
+    const records = expectedRecords(
+      { id: 'd1', name: 'example.com', returnPath: 'send' },
+      [...keys, second],
+      host,
+    )
     expect(records[1]).toMatchObject({
       key: 'DKIM next',
       fqdn: 'next._domainkey.example.com',

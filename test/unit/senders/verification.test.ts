@@ -15,7 +15,7 @@ const otherKey = `${publicKey.slice(0, 60)}X${publicKey.slice(61, -1)}Y`
 
 const recordsOf = (sourceIps: string[]) =>
   expectedRecords(
-    { name: 'example.com', returnPath: 'send' },
+    { id: 'd1', name: 'example.com', returnPath: 'send' },
     [{ selector: 'posthaste', algorithm: 'rsa-sha256', publicKey, ...active }],
     { hostname: 'mail.example.net', sourceIps },
   )

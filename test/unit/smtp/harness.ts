@@ -70,6 +70,8 @@ export interface DoorOptions {
   hold?: Promise<void>
   /** Where mail to postmaster is forwarded. */
   postmaster?: string
+  /** DNS servers, `ip:port`; by default nobody answers. */
+  servers?: string[]
   /** Storage whose look-ups of recipients fail. */
   deaf?: boolean
 }
@@ -82,7 +84,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   const clock = options.clock ?? createTestClock()
   const log = silentLogger()
   const storage = await openSqlite({ dataDir })
-  const resolver = createResolver({ servers: ['127.0.0.1:9'], clock, timeoutMs: 50 })
+  const resolver = createResolver({ servers: options.servers ?? ['127.0.0.1:9'], clock, timeoutMs: 500 })
   const host = { hostname: 'mail.acme.example', sourceIps: [] }
   const senders = createSenders({ storage, resolver, clock, config: host, log, keygen: noKeys })
   const accounts = createAccounts({ storage, clock })

@@ -1,0 +1,41 @@
+/** Where reports about domains are read: in a thread with bounded memory and time, as a small file may unpack to much. */
+import { createThreads, ThreadEnded } from '../../capacity/capacity.ts'
+import type { Clock } from '../../clock/clock.ts'
+import type { DomainReportReading } from './domain-report.ts'
+
+/** What the thread is asked. */
+export interface ReportJob {
+  bytes: Uint8Array
+  domain: string
+}
+
+export interface ReportReader {
+  /**
+   * Reads a message with a report about the domain. Refuses: `overloaded`, `shutting_down`.
+   * @param teamId the team of the domain: teams take turns
+   */
+  read(job: ReportJob, teamId: string): Promise<DomainReportReading>
+  close(): Promise<void>
+}
+
+/** Heap of the thread in MB, beside the buffers. 50 MB of XML are one string of as many octets. */
+const HEAP_MB = 256
+const DEADLINE_MS = 20_000
+
+export function createReportReader(clock: Clock): ReportReader {
+  const threads = createThreads<ReportJob, DomainReportReading>({
+    script: new URL('report-worker.ts', import.meta.url),
+    ...{ clock, most: 1, waiting: 8, deadlineMs: DEADLINE_MS, heapMb: HEAP_MB },
+  })
+  return {
+    async read(job, teamId) {
+      try {
+        return await threads.run(job, teamId)
+      } catch (error) {
+        if (error instanceof ThreadEnded) return { kind: 'problem', problem: 'too-large' }
+        throw error
+      }
+    },
+    close: () => threads.close(),
+  }
+}

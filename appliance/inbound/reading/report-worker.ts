@@ -1,0 +1,6 @@
+/** The thread in which DMARC and TLS reports are read. Started by report-reader.ts. */
+import { answerJobs } from '../../capacity/answer-jobs.ts'
+import { readDomainReport, type DomainReportReading } from './domain-report.ts'
+import type { ReportJob } from './report-reader.ts'
+
+answerJobs<ReportJob, DomainReportReading>(({ bytes, domain }) => readDomainReport(bytes, domain))
