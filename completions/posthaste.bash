@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic inbound template broadcast suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -18,6 +18,7 @@ _posthaste_commands() {
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
         'source') echo 'list assignments add remove suspend resume pool hostname warm-up assign unassign' ;;
+        'report') echo 'list show' ;;
         'provider') echo 'list show set' ;;
         'lane') echo 'list pause resume' ;;
         'metrics') echo 'show breakdown recompute' ;;
@@ -125,6 +126,9 @@ _posthaste_options() {
         'source warm-up') echo '-c --config --json --end --help' ;;
         'source assign') echo '-c --config --json --team --domain --stream --help' ;;
         'source unassign') echo '-c --config --json --help' ;;
+        'report') echo '--help' ;;
+        'report list') echo '-c --config --json --team --kind --limit --help' ;;
+        'report show') echo '-c --config --json --team --tls --days --help' ;;
         'provider') echo '--help' ;;
         'provider list') echo '-c --config --json --help' ;;
         'provider show') echo '-c --config --json --help' ;;
@@ -388,6 +392,11 @@ _posthaste_values() {
         'source assign --team') echo '@any' ;;
         'source assign --domain') echo '@any' ;;
         'source assign --stream') echo 'transactional broadcast' ;;
+        'report list --team') echo '@any' ;;
+        'report list --kind') echo 'dmarc tls' ;;
+        'report list --limit') echo '@any' ;;
+        'report show --team') echo '@any' ;;
+        'report show --days') echo '@any' ;;
         'lane pause --minutes') echo '@any' ;;
         'metrics show --team') echo '@any' ;;
         'metrics show --start') echo '@any' ;;

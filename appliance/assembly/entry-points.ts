@@ -12,7 +12,7 @@ import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createInboundDoor } from '../inbound/door.ts'
 import { createInbound } from '../inbound/inbound.ts'
 import { createSetUp } from '../accounts/accounts.ts'
-import { createSharedDoctor, viewCertificates } from '../insights/insights.ts'
+import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
 import { createIntake, createSchedules, type IntakeDeps } from '../intake/intake.ts'
 import { createNotices } from '../intake/notice.ts'
 import { createQueueControl } from '../queue/queue.ts'
@@ -77,6 +77,7 @@ function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: Li
     sources: heeded(book, () => delivery.changed()),
     tlsPolicies: policies,
     propagation: createPropagation({ storage, resolver, clock, config: book.host }),
+    reports: createReportView({ storage, resolver, clock, hostname: config.hostname }),
     doctor: createSharedDoctor(clock, (domain, tell) =>
       look({ storage, resolver, freshResolver, clock, host: book.host }, domain, tell),
     ),

@@ -17,6 +17,7 @@ import { addQueue } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
 import { setBodies, showRetention } from './retention.ts'
 import { setup } from './setup.ts'
+import { addReports } from './report.ts'
 import { addSources } from './source-commands.ts'
 import { listLanes, pauseLane, resumeLane } from './lane.ts'
 import { listProviders, setProvider, showProvider } from './provider.ts'
@@ -77,6 +78,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addQueue(registrar)
   addAudit(registrar)
   addSources(registrar)
+  addReports(registrar)
   addShaping(registrar)
   addMetrics(registrar)
   addTls(registrar, adapters)

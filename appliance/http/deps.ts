@@ -9,7 +9,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Webhooks } from '../events/events.ts'
 import type { Intake, Schedules } from '../intake/intake.ts'
 import type { MimeReader } from '../mime/mime.ts'
-import type { SharedDoctor } from '../insights/insights.ts'
+import type { ReportView, SharedDoctor } from '../insights/insights.ts'
 import type { SourceBook } from '../sources/sources.ts'
 import type { CertificateView } from '../mail/certificate.ts'
 import type { NodeFacts } from '../mail/node.ts'
@@ -98,6 +98,8 @@ export interface HttpDeps {
   /** The operator's hand on what waits. */
   queue: QueueControl
   doctor: SharedDoctor
+  /** What DMARC and TLS reports mean for a domain. */
+  reports: ReportView
   /** Erasing people's data by address. */
   erasures: Pick<Erasures, 'begin' | 'survey' | 'get' | 'list'>
   /** How long what is kept, and what it takes. */

@@ -50,6 +50,7 @@ import { nodeRoutes } from './routes/nodes.ts'
 import { documentRoutes } from './routes/openapi.ts'
 import { postmasterRoutes, returnedRoutes } from './routes/received.ts'
 import { receivingRoutes } from './routes/receiving.ts'
+import { reportRoutes } from './routes/reports.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { resetRoutes } from './routes/reset.ts'
 import { retentionRoutes } from './routes/retention.ts'
@@ -209,6 +210,7 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   emailResendRoutes(app, deps, linked.contents)
   returnedRoutes(app, deps)
   receivingRoutes(app, deps, linked)
+  reportRoutes(app, deps)
   metricsRoutes(app, deps)
 }
 

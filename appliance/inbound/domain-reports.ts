@@ -74,7 +74,7 @@ export function createDomainReports(deps: DomainReportDeps): DomainReports {
  * The domain that is known to have sent a message; null: none is, and where `later` says so because DNS did not answer. Where the domain of
  * From has no DMARC policy, an aligned signature or envelope sender will do.
  */
-export function judgeSender({ dmarc, dkim, spf }: Authentication): {
+function judgeSender({ dmarc, dkim, spf }: Authentication): {
   submitter: string | null
   later: boolean
 } {

@@ -1,6 +1,7 @@
 /** How this machine looks to the receivers of its mail: the doctor's checks. */
 export { examine, type DoctorDeps } from './doctor.ts'
 export { createSharedDoctor, type SharedDoctor } from './shared-doctor.ts'
+export { createReportView, type ReportView } from './report-view.ts'
 export { viewCertificates } from './certificate-view.ts'
 export { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 export { dialOnly, probeAddress } from './dial.ts'

@@ -2,6 +2,7 @@
 import type { DmarcRecord, DmarcReport } from '../../mail/dmarc-report.ts'
 import type { DmarcRow, ReadDomainReport, TlsRow } from '../../mail/domain-report.ts'
 import type { ReceivedTlsReport, TlsPolicyResult } from '../../mail/received-tls-report.ts'
+import { canonicalIp } from '../../wire/networks.ts'
 import { readDmarcReport } from './dmarc.ts'
 import type { ReportProblem } from './inflate.ts'
 import { readMessage } from './parts.ts'
@@ -64,7 +65,7 @@ function dmarcRow(record: DmarcRecord): DmarcRow {
   const signature = passing.find(isOf) ?? passing[0] ?? record.dkim[0]
   const spf = record.spf.find(({ scope }) => scope !== 'helo') ?? record.spf[0]
   return {
-    sourceIp: record.sourceIp,
+    sourceIp: canonicalIp(record.sourceIp) ?? record.sourceIp,
     headerFrom: cut(record.headerFrom, MOST_NAME),
     disposition: record.disposition,
     dkimAligned: record.dkimAligned,

@@ -1,0 +1,101 @@
+/** The commands about DMARC and TLS reports that other servers send about a domain. */
+import { Option } from 'commander'
+import { presentDmarcSummary, presentReport, presentTlsSummary } from '../api/reports.ts'
+import { presentList } from '../api/shared.ts'
+import { createReportView } from '../insights/insights.ts'
+import type { Context } from './context.ts'
+import { named } from './domain.ts'
+import { Failure } from './failure.ts'
+import { instant, paragraph, printable, shorten, table } from './output.ts'
+import type { Registrar } from './registrar.ts'
+import { parseCount } from './values.ts'
+
+const DEFAULT_LIMIT = 100
+const MOST = 100
+const MOST_DAYS = 90
+
+/** Puts `report` into the program. */
+export function addReports({ group, addInTeam, doesWith }: Registrar): void {
+  const reports = group('report', 'Show DMARC and TLS reports about a domain')
+  const kind = () => new Option('--kind <kind>', 'dmarc or tls').choices(['dmarc', 'tls'])
+  addInTeam('list', 'List reports, newest first', reports)
+    .argument('<domain>', 'Name of the domain')
+    .addOption(kind())
+    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
+    .action(doesWith(listReports))
+  addInTeam('show', 'Show who sends as a domain and whether it passes DMARC', reports)
+    .argument('<domain>', 'Name of the domain')
+    .option('--tls', 'Show how other servers reach the domain over TLS instead')
+    .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
+    .action(doesWith(showReports))
+}
+
+/** `report list` */
+async function listReports(
+  context: Context,
+  [name = '']: string[],
+  { kind, limit = DEFAULT_LIMIT }: { kind?: 'dmarc' | 'tls'; limit?: number },
+): Promise<void> {
+  if (limit > MOST) throw new Failure(`--limit is at most ${MOST}.`)
+  const { storage, clock, output } = context
+  const { teamId, id: domainId } = await named(context, name)
+  const { items, hasMore } = await storage.listDomainReports({ teamId, domainId, kind, limit }, clock.now())
+  output.object(presentList(items.map(presentReport), hasMore))
+  if (items.length === 0) return output.text('No reports. To see what to publish, run: posthaste report show')
+  const rows = items.map((one) => [
+    instant(one.receivedAt),
+    one.kind,
+    shorten(printable(one.organization === '' ? one.submitter : one.organization), 30),
+    one.submitter,
+    String(one.total),
+    String(one.failed),
+  ])
+  output.text(...table(['RECEIVED', 'KIND', 'REPORTER', 'SENT BY', 'TOTAL', 'FAILED'], rows))
+}
+
+/** `report show` */
+async function showReports(
+  context: Context,
+  [name = '']: string[],
+  { tls = false, days }: { tls?: boolean; days?: number },
+): Promise<void> {
+  if (days !== undefined && days > MOST_DAYS) throw new Failure(`--days is at most ${MOST_DAYS}.`)
+  const domain = await named(context, name)
+  const view = createReportView({ ...context, hostname: context.config.hostname })
+  if (tls) return showTls(context, await view.tls(domain, days))
+  const { head, names } = await view.dmarc(domain, days)
+  const { output } = context
+  output.object(presentDmarcSummary(head, names))
+  if (head.messages > 0) output.text(`${head.passed} of ${head.messages} messages passed DMARC.`, '')
+  const rows = head.sources.map((source) => [
+    source.ip,
+    shorten(printable(names.get(source.ip) ?? ''), 40),
+    String(source.messages),
+    String(source.passed),
+    source.verdict,
+  ])
+  if (rows.length > 0) output.text(...table(['SOURCE', 'NAME', 'MESSAGES', 'PASSED', 'MEANING'], rows), '')
+  output.text(...paragraph(head.nextStep), ...recordLines(head.record))
+}
+
+function showTls(
+  { output }: Context,
+  view: Awaited<ReturnType<ReturnType<typeof createReportView>['tls']>>,
+): void {
+  output.object(presentTlsSummary(view))
+  const { sessions, failed, failures } = view.summary
+  if (sessions > 0) output.text(`${sessions - failed} of ${sessions} sessions used TLS.`, '')
+  const rows = failures.map((one) => [one.type, String(one.sessions), one.mxHosts.join(', '), one.meaning])
+  if (rows.length > 0)
+    output.text(
+      ...table(
+        ['FAILURE', 'SESSIONS', 'MX', 'MEANING'],
+        rows.map((row) => row.map(printable)),
+      ),
+      '',
+    )
+  output.text(...paragraph(view.nextStep), ...recordLines(view.record))
+}
+
+const recordLines = (record: { name: string; value: string; published: boolean }): string[] =>
+  record.published ? [] : ['', `TXT  ${record.name}`, `  ${record.value}`]

@@ -1,0 +1,144 @@
+/** What DMARC and TLS reports of a period mean for a domain, with what only this server knows: its own addresses, the DNS records, names in DNS. */
+import type { Clock } from '../clock/clock.ts'
+import type { Resolver } from '../dns/dns.ts'
+import { dmarcNextStep, summarizeSources, type DmarcSource } from '../mail/dmarc-summary.ts'
+import { dmarcValue, reportAddress, tlsRptValue } from '../mail/report-address.ts'
+import { AUTO } from '../mail/source.ts'
+import { summarizeTls, tlsNextStep, type TlsSummary } from '../mail/tls-summary.ts'
+import { reverseName } from '../sources/sources.ts'
+import type { Domain, ReportDay, Storage } from '../storage/storage.ts'
+import { canonicalIp } from '../wire/networks.ts'
+
+export interface ReportViewDeps {
+  storage: Pick<Storage, 'sumDmarc' | 'sumTls' | 'domainReportDays' | 'listDomainReports' | 'listSources'>
+  resolver: Pick<Resolver, 'resolve'>
+  clock: Clock
+  /** Where mail leaves from where the system chooses the address. */
+  hostname: string
+}
+
+/** What both views have. Times in Unix milliseconds. */
+interface View {
+  domain: Domain
+  since: number
+  until: number
+  /** What to publish; `published`: the last check found the address. */
+  record: { name: string; value: string; address: string; published: boolean }
+  nextStep: string
+  days: ReportDay[]
+}
+
+export interface ReportView {
+  /** Who sends as the domain, and whether it passes; with names in DNS of the largest sources, as far as DNS answers soon. */
+  dmarc(
+    domain: Domain,
+    days?: number,
+  ): Promise<{
+    head: View & { policy: string; messages: number; passed: number; sources: DmarcSource[] }
+    names: Map<string, string>
+  }>
+  /** How other servers reach the domain over TLS. */
+  tls(domain: Domain, days?: number): Promise<View & { summary: TlsSummary }>
+}
+
+const DAY = 86_400_000
+const DEFAULT_DAYS = 30
+/** Sources that are shown, and those whose names are looked up. */
+const MOST_SOURCES = 500
+const MOST_NAMES = 20
+/** For all names together (milliseconds). */
+const NAMES_MS = 1500
+
+export function createReportView(deps: ReportViewDeps): ReportView {
+  const { storage, clock } = deps
+
+  /** The period, its days, and whether reports are asked for. */
+  async function open(domain: Domain, kind: 'dmarc' | 'tls', days: number) {
+    const until = clock.now()
+    const since = Math.floor(until / DAY) * DAY - (days - 1) * DAY
+    const period = { teamId: domain.teamId, domainId: domain.id, since, until }
+    const counted = await storage.domainReportDays({ ...period, kind }, until)
+    return { period, view: { domain, since, until, record: recordOf(domain, kind), days: counted } }
+  }
+
+  return {
+    async dmarc(domain, days = DEFAULT_DAYS) {
+      const { period, view } = await open(domain, 'dmarc', days)
+      const [rows, own, newest] = await Promise.all([
+        storage.sumDmarc(period, view.until),
+        ownAddresses(deps),
+        storage.listDomainReports({ ...period, kind: 'dmarc', limit: 1 }, view.until),
+      ])
+      const all = summarizeSources(domain.name, rows, own)
+      const counts = {
+        policy: newest.items[0]?.policy?.p ?? '',
+        messages: sum(view.days, ({ total }) => total),
+        passed: sum(view.days, ({ total, failed }) => total - failed),
+      }
+      const posture = { ...counts, days: new Set(view.days.map(({ day }) => day)).size, sources: all }
+      const sources = all.slice(0, MOST_SOURCES)
+      const nextStep = dmarcNextStep(domain.name, posture)
+      const names = await namesOf(sources.slice(0, MOST_NAMES), deps)
+      return { head: { ...view, ...counts, sources, nextStep }, names }
+    },
+
+    async tls(domain, days = DEFAULT_DAYS) {
+      const { period, view } = await open(domain, 'tls', days)
+      const summary = summarizeTls(await storage.sumTls(period, view.until))
+      return { ...view, summary, nextStep: tlsNextStep(summary) }
+    },
+  }
+}
+
+const sum = (days: readonly ReportDay[], of: (day: ReportDay) => number): number =>
+  days.reduce((all, day) => all + of(day), 0)
+
+function recordOf(domain: Domain, kind: 'dmarc' | 'tls'): View['record'] {
+  const address = reportAddress(domain)
+  const key = kind === 'dmarc' ? 'DMARC' : 'TLS-RPT'
+  const published = domain.checks.some(
+    (check) => check.key === key && check.found.some((text) => text.toLowerCase().includes(address)),
+  )
+  const name = `${kind === 'dmarc' ? '_dmarc' : '_smtp._tls'}.${domain.name}`
+  return { name, value: kind === 'dmarc' ? dmarcValue(domain) : tlsRptValue(domain), address, published }
+}
+
+/** Addresses that this server sends from. Behind NAT, or where the system chooses, those of its name. */
+async function ownAddresses({ storage, clock, resolver, hostname }: ReportViewDeps): Promise<Set<string>> {
+  const sources = await storage.listSources({}, clock.now())
+  const named = sources.filter(({ ip }) => ip !== AUTO).map(({ ip }) => ip)
+  const answers = await withDeadline(
+    Promise.all([resolver.resolve(hostname, 'A'), resolver.resolve(hostname, 'AAAA')]),
+    clock,
+  )
+  const addresses = (answers ?? []).flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
+  return new Set([...named, ...addresses].map((ip) => canonicalIp(ip) ?? ip))
+}
+
+/** Names in DNS by address; those that come too late are left out. */
+async function namesOf(
+  sources: readonly DmarcSource[],
+  { resolver, clock }: ReportViewDeps,
+): Promise<Map<string, string>> {
+  const names = new Map<string, string>()
+  const lookUps = sources.map(async ({ ip }) => {
+    const answer = await resolver.resolve(reverseName(ip), 'PTR')
+    const name = answer.kind === 'found' ? answer.records[0] : undefined
+    if (name !== undefined) names.set(ip, name)
+  })
+  await withDeadline(Promise.all(lookUps), clock)
+  return new Map(names)
+}
+
+/** What the work comes to, or undefined once the time is up. */
+async function withDeadline<T>(work: Promise<T>, clock: Clock): Promise<T | undefined> {
+  let cancel: () => void = () => undefined
+  const late = new Promise<undefined>((resolve) => {
+    cancel = clock.after(NAMES_MS, () => resolve(undefined))
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    cancel()
+  }
+}
