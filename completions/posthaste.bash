@@ -63,7 +63,7 @@ _posthaste_options() {
         'contact') echo '--help' ;;
         'contact list') echo '-c --config --json --team --search --segment --limit --help' ;;
         'contact show') echo '-c --config --json --team --help' ;;
-        'contact import') echo '-c --config --json --team --preview --on-conflict --segment --help' ;;
+        'contact import') echo '-c --config --json --team --preview --on-conflict --consent --segment --help' ;;
         'contact export') echo '-c --config --json --team --segment --help' ;;
         'segment') echo '--help' ;;
         'segment list') echo '-c --config --json --team --help' ;;
@@ -197,6 +197,7 @@ _posthaste_values() {
         'contact show --team') echo '@any' ;;
         'contact import --team') echo '@any' ;;
         'contact import --on-conflict') echo 'upsert skip' ;;
+        'contact import --consent') echo '@any' ;;
         'contact import --segment') echo '@any' ;;
         'contact export --team') echo '@any' ;;
         'contact export --segment') echo '@any' ;;

@@ -168,6 +168,7 @@ complete -c posthaste -n '__posthaste_at contact import' -l json -d 'Print the r
 complete -c posthaste -n '__posthaste_at contact import' -l team -x -d 'Team name or ID (default: the first team)'
 complete -c posthaste -n '__posthaste_at contact import' -l preview -d 'Show what would be imported, without changing anything'
 complete -c posthaste -n '__posthaste_at contact import' -l on-conflict -x -a 'upsert skip' -d 'What happens to contacts that exist (default: upsert)'
+complete -c posthaste -n '__posthaste_at contact import' -l consent -x -d 'How these people agreed to get mail; kept with the import'
 complete -c posthaste -n '__posthaste_at contact import' -l segment -x -d 'Segment to add the contacts to'
 complete -c posthaste -n '__posthaste_at contact export' -s c -l config -r -F -d 'Configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at contact export' -l json -d 'Print the result as JSON'

@@ -50,6 +50,9 @@ const onConflict = literals(ON_CONFLICT, {
     'What happens to contacts that exist already. upsert: change them; skip: leave them as they are.',
 })
 
+/** Characters of a statement about consent. */
+const MAX_CONSENT = 500
+
 /** What an import does with a file. */
 const settings = {
   column_map: Type.Optional(
@@ -79,6 +82,11 @@ const settings = {
       { description: 'Choices for topics. An opt-out stays.' },
     ),
   ),
+  consent: Type.Optional(
+    Nullable(Type.String({ maxLength: MAX_CONSENT }), {
+      description: `How these people agreed to get mail, in at most ${MAX_CONSENT} characters. It is kept with the import, which the consent log names. Not part of the hosted API.`,
+    }),
+  ),
 }
 
 /** POST /contacts/imports/:id/summary and /start */
@@ -103,6 +111,9 @@ export const CreateContactImport = Type.Object(
     on_conflict: Type.Optional(onConflict),
     segments: json('JSON: segments to add the contacts to, such as `[{"id": "…"}]`.'),
     topics: json('JSON: choices for topics, such as `[{"id": "…", "subscription": "opt_in"}]`.'),
+    consent: Type.Optional(
+      Type.String({ description: 'How these people agreed to get mail. Not part of the hosted API.' }),
+    ),
   },
   { description: 'The file, and what to do with it.' },
 )
@@ -138,6 +149,9 @@ export const ContactImport = Type.Object(
     on_conflict: onConflict,
     rejects: count('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
     error: Nullable(Type.String(), { description: 'Why it failed.' }),
+    consent: Nullable(Type.String(), {
+      description: 'How these people agreed to get mail; null: nothing was said.',
+    }),
   },
   { description: 'An import.' },
 )
@@ -206,11 +220,13 @@ export function presentContactImport(found: StoredImport): ContactImport {
     on_conflict: found.onConflict,
     rejects,
     error: found.error,
+    consent: found.plan?.consent ?? null,
   }
 }
 
 /** What a request asks of an import. */
-export function importInput({ column_map: map, on_conflict, segments, topics }: ImportSettings): ImportInput {
+export function importInput(settings: ImportSettings): ImportInput {
+  const { column_map: map, on_conflict, segments, topics, consent } = settings
   return {
     map: map
       ? {
@@ -226,6 +242,7 @@ export function importInput({ column_map: map, on_conflict, segments, topics }: 
     onConflict: on_conflict ?? 'upsert',
     segmentIds: (segments ?? []).map(({ id }) => id),
     topics: topics ?? [],
+    consent: consent ?? '',
   }
 }
 

@@ -30,6 +30,8 @@ export interface ImportInput {
   onConflict: OnConflict
   segmentIds: string[]
   topics: ChoiceInput[]
+  /** How the people agreed to get mail; empty: nothing is said. */
+  consent: string
 }
 
 /** A file that waits, and what its columns seem to be. */
@@ -257,6 +259,7 @@ async function planOf(
   const { properties, ...places } = findColumns(columns, input.map ?? EXACT)
   const segmentIds = checkIds('segments', input.segmentIds)
   const topics = readChoices(input.topics)
+  const consent = input.consent.trim()
   await checkTargets(deps, teamId, segmentIds, topics)
   const known = await deps.storage.listContactProperties({ teamId }, deps.clock.now())
   const planned: ImportPlan['properties'] = []
@@ -272,7 +275,7 @@ async function planOf(
     const { label } = found ?? (create ? await made(deps, teamId, key, stored) : { label: '' })
     planned.push({ at, key, label, type })
   }
-  return { ...places, properties: planned, segmentIds, topics }
+  return { ...places, properties: planned, segmentIds, topics, ...(consent !== '' && { consent }) }
 }
 
 const made = (

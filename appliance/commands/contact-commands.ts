@@ -25,6 +25,7 @@ export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Regist
         ON_CONFLICT,
       ),
     )
+    .option('--consent <text>', 'How these people agreed to get mail; kept with the import')
     .addOption(new Option('--segment <id>', 'Segment to add the contacts to').argParser(parseId))
     .action(doesWith(contact.importContacts))
   addInTeam('export', "Print contacts as CSV, or all of one person's data as JSON", contacts)

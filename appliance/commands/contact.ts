@@ -128,19 +128,20 @@ interface ImportOptions {
   preview?: boolean
   onConflict?: OnConflict
   segment?: string
+  consent?: string
 }
 
 /** `contact import`: queues a file; columns are recognized by their names and values. */
 export async function importContacts(
   { contacts, output, team }: Context,
   [file]: string[],
-  { preview = false, onConflict = 'upsert', segment }: ImportOptions,
+  { preview = false, onConflict = 'upsert', segment, consent = '' }: ImportOptions,
 ): Promise<void> {
   const { id: teamId } = await team()
   const draft = await upload(contacts, teamId, file!)
   const which = { teamId, id: draft.import.id }
   const segmentIds = segment === undefined ? [] : [segment]
-  const input = { map: draft.map, onConflict, segmentIds, topics: [] }
+  const input = { map: draft.map, onConflict, segmentIds, topics: [], consent }
   try {
     if (!preview) {
       const started = await contacts.startImport({ ...which, input })

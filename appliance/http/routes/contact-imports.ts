@@ -94,12 +94,13 @@ function uploaded(request: FastifyRequest) {
 }
 
 /** Fields of a form: JSON in text. */
-type Fields = Partial<Record<'column_map' | 'on_conflict' | 'segments' | 'topics', string>>
+type Fields = Partial<Record<'column_map' | 'on_conflict' | 'segments' | 'topics' | 'consent', string>>
 
 /** Refuses: `invalid_field`, `missing_field`. */
 function readSettings(request: FastifyRequest, fields: Fields): api.ImportSettings {
   const settings = {
     ...(fields.on_conflict !== undefined && { on_conflict: fields.on_conflict }),
+    ...(fields.consent !== undefined && { consent: fields.consent }),
     ...read('column_map', fields.column_map),
     ...read('segments', fields.segments),
     ...read('topics', fields.topics),

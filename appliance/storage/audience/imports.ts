@@ -16,6 +16,8 @@ export interface ImportPlan {
   properties: { at: number; label: string; key: string; type: 'string' | 'number' | 'boolean' }[]
   segmentIds: string[]
   topics: AskedChoice[]
+  /** How the people agreed to get mail, in the words of who imports them; absent: nothing was said. */
+  consent?: string | undefined
 }
 
 export interface ContactImport {

@@ -93,6 +93,21 @@ describe('what an import makes of rows', () => {
   })
 })
 
+test('what is said about consent stays with the import, which the consent log names', async () => {
+  const { id: topic } = (await api.call('POST', '/topics', { name: 'News', default_subscription: 'opt_out' }))
+    .json as Json
+  const topics = [{ id: topic, subscription: 'opt_in' }]
+  const consent = ' Signed up at the fair, May 2026. '
+  const done = await imported('email\nagreed@consent.example\n', { topics, consent })
+  expect(done).toMatchObject({ status: 'completed', consent: consent.trim() })
+  expect(await read('/contacts/agreed@consent.example/consents')).toMatchObject({
+    data: [{ topic_id: topic, subscription: 'opt_in', origin: 'import', source_id: done.id }],
+  })
+  expect((await imported('email\nsilent@consent.example\n')).consent).toBeNull()
+  const long = await upload('/contacts/imports', 'email\nx@consent.example\n', { consent: 'x'.repeat(501) })
+  expect([long.status, long.json.message]).toEqual([422, expect.stringContaining('consent')])
+})
+
 describe('looking at a file first', () => {
   test('separator, encoding and columns are recognized; the summary tells what the import then does', async () => {
     await api.call('POST', '/contacts', { email: 'known@preview.example', unsubscribed: true })
@@ -170,9 +185,48 @@ describe('what is refused', () => {
     ['no column of addresses', 'name\nAda\n', 'CSV missing required email column'],
     ['a quotation mark that is not closed', '"email\na@b.example\n', 'a quotation mark is not closed'],
     ['a first line without an end', `email,${'x'.repeat(1_500_000)}`, 'longer than 1 MB'],
+    ['a compressed file', Uint8Array.of(0x1f, 0x8b, 8, 0), 'it is compressed'],
   ])('%s', async (_, content, message) => {
     const { status, json } = await upload('/contacts/imports', content)
     expect([status, json.message]).toEqual([422, expect.stringContaining(message)])
+  })
+
+  test('bytes that are no UTF-16 after its byte order mark', async () => {
+    const { status, json } = await upload(
+      '/contacts/imports',
+      Uint8Array.of(0xff, 0xfe, 0x61, 0x00, 0x00, 0xd8),
+    )
+    expect([status, json.message]).toEqual([422, expect.stringContaining('byte order mark of utf-16le')])
+  })
+
+  test('a line of a gigabyte is cut off after 200 MB, and nothing of it stays', async () => {
+    const MB = 1024 * 1024
+    const boundary = 'x-1'
+    const part = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="big.csv"\r\n\r\nemail\n`
+    let sent = 0
+    async function* line() {
+      yield Buffer.from(part)
+      const piece = Buffer.alloc(MB, 'x')
+      for (; sent < 1024; sent++) yield Promise.resolve(piece)
+    }
+    const headers = {
+      authorization: `Bearer ${api.full}`,
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+    }
+    const request = { method: 'POST', headers, body: line(), duplex: 'half' as const }
+    // The answer may be lost with the connection: then no more was read either.
+    const answer = await fetch(`${api.url}/contacts/imports`, request as unknown as RequestInit).then(
+      ({ status }) => status,
+      () => 413,
+    )
+    expect(answer).toBe(413)
+    expect(sent).toBeLessThan(300)
+    expect(await read('/contacts/imports?status=queued')).toMatchObject({ data: [] })
+  }, 120_000)
+
+  test('a row of a million cells is one row', async () => {
+    const done = await imported(`email\n${','.repeat(1_000_000)}\nok@bomb.example${','.repeat(900_000)}\n`)
+    expect(done).toMatchObject({ status: 'completed', counts: { total: 1, created: 1, failed: 0 } })
   })
 
   test('columns, segments and topics that are not there, and fields that are no JSON', async () => {
