@@ -145,6 +145,7 @@ test('a segment with rules counts who meets them while one edits, and nobody is 
 })
 
 test('a file is mapped, checked and imported, and its progress is found again', async () => {
+  const topic = await made('/topics', { name: 'Import news', default_subscription: 'opt_out' })
   await page.goto(at('/audience/imports?new=1'))
   const dialog = page.getByRole('dialog')
   const text = 'E-Mail;Vorname;Tarif\nzoe@import.example;Zoe;pro\nnobody;Max;free\n'
@@ -153,6 +154,8 @@ test('a file is mapped, checked and imported, and its progress is found again', 
   await dialog.getByLabel('What Vorname becomes').selectOption({ label: 'First name' })
   await dialog.getByLabel('What Tarif becomes').selectOption({ label: 'Property' })
   await dialog.getByLabel('Key of the property for Tarif').fill('tarif')
+  await dialog.getByLabel('Topic').selectOption({ label: 'Import news' })
+  await dialog.getByLabel('Consent').fill('Signed up at the fair')
   await dialog.getByRole('button', { name: 'Check file' }).click()
   await dialog.getByText('1 new · 0 updated · 0 skipped · 1 failed').waitFor()
   await dialog.getByText('New properties: tarif').waitFor()
@@ -162,6 +165,11 @@ test('a file is mapped, checked and imported, and its progress is found again', 
   await page.goto(at('/audience/contacts'))
   await page.goto(at('/audience/imports'))
   await page.getByText('completed', { exact: true }).waitFor()
+  await page.getByText('Consent: Signed up at the fair').waitFor()
+  const { body } = await posthaste.call<{ data: object[] }>('GET', '/contacts/zoe@import.example/topics')
+  expect(body.data).toContainEqual(
+    expect.objectContaining({ id: topic, subscription: 'opt_in', chosen_by: 'import' }),
+  )
   const rejects = page.getByRole('link', { name: 'Download rejected rows (1)' })
   expect(await rejects.getAttribute('href')).toMatch(/^\/contacts\/imports\/.*\/rejects\.csv$/)
   expect(await contact('zoe@import.example')).toMatchObject({
@@ -206,11 +214,19 @@ test('all that match are deleted once their number is typed', async () => {
   expect(await counted()).toBe(before)
 })
 
+test('all contacts are exported from the list', async () => {
+  await page.goto(at('/audience/contacts'))
+  const link = page.getByRole('link', { name: 'Export all' })
+  expect(await link.getAttribute('href')).toBe('/contacts/export.csv')
+})
+
 test('the page of a contact: values, topics and opt-outs change where they stand', async () => {
   await page.goto(at('/audience/contacts'))
   await page.getByRole('link', { name: 'ada@reader.example' }).click()
   await page.getByText('Gets broadcasts to their segments').waitFor()
 
+  const file = await page.getByRole('link', { name: 'Export data' }).getAttribute('href')
+  expect((await posthaste.call<object>('GET', file!)).body).toMatchObject({ address: 'ada@reader.example' })
   await page.getByRole('button', { name: 'Edit loyalty_points' }).click()
   await page.getByRole('textbox', { name: 'loyalty_points' }).fill('many')
   await page.getByRole('button', { name: 'Save' }).click()
@@ -266,6 +282,7 @@ test('a viewer sees contacts, and is offered and allowed no change', async () =>
   await other.page.getByRole('link', { name: 'ada@reader.example' }).waitFor()
   await other.page.getByText('Only developers and above can change contacts.').waitFor()
   expect(await other.page.getByRole('checkbox').count()).toBe(0)
+  expect(await other.page.getByRole('link', { name: 'Export all' }).count()).toBe(0)
   await other.page.getByRole('link', { name: 'ada@reader.example' }).click()
   await other.page.getByText('Only developers and above can change this contact.').waitFor()
   expect(await other.page.getByRole('button', { name: /^Edit/ }).count()).toBe(0)
