@@ -7,7 +7,7 @@ import { LAST_EVENTS, type LastEvent } from '../mail/event.ts'
 import { refuse } from '../mail/refusals.ts'
 import { DELIVERY_STATES } from '../mail/verdict.ts'
 import type { EmailFilter, FoundEmail as StoredFound } from '../storage/storage.ts'
-import { EmailSummary, presentEmailSummary } from './emails.ts'
+import { EmailSummary, presentEmailSummary, RecipientCounts } from './emails.ts'
 import { operation, other } from './operation.ts'
 import {
   choiceCondition,
@@ -19,7 +19,6 @@ import {
   searchPage,
   type Texts,
 } from './parameters.ts'
-import { RecipientCounts } from './recipients.ts'
 import { Id, Nullable, Timestamp, kind, literals } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
 

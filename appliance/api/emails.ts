@@ -1,6 +1,7 @@
 /** Emails that were accepted. Sending: sending.ts. Finding: email-search.ts. What happened to them: timeline.ts. */
 import { Type, type Static } from 'typebox'
 import { LAST_EVENTS } from '../mail/event.ts'
+import { RECIPIENT_STATUSES } from '../mail/recipient-status.ts'
 import type {
   Email as StoredEmail,
   EmailSummary as StoredSummary,
@@ -13,6 +14,28 @@ import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { SuppressionList } from './suppressions.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { presentWebhookDeliverySummary, WebhookEventSummary } from './webhook-events.ts'
+
+/** How one recipient stands. */
+export const RecipientStatus = literals(RECIPIENT_STATUSES, {
+  description:
+    'Status of this recipient: `queued` or `scheduled` before the first attempt, `sent` during it, `delayed` after it; `complained` after a complaint.',
+})
+export type RecipientStatus = Static<typeof RecipientStatus>
+
+/** How the recipients of an email stand. */
+export const RecipientCounts = Type.Object(
+  Object.fromEntries(
+    RECIPIENT_STATUSES.map((status) => [
+      status,
+      Type.Optional(Type.Integer({ minimum: 1, description: `Recipients with the status \`${status}\`.` })),
+    ]),
+  ) as Record<
+    (typeof RECIPIENT_STATUSES)[number],
+    ReturnType<typeof Type.Optional<ReturnType<typeof Type.Integer>>>
+  >,
+  { description: 'Number of recipients with each status. Statuses without recipients are absent.' },
+)
+export type RecipientCounts = Static<typeof RecipientCounts>
 
 const described = (description: string) => ({ description })
 

@@ -5,7 +5,7 @@
  */
 import type { RouteOptions } from 'fastify'
 import type { App } from './deps.ts'
-import type { Schema } from '../api/json-schema.ts'
+import type { Schema } from '../api/shared.ts'
 
 /** Gives the value as its schema spells it. Objects and lists are changed in place; what doesn't fit is left to the validator. */
 export type Respell = (value: unknown) => unknown

@@ -7,7 +7,6 @@ import { DEFAULT_POOL } from '../mail/source.ts'
 import type { Delivery, HoldRule, QueueFilter, Step, Storage } from '../storage/storage.ts'
 import { isEverything, writeQueueFilter } from './filter.ts'
 import { Tally, type CountedLane, type QueueSummary } from './survey.ts'
-import { createTurnstile } from './turnstile.ts'
 import type { QueueAction } from '../mail/queue.ts'
 
 export { isEverything, readQueueFilter } from './filter.ts'
@@ -370,4 +369,14 @@ async function undo(
     if (rule) await storage.removeHoldRule({ id: auditId }, clock.now())
     return { rule, step: stepOf(action, { touchedBy: auditId }, { by, to: null }, deps) }
   })
+}
+
+/** Runs one piece of work at a time, in the order in which they came; the failure of one stops no other. */
+function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const mine = last.then(work)
+    last = mine.catch(() => undefined) // Told to who waits for it.
+    return mine
+  }
 }

@@ -1,5 +1,5 @@
 /** Example bodies of the document: what schemas say themselves, and a plausible value for fields that say nothing. */
-import type { Schema } from '../../appliance/api/json-schema.ts'
+import type { Schema } from '../../appliance/api/shared.ts'
 
 /** By name of the field: what such a field holds in most answers. */
 const FIELDS: Record<string, unknown> = {

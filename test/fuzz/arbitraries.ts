@@ -1,5 +1,5 @@
 import * as fc from '../world/fast-check.ts'
-import type { Schema } from '../../appliance/api/json-schema.ts'
+import type { Schema } from '../../appliance/api/shared.ts'
 
 /** Values that break careless code. */
 export const nasty = fc.constantFrom<unknown>(

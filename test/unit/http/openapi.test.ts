@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Schema } from '../../../appliance/api/json-schema.ts'
+import type { Schema } from '../../../appliance/api/shared.ts'
 import type { ApiDocument, DocumentedOperation } from '../../../scripts/generators/openapi.ts'
 import { ask, startApi, type Api } from './harness.ts'
 

@@ -1,6 +1,6 @@
 /** How an email to one or more recipients is shown in one glance. Pure. */
 import type { Timeline } from '../../../appliance/api/timeline.ts'
-import type { RecipientCounts, RecipientStatus } from '../../../appliance/api/recipients.ts'
+import type { RecipientCounts, RecipientStatus } from '../../../appliance/api/emails.ts'
 
 /** What is known of the recipients of an email. */
 export interface Standing {
