@@ -9,8 +9,6 @@ import {
 } from '../audience/audience.ts'
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
-import { createInboundDoor } from '../inbound/door.ts'
-import { createInbound } from '../inbound/inbound.ts'
 import { createSetUp } from '../accounts/accounts.ts'
 import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
 import { createIntake, createSchedules, type IntakeDeps } from '../intake/intake.ts'
@@ -43,6 +41,7 @@ import {
   retentionOf,
   submissionOptions,
 } from './options.ts'
+import { openPublicMx } from './public-mx.ts'
 import { openSignInProviders } from './sign-in-providers.ts'
 import type { LiveTables } from './tables.ts'
 import { domainPolls, type Ground, type People } from './ground.ts'
@@ -135,10 +134,9 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   listening(origins[0])
-  const inbound = createInbound({ ...ground, mime, sendNotice, ...inboundOptions(config, tables) })
-  started.defer(() => inbound.close())
+  const publicMx = openPublicMx({ ...ground, sendNotice, ...inboundOptions(config, tables) })
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
-  const doors = { submission: createSubmission(apps), publicMx: createInboundDoor(inbound) }
+  const doors = { submission: createSubmission(apps), publicMx }
   const smtp = await openSmtp(config, { ...ground, ...doors, requestLog: http.requestLog, certificates })
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)

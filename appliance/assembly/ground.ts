@@ -93,7 +93,7 @@ export async function openGround(
   const { storage, composed } = withBroadcastMail(opened)
   const lastFailure = () => writes.lastFailure()
   const health = createHealth({ storage, clock, freeBytes, leastFree, lastFailure })
-  const sandbox = options.sandbox ? await openSandbox({ config, storage, clock }) : null
+  const sandbox = options.sandbox ? await openSandbox({ config, storage, clock, log }) : null
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())

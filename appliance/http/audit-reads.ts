@@ -59,6 +59,16 @@ export function readBodies({ senders, storage, clock }: HttpDeps): Read {
   }
 }
 
+/** The receiving rules of the domain in the path, a line each. */
+export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read {
+  return async (request) => {
+    const { teamId, id } = which(request)
+    const { name } = await senders.getDomain({ teamId, id })
+    const rules = await storage.getReceivingRules({ teamId, domainId: id }, clock.now())
+    return { name, rules: rules.map(({ pattern, action }) => `${pattern}: ${action}`).join(', ') }
+  }
+}
+
 /** The webhook in the path, without its secret. */
 export function readWebhook({ webhooks }: Pick<HttpDeps, 'webhooks'>): Read {
   return async (request) => presentWebhookSetting(await webhooks.get(which(request)))

@@ -51,6 +51,7 @@ import { documentRoutes } from './routes/openapi.ts'
 import { postmasterRoutes, returnedRoutes } from './routes/received.ts'
 import { receivingRoutes } from './routes/receiving.ts'
 import { reportRoutes } from './routes/reports.ts'
+import { receivingRuleRoutes } from './routes/receiving-rules.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { resetRoutes } from './routes/reset.ts'
 import { retentionRoutes } from './routes/retention.ts'
@@ -211,6 +212,7 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   returnedRoutes(app, deps)
   receivingRoutes(app, deps, linked)
   reportRoutes(app, deps)
+  receivingRuleRoutes(app, deps)
   metricsRoutes(app, deps)
 }
 

@@ -1,4 +1,5 @@
 /** The door of the public MX: what servers on the internet bring to port 25 without sign-in (RFC 5321 §3.6). */
+import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Arriving, Client, Door, MailCommand } from '../smtp/smtp.ts'
 import type { Addressee, Inbound } from './inbound.ts'
@@ -17,6 +18,22 @@ export function createInboundDoor(inbound: Taker): Door {
     lineOctets: LINE_OCTETS,
     begin: (client, mail) => new Arrived(inbound, client, mail),
   }
+}
+
+/** Brings a message to the door as a client on loopback does, without a connection. Refuses as the door does. */
+export async function bringTo(
+  door: Door,
+  { mailFrom, rcptTo, helo, bytes }: { mailFrom: string; rcptTo: string; helo: string; bytes: Buffer },
+): Promise<void> {
+  const client = { ip: '127.0.0.1', helo, extended: true, tls: null, trusted: false, caller: null }
+  const [from, mailbox] = [parseMailbox(mailFrom) ?? null, parseMailbox(rcptTo)]
+  if (!mailbox) throw refuse('smtp_relay')
+  const about = { smtpUtf8: false, requireTls: false, size: bytes.length, dsn: { ret: null, envid: null } }
+  const arriving = await door.begin(client, { from, ...about })
+  const recipient = { mailbox, dsn: { notify: null, orcpt: null } }
+  await arriving.rcpt(recipient)
+  arriving.admit()
+  await arriving.take(bytes, [recipient])
 }
 
 /**
@@ -63,8 +80,8 @@ class Arrived implements Arriving {
   #store(bytes: Buffer): Promise<string> {
     const { ip, helo, tls, extended } = this.#client
     const arrival = { mailFrom: this.#mailFrom, ip, helo, tls }
-    const recipients = this.#addressees.flatMap(({ address, receiver }) =>
-      receiver ? [{ address, receiver }] : [],
+    const recipients = this.#addressees.flatMap(({ address, receiver, drops }) =>
+      receiver ? [{ address, receiver, drops }] : [],
     )
     if (recipients.length > 0) return this.#inbound.receive({ ...arrival, bytes, extended, recipients })
     const first = this.#addressees[0]!

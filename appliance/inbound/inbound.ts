@@ -7,6 +7,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Mailbox } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
+import { actionFor } from '../mail/receiving-rules.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { isReportLocal, reportAddress } from '../mail/report-address.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
@@ -41,6 +42,8 @@ export interface Addressee {
   receiver: Receiver | null
   /** The domain that it takes reports about; null for the others. */
   reported: ReportedDomain | null
+  /** Whether a rule of the domain discards what comes to this address. */
+  drops?: boolean
 }
 
 /** A message as it comes in, beside its bytes. */
@@ -51,7 +54,7 @@ export interface Inbound {
   readonly receivedBytes: number
   /** Largest message to this recipient, in bytes. */
   limitOf(addressee: Addressee): number
-  /** Who is meant. Refuses: `smtp_relay`, `inbound_unknown`, `unavailable`. */
+  /** Who is meant. Refuses: `smtp_relay`, `inbound_unknown`, `received_unknown`, `unavailable`. */
   addressee(mailbox: Mailbox): Promise<Addressee>
   /** Whether a message may follow; counts it. Refuses: `inbound_sender`, `inbound_rate`. */
   admit(addressee: Addressee, arrival: Pick<Arrival, 'mailFrom' | 'ip'>): void
@@ -205,7 +208,7 @@ export function createInbound(deps: InboundDeps): Inbound {
 
     async receive(message) {
       if (isLoop(message.bytes, deps.hostname)) throw refuse('message_loop')
-      return receive(message, deps)
+      return receiveByRules(message, deps)
     },
 
     report: (message, domain) => reports.take(message, domain),
@@ -214,6 +217,15 @@ export function createInbound(deps: InboundDeps): Inbound {
       await Promise.all([forwarder.stop(), drain.stop(), reports.close()])
     },
   }
+}
+
+/** Receives what no rule discards. Resolves to an id in any case: a sender is not told. */
+async function receiveByRules(message: ReceiveArgs, deps: InboundDeps): Promise<string> {
+  const recipients = message.recipients.filter(({ drops }) => !drops)
+  if (recipients.length > 0) return receive({ ...message, recipients }, deps)
+  const id = newId(deps.clock.now())
+  deps.log.info({ received_id: id, ip: message.ip, size: message.bytes.length }, 'discarded an email by rule')
+  return id
 }
 
 async function findAddressee(
@@ -238,7 +250,11 @@ async function findAddressee(
   const [receiver] = bounce
     ? []
     : (await storage.findReceivers({ name: domain }, clock.now())).filter(({ status }) => maySend(status))
-  if (receiver) return { ...nobody, receiver }
+  if (receiver) {
+    const action = actionFor(receiver.rules, local)
+    if (action === 'refuse') throw refuse('received_unknown')
+    return { ...nobody, receiver, drops: action === 'drop' }
+  }
   const forPostmaster = /^(postmaster|abuse)$/i.test(local)
   if (!bounce && !forPostmaster) throw refuse('smtp_relay')
   const own = domain === hostname.toLowerCase()

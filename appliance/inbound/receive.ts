@@ -30,7 +30,7 @@ export interface ReceiveArgs {
   helo: string
   tls: string | null
   extended: boolean
-  recipients: readonly { address: string; receiver: Receiver }[]
+  recipients: readonly { address: string; receiver: Receiver; drops?: boolean | undefined }[]
 }
 
 /** Of one team in 24 hours. Beyond, servers come back later (452). */

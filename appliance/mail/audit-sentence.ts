@@ -80,6 +80,7 @@ const SENTENCES: Record<AuditAction, Say> = {
     details.keep === false || argument(details, 1) === 'discard'
       ? ['stopped', 'stop', `storing message bodies for ${name}`]
       : ['started', 'start', `storing message bodies for ${name}`],
+  'domain.receiving_rules': simple('changed', 'change', (name) => `the receiving rules of ${name}`),
   'domain.rotate_dkim': simple('rotated', 'rotate', (name) => `DKIM for ${name}`),
   'domain.update': (facts) => changePhrase(facts, facts.name),
   'domain.verify': simple('checked', 'check', (name) => `the DNS records of ${name}`),

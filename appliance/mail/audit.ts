@@ -53,6 +53,7 @@ export const AUDIT_ACTIONS = [
   'domain.create',
   'domain.delete',
   'domain.keep_bodies',
+  'domain.receiving_rules',
   'domain.rotate_dkim',
   'domain.update',
   'domain.verify',

@@ -15,6 +15,7 @@ import type { Captured } from './exchanger.ts'
 import { startExchangers } from './exchanger.ts'
 import { openInbox, type Inbox } from './inbox.ts'
 import { seedSandbox, type Seed } from './seed.ts'
+import { sentBackFor, type SentBack } from './returned.ts'
 import { startZoneServer } from './zone.ts'
 
 export type { Inbox, InboxEntry, InboxMessage } from './inbox.ts'
@@ -33,6 +34,8 @@ export interface Sandbox {
   readonly seed: Seed
   /** Second half of the start: what needs the parts that need the sandbox's DNS. */
   open(parts: { accounts: Accounts; senders: Senders; resolver: Resolver }): Promise<void>
+  /** Has what recipients send back brought to a door from now on; before, it is dropped. */
+  connect(bring: (mail: SentBack) => Promise<void>): void
   close(): Promise<void>
 }
 
@@ -40,10 +43,14 @@ export interface SandboxDeps {
   config: Config
   storage: Storage
   clock: Clock
+  log: { info(fields: object, message: string): void }
 }
 
+/** Milliseconds until a recipient sends something back: its delivery is settled by then. */
+const RETURNED_AFTER = 3000
+
 /** Starts DNS and exchangers on free ports of loopback. */
-export async function startSandbox({ config, storage, clock }: SandboxDeps): Promise<Sandbox> {
+export async function startSandbox({ config, storage, clock, log }: SandboxDeps): Promise<Sandbox> {
   const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
   const zone = await startZoneServer({
     zone: sandboxAnswers(storage, host, () => clock.now()),
@@ -60,8 +67,21 @@ export async function startSandbox({ config, storage, clock }: SandboxDeps): Pro
     clock,
     certificate: await selfSignedPair(['mx.posthaste.localhost'], clock.now()),
     maxBytes: config.limits.message_bytes * 2,
-    deliver: (message: Captured) => parts().inbox.add(message),
+    async deliver(message: Captured) {
+      await parts().inbox.add(message)
+      for (const recipient of message.rcptTo) {
+        const back = sentBackFor(message, recipient, clock.now())
+        if (back) waiting.add(clock.after(RETURNED_AFTER, () => void bringBack(back)))
+      }
+    },
   })
+  const waiting = new Set<() => void>()
+  let bring: ((mail: SentBack) => Promise<void>) | undefined
+  const bringBack = (back: SentBack) =>
+    bring?.(back).catch((error: unknown) => {
+      // As on the real internet: who does not receive mail refuses the reply.
+      log.info({ err: error, rcpt_to: back.rcptTo }, 'mail from the sandbox was refused')
+    })
   return {
     dns,
     resolver: { servers: [dns], authoritativePort: zone.port },
@@ -76,7 +96,11 @@ export async function startSandbox({ config, storage, clock }: SandboxDeps): Pro
       const inbox = await openInbox(join(config.data_dir, 'inbox'), { clock, resolver, storage })
       opened = { inbox, seed: await seedSandbox(config.data_dir, { accounts, senders }) }
     },
+    connect(act) {
+      bring = act
+    },
     async close() {
+      for (const cancel of waiting) cancel()
       await exchangers.close()
       await zone.close()
     },

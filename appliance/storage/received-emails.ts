@@ -1,6 +1,7 @@
 /** Mail to domains with receiving switched on, as a team has it. */
 import { type Selectable, sql } from 'kysely'
 import type { Authentication, AuthResult, AuthVerdict } from '../mail/inbound.ts'
+import type { ReceivingRule } from '../mail/receiving-rules.ts'
 import type { AttachmentInfo } from './emails.ts'
 import { recordOthers } from './events.ts'
 import { contains, type Page, type PageArgs, pageOf } from './lists.ts'
@@ -42,6 +43,8 @@ export interface Receiver {
   teamId: string
   domainId: string
   status: DomainStatus
+  /** The first one that matches an address decides (mail/receiving-rules.ts). */
+  rules: ReceivingRule[]
 }
 
 const DAY = 86_400_000
@@ -104,11 +107,43 @@ const toRow = (email: ReceivedEmail): Selectable<ReceivedEmailsTable> => ({
 async function findReceivers(db: Db, { name }: { name: string }): Promise<Receiver[]> {
   const rows = await db
     .selectFrom('domains')
-    .select(['id', 'team_id', 'status'])
+    .select(['id', 'team_id', 'status', 'receiving_rules'])
     .where('name', '=', name)
     .where('receiving', '=', 1)
     .execute()
-  return rows.map((row) => ({ teamId: row.team_id, domainId: row.id, status: row.status }))
+  return rows.map((row) => ({
+    teamId: row.team_id,
+    domainId: row.id,
+    status: row.status,
+    rules: JSON.parse(row.receiving_rules) as ReceivingRule[],
+  }))
+}
+
+/** The receiving rules of a domain; none where there is no such domain. */
+async function getReceivingRules(
+  db: Db,
+  { teamId, domainId }: { teamId: string; domainId: string },
+): Promise<ReceivingRule[]> {
+  const row = await db
+    .selectFrom('domains')
+    .select('receiving_rules')
+    .where('id', '=', domainId)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  return row ? (JSON.parse(row.receiving_rules) as ReceivingRule[]) : []
+}
+
+/** Replaces the receiving rules of a domain. */
+async function setReceivingRules(
+  db: Db,
+  { teamId, domainId, rules }: { teamId: string; domainId: string; rules: ReceivingRule[] },
+): Promise<void> {
+  await db
+    .updateTable('domains')
+    .set({ receiving_rules: JSON.stringify(rules) })
+    .where('id', '=', domainId)
+    .where('team_id', '=', teamId)
+    .execute()
 }
 
 /**
@@ -225,6 +260,6 @@ async function getReceivedSource(
 
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { findReceivers, listReceivedEmails, getReceivedEmail, getReceivedSource },
-  writes: { keepReceivedEmails },
+  reads: { findReceivers, getReceivingRules, listReceivedEmails, getReceivedEmail, getReceivedSource },
+  writes: { keepReceivedEmails, setReceivingRules },
 }

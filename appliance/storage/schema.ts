@@ -199,6 +199,8 @@ export interface DomainsTable {
   next_check_at: number | null
   /** 0: bodies of its emails go as soon as they are final. */
   keep_bodies: Generated<number>
+  /** JSON: ReceivingRule[]. */
+  receiving_rules: Generated<string>
 }
 
 export interface DkimKeysTable {

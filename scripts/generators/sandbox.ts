@@ -1,3 +1,4 @@
+import { RETURNS } from '../../appliance/sandbox/returned.ts'
 import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
 
 const table = (head: string, rows: [string, { does: string; outcome: string }][]): string =>
@@ -37,5 +38,17 @@ ${table(
 )}
 
 All other recipients accept the mail.
+
+## Simulate returned mail
+
+These recipients accept the mail. Three seconds later they send a message back, through the same checks as mail on port 25 ([receiving.md](receiving.md)):
+
+${table(
+  'recipient',
+  Object.entries(RETURNS).map(([name, one]) => [`${name}@`, one]),
+)}
+
+Reports go to the email's return path. Webhooks receive \`email.bounced\`, \`email.complained\` and \`email.received\` as in production. For replies, turn on
+Receiving in the settings of the domain.
 `
 }

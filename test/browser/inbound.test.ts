@@ -1,4 +1,5 @@
 import type { Browser, Page } from 'playwright-core'
+import { Webhook as Svix } from 'svix'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
@@ -48,9 +49,32 @@ test('without mail the page says how to receive, and leads there', async () => {
   await sound(page, 'inbound-none')
 })
 
+test('rules are added at the domain, and an address can be tried', async () => {
+  await page.goto(at(`/domains/${domain.id}?tab=settings`))
+  await page.getByRole('button', { name: 'Add rule' }).click()
+  await page.getByLabel('Address 1').fill('support*')
+  await page.getByRole('button', { name: 'Add rule' }).click()
+  await page.getByLabel('Address 2').fill('*')
+  await page.getByLabel('Action 2').selectOption('Refuse')
+  await page.getByLabel('Try an address').fill('someone')
+  await page.getByText(`Mail to someone@${domain.name} is refused with 550 5.1.1.`).waitFor()
+  await page.getByLabel('Try an address').fill('Support+7')
+  await page.getByText('is stored and sent to webhooks.').waitFor()
+  await page.getByRole('button', { name: 'Save rules' }).click()
+  await page.getByText(`Receiving rules saved for ${domain.name}.`).waitFor()
+  await sound(page, 'receiving-rules')
+  await page.getByRole('button', { name: 'Remove rule 2' }).click()
+  await page.getByRole('button', { name: 'Save rules' }).click()
+  const path = `/domains/${domain.id}/receiving-rules`
+  await expect
+    .poll(async () => (await posthaste.call('GET', path)).body)
+    .toMatchObject({ rules: [{ pattern: 'support*', action: 'keep' }] })
+})
+
 test('a message is found, read without its scripts, and leads to the email it answers', async () => {
   const sent = await posthaste.send({ to: 'ada@reader.example', subject: 'Your order 40012 is on its way' })
   const id = await seedReceived(posthaste, domain, sent, Date.now())
+  await page.goto(at('/inbound'))
   await page.getByRole('link', { name: 'Ada Marsh' }).waitFor()
   await sound(page, 'inbound')
   await page.getByLabel('DMARC').selectOption('DMARC fail')
@@ -83,7 +107,7 @@ test('its files and its source are downloaded, and a webhook is told again', asy
   await page.getByText('Return-Path: <ada@bigmail.example>').waitFor()
   await page.getByRole('link', { name: 'Webhooks', exact: true }).last().click()
   await page.getByText('No webhook received events for this email.').waitFor()
-  await posthaste.call('POST', '/webhooks', {
+  const made = await posthaste.call<{ signing_secret: string }>('POST', '/webhooks', {
     endpoint: `${receiver.url}/hooks`,
     events: ['email.received'],
   })
@@ -92,6 +116,9 @@ test('its files and its source are downloaded, and a webhook is told again', asy
   await page.getByRole('row', { name: 'email.received' }).getByText('succeeded').waitFor()
   await page.getByRole('button', { name: 'Send email.received again' }).click()
   await page.getByText('Replaying 1 event.').waitFor()
-  await receiver.waitFor(2)
+  for (const { body, headers } of await receiver.waitFor(2))
+    expect(new Svix(made.body.signing_secret).verify(body, headers)).toMatchObject({
+      ...{ type: 'email.received', data: { email_id: id, received_for: [`orders@${domain.name}`] } },
+    })
   expect(watched.errors).toEqual([])
 })

@@ -57,10 +57,25 @@ export function receivedEmailsContract(storage: () => Storage): void {
 
   test('a domain receives under its name once that is switched on', async () => {
     const { teamId, domainId, name } = await makeReceiver(storage())
-    expect(await storage().findReceivers({ name }, T0)).toEqual([{ teamId, domainId, status: 'verified' }])
+    expect(await storage().findReceivers({ name }, T0)).toEqual([
+      { teamId, domainId, status: 'verified', rules: [] },
+    ])
     await storage().updateDomain({ teamId, id: domainId, settings: { receiving: false } }, T0)
     expect(await storage().findReceivers({ name }, T0)).toEqual([])
     expect(await keep(newReceived({ teamId, domainId, name }))).toBe('unknown')
+  })
+
+  test('a domain has receiving rules of its own, which its team alone changes', async () => {
+    const [to, other] = [await makeReceiver(storage()), await makeReceiver(storage())]
+    const { teamId, domainId, name } = to
+    const rules = [{ pattern: '*', action: 'refuse' as const }]
+    await storage().setReceivingRules({ teamId: other.teamId, domainId, rules }, T0)
+    expect(await storage().getReceivingRules({ teamId, domainId }, T0)).toEqual([])
+    await storage().setReceivingRules({ teamId, domainId, rules }, T0)
+    expect(await storage().getReceivingRules({ teamId, domainId }, T0)).toEqual(rules)
+    expect(await storage().getReceivingRules({ teamId: other.teamId, domainId }, T0)).toEqual([])
+    expect(await storage().findReceivers({ name }, T0)).toMatchObject([{ rules }])
+    expect(await storage().findReceivers({ name: other.name }, T0)).toMatchObject([{ rules: [] }])
   })
 
   test('a received email is kept byte for byte for its own team, with its event', async () => {

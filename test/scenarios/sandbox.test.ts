@@ -1,7 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
+import type { ReturnedMessage } from '../../appliance/api/received.ts'
+import { RETURNS } from '../../appliance/sandbox/returned.ts'
+import { PATIENCE } from '../world/patience.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../appliance/api/sandbox.ts'
 import type { Timeline } from '../../appliance/api/timeline.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
@@ -61,6 +64,53 @@ describe('the domain chooses what the DNS says', () => {
   test.concurrent.each(Object.entries(DOMAINS))('@%s.', async (name, state) => {
     const { deliveries } = await firstAttempt(`ada@${name}.test`)
     expect(deliveries[0]!.state).toBe(state)
+  })
+})
+
+/** State of the delivery, and what the report to the return path changed. */
+const RETURNED: Record<string, [state: string, kind: string | null, effect: string | null]> = {
+  'late-bounce': ['bounced', 'bounce', 'suppressed'],
+  'late-full': ['bounced', 'bounce', 'bounced'],
+  'qmail-bounce': ['bounced', 'bounce', 'suppressed'],
+  delayed: ['delivered', 'delayed', 'noted'],
+  vacation: ['delivered', 'auto-reply', null],
+  complaint: ['delivered', 'complaint', 'complained'],
+  reply: ['delivered', null, null],
+}
+
+describe('the local part chooses what comes back later', () => {
+  test('every row of the table is tried here', () => {
+    expect(Object.keys(RETURNED)).toEqual(Object.keys(RETURNS))
+  })
+
+  test.concurrent.each(Object.entries(RETURNED))('%s@', async (name, [state, kind, effect]) => {
+    const id = await appliance.send({ to: `${name}+1@returns-${name}.test`, subject: `To ${name}` })
+    await appliance.until(id, ({ deliveries }) => deliveries[0]!.state !== 'waiting')
+    if (kind === null) return
+    const path = `/emails/${id}/returned`
+    const returned = () => appliance.call<{ data: ReturnedMessage[] }>('GET', path)
+    // The `expect` of all tests has no `poll` while others run beside this one.
+    const report = await vi.waitUntil(async () => (await returned()).body.data[0]?.report, {
+      timeout: PATIENCE,
+    })
+    expect([report.kind, report.entries[0]?.effect ?? null]).toEqual([kind, effect])
+    expect((await appliance.timeline(id)).deliveries[0]!.state).toBe(state)
+  })
+
+  test('a reply is received and matched once the domain receives', async () => {
+    const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
+    await appliance.call('PATCH', `/domains/${body.data[0]!.id}`, { capabilities: { receiving: 'enabled' } })
+    const id = await appliance.send({ to: 'reply@person.test', subject: 'A question' })
+    const replies = async () =>
+      (
+        await appliance.call<{ data: { subject: string; from: string }[] }>(
+          'GET',
+          `/emails/receiving?in_reply_to_email_id=${id}`,
+        )
+      ).body.data
+    await expect
+      .poll(replies, { timeout: PATIENCE })
+      .toMatchObject([{ subject: 'Re: A question', from: 'reply@person.test' }])
   })
 })
 

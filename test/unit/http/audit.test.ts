@@ -62,6 +62,7 @@ describe('an act leaves one entry', () => {
       ['POST', `/domains/${id}/verify`, undefined, 'domain.verify'],
       ['POST', `/domains/${id}/dkim/rotate`, undefined, 'domain.rotate_dkim'],
       ['PUT', `/domains/${id}/bodies`, { keep: false }, 'domain.keep_bodies'],
+      ['PUT', `/domains/${id}/receiving-rules`, { rules: [] }, 'domain.receiving_rules'],
       ['DELETE', `/domains/${id}`, undefined, 'domain.delete'],
     ] as const
     for (const [method, path, body, action] of rest) {

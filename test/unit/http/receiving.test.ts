@@ -27,7 +27,7 @@ afterAll(async () => {
 async function take(lines: string[], to = { teamId: api.teamId, domainId: api.domain.id }): Promise<string> {
   const resolver = { resolve: async () => ({ kind: 'absent', why: 'nxdomain', authentic: false }) as never }
   const { storage, clock } = api
-  const receiver = { ...to, status: 'verified' as const }
+  const receiver = { ...to, status: 'verified' as const, rules: [] }
   return receive(
     {
       ...{
@@ -144,6 +144,28 @@ test('inline images are embedded unless the caller wants their names', async () 
   expect(await html('')).toContain(`src="data:image/png;base64,${PIXEL}"`)
   expect(await html('?html_format=cid')).toContain('src="cid:logo"')
   expect((await api.call('GET', `/emails/receiving/${id}?html_format=x`)).status).toBe(422)
+})
+
+test('rules of a domain are replaced as a whole, and refused by the field', async () => {
+  const path = `/domains/${api.domain.id}/receiving-rules`
+  expect((await api.call('GET', path)).json).toEqual({
+    ...{ object: 'receiving_rules', domain_id: api.domain.id, rules: [] },
+  })
+  const rules = [
+    { pattern: 'Sales+*', action: 'keep' },
+    { pattern: '*', action: 'refuse' },
+  ]
+  const set = await api.call('PUT', path, { rules })
+  const stored = [{ pattern: 'sales+*', action: 'keep' }, rules[1]]
+  expect([set.status, set.json]).toMatchObject([200, { rules: stored }])
+  expect((await api.call('GET', path)).json).toMatchObject({ rules: stored })
+  for (const pattern of ['a@b', 'a b', '"x"', ''])
+    expect((await api.call('PUT', path, { rules: [{ pattern, action: 'keep' }] })).status).toBe(422)
+  expect((await api.call('PUT', path, { rules: [{ pattern: 'a', action: 'bounce' }] })).status).toBe(422)
+  const many = Array.from({ length: 101 }, () => rules[1])
+  expect((await api.call('PUT', path, { rules: many })).status).toBe(422)
+  expect((await api.call('GET', `/domains/${newId(api.clock.now())}/receiving-rules`)).status).toBe(404)
+  expect((await api.call('PUT', path, { rules: [] })).json).toMatchObject({ rules: [] })
 })
 
 test('its source is downloaded, and its webhook deliveries are listed', async () => {

@@ -132,6 +132,28 @@ describe('a domain that receives', () => {
     )
   })
 
+  test('rules decide by address: refused like an unknown one, or taken and discarded', async () => {
+    const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
+    const about = { teamId: door.teamId, domainId: acme!.id }
+    const rules = [
+      { pattern: 'news*', action: 'drop' as const },
+      { pattern: 'sales', action: 'keep' as const },
+      { pattern: '*', action: 'refuse' as const },
+    ]
+    await door.storage.setReceivingRules({ ...about, rules }, door.clock.now())
+    const before = (await received()).length
+    const again = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
+    await talk(
+      ...[...HELLO, '> RCPT TO:<nobody@acme.example>', '< 550 5.1.1 …', ...to('POSTMASTER@acme.example')],
+      ...[...to('NEWS+1@acme.example'), ...data(['Subject: Both', '', 'x'])],
+      ...[...again, ...to('news@acme.example'), ...data(['Subject: Discarded', '', 'x'])],
+    )
+    await door.storage.setReceivingRules({ ...about, rules: [] }, door.clock.now())
+    const emails = await received()
+    expect(emails.length).toBe(before + 1)
+    expect(emails[0]).toMatchObject({ subject: 'Both', receivedFor: ['POSTMASTER@acme.example'] })
+  })
+
   test('long lines are taken, bare line ends are not', async () => {
     const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
     await talk(

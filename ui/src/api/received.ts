@@ -3,7 +3,8 @@ import type { Static } from 'typebox'
 import type { AttachmentList } from '../../../appliance/api/attachments.ts'
 import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
 import type { ReceivedEmail, ReceivedEmailSummary } from '../../../appliance/api/receiving.ts'
-import { read, request } from './client.ts'
+import type { ReceivingRules } from '../../../appliance/api/receiving-rules.ts'
+import { change, read, request } from './client.ts'
 
 const at = (id: string) => `/emails/receiving/${encodeURIComponent(id)}`
 
@@ -45,3 +46,10 @@ export const listReceivedAttachments = (id: string, signal?: AbortSignal) =>
 
 export const listReceivedWebhooks = (id: string, signal?: AbortSignal) =>
   read<EmailWebhookEvents>(`${at(id)}/webhooks`, signal)
+
+const rulesOf = (domain: string) => `/domains/${encodeURIComponent(domain)}/receiving-rules`
+
+export const getReceivingRules = (domain: string) => read<ReceivingRules>(rulesOf(domain))
+
+export const setReceivingRules = (domain: string, rules: ReceivingRules['rules']) =>
+  change<ReceivingRules>('PUT', rulesOf(domain), { rules })

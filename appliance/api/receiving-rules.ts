@@ -1,0 +1,59 @@
+/** What a domain does with mail to its addresses. Ours. */
+import { Type, type Static } from 'typebox'
+import { LONGEST_PATTERN, MOST_RULES, RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
+import { Id, kind, literals } from './shared.ts'
+
+const rules = Type.Array(
+  Type.Object(
+    {
+      pattern: Type.String({
+        minLength: 1,
+        maxLength: LONGEST_PATTERN,
+        description: 'The part of the address before the @. `*` stands for any text.',
+        examples: ['support+*'],
+      }),
+      action: literals(RECEIVING_ACTIONS, {
+        description:
+          'keep: store the message and send `email.received` · refuse: reply 550 · drop: accept and discard the message.',
+      }),
+    },
+    { description: 'A rule.' },
+  ),
+  {
+    maxItems: MOST_RULES,
+    description:
+      'The first rule that matches decides. Without a match, the message is kept. `postmaster` and `abuse` are always kept.',
+  },
+)
+
+/** GET and PUT /domains/:id/receiving-rules */
+export const ReceivingRules = Type.Object(
+  { object: kind('receiving_rules'), domain_id: Id, rules },
+  { description: 'What a domain does with mail to its addresses.' },
+)
+export type ReceivingRules = Static<typeof ReceivingRules>
+
+/** PUT /domains/:id/receiving-rules */
+export const UpdateReceivingRules = Type.Object({ rules }, { description: 'All rules of a domain.' })
+
+const params = path({ id: pathId })
+
+export const getReceivingRules = operation('GET /domains/:id/receiving-rules', {
+  operationId: 'getReceivingRules',
+  tags: ['Receiving'],
+  summary: "Get a domain's receiving rules",
+  description: 'Not part of the hosted API.',
+  params,
+  response: { 200: ReceivingRules },
+})
+export const setReceivingRules = operation('PUT /domains/:id/receiving-rules', {
+  operationId: 'setReceivingRules',
+  tags: ['Receiving'],
+  summary: "Replace a domain's receiving rules",
+  description: 'They hold from the next message on. Not part of the hosted API.',
+  params,
+  body: UpdateReceivingRules,
+  response: { 200: ReceivingRules },
+})

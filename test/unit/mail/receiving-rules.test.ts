@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { actionFor, type ReceivingRule } from '../../../appliance/mail/receiving-rules.ts'
+
+const refused = (pattern: string): ReceivingRule[] => [{ pattern, action: 'refuse' }]
+
+test.each([
+  ['sales', 'SALES', 'refuse'],
+  ['sales', 'sales+1', 'keep'],
+  ['sales+*', 'sales+', 'refuse'],
+  ['*', 'anything', 'refuse'],
+  ['*', 'postmaster', 'keep'],
+  ['*', 'Abuse', 'keep'],
+  ['a*b', 'ab', 'refuse'],
+  ['a*b', 'a', 'keep'],
+  ['ab*ba', 'aba', 'keep'],
+  ['*x*y*', 'aybxcyd', 'refuse'],
+  ['*x*y*', 'ayx', 'keep'],
+  ['.*', 'ab', 'keep'],
+])('%s, mail to %s: %s', (pattern, local, action) => {
+  expect(actionFor(refused(pattern), local)).toBe(action)
+})
+
+test('the first rule that matches decides', () => {
+  const rules: ReceivingRule[] = [
+    { pattern: 'a*', action: 'drop' },
+    { pattern: 'ab', action: 'refuse' },
+    { pattern: '*', action: 'refuse' },
+  ]
+  expect(['ab', 'b'].map((local) => actionFor(rules, local))).toEqual(['drop', 'refuse'])
+})
+
+test('no pattern takes long', () => {
+  const begun = process.cpuUsage().user
+  for (let i = 0; i < 1000; i++) actionFor(refused(`${'*a'.repeat(31)}*b`), 'a'.repeat(64))
+  expect(process.cpuUsage().user - begun).toBeLessThan(2_000_000)
+})
