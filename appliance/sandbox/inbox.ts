@@ -149,6 +149,8 @@ export async function openInbox(folder: string, deps: InboxDeps): Promise<Inbox>
       await writeFile(file(entry.id, 'eml'), message.raw, { mode: 0o600 })
       await writeFile(file(entry.id, 'json'), JSON.stringify(entry), { mode: 0o600 })
       entries.push(entry)
+      // Messages that come at once are not verified in the order of their ids, in which the folder is read.
+      entries.sort((a, b) => (a.id < b.id ? -1 : 1))
       await forgetOldest()
     },
     list: (reader, limit) =>

@@ -116,9 +116,16 @@ test('its files and its source are downloaded, and a webhook is told again', asy
   await page.getByRole('row', { name: 'email.received' }).getByText('succeeded').waitFor()
   await page.getByRole('button', { name: 'Send email.received again' }).click()
   await page.getByText('Replaying 1 event.').waitFor()
-  for (const { body, headers } of await receiver.waitFor(2))
-    expect(new Svix(made.body.signing_secret).verify(body, headers)).toMatchObject({
-      ...{ type: 'email.received', data: { email_id: id, received_for: [`orders@${domain.name}`] } },
-    })
+  // Two messages came, and one of them was told again.
+  const told = await receiver.waitFor(3)
+  for (const { body, headers } of told) {
+    expect(() => new Svix(made.body.signing_secret).verify(body, headers)).not.toThrow()
+    expect(() => new Svix(made.body.signing_secret).verify(`${body} `, headers)).toThrow()
+  }
+  const payloads = told.map(({ body }) => JSON.parse(body) as { type: string; data: { email_id: string } })
+  expect(payloads.filter(({ data }) => data.email_id === id).map(({ type }) => type)).toEqual([
+    'email.received',
+    'email.received',
+  ])
   expect(watched.errors).toEqual([])
 })
