@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { createTransport } from 'nodemailer'
 import { Resend } from 'resend'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -125,4 +126,31 @@ test('by SMTP the topic is in X-Posthaste-Topic, which nobody else sees', async 
   expect(deliveries).toMatchObject([{ state: 'failed' }])
   const unknown = submit({ 'X-Posthaste-Topic': '00000000-0000-7000-8000-000000000000' })
   await expect(unknown).rejects.toThrow(/Invalid `X-Posthaste-Topic` field/)
+})
+
+test("the link is under the domain's own name once that is seen to lead here, and one-click works there", async () => {
+  const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
+  const { id } = body.data[0]!
+  await appliance.call('PATCH', `/domains/${id}`, { tracking_subdomain: 'links' })
+  world.dns.set('links.sender.test', { CNAME: 'mail.sender.test' })
+  await appliance.appliance.senders.verifyDomain({ teamId: appliance.teamId, id })
+  const fields = await arrived(await send('carl@customer.test'))
+  const link = new URL(/^<(\S+)>$/.exec(fields.get('list-unsubscribe')!)![1]!)
+  expect(link.hostname).toBe('links.sender.test')
+  const visit = (method: string, sent?: string) =>
+    new Promise<number>((resolve, reject) => {
+      const { hostname, port } = new URL(appliance.url)
+      const headers = { host: link.host, 'content-type': 'application/x-www-form-urlencoded' }
+      const asked = { hostname, port, path: link.pathname, method, headers }
+      request(asked, (response) => resolve(response.resume().statusCode!))
+        .on('error', reject)
+        .end(sent)
+    })
+  expect([await visit('HEAD'), await visit('GET')]).toEqual([200, 200])
+  const before = await arrived(await send('carl@customer.test'))
+  expect(before.has('list-unsubscribe')).toBe(true)
+  expect(await visit('POST', ONE_CLICK)).toBe(200)
+  const { deliveries } = await appliance.until(await send('carl@customer.test'), isFinal)
+  expect(deliveries).toMatchObject([{ state: 'failed', cause: { by: 'recipient' } }])
+  await appliance.call('PATCH', `/domains/${id}`, { tracking_subdomain: '' })
 })
