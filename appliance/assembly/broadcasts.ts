@@ -2,6 +2,7 @@
 import { type Broadcasts, type BroadcastsDeps, createBroadcasts, isRecord } from '../broadcasts/broadcasts.ts'
 import { createComposer } from '../intake/intake.ts'
 import { createReturnPaths } from '../senders/senders.ts'
+import type { ShapingBook } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ComposeOptions } from './appliance.ts'
 
@@ -23,19 +24,38 @@ export function withBroadcastMail<S extends Pick<Storage, 'getMessage'>>(
   return { storage: { ...engine, getMessage }, composed: resolve }
 }
 
+type LaneBook = Pick<ShapingBook, 'lanes' | 'providers'>
+
+/** What each lane sends now, and what a first one to a provider that has none would. */
+async function laneRatesOf(shaping: LaneBook): Promise<{ provider: string; perMinute: number }[]> {
+  const lanes = (await shaping.lanes()).map(({ provider, allowed, paused }) => ({
+    provider,
+    perMinute: paused === null ? allowed.messagesPerMinute : 0,
+  }))
+  const known = new Set(lanes.map(({ provider }) => provider))
+  const others = (await shaping.providers()).filter(({ id }) => !known.has(id))
+  return [
+    ...lanes,
+    ...others.map(({ id, limits }) => ({ provider: id, perMinute: limits.messagesPerMinute })),
+  ]
+}
+
 /** What of a daemon broadcasts stand on. */
-type Ground = Omit<BroadcastsDeps, 'composer' | 'returnPaths' | 'pollMs'> & {
+type Ground = Omit<BroadcastsDeps, 'composer' | 'returnPaths' | 'pollMs' | 'laneRates'> & {
+  shaping: LaneBook
   options: Pick<ComposeOptions, 'pollMs'>
   started: AsyncDisposableStack
   composed: (by: MessageOf) => void
 }
 
 /** Opens broadcasts, and goes on with those that a stop interrupted. */
-export function openBroadcasts({ options, started, composed, ...deps }: Ground): Broadcasts {
+export function openBroadcasts({ options, started, composed, shaping, ...deps }: Ground): Broadcasts {
   const composing = createComposer(deps)
   const composer = started.adopt(composing, () => composing.close())
   const returnPaths = createReturnPaths(deps)
-  const broadcasts = createBroadcasts({ ...deps, composer, returnPaths, pollMs: options.pollMs ?? 1000 })
+  const pollMs = options.pollMs ?? 1000
+  const laneRates = () => laneRatesOf(shaping)
+  const broadcasts = createBroadcasts({ ...deps, composer, returnPaths, laneRates, pollMs })
   composed((emailId, stored) => broadcasts.messageOf(emailId, stored))
   started.defer(() => broadcasts.close())
   broadcasts.start()

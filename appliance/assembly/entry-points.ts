@@ -120,7 +120,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     erasures: openErasures(ground),
     audience: openAudience(ground, tokens),
     templates: createTemplates(ground),
-    broadcasts: openBroadcasts({ ...ground, senders, tracking, tokens, wake }),
+    broadcasts: openBroadcasts({ ...ground, senders, tracking, tokens, wake, shaping: operators.shaping }),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,

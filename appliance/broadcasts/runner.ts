@@ -14,15 +14,13 @@ import { createWorker, type Worker } from '../watch/worker.ts'
 import { type BroadcastMail, messageIdOf, unsubscribeLink, writeRecord } from './mail.ts'
 import { type ParsedRevision, readerOf, subjectFor, valuesFor } from './revision.ts'
 import { type SendingDeps, startScheduled } from './sending.ts'
+import { createWindows, type LaneRate, type Windows } from './windows.ts'
 
 /** Contacts that become recipients in one transaction, and transactions before others have a turn. */
 const CHUNK = 1000
 const CHUNKS = 20
 /** Recipients that get their places in one transaction. */
 const BATCH = 500
-/** Emails in the queue for one provider, and for all whose provider is not known yet. */
-const WINDOW = 5000
-const UNKNOWN_WINDOW = 2000
 /** The first emails of a large broadcast: their bounces are seen before the others follow, or this time has passed (milliseconds). */
 const CANARY = 100
 const LARGE = 2000
@@ -41,6 +39,8 @@ export interface RunnerDeps extends SendingDeps {
   log: Logger
   duties?: Duties | undefined
   pollMs: number
+  /** What the lanes send now. */
+  laneRates: () => Promise<LaneRate[]>
   /** Tells dispatch that something is due. */
   wake: () => void
   /** Whether the disk has room: without, nothing is put in the queue. */
@@ -81,6 +81,7 @@ function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean>
   /** Broadcasts whose parked emails were released, as they were changed last. */
   const released = new Map<string, number>()
   const looked = new Map<string, number>()
+  const windows = createWindows(deps)
   return async (broadcast) => {
     const { id, status, paused, updatedAt } = broadcast
     const now = clock.now()
@@ -98,7 +99,7 @@ function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean>
       deps.wake()
     }
     const more = await expand(deps, broadcast)
-    return (await enqueue(deps, broadcast)) || more
+    return (await enqueue(deps, broadcast, await windows())) || more
   }
 }
 
@@ -141,10 +142,10 @@ async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadc
 }
 
 /** Gives recipients their places while there are any. True: more have one at once. */
-async function enqueue(deps: RunnerDeps, broadcast: Broadcast): Promise<boolean> {
+async function enqueue(deps: RunnerDeps, broadcast: Broadcast, windowFor: Windows): Promise<boolean> {
   const { storage, clock, mail, log } = deps
   const { id, expandedAt } = broadcast
-  const places = await placesOf(deps, broadcast)
+  const places = await placesOf(deps, broadcast, windowFor)
   const found = await storage.waitingRecipients({ id, closed: places.closed, most: places.most }, clock.now())
   if (found.length === 0) {
     if (expandedAt !== null && places.closed.length === 0 && places.most > 0) await finish(deps, broadcast)
@@ -171,6 +172,7 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast): Promise<boolean>
 async function placesOf(
   { storage, clock }: RunnerDeps,
   { id, startedAt, expanded, enqueued, expandedAt }: Broadcast,
+  windowFor: Windows,
 ) {
   const large = expanded > LARGE || expandedAt === null
   const canary = large && enqueued <= CANARY && clock.now() - startedAt! < CANARY_MS
@@ -180,8 +182,7 @@ async function placesOf(
   const seen =
     canary && enqueued > 0 && ((await storage.countBroadcast({ id }, clock.now())).queued ?? 0) === 0
   let left = Math.min(BATCH, seen ? BATCH : first)
-  const room = (provider: string): number =>
-    (provider === '' ? UNKNOWN_WINDOW : WINDOW) - (load[provider] ?? 0)
+  const room = (provider: string): number => windowFor(provider) - (load[provider] ?? 0)
   const closed = Object.keys(load).filter((provider) => room(provider) <= 0)
   return {
     closed,

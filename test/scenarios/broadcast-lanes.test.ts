@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { Config } from '../../appliance/config/config.ts'
+import { windowOf } from '../../appliance/broadcasts/windows.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+/** A provider that takes little keeps no reader of another one waiting, and fills no queue. */
+
+const READERS = 300
+const PATIENCE = { timeout: 90_000, interval: 50 }
+
+let world: World
+let appliance: TestAppliance
+beforeAll(async () => {
+  const domain = (name: string) => ({ mx: [{ preference: 10, host: `mx.${name}` }] })
+  world = await createWorld({
+    domains: { 'slow.test': domain('slow.test'), 'fast.test': domain('fast.test') },
+  })
+  const http = { listen: ['127.0.0.1:0'], public_url: 'https://mail.sender.test' } as Config['http']
+  appliance = await startAppliance({ world, config: { http } })
+})
+afterAll(async () => {
+  await appliance.close()
+  await world.close()
+})
+
+const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
+  const answer = await appliance.call<T>(method, path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  return answer.body
+}
+
+test('what a lane sends in a quarter of an hour waits, and no more than fits', () => {
+  expect([undefined, 0, 2, 60, 1_000_000].map(windowOf)).toEqual([1000, 100, 100, 900, 20_000])
+})
+
+test('readers at a fast provider get a broadcast while those at a slow one wait', async () => {
+  // Both are known before, and the slow one has a lane that sends two a minute.
+  await call('PATCH', '/providers/slow.test', { messages_per_minute: 2 })
+  for (const name of ['slow', 'fast']) {
+    await appliance.send({ to: `first@${name}.test` })
+    await vi.waitFor(() => expect(world.mailboxOf(`mx.${name}.test`)).toHaveLength(1), PATIENCE)
+  }
+  const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Readers' })
+  for (const name of ['slow', 'fast']) {
+    const emails = Array.from({ length: READERS }, (_, n) => `reader${n}@${name}.test`)
+    await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
+  }
+  const { id } = await call<{ id: string }>('POST', '/broadcasts', {
+    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'News', send: true },
+    html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+  })
+  await vi.waitFor(async () => {
+    // The runner looks every second of the world's clock.
+    await world.clock.advance(1000)
+    expect(world.mailboxOf('mx.fast.test')).toHaveLength(1 + READERS)
+  }, PATIENCE)
+  expect(world.mailboxOf('mx.slow.test').length).toBeLessThan(READERS / 2)
+  expect(await call('GET', `/broadcasts/${id}`)).toMatchObject({ status: 'queued', recipients: 2 * READERS })
+  const queued = await call<{ count: number }>('GET', `/queue/summary?broadcast=${id}&provider=slow.test`)
+  expect(queued.count).toBeGreaterThan(0)
+  expect(queued.count).toBeLessThanOrEqual(windowOf(2))
+}, 200_000)
