@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, mkdir, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { mkdtemp, mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,21 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startSandboxDaemon } from '../world/sandbox-daemon.ts'
+import { emptyDisk, fillDisk, mountSmall, unmount } from '../world/small-disk.ts'
 import { createWorld, type World } from '../world/world.ts'
 
 /** The disk is full, broken or slow. */
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'faults')
-
-/** A file system of 48 MB; undefined where this user may not mount one. */
-function mountSmall(folder: string): string | undefined {
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', folder], { stdio: 'ignore' })
-    return folder
-  } catch {
-    return undefined // Not root, or a container without the right.
-  }
-}
 
 /** The library that lets syncs be slow or fail; undefined where there is no compiler. */
 function compileShim(folder: string): string | undefined {
@@ -44,11 +35,10 @@ describe('a full disk', () => {
   let started = false
   /** What it logged. */
   let said = ''
-  const filler = () => join(disk!, 'filler')
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'posthaste-full-'))
-    disk = mountSmall(folder)
+    disk = mountSmall(folder, 48)
     if (disk === undefined) return
     world = await createWorld({
       domains: { 'away.test': { mx: [{ preference: 10, host: 'mx.away.test' }] } },
@@ -70,20 +60,12 @@ describe('a full disk', () => {
   })
   afterAll(async () => {
     if (started) await Promise.all([appliance.close(), world.close()])
-    if (disk !== undefined) execFileSync('umount', ['-l', disk])
+    if (disk !== undefined) unmount(disk)
     await rm(folder, { recursive: true, force: true })
   })
 
-  /** Takes everything but so many bytes. */
-  async function fill(left: number): Promise<void> {
-    await rm(filler(), { force: true })
-    const { bavail, bsize } = await statfs(disk!)
-    const bytes = Math.max(0, bavail * bsize - left)
-    // The file grows until the disk is full where nothing is to be left.
-    await writeFile(filler(), Buffer.alloc(left === 0 ? bytes + 4096 : bytes)).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    })
-  }
+  const fill = (left: number) => fillDisk(disk!, left)
+  const empty = () => emptyDisk(disk!)
 
   async function bySmtp(): Promise<unknown> {
     const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':')
@@ -142,7 +124,7 @@ describe('a full disk', () => {
     expect(deliveries[0]!.state).toBe('delivered')
 
     // Not a byte is left, while another one is on its way.
-    await rm(filler())
+    await empty()
     await looked(200)
     answer = Promise.withResolvers()
     const last = await appliance.send({ to: 'last@away.test' })
@@ -150,7 +132,7 @@ describe('a full disk', () => {
     await fill(0)
     answer.resolve(undefined)
     await expect.poll(() => said).toContain('could not store the outcome of an attempt')
-    await rm(filler())
+    await empty()
     await appliance.until(last, (timeline) => timeline.deliveries[0]!.state === 'delivered')
     await looked(200)
     const after = await appliance.send({ to: 'after@away.test' })

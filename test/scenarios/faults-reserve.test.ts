@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, open, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSandboxDaemon, type SandboxDaemon } from '../world/sandbox-daemon.ts'
+import { mountSmall, unmount } from '../world/small-disk.ts'
 
 /** Another program takes the disk to its last byte, and keeps it. */
 
@@ -13,15 +13,10 @@ let mounted = false
 
 beforeAll(async () => {
   disk = await mkdtemp(join(tmpdir(), 'posthaste-reserve-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', disk], { stdio: 'ignore' })
-    mounted = true
-  } catch {
-    // Not root, or a container without the right.
-  }
+  mounted = mountSmall(disk, 96) !== undefined
 })
 afterAll(async () => {
-  if (mounted) execFileSync('umount', ['-l', disk])
+  if (mounted) unmount(disk)
   await rm(disk, { recursive: true, force: true })
 })
 

@@ -14,6 +14,8 @@ export interface Killable {
   /** Mail to busy.test. */
   mailbox: Mailbox
   dataDir: string
+  /** The configuration file. */
+  config: string
   /** A request with the key, which must succeed; `body` is sent as JSON. */
   call<T>(method: string, path: string, body?: object): Promise<T>
   start(env?: NodeJS.ProcessEnv): Promise<void>
@@ -51,6 +53,7 @@ export async function createKillable(): Promise<Killable> {
     world,
     mailbox: world.mailboxOf(HOST),
     dataDir,
+    config,
     async call<T>(method: string, path: string, body?: object) {
       const response = await fetch(`${daemon!.url}${path}`, {
         method,
