@@ -198,6 +198,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     ...{ storage, clock, log, senders, tokens, composer, wake, pollMs: 1000 },
     returnPaths: createReturnPaths({ storage, clock }),
     tracking: { originFor: () => 'https://links.acme.example', planWith: () => null },
+    laneRates: () => Promise.resolve([]),
     hasRoom: () => Promise.resolve(true),
   })
   const http = await createHttp({
