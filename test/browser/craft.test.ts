@@ -294,6 +294,7 @@ describe('the appliance', () => {
     const bytes = [...files.values()].reduce((sum, one) => sum + one, 0)
     expect({ files, enough: bytes < BUDGET }).toEqual({ files, enough: true })
     expect(bytes).toBeGreaterThan(10_000)
+    expect([...files.keys()].filter((url) => url.includes('DocumentEditor'))).toEqual([])
     await context.close()
   })
 

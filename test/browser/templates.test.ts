@@ -37,6 +37,7 @@ test('a template is created, and its content is edited', async () => {
   await page.getByRole('heading', { name: 'No templates yet' }).waitFor()
   await page.getByRole('link', { name: 'Create your first template' }).click()
   await field('Name').fill('Order')
+  await press('Start with code')
   await press('Create template')
   await status('draft')
   await field('Alias').fill('order')

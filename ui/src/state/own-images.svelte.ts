@@ -7,6 +7,9 @@ const OWN = new RegExp(
   'g',
 )
 
+/** The path of an image of this server, which the dashboard may show; null: it is somebody else's. */
+export const ownImage = (src: string): string | null => [...src.matchAll(OWN)][0]?.[1] ?? null
+
 /** HTML for a preview: images of this server are in it, as a preview loads nothing. @param html follows its changes */
 export function withOwnImages(html: () => string): { readonly html: string } {
   let read = $state.raw<ReadonlyMap<string, string>>(new Map())

@@ -1,0 +1,72 @@
+/** Saves a document while it is edited, and never over what somebody else has saved meanwhile. */
+import { ApiError } from '../api/client.ts'
+
+/** Milliseconds without a change before a save. */
+const PAUSE = 800
+
+export type SaveState = 'saved' | 'changed' | 'saving' | 'conflict' | 'failed'
+
+export interface DocumentSave<T> {
+  readonly state: SaveState
+  /** Why the last save was refused; empty when it wasn't. */
+  readonly refusal: string
+  /** The document has changed. */
+  changed(document: T): void
+  /** Saves now what isn't saved. */
+  flush(): Promise<void>
+  /** Forgets what isn't saved, to end a conflict. */
+  drop(): void
+}
+
+/** @param save rejects with the status 409 when somebody else has changed it */
+export function documentSave<T>(save: (document: T) => Promise<void>): DocumentSave<T> {
+  let state = $state<SaveState>('saved')
+  let refusal = $state('')
+  let waiting: T | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let going: Promise<void> | undefined
+
+  async function write(): Promise<void> {
+    while (waiting !== undefined && state !== 'conflict') {
+      const document = waiting
+      waiting = undefined
+      state = 'saving'
+      try {
+        await save(document)
+        state = 'saved'
+        refusal = ''
+      } catch (error) {
+        waiting ??= document
+        refusal = error instanceof Error ? error.message : String(error)
+        state = error instanceof ApiError && error.status === 409 ? 'conflict' : 'failed'
+        return
+      }
+    }
+  }
+  const flush = (): Promise<void> => {
+    clearTimeout(timer)
+    going ??= write().finally(() => (going = undefined))
+    return going
+  }
+  return {
+    get state() {
+      return state
+    },
+    get refusal() {
+      return refusal
+    },
+    changed(document) {
+      waiting = document
+      if (state === 'conflict') return
+      if (state !== 'saving') state = 'changed'
+      clearTimeout(timer)
+      timer = setTimeout(() => void flush(), PAUSE)
+    },
+    flush,
+    drop() {
+      clearTimeout(timer)
+      waiting = undefined
+      state = 'saved'
+    },
+  }
+}
