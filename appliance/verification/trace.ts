@@ -35,12 +35,20 @@ function isForged(field: HeaderField, hostname: string): boolean {
   const name = field.name.toLowerCase()
   if (name === 'return-path') return true
   if (name !== 'authentication-results') return false
-  const id = /^[\s"]*([^\s";/]+)/.exec(
-    fieldValue(field)
-      .slice(0, 4096)
-      .replaceAll(/\([^()]*\)/g, ' '),
-  )?.[1]
+  const id = /^[\s"]*([^\s";/]+)/.exec(withoutComments(fieldValue(field).slice(0, 4096)))?.[1]
   return id?.toLowerCase() === hostname.toLowerCase()
+}
+
+/** Comments may be nested (RFC 5322 §3.2.2): each character is looked at once, however deep they are. */
+function withoutComments(text: string): string {
+  let depth = 0
+  const kept = [...text].filter((character) => {
+    if (character === '(') depth++
+    const outside = depth === 0
+    if (character === ')' && depth > 0) depth--
+    return outside
+  })
+  return kept.join('')
 }
 
 /** What a stranger chose, without anything that could end a line, a comment or a value. */

@@ -75,6 +75,7 @@ describe('a domain that receives', () => {
     const forged = [
       'mail.acme.example; dmarc=pass',
       ' (x) "MAIL.acme.example" 1; dkim=pass',
+      '(a (b (c)) d) mail.acme.example; spf=pass',
       'other.example; spf=fail',
     ]
     await talk(
