@@ -77,7 +77,7 @@ export function createReportView(deps: ReportViewDeps): ReportView {
       }
       const posture = { ...counts, days: new Set(view.days.map(({ day }) => day)).size, sources: all }
       const sources = all.slice(0, MOST_SOURCES)
-      const nextStep = dmarcNextStep(domain.name, posture)
+      const nextStep = awaited(view, counts.messages) ?? dmarcNextStep(domain.name, posture)
       const names = await namesOf(sources.slice(0, MOST_NAMES), deps)
       return { head: { ...view, ...counts, sources, nextStep }, names }
     },
@@ -85,10 +85,16 @@ export function createReportView(deps: ReportViewDeps): ReportView {
     async tls(domain, days = DEFAULT_DAYS) {
       const { period, view } = await open(domain, 'tls', days)
       const summary = summarizeTls(await storage.sumTls(period, view.until))
-      return { ...view, summary, nextStep: tlsNextStep(summary) }
+      return { ...view, summary, nextStep: awaited(view, summary.sessions) ?? tlsNextStep(summary) }
     },
   }
 }
+
+/** What to do where the record is published and nothing has come yet; undefined elsewhere. */
+const awaited = ({ record }: Pick<View, 'record'>, total: number): string | undefined =>
+  total === 0 && record.published
+    ? 'Wait: the record is published, and reports arrive once a day.'
+    : undefined
 
 const sum = (days: readonly ReportDay[], of: (day: ReportDay) => number): number =>
   days.reduce((all, day) => all + of(day), 0)

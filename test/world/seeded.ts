@@ -4,6 +4,7 @@ import { PATIENCE } from './patience.ts'
 import { startReceiver, type Receiver } from './receiver.ts'
 import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
 import { seedReceived } from './seeded-received.ts'
+import { seedReports } from './seeded-reports.ts'
 
 /** A sandbox with a past: a bookshop that has sent for some days, with everything that its dashboard can show. */
 export interface Seeded {
@@ -264,6 +265,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
       return body.data[0]?.id
     })
   const delivered = await found(() => newest(posthaste, 'delivered'))
+  await seedReports(posthaste, { id: domain, name: SHOP }, clock.now())
   const ids = {
     ...audience,
     broadcast,

@@ -92,6 +92,13 @@ export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
   temporary_failure: look('no answer', 'amber', TriangleAlert),
 }
 
+/** What DMARC reports say of a source. */
+export const REPORT_STATUS: Record<'ok' | 'warning' | 'failed', Look> = {
+  ok: look('passes', 'green', Check),
+  warning: look('not set up', 'amber', TriangleAlert),
+  failed: look('fails', 'red', X),
+}
+
 /** A kind of record at a glance: what nobody asked for is not missing, only not there. */
 export function ofLight({ name, status }: ListedDomain['lights'][number]): Look {
   if (status === 'verified') return look('in place', 'green', Check)
