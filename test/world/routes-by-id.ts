@@ -19,6 +19,7 @@ const BODIES: Record<string, unknown> = {
   'PATCH /api-keys/{id}': { name: 'Mine' },
   'PATCH /domains/{id}': { open_tracking: true },
   'PUT /domains/{id}/bodies': { keep: false },
+  'PUT /domains/{id}/receiving-rules': { rules: [] },
   'PATCH /webhooks/{id}': { status: 'disabled' },
   'POST /webhooks/{id}/replay': { since: '2026-01-01T00:00:00Z' },
   'PATCH /account/passkeys/{id}': { name: 'Mine' },
