@@ -246,7 +246,7 @@ const PACKAGES: Record<string, string[]> = {
   dns2: ['sandbox/'],
   fastify: ['http/'],
   'html-to-text': ['intake/'],
-  htmlparser2: ['tracking/html.ts', 'inbound/reading/report-xml.ts'],
+  htmlparser2: ['tracking/html.ts', 'broadcasts/check-links.ts', 'inbound/reading/report-xml.ts'],
   'ipaddr.js': ['wire/networks.ts', 'dns/'],
   kysely: ['storage/'],
   'lru-cache': ['delivery/', 'dns/', 'secrets/', 'signing/'],

@@ -69,12 +69,33 @@ export const UpdateBroadcast = Type.Object(
 export type UpdateBroadcast = Static<typeof UpdateBroadcast>
 /** POST /broadcasts/:id/send */
 export const SendBroadcast = Type.Object(
-  { scheduled_at: optionalText('When to send it, as in `POST /emails`. Default: now.') },
+  {
+    scheduled_at: optionalText('When to send it, as in `POST /emails`. Default: now.'),
+    edits: Type.Optional(
+      Type.Integer(described('The `edits` that you read: refused with 409 if somebody changed it since.')),
+    ),
+  },
   described('When to send it.'),
+)
+
+/** POST /broadcasts/:id/test */
+export const TestBroadcast = Type.Object(
+  {
+    to: Type.Union(
+      [Type.String(), Type.Array(Type.String())],
+      described('Who gets it: at most 5 addresses.'),
+    ),
+    contact_id: optionalText('Id or address of the contact whose values it has. Default: sample values.'),
+  },
+  described('A test of a broadcast.'),
 )
 
 const reference = { object: kind('broadcast'), id: Id }
 export const BroadcastRef = Type.Object(reference, described('The broadcast.'))
+export const BroadcastTested = Type.Object(
+  { ...reference, email_ids: Type.Array(Id, described('The emails.')) },
+  described('A test that was sent.'),
+)
 export const BroadcastDeleted = Type.Object(
   { ...reference, deleted: Deleted },
   described('The deleted broadcast.'),
@@ -175,6 +196,7 @@ export const BroadcastResults = Type.Object(
         provider: Type.String(described('The mailbox provider; empty: not known yet.')),
         emails: count('Emails to it.'),
         waiting: count('In the queue.'),
+        deferred: count('Of those in the queue, the ones to be tried again later.'),
         delivered: count('Delivered.'),
         bounced: count('Bounced.'),
         complained: count('Reported as spam.'),
@@ -192,6 +214,7 @@ export const BroadcastReview = Type.Object(
         id: Type.String(described('Which check.')),
         verdict: literals(['block', 'attention', 'pass'], described('block: fix it before you send.')),
         note: Type.String(described('A sentence.')),
+        fix: Nullable(Type.String(), described('What to do about it; null: nothing.')),
       }),
       described('What was checked.'),
     ),
@@ -205,8 +228,17 @@ export const BroadcastReview = Type.Object(
       described('Who would get it.'),
     ),
     providers: Type.Array(
-      Type.Object({ provider: Type.String(described('The provider.')), contacts: count('Contacts.') }),
-      described('By mailbox provider; empty: not known yet.'),
+      Type.Object({
+        provider: Type.String(described('The provider; empty: not known yet.')),
+        contacts: count('Contacts that would get it.'),
+        hours: Nullable(
+          Type.Number(),
+          described(
+            'About how long sending takes, by the limits and the warm-up of the sending IPs. null: not known, or more than 60 days.',
+          ),
+        ),
+      }),
+      described('By mailbox provider, the largest first.'),
     ),
     tags: Type.Array(
       Type.Object({
@@ -284,6 +316,12 @@ export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
   ...{ operationId: 'duplicateBroadcast', tags, summary: 'Duplicate a broadcast', params },
   description: 'Creates a draft that says the same.',
   response: ref,
+})
+export const testBroadcast = operation('POST /broadcasts/:id/test', {
+  ...{ operationId: 'testBroadcast', tags, summary: 'Send a test of a broadcast', params },
+  description:
+    'Sends the draft to up to 5 addresses, with `[Test]` before its subject. Each counts as an email. Not part of the hosted API.',
+  ...{ body: TestBroadcast, response: { 200: BroadcastTested }, errors: ['507'] },
 })
 export const reviewBroadcast = operation('GET /broadcasts/:id/review', {
   ...{ operationId: 'reviewBroadcast', tags, summary: 'Review a draft', params },
@@ -368,4 +406,12 @@ export const presentResults = (
 ): Static<typeof BroadcastResults> => ({ ...reach, providers })
 
 /** A review as the API shows it. */
-export const presentReview = (review: Reviewed): Static<typeof BroadcastReview> => review
+export function presentReview(
+  { findings, recipients, providers, tags: used, looked, samples }: Reviewed,
+  hours: (number | null)[],
+): Static<typeof BroadcastReview> {
+  return {
+    ...{ findings, recipients, tags: used, looked, samples },
+    providers: providers.map((one, at) => ({ ...one, hours: hours[at] ?? null })),
+  }
+}

@@ -4,11 +4,13 @@ import { createBroadcastMail, type MailDeps } from './mail.ts'
 import { type ResultMethods, resultMethods } from './results.ts'
 import { type ReviewMethods, reviewMethods } from './review.ts'
 import { createBroadcastRunner, type RunnerDeps } from './runner.ts'
+import { type SampleMethods, sampleMethods } from './sample.ts'
 import { type SendingMethods, sendingMethods } from './sending.ts'
 
 export { isRecord } from './mail.ts'
 
-export interface Broadcasts extends DraftMethods, SendingMethods, ResultMethods, ReviewMethods {
+export interface Broadcasts
+  extends DraftMethods, SampleMethods, SendingMethods, ResultMethods, ReviewMethods {
   /** The message of an email: what is stored, or composed of it. Undefined when its broadcast is gone. */
   messageOf(emailId: string, stored: Uint8Array): Promise<Uint8Array | undefined>
   /** Goes on with what a stop interrupted. For the daemon alone. */
@@ -24,6 +26,7 @@ export function createBroadcasts(deps: BroadcastsDeps): Broadcasts {
   const runner = createBroadcastRunner({ ...deps, mail })
   return {
     ...draftMethods(deps),
+    ...sampleMethods(deps),
     ...sendingMethods(deps, () => runner.wake()),
     ...resultMethods(deps),
     ...reviewMethods(deps),

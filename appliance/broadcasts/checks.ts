@@ -1,5 +1,6 @@
 /** What is wrong with a draft, or could be better. Pure. */
 import type { BroadcastContent, BroadcastFinding as Finding } from '../mail/broadcast.ts'
+import { checkLinks, finding } from './check-links.ts'
 
 /** What the checks need to know beside the content. */
 export interface CheckFacts {
@@ -7,6 +8,8 @@ export interface CheckFacts {
   sender: string | null
   /** Tags that no field or property has the name of. */
   unknownTags: string[]
+  /** Tags without a fallback that some contacts have no value for. */
+  bareTags: string[]
   /** Contacts that would get it. */
   eligible: number
   /** Whether it is about a topic. */
@@ -20,7 +23,6 @@ const CLIPPED = 102_400
 export const UNSUBSCRIBE_TAG = '{{{UNSUBSCRIBE_URL}}}'
 const LINK = /\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\||\}\}\})/
 const PLACEHOLDER = /(?<!\{)\{\{(?!\{)[^{}]{1,80}\}\}(?!\})|\blorem ipsum\b|\bTODO\b/i
-const SHORTENER = /https?:\/\/(?:bit\.ly|tinyurl\.com|t\.co|goo\.gl|ow\.ly|is\.gd)\//i
 /** Longer subjects are cut on telephones (characters). */
 const LONG_SUBJECT = 70
 
@@ -31,29 +33,31 @@ export const hasUnsubscribeLink = ({ html, text }: Pick<BroadcastContent, 'html'
 /** Checks a draft: first what stops it, then what deserves a look, then what is well. */
 export function checkContent(content: BroadcastContent, facts: CheckFacts): Finding[] {
   const order = ['block', 'attention', 'pass']
-  return [...audienceChecks(facts), ...contentChecks(content), ...linkChecks(content, facts)].sort(
-    (a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict),
-  )
+  return [
+    ...audienceChecks(facts),
+    ...contentChecks(content),
+    ...partChecks(content, facts),
+    ...checkLinks(content.html ?? ''),
+  ].sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict))
 }
-
-const finding = (id: string, wrong: Finding['verdict'] | null, note: string, well: string): Finding =>
-  wrong === null ? { id, verdict: 'pass', note: well } : { id, verdict: wrong, note }
 
 function audienceChecks({ sender, eligible, topic }: CheckFacts): Finding[] {
   return [
-    finding('sender', sender === null ? null : 'block', sender ?? '', 'The sending domain is verified.'),
-    finding(
-      'recipients',
-      eligible === 0 ? 'block' : null,
-      'Nobody would get this broadcast.',
-      'Somebody gets it.',
-    ),
-    finding(
-      'topic',
-      topic ? null : 'attention',
-      'No topic is chosen: the unsubscribe link stops all broadcasts to a reader.',
-      'Readers can unsubscribe from the topic alone.',
-    ),
+    finding('sender', sender === null ? null : 'block', {
+      note: sender ?? '',
+      fix: 'Verify the domain under Domains, or change the From field.',
+      well: 'The sending domain is verified.',
+    }),
+    finding('recipients', eligible === 0 ? 'block' : null, {
+      note: 'Nobody would get this broadcast.',
+      fix: 'Choose another segment, or add contacts to it.',
+      well: 'Somebody gets it.',
+    }),
+    finding('topic', topic ? null : 'attention', {
+      note: 'No topic is chosen: the unsubscribe link stops all broadcasts to a reader.',
+      fix: 'Choose a topic under Settings, so that readers can leave it alone.',
+      well: 'Readers can unsubscribe from the topic alone.',
+    }),
   ]
 }
 
@@ -63,88 +67,86 @@ function contentChecks({ from, subject, previewText, html, text }: BroadcastCont
   const noReply = /^[^<]*<?no-?reply@|^do-?not-?reply@/i.test(from)
   const shouting = subject.length > 8 && subject === subject.toUpperCase() && /[A-Z]{4}/.test(subject)
   return [
-    finding('content', html || text ? null : 'block', 'The email is empty.', 'The email has content.'),
-    finding(
-      'size',
-      size > CLIPPED ? 'attention' : null,
-      `The HTML has ${Math.round(size / 1024)} KB. Gmail hides what comes after 100 KB.`,
-      `The HTML has ${Math.ceil(size / 1024)} KB, well within what Gmail shows.`,
-    ),
-    finding(
-      'placeholder',
-      PLACEHOLDER.test(whole) ? 'attention' : null,
-      'A placeholder seems to be left in the text.',
-      'No placeholder is left.',
-    ),
+    finding('content', html || text ? null : 'block', {
+      note: 'The email is empty.',
+      fix: 'Write its content.',
+      well: 'The email has content.',
+    }),
     finding(
       'subject',
-      shouting || subject.length > LONG_SUBJECT ? 'attention' : null,
-      shouting
-        ? 'The subject is all capitals.'
-        : `Phones cut subjects after about ${LONG_SUBJECT} characters.`,
-      'The subject has a good length.',
+      subject.trim() === '' ? 'block' : shouting || subject.length > LONG_SUBJECT ? 'attention' : null,
+      {
+        note:
+          subject.trim() === ''
+            ? 'The subject is empty.'
+            : shouting
+              ? 'The subject is all capitals.'
+              : `Phones cut subjects after about ${LONG_SUBJECT} characters.`,
+        fix: 'Change the subject.',
+        well: 'The subject has a good length.',
+      },
     ),
-    finding(
-      'preview',
-      previewText === null ? 'attention' : null,
-      'Without a preview text, mail programs show the first words of the email.',
-      'There is a preview text.',
-    ),
-    finding(
-      'reply',
-      noReply ? 'attention' : null,
-      'Readers cannot answer a no-reply address, and trust it less.',
-      'Readers can answer.',
-    ),
-    finding(
-      'text',
-      text === '' ? 'attention' : null,
-      'There is no plain-text part.',
-      'There is a plain-text part.',
-    ),
+    finding('size', size > CLIPPED ? 'attention' : null, {
+      note: `The HTML has ${Math.ceil(size / 1024)} KB. Gmail hides what comes after 100 KB.`,
+      fix: 'Shorten it, or link to the rest.',
+      well: `The HTML has ${Math.ceil(size / 1024)} KB, well within what Gmail shows.`,
+    }),
+    finding('placeholder', PLACEHOLDER.test(whole) ? 'attention' : null, {
+      note: 'A placeholder seems to be left in the text.',
+      fix: 'Replace it. Merge tags have three braces, such as {{{contact.first_name}}}.',
+      well: 'No placeholder is left.',
+    }),
+    finding('preview', previewText === null ? 'attention' : null, {
+      note: 'Without a preview text, mail programs show the first words of the email.',
+      fix: 'Write a preview text.',
+      well: 'There is a preview text.',
+    }),
+    finding('reply', noReply ? 'attention' : null, {
+      note: 'Readers cannot answer a no-reply address, and trust it less.',
+      fix: 'Send from an address that somebody reads.',
+      well: 'Readers can answer.',
+    }),
+    finding('text', text === '' ? 'attention' : null, {
+      note: 'There is no plain-text part.',
+      fix: 'Write one, or let Posthaste generate it from the HTML.',
+      well: 'There is a plain-text part.',
+    }),
   ]
 }
 
-function linkChecks({ html, text }: BroadcastContent, { unknownTags, postalAddress }: CheckFacts): Finding[] {
+const listed = (keys: readonly string[]): string => keys.map((key) => `{{{${key}}}}`).join(', ')
+
+function partChecks({ html, text }: BroadcastContent, facts: CheckFacts): Finding[] {
+  const { unknownTags, bareTags, postalAddress } = facts
   const parts = [html, text].filter((part) => part !== null && part !== '')
   const blocked = parts.length > 0 && !hasUnsubscribeLink({ html, text })
   const without = parts.some((part) => !LINK.test(part!))
   const address = postalAddress?.split('\n')[0]?.trim()
   const shown = !address || parts.some((part) => part!.includes(address))
   return [
-    finding(
-      'unsubscribe',
-      blocked ? 'block' : without ? 'attention' : null,
-      blocked
-        ? `Add the unsubscribe link ${UNSUBSCRIBE_TAG} to the email.`
-        : `Add the unsubscribe link ${UNSUBSCRIBE_TAG} to the plain text too.`,
-      'There is an unsubscribe link.',
-    ),
-    finding(
-      'address',
-      address && shown ? null : 'attention',
-      address
+    finding('unsubscribe', blocked ? 'block' : without ? 'attention' : null, {
+      note: blocked ? 'The email has no unsubscribe link.' : 'The plain text has no unsubscribe link.',
+      fix: `Add a link to ${UNSUBSCRIBE_TAG}${blocked ? '' : ' to the plain text, too'}.`,
+      well: 'There is an unsubscribe link.',
+    }),
+    finding('address', address && shown ? null : 'attention', {
+      note: address
         ? 'Your postal address is not in the email. Many countries demand it.'
         : 'No postal address is set. Many countries demand one in the email.',
-      'Your postal address is in the email.',
-    ),
-    finding(
-      'tags',
-      unknownTags.length > 0 ? 'attention' : null,
-      `No contact has a value for ${unknownTags.map((key) => `{{{${key}}}}`).join(', ')}.`,
-      'All tags are known.',
-    ),
-    finding(
-      'shortener',
-      SHORTENER.test(html ?? '') ? 'attention' : null,
-      'Link shorteners are often taken for spam. Link to your own site.',
-      'No link goes through a shortener.',
-    ),
-    finding(
-      'http',
-      /\b(?:href|src)\s*=\s*["']?http:\/\//i.test(html ?? '') ? 'attention' : null,
-      'Some links or images use http. Use https.',
-      'All links use https.',
-    ),
+      fix: address
+        ? 'Add it at the end.'
+        : 'Set it under Settings, Unsubscribe page, and add it to the email.',
+      well: 'Your postal address is in the email.',
+    }),
+    finding('tags', unknownTags.length > 0 ? 'attention' : null, {
+      note: `No contact has a value for ${listed(unknownTags)}.`,
+      fix: 'Correct the name, or create the property under Audience.',
+      well: 'All tags are known.',
+    }),
+    finding('fallback', bareTags.length > 0 ? 'attention' : null, {
+      note: `Some contacts have no value for ${listed(bareTags)}, and would read nothing there.`,
+      fix: 'Add a fallback, such as {{{contact.first_name|there}}}.',
+      well: 'Each tag has a value or a fallback for everybody.',
+    }),
   ]
 }

@@ -82,6 +82,7 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
 
 const KINDS = {
   waiting: ['queued', 'sent', 'delivery_delayed'],
+  deferred: ['delivery_delayed'],
   delivered: ['delivered', 'opened', 'clicked', 'complained'],
   bounced: ['bounced'],
   complained: ['complained'],
@@ -94,7 +95,7 @@ async function countByProvider({ storage, clock }: BroadcastDeps, id: string): P
     for (const { provider: name, lastEvent, n } of part.outcomes) {
       const provider = isUnplaced(name) ? '' : name
       const row = found.get(provider) ?? {
-        ...{ provider, emails: 0, waiting: 0, delivered: 0, bounced: 0, complained: 0 },
+        ...{ provider, emails: 0, waiting: 0, deferred: 0, delivered: 0, bounced: 0, complained: 0 },
       }
       row.emails += n
       for (const [kind, events] of Object.entries(KINDS))

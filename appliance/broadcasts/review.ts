@@ -5,6 +5,7 @@ import { parseMailbox } from '../mail/address.ts'
 import type { Review } from '../mail/broadcast.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
+import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { Broadcast, Candidate } from '../storage/storage.ts'
 import { noBroadcast } from './drafts.ts'
@@ -35,31 +36,42 @@ export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens })
       const properties = propertiesOf(await storage.listContactProperties({ teamId }, clock.now()))
       const survey = await surveyContacts(deps, broadcast, sources, properties)
       const sender = await senderProblem(deps, caller, broadcast)
+      const assignments = await storage.listAssignments({}, clock.now())
+      const pool = choosePool(assignments, { teamId, domainId: sender.domainId, stream: 'broadcast' })
       const findings = checkContent(broadcast.content, {
-        sender,
+        sender: sender.problem,
         unknownTags: survey.tags.filter(({ known }) => !known).map(({ key }) => key),
+        bareTags: survey.tags.filter(isBare(properties)).map(({ key }) => key),
         eligible: survey.recipients.eligible,
         topic: broadcast.topicId !== null,
         postalAddress: (await storage.getUnsubscribePage({ teamId }, clock.now()))?.postalAddress ?? null,
       })
-      return { findings, ...survey }
+      return { findings, pool, ...survey }
     },
   }
 }
 
-/** Why it could not be sent from its address; null: it could. */
+/** Whether somebody would read nothing in place of a tag. */
+const isBare =
+  (properties: Revision['properties']) =>
+  ({ key, fallback, missing, known }: Review['tags'][number]): boolean => {
+    const name = key.replace(/^contact\.(?:properties\.)?/, '')
+    const preset = properties.find((property) => property.key === name)?.fallback ?? null
+    return known && missing > 0 && fallback === null && preset === null
+  }
+
+/** The domain that it would be sent from, and why it could not be; null: it could. */
 async function senderProblem(
   { senders, tracking }: SendingDeps,
   caller: Caller,
   { content }: Broadcast,
-): Promise<string | null> {
+): Promise<{ domainId: string | null; problem: string | null }> {
   try {
     const domain = await senders.authorize(caller, { domain: parseMailbox(content.from)?.domain ?? '' })
-    return tracking.originFor(domain) === null
-      ? 'Nobody could open the unsubscribe link. Set `http.public_url` in the configuration.'
-      : null
+    const closed = 'Nobody could open the unsubscribe link. Set `http.public_url` in the configuration.'
+    return { domainId: domain.id, problem: tracking.originFor(domain) === null ? closed : null }
   } catch (error) {
-    if (error instanceof Refusal) return error.message
+    if (error instanceof Refusal) return { domainId: null, problem: error.message }
     throw error
   }
 }
@@ -87,7 +99,7 @@ async function surveyContacts(
   { teamId, segmentId, exclude, topicId }: Broadcast,
   sources: MergeSource[],
   properties: Revision['properties'],
-): Promise<Omit<Review, 'findings'>> {
+): Promise<Omit<Review, 'findings' | 'pool'>> {
   const out = { unsubscribed: 0, topic: 0, suppressed: 0, excluded: 0 }
   const providers = new Map<string, number>()
   const tags = tagsOf(...sources)

@@ -22,20 +22,27 @@ export interface SendingDeps extends BroadcastDeps {
 export interface SendingMethods extends ControlMethods {
   /**
    * Sends a draft or a scheduled one: at once, or at a time as `POST /emails` takes it.
+   * @param args edits: the draft as the caller read it; undefined: any
    * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_unsubscribe`,
    * `broadcast_without_link`, what `senders.authorize` refuses, `schedule_past`, `invalid_field` (scheduled_at).
    */
-  sendBroadcast(args: { caller: Caller; id: string; scheduledAt: string | null }): Promise<void>
+  sendBroadcast(args: {
+    caller: Caller
+    id: string
+    scheduledAt: string | null
+    edits?: number | undefined
+  }): Promise<void>
 }
 
 /** @param changed called when there is something to do */
 export function sendingMethods(deps: SendingDeps, changed: () => void): SendingMethods {
   const { storage, clock } = deps
   return {
-    async sendBroadcast({ caller, id, scheduledAt }) {
+    async sendBroadcast({ caller, id, scheduledAt, edits = undefined }) {
       const { teamId } = caller
       const broadcast = await storage.getBroadcast({ teamId, id }, clock.now())
       if (!broadcast) throw noBroadcast()
+      if (edits !== undefined && edits !== broadcast.edits) throw refuse('broadcast_changed')
       const at = readSchedule(scheduledAt, clock.now())
       checkSchedule(at, clock.now())
       if (at === null) await start(deps, broadcast, caller)

@@ -90,6 +90,8 @@ export interface ProviderResult {
   emails: number
   /** In the queue, also those that are retried. */
   waiting: number
+  /** Of those in the queue, the ones that a provider asked to try later. */
+  deferred: number
   delivered: number
   bounced: number
   complained: number
@@ -102,6 +104,8 @@ export interface BroadcastFinding {
   verdict: 'block' | 'attention' | 'pass'
   /** A sentence. */
   note: string
+  /** What to do about it; null: nothing. */
+  fix: string | null
 }
 
 /** A look at a draft before it is sent. */
@@ -117,6 +121,8 @@ export interface Review {
   }
   /** Eligible contacts by provider; empty: not known yet. The largest first. */
   providers: { provider: string; contacts: number }[]
+  /** The pool of source addresses that it would leave from. */
+  pool: string
   /** Tags with the number of looked-at contacts that have no value of their own. */
   tags: { key: string; fallback: string | null; missing: number; known: boolean }[]
   /** Eligible contacts that were looked at. */

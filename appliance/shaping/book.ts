@@ -10,9 +10,10 @@ import { explain, type Explanation, type Situation, type Waiting } from './expla
 import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
 import type { LaneActivity } from './recent.ts'
+import { hoursFor, supplyOf } from './forecast.ts'
 import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
 import { readSettings, SETTING_NAMES } from './settings.ts'
-import { warmUpOf, type WarmUp } from './warm-up.ts'
+import { nextMidnight, warmUpOf, type WarmUp } from './warm-up.ts'
 
 export interface ShapingDeps {
   storage: Pick<
@@ -77,6 +78,8 @@ export interface ShapingBook {
     counts: readonly T[],
     idle: boolean,
   ): Promise<QueueLaneFacts<T | BacklogCount>[]>
+  /** About how many hours sending so much from a pool takes to each provider; null: not known, or more than 60 days. */
+  forecast(pool: string, asked: readonly { provider: string; contacts: number }[]): Promise<(number | null)[]>
   /** Why each of these waits. */
   explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
 }
@@ -150,6 +153,22 @@ class Book implements ShapingBook {
     if (!waits) return deliveries.map(() => null)
     const { situation } = await this.#situation()
     return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
+  }
+
+  async forecast(pool: string, asked: readonly { provider: string; contacts: number }[]) {
+    const { providers, records, sources } = await this.#readAll()
+    const now = this.#deps.clock.now()
+    const usable = sources.filter((source) => source.pool === pool && source.state === 'active')
+    return asked.map(({ provider: id, contacts }) => {
+      if (id === '') return null
+      const provider = providers.get(id)
+      const supplies = usable.map(({ ip, warmUpSince }) => {
+        const record = records.find((one) => one.source === ip && one.provider === id)
+        const lane = record && factsOf(record, providers, sources, now)
+        return supplyOf(provider.limits, lane, provider.warmUp, warmUpSince !== null)
+      })
+      return hoursFor(contacts, supplies, (nextMidnight(now) - now) / 60_000)
+    })
   }
 
   async backlog<T extends BacklogCount>(

@@ -1,4 +1,4 @@
-/** Finds what tracking changes in html, without changing it. The only file that knows htmlparser2. Pure. */
+/** Finds what tracking changes in html, without changing it. Pure. */
 import { Tokenizer } from 'htmlparser2'
 
 /** The value of an `href` that a person can click. */

@@ -23,7 +23,8 @@ export interface Seeded {
       | 'contact'
       | 'segment'
       | 'template'
-      | 'broadcast',
+      | 'broadcast'
+      | 'sentBroadcast',
       string
     >
   >
@@ -160,6 +161,18 @@ async function draftOf(posthaste: TestAppliance, segment: string): Promise<strin
   return body.id
 }
 
+/** A copy of a draft that was sent. */
+async function sentOf(posthaste: TestAppliance, draft: string): Promise<string> {
+  const { body } = await posthaste.call<{ id: string }>('POST', `/broadcasts/${draft}/duplicate`)
+  const path = `/broadcasts/${body.id}`
+  await posthaste.call('PATCH', path, { name: 'Winter list', subject: 'Winter at the harbour' })
+  await posthaste.call('POST', `${path}/send`)
+  return found(async () => {
+    const { body: now } = await posthaste.call<{ id: string; status: string }>('GET', path)
+    return now.status === 'sent' ? now.id : undefined
+  })
+}
+
 /** Who works there, and who is asked to. */
 async function staff(browse: Browser): Promise<void> {
   await browse('PATCH', '/team', { name: 'Harbour Books' })
@@ -254,6 +267,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
   await liveThrough(posthaste, clock, past)
   clock.leap(Math.max(0, Date.now() - clock.now()))
   await staff(await openBrowser(posthaste))
+  const sentBroadcast = await sentOf(posthaste, broadcast)
   const later = new Date(clock.now() + 6 * HOUR).toISOString()
   for (let i = 0; i < 4; i++)
     await posthaste.call('POST', '/emails', { ...bookshopEmail(9000 + i), scheduled_at: later })
@@ -268,7 +282,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
   await seedReports(posthaste, { id: domain, name: SHOP }, clock.now())
   const ids = {
     ...audience,
-    broadcast,
+    ...{ broadcast, sentBroadcast },
     domain,
     webhook,
     log: await first('/logs'),

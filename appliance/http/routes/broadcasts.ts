@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
+import { readRequest } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
+import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -16,6 +18,7 @@ const ref = (id: string) => presentRef('broadcast', id)
 export function broadcastRoutes(app: App, deps: HttpDeps): void {
   draftRoutes(app, deps)
   sendingRoutes(app, deps)
+  testRoute(app, deps)
   resultRoutes(app, deps)
 }
 
@@ -105,7 +108,8 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   const resumed = { right: 'send', audit: { action: 'broadcast.resume', ...about } } as const
   serve(app, api.sendBroadcast, sent, async (request) => {
     const scheduledAt = request.body?.scheduled_at ?? null
-    await broadcasts.sendBroadcast({ caller: callerOf(request), id: request.params.id, scheduledAt })
+    const edits = request.body?.edits
+    await broadcasts.sendBroadcast({ caller: callerOf(request), id: request.params.id, scheduledAt, edits })
     return ref(request.params.id)
   })
   serve(app, api.cancelBroadcast, canceled, async (request) => {
@@ -122,10 +126,33 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-function resultRoutes(app: App, { broadcasts }: HttpDeps): void {
-  serve(app, api.reviewBroadcast, {}, async (request) =>
-    api.presentReview(await broadcasts.reviewBroadcast({ caller: callerOf(request), id: request.params.id })),
-  )
+/** Addresses that a test goes to. */
+const MOST_TESTS = 5
+
+/** Sends the draft as it is to a few addresses. */
+function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps): void {
+  serve(app, api.testBroadcast, { right: 'send', audit: null }, async (request, reply) => {
+    const caller = callerOf(request)
+    const { id } = request.params
+    const contact = request.body.contact_id ?? null
+    const sample = await broadcasts.sampleBroadcast({ caller, id, contact })
+    const to = [request.body.to].flat()
+    if (to.length === 0) throw refuse('missing_field', { field: 'to' })
+    if (to.length > MOST_TESTS) throw refuse('too_many_recipients', { field: 'to', limit: MOST_TESTS })
+    const submissions = to.map((one) => readRequest({ ...sample, to: [one] }, clock.now()))
+    const name = sameness(request, `POST /broadcasts/${id}/test`)
+    const accepted = await intake.accept({ submissions, ...name }, caller)
+    answerAccepted(reply, accepted)
+    return { ...ref(id), email_ids: accepted.ids }
+  })
+}
+
+function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
+  serve(app, api.reviewBroadcast, {}, async (request) => {
+    const { id } = request.params
+    const review = await broadcasts.reviewBroadcast({ caller: callerOf(request), id })
+    return api.presentReview(review, await shaping.forecast(review.pool, review.providers))
+  })
   serve(app, api.getBroadcastResults, {}, async (request) =>
     api.presentResults(
       await broadcasts.broadcastReach(which(request)),

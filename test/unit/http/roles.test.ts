@@ -20,6 +20,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'POST /broadcasts/{id}/pause': 'send',
   'POST /broadcasts/{id}/resume': 'send',
   'POST /broadcasts/{id}/duplicate': 'send',
+  'POST /broadcasts/{id}/test': 'send',
   'POST /api-keys': 'keys',
   'PATCH /api-keys/{id}': 'keys',
   'DELETE /api-keys/{id}': 'keys',

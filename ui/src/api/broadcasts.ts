@@ -4,13 +4,20 @@ import type {
   Broadcast,
   BroadcastList,
   BroadcastRef,
+  BroadcastResults as Results,
+  BroadcastReview as Review,
   BroadcastSummary,
+  ClickedLinkList,
   CreateBroadcast,
+  RecipientList,
+  TestBroadcast,
   UpdateBroadcast,
 } from '../../../appliance/api/broadcasts.ts'
 import { change, read } from './client.ts'
 
 export type { Broadcast, BroadcastSummary }
+export type BroadcastReview = Static<typeof Review>
+export type BroadcastResults = Static<typeof Results>
 type Ref = Static<typeof BroadcastRef>
 
 const at = (id: string) => `/broadcasts/${encodeURIComponent(id)}`
@@ -36,3 +43,38 @@ export const updateBroadcast = (id: string, body: UpdateBroadcast) => change<Ref
 export const deleteBroadcast = (id: string) => change('DELETE', at(id))
 
 export const duplicateBroadcast = (id: string) => change<Ref>('POST', `${at(id)}/duplicate`)
+
+/** Sends the draft to a few addresses. */
+export const testBroadcast = (id: string, body: Static<typeof TestBroadcast>) =>
+  change('POST', `${at(id)}/test`, body)
+
+export const reviewBroadcast = (id: string, signal?: AbortSignal) =>
+  read<BroadcastReview>(`${at(id)}/review`, signal)
+
+/** @param body with the `edits` that were reviewed; without a time it is sent at once */
+export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?: number }) =>
+  change('POST', `${at(id)}/send`, body)
+
+export const pauseBroadcast = (id: string) => change('POST', `${at(id)}/pause`)
+
+export const resumeBroadcast = (id: string) => change('POST', `${at(id)}/resume`)
+
+export const cancelBroadcast = (id: string) => change('POST', `${at(id)}/cancel`)
+
+export const getResults = (id: string, signal?: AbortSignal) =>
+  read<BroadcastResults>(`${at(id)}/results`, signal)
+
+export const listLinks = (id: string, signal?: AbortSignal) =>
+  read<Static<typeof ClickedLinkList>>(`${at(id)}/clicked-links?limit=100`, signal)
+
+/** A page of recipients. @param filter empty texts: no condition */
+export function listRecipients(
+  id: string,
+  filter: { type: string; email: string; after: string | null; before: string | null },
+  signal?: AbortSignal,
+) {
+  const query = new URLSearchParams({ limit: '50' })
+  for (const [name, value] of Object.entries(filter))
+    if (value !== null && value !== '') query.set(name, value)
+  return read<Static<typeof RecipientList>>(`${at(id)}/recipients?${query}`, signal)
+}

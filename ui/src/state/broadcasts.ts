@@ -2,9 +2,12 @@
 import CalendarClock from '@lucide/svelte/icons/calendar-clock'
 import CircleDashed from '@lucide/svelte/icons/circle-dashed'
 import Pause from '@lucide/svelte/icons/pause'
+import Check from '@lucide/svelte/icons/check'
 import Send from '@lucide/svelte/icons/send'
+import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
+import X from '@lucide/svelte/icons/x'
 import { BROADCAST_STATUSES } from '../../../appliance/mail/broadcast.ts'
-import type { BroadcastSummary } from '../api/broadcasts.ts'
+import type { BroadcastReview, BroadcastSummary } from '../api/broadcasts.ts'
 import { STATUS, type Look } from './status.ts'
 
 type Standing = Pick<BroadcastSummary, 'status' | 'paused_at'>
@@ -72,6 +75,43 @@ export function percent(part: number, whole: number): string {
   if (whole === 0) return '–'
   const share = (100 * part) / whole
   return `${share > 0 && share < 10 ? Number(share.toFixed(1)) : Math.round(share)}%`
+}
+
+/** How a check of a draft came out. */
+export const VERDICTS: Record<BroadcastReview['findings'][number]['verdict'], Look> = {
+  block: { word: 'must be fixed', tone: 'red', icon: X },
+  attention: { word: 'look at it', tone: 'amber', icon: TriangleAlert },
+  pass: { word: 'fine', tone: 'green', icon: Check },
+}
+
+/** From so many recipients on, their number is typed before sending. */
+export const MANY = 1000
+/** What sending now asks the server for: time to think better of it. */
+export const UNDO = 'in 30 seconds'
+/** A start that is nearer is counted down (milliseconds). */
+export const NEAR = 35_000
+
+const OUT: Record<string, string> = {
+  unsubscribed: 'unsubscribed from everything',
+  topic: 'not subscribed to the topic',
+  suppressed: 'on the suppression list',
+  excluded: 'in an excluded segment',
+  deleted: 'deleted meanwhile',
+  canceled: 'left out because it was canceled',
+}
+
+/** Why contacts get nothing: `12 unsubscribed from everything`. */
+export const leftOut = (numbers: Readonly<Record<string, number>>): string[] =>
+  Object.entries(numbers).flatMap(([reason, n]) =>
+    n > 0 ? [`${n.toLocaleString('en')} ${OUT[reason] ?? reason}`] : [],
+  )
+
+/** A number of hours as people say it. Null: nobody knows. */
+export function hoursInWords(hours: number | null): string {
+  if (hours === null) return 'not known yet'
+  if (hours < 0.2) return 'a few minutes'
+  if (hours < 1) return `about ${Math.round(hours * 6) * 10} min`
+  return hours < 48 ? `about ${hours.toLocaleString('en')} h` : `about ${Math.round(hours / 24)} days`
 }
 
 /** What a new broadcast says. */

@@ -1,0 +1,66 @@
+/** A draft as one reader would get it, for a test before it is sent. */
+import { PREFERENCES_PATH } from '../audience/audience.ts'
+import { isId } from '../mail/ids.ts'
+import { parseMailbox } from '../mail/address.ts'
+import { refuse } from '../mail/refusals.ts'
+import { renderMerge } from '../merge/merge.ts'
+import type { Caller } from '../senders/caller.ts'
+import { noBroadcast } from './drafts.ts'
+import { parseContent, propertiesOf, subjectFor, valuesFor, withPreview } from './revision.ts'
+import type { SendingDeps } from './sending.ts'
+
+/** An email as `POST /emails` takes it. */
+export interface SampleEmail {
+  from: string
+  reply_to: string[]
+  subject: string
+  html?: string
+  text?: string
+}
+
+export interface SampleMethods {
+  /**
+   * The draft with the values of a contact, or of nobody.
+   * @param args contact: its id or address; null: sample values
+   * Refuses: `not_found` (broadcast, contact), `missing_content`, what `senders.authorize` refuses.
+   */
+  sampleBroadcast(args: { caller: Caller; id: string; contact: string | null }): Promise<SampleEmail>
+}
+
+const SOMEBODY = { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace', properties: {} }
+
+export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps): SampleMethods {
+  const contactOf = async (teamId: string, contact: string) => {
+    const ref = isId(contact) ? { id: contact } : { email: contact }
+    const found = await storage.getContact({ teamId, ref }, clock.now())
+    if (!found) throw refuse('not_found', { resource: 'Contact' })
+    return found
+  }
+  return {
+    async sampleBroadcast({ caller, id, contact }) {
+      const { teamId } = caller
+      const broadcast = isId(id) ? await storage.getBroadcast({ teamId, id }, clock.now()) : undefined
+      if (!broadcast) throw noBroadcast()
+      const { from, replyTo, previewText, html, text } = broadcast.content
+      if (!html && !text) throw refuse('missing_content')
+      const domain = await senders.authorize(caller, { domain: parseMailbox(from)!.domain })
+      const reader = contact === null ? SOMEBODY : await contactOf(teamId, contact)
+      const properties = propertiesOf(await storage.listContactProperties({ teamId }, clock.now()))
+      const own = properties.flatMap(({ key, label }) => {
+        const value = (reader.properties as Record<string, string | number>)[label]
+        return value === undefined ? [] : [[key, value] as const]
+      })
+      // It is signed for nobody: whoever follows it changes nothing.
+      const link = `${tracking.originFor(domain) ?? ''}${PREFERENCES_PATH}test`
+      const known = { ...reader, contactId: '', properties: Object.fromEntries(own) }
+      const values = valuesFor(known, properties, link)
+      const shown = html ? withPreview(html, previewText) : null
+      const parsed = parseContent({ subject: `[Test] ${broadcast.content.subject}`, html: shown, text })
+      return {
+        ...{ from, reply_to: replyTo, subject: subjectFor({ parsed }, values) },
+        ...(parsed.html && { html: renderMerge(parsed.html, values) }),
+        ...(parsed.text ? { text: renderMerge(parsed.text, values) } : text === '' && { text }),
+      }
+    },
+  }
+}

@@ -1,0 +1,170 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { givePassword } from './people.ts'
+
+/** A writer sends a broadcast to 300 contacts, from the first word to the results. */
+
+const READERS = 300
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+let posthaste: TestAppliance
+let browser: Browser
+let desk: Watched
+let page: Page
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+const follow = (name: string) => page.getByRole('link', { name, exact: true }).click()
+const chip = (word: string) => page.locator('.page-title').getByText(word, { exact: true }).waitFor()
+const inDialog = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
+const saved = () => page.getByText('All changes saved', { exact: true }).waitFor()
+const made = async (path: string, body: unknown) =>
+  (await posthaste.call<{ id: string }>('POST', path, body)).body.id
+
+interface Sent {
+  id: string
+  to: string[]
+  subject: string
+  last_event: string
+}
+/** Emails of the broadcast that arrived. */
+async function arrived(): Promise<Sent[]> {
+  const found: Sent[] = []
+  for (let after = ''; ;) {
+    const { body } = await posthaste.call<{ data: Sent[]; has_more: boolean }>(
+      'GET',
+      `/emails?limit=100${after}`,
+    )
+    found.push(...body.data)
+    if (!body.has_more) break
+    after = `&after=${body.data.at(-1)!.id}`
+  }
+  return found.filter((one) => !one.subject.startsWith('[Test]') && one.last_event === 'delivered')
+}
+
+beforeAll(async () => {
+  posthaste = await startAppliance()
+  const segment = await made('/segments', { name: 'Readers' })
+  // Every third has no name.
+  for (let n = 0; n < READERS; n++)
+    await made('/contacts', {
+      ...{ email: `reader${n}@customer.test`, segments: [segment] },
+      ...(n % 3 > 0 && { first_name: `Reader ${n}` }),
+    })
+  await made('/contacts', { email: 'gone@customer.test', segments: [segment], unsubscribed: true })
+  browser = await launch()
+  desk = await openPage(browser)
+  page = desk.page
+  await page.goto(at('/broadcasts?new=1'))
+  await givePassword(page, { email: posthaste.ownerEmail, password: posthaste.ownerPassword })
+})
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+test('it is written, with an image, a variable and a fallback', async () => {
+  await field('Subject').fill('News')
+  await page.getByLabel('Segment').selectOption({ label: 'Readers (301 contacts)' })
+  await press('Create broadcast')
+  await chip('draft')
+  await field('Subject').fill('News for {{{contact.first_name|you}}}')
+  await field('HTML').fill('<p>Dear {{{contact.first_name|reader}}}</p>')
+  const file = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(PNG, 'base64') }
+  await page.getByLabel('Image file').setInputFiles(file)
+  await expect.poll(() => field('HTML').inputValue()).toContain('<img src="')
+  await saved()
+})
+
+test('a test goes to an address, with sample values or those of a contact', async () => {
+  await follow('Send test')
+  await field('To').fill('writer@customer.test')
+  await inDialog('Send test')
+  await page.getByText('Test sent to writer@customer.test.', { exact: true }).waitFor()
+  await follow('Send test')
+  await field('To').fill('writer@customer.test')
+  await field('With the values of').fill('nobody@customer.test')
+  await inDialog('Send test')
+  await page.getByRole('alert').filter({ hasText: 'Contact not found' }).waitFor()
+  await field('With the values of').fill('reader0@customer.test')
+  await inDialog('Send test')
+  const subjects = async () =>
+    (await posthaste.call<{ data: Sent[] }>('GET', '/emails')).body.data.map((one) => one.subject).sort()
+  await expect.poll(subjects).toEqual(['[Test] News for Ada', '[Test] News for you'])
+})
+
+test('the review stops it without an unsubscribe link, and tells who gets it', async () => {
+  await follow('Review and send')
+  await page.getByRole('heading', { name: '300 contacts will get it' }).waitFor()
+  await page.getByText('1 unsubscribed from everything').waitFor()
+  await page.getByText('The email has no unsubscribe link.').waitFor()
+  await page.getByText('100 of 300 have no value.').first().waitFor()
+  expect(await page.getByRole('link', { name: 'Send broadcast…' }).count()).toBe(0)
+  await follow('Content')
+  await press('Unsubscribe link')
+  await saved()
+  await follow('Review and send')
+  await page.getByRole('link', { name: 'Send broadcast…' }).waitFor()
+})
+
+test('sending is undone, and scheduled, and the schedule is canceled', async () => {
+  await follow('Send broadcast…')
+  await page.getByRole('dialog', { name: 'Send to 300 contacts?' }).waitFor()
+  await inDialog('Send broadcast')
+  await page.getByText(/^Sending starts in \d+ s$/).waitFor()
+  await press('Undo')
+  await chip('draft')
+  await follow('Review and send')
+  await follow('Send broadcast…')
+  await page.getByRole('radio', { name: 'At a time' }).check()
+  await inDialog('Schedule broadcast')
+  await chip('scheduled')
+  await press('Cancel schedule')
+  await chip('draft')
+  expect(await arrived()).toEqual([])
+})
+
+test('it is paused and resumed while it is sent, and everybody gets one email with their own values', async () => {
+  const lane = 'auto~customer.test'
+  // Nothing leaves until the pause was seen.
+  expect((await posthaste.call('POST', `/lanes/${lane}/pause`, {})).status).toBe(200)
+  await follow('Review and send')
+  await follow('Send broadcast…')
+  await inDialog('Send broadcast')
+  await press('Send immediately')
+  await chip('sending')
+  await press('Pause broadcast')
+  await chip('paused')
+  await page.getByText('Somebody paused it.').waitFor()
+  expect((await posthaste.call('POST', `/lanes/${lane}/resume`)).status).toBe(200)
+  expect(await arrived()).toEqual([])
+  await press('Resume broadcast')
+  await chip('sent')
+  await expect.poll(async () => (await arrived()).length).toBe(READERS)
+  const subjects = new Map((await arrived()).map(({ to, subject }) => [to[0], subject]))
+  expect(subjects.size).toBe(READERS)
+  for (let n = 0; n < READERS; n++)
+    expect(subjects.get(`reader${n}@customer.test`)).toBe(n % 3 > 0 ? `News for Reader ${n}` : 'News for you')
+})
+
+test('the results are there, with providers and recipients', async () => {
+  await page.getByText('300 of 300 sent (100%)').waitFor()
+  await page.getByText('100% of sent').waitFor()
+  await page.getByText('Left out: 1 unsubscribed from everything').waitFor()
+  const provider = page.getByRole('region', { name: 'Providers' }).locator('tbody tr')
+  await expect.poll(() => provider.allInnerTexts()).toEqual([expect.stringContaining('300') as unknown])
+  await follow('Recipients')
+  await page.getByLabel('What happened').selectOption('bounced')
+  await page.getByRole('heading', { name: 'No recipients here' }).waitFor()
+  await page.getByLabel('What happened').selectOption('delivered')
+  await page.getByRole('searchbox').fill('reader299@')
+  await page.keyboard.press('Enter')
+  await follow('reader299@customer.test')
+  await page.getByRole('heading', { name: 'News for Reader 299' }).waitFor()
+  await page.goto(at('/broadcasts'))
+  await page.getByRole('cell', { name: '300 of 300' }).waitFor()
+  expect(desk.errors).toEqual([])
+})
