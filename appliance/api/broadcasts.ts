@@ -81,9 +81,12 @@ export const SendBroadcast = Type.Object(
 /** POST /broadcasts/:id/test */
 export const TestBroadcast = Type.Object(
   {
-    to: Type.Union(
-      [Type.String(), Type.Array(Type.String())],
-      described('Who gets it: at most 5 addresses.'),
+    // Optional here, so that a broadcast of another team is not found before anything else is said.
+    to: Type.Optional(
+      Type.Union(
+        [Type.String(), Type.Array(Type.String())],
+        described('Who gets it: at most 5 addresses. Required.'),
+      ),
     ),
     contact_id: optionalText('Id or address of the contact whose values it has. Default: sample values.'),
   },

@@ -136,7 +136,7 @@ function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps): void {
     const { id } = request.params
     const contact = request.body.contact_id ?? null
     const sample = await broadcasts.sampleBroadcast({ caller, id, contact })
-    const to = [request.body.to].flat()
+    const to = [request.body.to ?? []].flat()
     if (to.length === 0) throw refuse('missing_field', { field: 'to' })
     if (to.length > MOST_TESTS) throw refuse('too_many_recipients', { field: 'to', limit: MOST_TESTS })
     const submissions = to.map((one) => readRequest({ ...sample, to: [one] }, clock.now()))
