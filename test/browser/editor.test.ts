@@ -279,6 +279,26 @@ test('all blocks come back as they were, and axe finds nothing serious in any vi
   await page.emulateMedia({ colorScheme: 'light' })
 })
 
+test('a broadcast is written with the same editor, and becomes code', async () => {
+  const { id: segment } = (await posthaste.call<{ id: string }>('POST', '/segments', { name: 'All' })).body
+  await page.goto(at('/broadcasts?new=1'))
+  await field('Subject').fill('News')
+  await page.locator('select[name=segment]').selectOption(segment)
+  await field('From').fill(`Acme <news@${posthaste.domain}>`)
+  await page.locator('select[name=template]').selectOption('blocks')
+  await press('Create broadcast')
+  await canvas().waitFor()
+  const id = new URL(page.url()).pathname.split('/').at(-1)!
+  const read = async () => (await posthaste.call<Stored>('GET', `/broadcasts/${id}`)).body
+  await toEnd()
+  await page.keyboard.type('!')
+  await expect.poll(async () => (await read()).text).toContain('your postal address!\nUnsubscribe: ')
+  await press('Switch to code')
+  await page.getByRole('dialog').getByRole('button', { name: 'Switch to code' }).click()
+  await expect.poll(async () => (await read()).document).toBeNull()
+  expect((await read()).html).toContain('your postal address!')
+})
+
 test('the page reported no error and broke no policy', () => {
   expect(desk.errors).toEqual([])
 })

@@ -18,6 +18,8 @@ export interface Draft {
   readonly refusal: string
   /** The edit of the broadcast that is stored. */
   readonly edits: number
+  /** Raised when the form is replaced by what somebody else has stored. */
+  readonly taken: number
   /** Stores what is not stored yet. Resolves to whether all is. */
   flush(): Promise<boolean>
   /** Ends a conflict: with what somebody else stored, or with what is in the form. */
@@ -54,6 +56,7 @@ class Autosave implements Draft {
   form = $state<DraftForm>()!
   #stored = $state.raw<DraftForm>()!
   #edits = $state(0)
+  taken = $state(0)
   #saving = $state.raw<Promise<boolean> | null>(null)
   #refusal = $state('')
   #conflict = $state(false)
@@ -72,6 +75,7 @@ class Autosave implements Draft {
     this.form = formOf(broadcast)
     this.#stored = formOf(broadcast)
     this.#edits = broadcast.edits
+    this.taken += 1
     this.#conflict = false
     this.#refusal = ''
   }
