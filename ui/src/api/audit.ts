@@ -6,8 +6,12 @@ import { ApiError, read, withParameters } from './client.ts'
 
 export type { AuditEntry }
 
-export const listAudit = (conditions: AuditConditions, cursor: Cursor, limit: number, signal?: AbortSignal) =>
-  read<Static<typeof AuditList>>(withParameters('/audit', { ...conditions, ...cursor, limit }), signal)
+export const listAudit = (
+  conditions: AuditConditions,
+  { after, before }: Cursor,
+  limit: number,
+  signal?: AbortSignal,
+) => read<Static<typeof AuditList>>(withParameters('/audit', { ...conditions, after, before, limit }), signal)
 
 /** Null where there is no such entry any more. */
 export async function findAuditEntry(id: string, signal?: AbortSignal): Promise<AuditEntry | null> {

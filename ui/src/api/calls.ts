@@ -45,8 +45,8 @@ export interface Cursor {
   before?: string | null
 }
 
-export const listEmails = (cursor: Cursor, limit: number, signal?: AbortSignal) =>
-  read<EmailList>(withParameters('/emails', { limit, ...cursor }), signal)
+export const listEmails = ({ after, before }: Cursor, limit: number, signal?: AbortSignal) =>
+  read<EmailList>(withParameters('/emails', { limit, after, before }), signal)
 
 export const getEmail = (email: string, signal?: AbortSignal) => read<Email>(`/emails/${id(email)}`, signal)
 

@@ -22,9 +22,9 @@ const at = (id: string) => `/templates/${encodeURIComponent(id)}`
 /** A page of the templates. @param filter empty texts: no condition */
 export const listTemplates = (
   filter: { text: string; status: string },
-  cursor: Cursor,
+  { after, before }: Cursor,
   signal?: AbortSignal,
-) => read<TemplateList>(withParameters('/templates', { ...filter, ...cursor, limit: 50 }), signal)
+) => read<TemplateList>(withParameters('/templates', { ...filter, after, before, limit: 50 }), signal)
 
 export const getTemplate = (id: string, signal?: AbortSignal) => read<Template>(at(id), signal)
 
