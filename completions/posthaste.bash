@@ -13,7 +13,7 @@ _posthaste_commands() {
         'topic') echo 'list show' ;;
         'inbound') echo 'list show' ;;
         'template') echo 'list show publish' ;;
-        'broadcast') echo 'list show pause resume cancel' ;;
+        'broadcast') echo 'list show send pause resume cancel' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
@@ -81,6 +81,7 @@ _posthaste_options() {
         'broadcast') echo '--help' ;;
         'broadcast list') echo '-c --config --json --team --status --limit --help' ;;
         'broadcast show') echo '-c --config --json --team --help' ;;
+        'broadcast send') echo '-c --config --json --team --at --yes --help' ;;
         'broadcast pause') echo '-c --config --json --team --help' ;;
         'broadcast resume') echo '-c --config --json --team --help' ;;
         'broadcast cancel') echo '-c --config --json --team --help' ;;
@@ -218,6 +219,8 @@ _posthaste_values() {
         'broadcast list --status') echo 'draft scheduled queued sent canceled failed' ;;
         'broadcast list --limit') echo '@any' ;;
         'broadcast show --team') echo '@any' ;;
+        'broadcast send --team') echo '@any' ;;
+        'broadcast send --at') echo '@any' ;;
         'broadcast pause --team') echo '@any' ;;
         'broadcast resume --team') echo '@any' ;;
         'broadcast cancel --team') echo '@any' ;;

@@ -1,8 +1,7 @@
-/** Pauses, resumes and cancels broadcasts, and all else that can be done beside the daemon. */
+/** Pauses, resumes and cancels broadcasts. */
 import { refuse } from '../mail/refusals.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
-import { type BroadcastDeps, type DraftMethods, draftMethods, noBroadcast, refuseUnless } from './drafts.ts'
-import { type ResultMethods, resultMethods } from './results.ts'
+import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
 
 export interface ControlMethods {
   /** Refuses: `not_found`, `broadcast_not_cancelable`. */
@@ -11,14 +10,6 @@ export interface ControlMethods {
   pauseBroadcast(ref: BroadcastRef): Promise<void>
   /** One whose time has passed is sent now. Refuses: `not_found`, `broadcast_not_paused`. */
   resumeBroadcast(ref: BroadcastRef): Promise<void>
-}
-
-/** Broadcasts for commands: drafts, control and results. */
-export type BroadcastBook = DraftMethods & ControlMethods & ResultMethods
-
-/** Opens broadcasts without sending any. What a command changes, the daemon finds at its next look. */
-export function createBroadcastBook(deps: BroadcastDeps): BroadcastBook {
-  return { ...draftMethods(deps), ...controlMethods(deps, () => undefined), ...resultMethods(deps) }
 }
 
 /** @param changed called when there is something to do */

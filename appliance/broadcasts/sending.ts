@@ -79,18 +79,31 @@ export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): P
   }
 }
 
-/** What is sent, as things are now. */
-async function freeze(
-  { storage, clock, senders, tracking }: SendingDeps,
-  { teamId, segmentId, topicId, content }: Broadcast,
+/**
+ * The domain that a draft is sent from, if it may be sent at all.
+ * Refuses: `missing_content`, `broadcast_without_unsubscribe`, what `senders.authorize` refuses.
+ */
+export function sendableFrom(
+  senders: SendingDeps['senders'],
+  { content: { from, html, text } }: Broadcast,
   caller: Caller,
-): Promise<Revision> {
-  const now = clock.now()
-  const { previewText, html, text, ...rest } = content
+): ReturnType<Senders['authorize']> {
   if (!html && !text) throw refuse('missing_content')
   if (!hasUnsubscribeLink({ html, text }))
     throw refuse('broadcast_without_unsubscribe', { tag: UNSUBSCRIBE_TAG })
-  const domain = await senders.authorize(caller, { domain: parseMailbox(content.from)!.domain })
+  return senders.authorize(caller, { domain: parseMailbox(from)!.domain })
+}
+
+/** What is sent, as things are now. */
+async function freeze(
+  { storage, clock, senders, tracking }: SendingDeps,
+  broadcast: Broadcast,
+  caller: Caller,
+): Promise<Revision> {
+  const now = clock.now()
+  const { teamId, segmentId, topicId, content } = broadcast
+  const { previewText, html, text, ...rest } = content
+  const domain = await sendableFrom(senders, broadcast, caller)
   const origin = tracking.originFor(domain)
   if (origin === null) throw refuse('broadcast_without_link')
   const segment = await storage.getSegment({ teamId, id: segmentId }, now)

@@ -59,6 +59,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'team plan': { action: 'team.plan', noun: 'plan' },
   'contact import': { action: 'contact.import', noun: 'contact_import', personal: true },
   'contact export': { action: 'contact.export', noun: 'contact', personal: true },
+  'broadcast send': { action: 'broadcast.send', noun: 'broadcast' },
   'broadcast pause': { action: 'broadcast.pause', noun: 'broadcast' },
   'broadcast resume': { action: 'broadcast.resume', noun: 'broadcast' },
   'broadcast cancel': { action: 'broadcast.cancel', noun: 'broadcast' },

@@ -1,10 +1,10 @@
 /** What the commands about broadcasts do. */
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
-import type { BroadcastBook } from '../broadcasts/control.ts'
+import type { BroadcastBook } from '../broadcasts/book.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
-import { instant, table } from './output.ts'
+import { agrees, instant, table } from './output.ts'
 
 const DEFAULT_LIMIT = 100
 const MOST = 100
@@ -62,6 +62,32 @@ export async function showBroadcast({ broadcasts, output, team }: Context, id: s
     ),
   ]
   output.text(...table(['FIELD', 'VALUE'], facts))
+}
+
+/** `broadcast send`: hands it to the daemon, now or for later. */
+export async function sendBroadcast(
+  { broadcasts, storage, clock, output, team }: Context,
+  [id = '']: string[],
+  { at = null, yes = false }: { at?: string | null; yes?: boolean },
+): Promise<void> {
+  const { id: teamId } = await team()
+  const { name, segmentId, content } = await broadcasts.getBroadcast({ teamId, id })
+  if (!yes) {
+    if (!process.stdin.isTTY)
+      throw new Failure('This sends email to all contacts of a segment. Confirm with --yes.')
+    const segment = await storage.getSegment({ teamId, id: segmentId }, clock.now())
+    output.error(`From: ${content.from}`)
+    output.error(`Subject: ${content.subject}`)
+    output.error(`Segment: ${segment?.name ?? segmentId}, ${segment?.contacts ?? 0} contacts`)
+    if (!(await agrees(`Send ${name}?`))) throw new Failure('Canceled. Nothing was changed.')
+  }
+  const due = await broadcasts.scheduleBroadcast({ teamId, id, at })
+  output.object(presentRef('broadcast', id))
+  output.text(
+    at === null
+      ? `Sending ${name}. Follow it with: posthaste broadcast show ${id}`
+      : `${name} is scheduled for ${instant(due)}.`,
+  )
 }
 
 /** `broadcast pause` */

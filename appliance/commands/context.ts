@@ -1,7 +1,7 @@
 /** What every command works with: the configuration, the storage behind it, and a place to write. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
 import type { ContactBook } from '../audience/audience.ts'
-import { type BroadcastBook, createBroadcastBook } from '../broadcasts/control.ts'
+import { type BroadcastBook, createBroadcastBook } from '../broadcasts/book.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
   findConfig,
@@ -162,7 +162,7 @@ export async function withContext(
       sources,
       contacts,
       templates: createTemplates({ storage, clock }),
-      broadcasts: createBroadcastBook({ storage, clock }),
+      broadcasts: createBroadcastBook({ storage, clock, senders }),
       webhooks: hooks.webhooks,
       output,
       team,

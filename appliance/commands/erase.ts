@@ -1,9 +1,8 @@
-import { createInterface } from 'node:readline/promises'
 import { createErasures } from '../senders/senders.ts'
 import type { ErasureCounts } from '../storage/storage.ts'
 import { presentErasure, presentErasureSurvey } from '../api/erasures.ts'
 import { Failure, type Context } from './context.ts'
-import { table } from './output.ts'
+import { agrees, table } from './output.ts'
 import { thisPerson } from './queue-change.ts'
 
 export interface EraseOptions {
@@ -52,7 +51,7 @@ export async function erase(
     if (dryRun) output.object(presentErasureSurvey(counts, clock.now()))
     output.text('The erasure would affect:', ...rows(counts), ...(await otherTeams(context, name)))
     if (dryRun) return
-    if (!(await agrees())) throw new Failure('Canceled. Nothing was changed.')
+    if (!(await agrees('Erase this data?'))) throw new Failure('Canceled. Nothing was changed.')
   }
   const { id } = await erasures.begin({ teamId, address, actor: thisPerson() })
   const done = await erasures.run({ teamId, id })
@@ -67,13 +66,4 @@ export async function erase(
 async function otherTeams({ storage, clock }: Context, name: string): Promise<string[]> {
   const { length } = await storage.listTeams({}, clock.now())
   return length < 2 ? [] : [`This applies only to the team "${name}". Select another team with --team.`]
-}
-
-async function agrees(): Promise<boolean> {
-  const asking = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return (await asking.question('Erase this data? Type yes: ')).trim().toLowerCase() === 'yes'
-  } finally {
-    asking.close()
-  }
 }

@@ -1,4 +1,5 @@
-/** What commands print: aligned text for people, one JSON object with --json. */
+/** What commands print and ask: aligned text for people, one JSON object with --json. */
+import { createInterface } from 'node:readline/promises'
 
 /** Where a command writes. */
 export interface Output {
@@ -22,6 +23,16 @@ export function createOutput(json: boolean): Output {
     error(line) {
       process.stderr.write(`${printable(line)}\n`)
     },
+  }
+}
+
+/** Asks on the terminal, and returns whether the answer is `yes`. */
+export async function agrees(question: string): Promise<boolean> {
+  const asking = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await asking.question(`${question} Type yes: `)).trim().toLowerCase() === 'yes'
+  } finally {
+    asking.close()
   }
 }
 

@@ -36,6 +36,7 @@ import {
   listBroadcasts,
   pauseBroadcast,
   resumeBroadcast,
+  sendBroadcast,
   showBroadcast,
 } from './broadcast.ts'
 import { listInbound, showInbound } from './inbound.ts'
@@ -228,8 +229,8 @@ function addInbound({ group, addInTeam, does, doesWith }: Registrar): void {
     .action(doesWith(showInbound))
 }
 
-function addBroadcasts({ group, addInTeam, does, doesTo }: Registrar): void {
-  const broadcasts = group('broadcast', 'Look at broadcasts, pause and cancel them')
+function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+  const broadcasts = group('broadcast', 'Look at broadcasts, send, pause and cancel them')
   addInTeam('list', 'List broadcasts, newest first', broadcasts)
     .addOption(
       new Option('--status <status>', 'Only broadcasts with this status').choices(BROADCAST_STATUSES),
@@ -241,6 +242,10 @@ function addBroadcasts({ group, addInTeam, does, doesTo }: Registrar): void {
       new Argument('<id>', 'ID from the list').argParser(parseId),
     )
   one('show', 'Show a broadcast with its results').action(doesTo(showBroadcast))
+  one('send', 'Send a draft; the running server checks it once more')
+    .option('--at <time>', 'Send it later: ISO 8601, or words such as "in 2 hours"')
+    .option('--yes', 'Skip the confirmation prompt')
+    .action(doesWith(sendBroadcast))
   one('pause', 'Stop sending a broadcast until it is resumed').action(doesTo(pauseBroadcast))
   one('resume', 'Continue a paused broadcast').action(doesTo(resumeBroadcast))
   one('cancel', 'End a broadcast; emails that were sent stay sent').action(doesTo(cancelBroadcast))

@@ -1,10 +1,9 @@
-import { createInterface } from 'node:readline/promises'
 import type { Actor } from '../mail/audit.ts'
 import { isEverything, type QueueChange, type QueuePreview } from '../queue/queue.ts'
 import { presentQueueChange, presentQueuePreview } from '../api/queue.ts'
 import { presentDelivery } from '../api/timeline.ts'
 import { Failure, type Context } from './context.ts'
-import { instant } from './output.ts'
+import { agrees, instant } from './output.ts'
 import { controlOf, describeCounts, describeDelivery, filterOf, type QueueOptions } from './queue.ts'
 import type { QueueAction } from '../mail/queue.ts'
 import { userName } from './failure.ts'
@@ -52,7 +51,7 @@ export async function changeQueue(
     const preview = await control.preview(act)
     await showPreview(context, action, preview)
     expectedCount = preview.count
-    if (preview.count === 0 || !(await agrees(preview.count)))
+    if (preview.count === 0 || !(await agrees(`End ${many(preview.count)}?`)))
       throw new Failure('Canceled. Nothing was changed.')
   }
   tell(context, await control.act({ ...act, expectedCount }, thisPerson()))
@@ -88,15 +87,6 @@ async function showPreview(context: Context, action: QueueAction, preview: Queue
       : []),
     ...sample.flatMap((one) => describeDelivery(one, null)),
   )
-}
-
-async function agrees(count: number): Promise<boolean> {
-  const asking = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return (await asking.question(`End ${many(count)}? Type yes: `)).trim().toLowerCase() === 'yes'
-  } finally {
-    asking.close()
-  }
 }
 
 function tell({ output }: Context, change: QueueChange): void {

@@ -1,10 +1,11 @@
 import { beforeAll, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { newDomain } from '../../contract/fixtures.ts'
 import { installation, posthaste, type Run } from './program.ts'
 
 let config: string
-const [going, draft] = [newId(1), newId(2)]
+const [going, draft, ready] = [newId(1), newId(2), newId(4)]
 
 beforeAll(async () => {
   const made = installation()
@@ -17,12 +18,16 @@ beforeAll(async () => {
   const segmentId = newId(0)
   const segment = { ...about, updatedAt: 0, id: segmentId, name: 'Readers', filter: null }
   await storage.createSegment({ segment, most: 9 }, 0)
-  const texts = { from: 'Ada <ada@sender.test>', replyTo: [], previewText: null, html: null, text: 'Hello' }
+  const { domain } = newDomain(teamId, 'sender.test')
+  await storage.createDomain({ domain: { ...domain, status: 'verified' }, keys: [] }, 0)
+  const texts = { from: 'Ada <ada@sender.test>', replyTo: [], previewText: null, html: null }
   for (const [id, name] of [
     [going, 'Autumn'],
     [draft, 'Winter'],
+    [ready, 'Spring'],
   ] as const) {
-    const content = { ...texts, subject: `${name} news` }
+    const text = name === 'Spring' ? 'Leave: {{{UNSUBSCRIBE_URL}}}' : 'Hello'
+    const content = { ...texts, text, subject: `${name} news` }
     const broadcast = { ...about, id, name, segmentId, exclude: [], topicId: null, content, document: null }
     await storage.createBroadcast({ broadcast }, 0)
   }
@@ -45,6 +50,34 @@ test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
   expect(await status()).toBe('queued')
   expect(await run(['broadcast', 'cancel', going])).toMatchObject({ code: 0, stdout: 'Canceled Autumn.\n' })
   expect(await status()).toBe('canceled')
+})
+
+test('a draft is sent by the server, now or later, once somebody agrees', async () => {
+  const send = (id: string, ...options: string[]) => run(['broadcast', 'send', id, ...options])
+  const state = async () =>
+    JSON.parse((await run(['broadcast', 'show', ready, '--json'])).stdout) as Record<string, unknown>
+  expect(await send(ready)).toMatchObject({
+    code: 1,
+    stderr: 'This sends email to all contacts of a segment. Confirm with --yes.\n',
+  })
+  expect(await state()).toMatchObject({ status: 'draft', scheduled_at: null })
+  expect(await send(ready, '--yes', '--at', '2999-01-01T00:00:00Z')).toMatchObject({ code: 1 })
+  expect(await state()).toMatchObject({ status: 'draft' })
+  expect(await send(ready, '--yes', '--at', 'in 1 hour')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Spring is scheduled for \S+ \S+\.\n$/) as string,
+  })
+  expect(await state()).toMatchObject({ status: 'scheduled' })
+  expect(await send(ready, '--yes')).toMatchObject({
+    code: 0,
+    stdout: `Sending Spring. Follow it with: posthaste broadcast show ${ready}\n`,
+  })
+  const { scheduled_at: at } = await state()
+  expect(Date.parse(String(at))).toBeLessThanOrEqual(Date.now())
+  expect(await send(draft, '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('{{{UNSUBSCRIBE_URL}}}') as string,
+  })
 })
 
 test('what is not being sent is not paused, and what is not there is refused with where to look', async () => {

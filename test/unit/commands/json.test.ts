@@ -153,6 +153,7 @@ const STEPS: Step[] = [
   ['topic show $topic', 'getTopic'],
   ['broadcast list', 'listBroadcasts'],
   ['broadcast show $broadcast', 'getBroadcast'],
+  ['broadcast send $draft --yes', 'sendBroadcast'],
   ['broadcast pause $broadcast', 'pauseBroadcast'],
   ['broadcast resume $broadcast', 'resumeBroadcast'],
   ['broadcast cancel $broadcast', 'cancelBroadcast'],
@@ -275,7 +276,8 @@ test('commands print exactly the objects of the API', async () => {
     ...(await prepareAudience()),
     ['received', await prepareReceived()],
     ['template', await prepareTemplate()],
-    ['broadcast', await prepareBroadcast()],
+    ['draft', await prepareBroadcast('draft')],
+    ['broadcast', await prepareBroadcast('queued')],
   ])
   const wrong: string[] = []
   for (const [words, operationId] of STEPS) {
@@ -334,18 +336,19 @@ async function prepareTemplate(): Promise<string> {
   return (await templates.create({ teamId: team!.id, input, author: 'ada@one.test' })).id
 }
 
-/** A broadcast that is being sent. */
-async function prepareBroadcast(): Promise<string> {
+/** A broadcast that can be sent, or is being sent. */
+async function prepareBroadcast(status: 'draft' | 'queued'): Promise<string> {
   const now = Date.now()
   const team = await storage.firstTeam({}, now)
   const [id, segmentId, revisionId] = [newId(now), newId(now), newId(now)]
   const about = { teamId: team!.id, createdAt: now }
   const segment = { ...about, updatedAt: now, id: segmentId, name: 'Readers', filter: null }
   await storage.createSegment({ segment, most: 9 }, now)
-  const texts = { from: 'Ada <ada@one.test>', subject: 'News', replyTo: [], previewText: null }
-  const content = { ...texts, html: '<p>Hello</p>', text: null }
+  const texts = { from: 'Ada <ada@in.one.test>', subject: 'News', replyTo: [], previewText: null }
+  const content = { ...texts, html: '<a href="{{{UNSUBSCRIBE_URL}}}">Leave</a>', text: null }
   const draft = { ...about, id, name: 'News', segmentId, exclude: [], topicId: null, content, document: null }
   await storage.createBroadcast({ broadcast: draft }, now)
+  if (status === 'draft') return id
   const revision = { id: revisionId, content: '{}' }
   await storage.startBroadcast({ teamId: team!.id, id, edits: 0, revision }, now)
   return id

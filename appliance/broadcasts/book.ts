@@ -1,0 +1,40 @@
+/** Broadcasts for commands: all that can be done beside the daemon. What they change, it finds at its next look. */
+import { checkSchedule, readSchedule } from '../intake/intake.ts'
+import type { BroadcastRef } from '../storage/storage.ts'
+import { type ControlMethods, controlMethods } from './control.ts'
+import { type BroadcastDeps, type DraftMethods, draftMethods, refuseUnless } from './drafts.ts'
+import { type ResultMethods, resultMethods } from './results.ts'
+import { sendableFrom, type SendingDeps } from './sending.ts'
+
+export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMethods {
+  /**
+   * Schedules a draft: for now, or for a time as `POST /emails` takes it. Returns that time (Unix milliseconds). The daemon checks it
+   * once more, and sends it.
+   * Refuses: `not_found`, `broadcast_started`, `missing_content`, `broadcast_without_unsubscribe`, what `senders.authorize` refuses,
+   * `schedule_past`, `invalid_field` (scheduled_at).
+   */
+  scheduleBroadcast(ref: BroadcastRef & { at: string | null }): Promise<number>
+}
+
+/** Opens broadcasts without sending any. */
+export function createBroadcastBook(
+  deps: BroadcastDeps & { senders: SendingDeps['senders'] },
+): BroadcastBook {
+  const { storage, clock, senders } = deps
+  const drafts = draftMethods(deps)
+  return {
+    ...drafts,
+    ...controlMethods(deps, () => undefined),
+    ...resultMethods(deps),
+    async scheduleBroadcast({ teamId, id, at }) {
+      const broadcast = await drafts.getBroadcast({ teamId, id })
+      const now = clock.now()
+      const when = readSchedule(at, now)
+      checkSchedule(when, now)
+      await sendableFrom(senders, broadcast, { teamId, apiKey: null })
+      const due = when ?? now
+      refuseUnless(await storage.scheduleBroadcast({ teamId, id, at: due }, now), 'broadcast_started')
+      return due
+    },
+  }
+}
