@@ -147,7 +147,7 @@ const ARROWS: Record<string, string[]> = {
 const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
   templates: ['templates.ts'],
-  broadcasts: ['broadcasts.ts', 'control.ts'],
+  broadcasts: ['broadcasts.ts', 'book.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],
   wire: [
