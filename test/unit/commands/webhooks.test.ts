@@ -170,7 +170,7 @@ describe('metrics', () => {
       '1 Domain other.test not found. See: posthaste domain list\n',
     )
     expect(await by('--by', 'colour')).toMatch(
-      /^2 .*`by`.*one of period, domain, provider, tag, bounce_category/,
+      /^2 .*`by`.*one of period, domain, provider, tag, broadcast, bounce_category/,
     )
     expect(await by('--by', 'provider')).toMatch(
       /^2 --metrics sent is not available here; use all or one of delivered,/,

@@ -151,7 +151,7 @@ describe('GET /emails/metrics/breakdown', () => {
   })
 
   test.each([
-    ['by=moon', 'Invalid `by`: one of period, domain, provider, tag, bounce_category'],
+    ['by=moon', 'Invalid `by`: one of period, domain, provider, tag, broadcast, bounce_category'],
     ['provider=a,,b', 'Invalid `provider`: up to 100 comma-separated provider IDs'],
     ['by=period&granularity=hourly&start_date=2020-01-01', 'Invalid `granularity`: at most 4000 periods'],
     ['timezone=Mars', 'Invalid `timezone`'],
