@@ -52,6 +52,8 @@ const until = (id: string, look: (found: Stored) => unknown) =>
   expect.poll(async () => look(await stored(id)))
 const toEnd = async () => {
   await canvas().focus()
+  // ProseMirror sets its own selection 20 ms after it got the focus. A timer that starts later ends later.
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 20)))
   await page.keyboard.press('Control+End')
 }
 async function slash(words: string) {
