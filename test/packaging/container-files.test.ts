@@ -32,7 +32,9 @@ describe('container/compose.yaml', () => {
   })
 
   test('a stop has more time than conversations in flight are given', () => {
-    const drain = Number(/DRAIN_MS = ([\d_]+)/.exec(read('appliance', 'compose.ts'))![1]!.replaceAll('_', ''))
+    const drain = Number(
+      /DRAIN_MS = ([\d_]+)/.exec(read('appliance', 'assembly', 'way-out.ts'))![1]!.replaceAll('_', ''),
+    )
     const grace = Number(/^(\d+)s$/.exec(service.stop_grace_period)![1])
     expect(grace * 1000).toBeGreaterThan(drain * 2)
   })
