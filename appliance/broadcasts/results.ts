@@ -14,10 +14,10 @@ import type {
 import { type BroadcastDeps, noBroadcast } from './drafts.ts'
 
 export interface ResultMethods {
-  /** Counted anew when the numbers are older than a minute. */
+  /** Counts anew while it is being sent, for an hour after that when the numbers are older than 10 s, and later when they are older than a minute. */
   refreshed(broadcast: Broadcast): Promise<Broadcast>
   broadcastReach(ref: BroadcastRef): Promise<BroadcastReach>
-  /** The largest first. As it was a minute ago at most. */
+  /** The largest first. As it was 10 s ago at most. */
   providerResults(ref: BroadcastRef): Promise<ProviderResult[]>
   /** Refuses: `not_found`. */
   listRecipients(args: RecipientsArgs): Promise<{ items: BroadcastRecipient[]; hasMore: boolean }>
@@ -29,6 +29,9 @@ export interface ResultMethods {
 
 /** How old numbers may be (milliseconds), and how long after a broadcast they are counted at all: its emails may be deleted later. */
 const FRESH_MS = 60_000
+/** The same in the hour after sending ended, while the last emails arrive. */
+const NEW_MS = 10_000
+const HOUR_MS = 3_600_000
 const COUNTED_MS = 7 * 24 * 3_600_000
 /** Emails that are counted in one step. */
 const STEP = 5000
@@ -46,8 +49,10 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
     async refreshed(broadcast) {
       const { id, status, revisionId, countedAt, finishedAt } = broadcast
       const now = clock.now()
-      const over = finishedAt !== null && now - finishedAt > COUNTED_MS
-      const fresh = countedAt !== null && now - countedAt < (status === 'queued' ? 0 : FRESH_MS)
+      const since = finishedAt === null ? 0 : now - finishedAt
+      const over = since > COUNTED_MS
+      const lasts = since < HOUR_MS ? NEW_MS : FRESH_MS
+      const fresh = countedAt !== null && now - countedAt < (status === 'queued' ? 0 : lasts)
       if (revisionId === null || over || fresh) return broadcast
       const counts = await storage.countBroadcast({ id }, now)
       await storage.saveBroadcastCounts({ id, counts }, now)
@@ -61,7 +66,7 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
       await demand(ref)
       const now = clock.now()
       const known = tables.get(ref.id)
-      if (known && now - known.at < FRESH_MS / 10) return known.rows
+      if (known && now - known.at < NEW_MS) return known.rows
       const rows = await countByProvider({ storage, clock }, ref.id)
       if (tables.size >= MOST_TABLES) tables.clear()
       tables.set(ref.id, { at: now, rows })
