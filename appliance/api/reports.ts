@@ -1,4 +1,4 @@
-/** DMARC and TLS reports that other servers send about a domain: ours, the hosted API has none. */
+/** DMARC and TLS reports that other servers send about a domain. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import { DISPOSITIONS } from '../mail/dmarc-report.ts'
 import type { DmarcRow, TlsRow } from '../mail/domain-report.ts'

@@ -26,7 +26,7 @@ export function withBroadcastMail<S extends Pick<Storage, 'getMessage'>>(
 
 type LaneBook = Pick<ShapingBook, 'lanes' | 'providers'>
 
-/** What each lane sends now, and what a first one to a provider that has none would. */
+/** The rate of each lane, and for providers without a lane the rate that their first lane would start with. */
 async function laneRatesOf(shaping: LaneBook): Promise<{ provider: string; perMinute: number }[]> {
   const lanes = (await shaping.lanes()).map(({ provider, allowed, paused }) => ({
     provider,

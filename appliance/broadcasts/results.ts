@@ -14,7 +14,10 @@ import type {
 import { type BroadcastDeps, noBroadcast } from './drafts.ts'
 
 export interface ResultMethods {
-  /** Counts anew while it is being sent, for an hour after that when the numbers are older than 10 s, and later when they are older than a minute. */
+  /**
+   * Updates the counts: always while the broadcast is being sent, if they are older than 10 s during the hour after that, and later if
+   * they are older than a minute.
+   */
   refreshed(broadcast: Broadcast): Promise<Broadcast>
   broadcastReach(ref: BroadcastRef): Promise<BroadcastReach>
   /** The largest first. As it was 10 s ago at most. */

@@ -50,7 +50,7 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
         const value = (reader.properties as Record<string, string | number>)[label]
         return value === undefined ? [] : [[key, value] as const]
       })
-      // It is signed for nobody: whoever follows it changes nothing.
+      // The token belongs to no contact, so following the link changes nothing.
       const link = `${tracking.originFor(domain) ?? ''}${PREFERENCES_PATH}test`
       const known = { ...reader, contactId: '', properties: Object.fromEntries(own) }
       const values = valuesFor(known, properties, link)
