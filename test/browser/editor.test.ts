@@ -50,11 +50,27 @@ async function openNew(content: Block[] = [paragraph()], on: Page = page): Promi
 /** Waits until what is stored is so. */
 const until = (id: string, look: (found: Stored) => unknown) =>
   expect.poll(async () => look(await stored(id)))
+/** Whether the caret is behind all text of the editor that can be written, once the editor has seen the selection and had its own say. */
+const CARET_AT_END = `new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => {
+  const { focusNode, focusOffset, isCollapsed } = getSelection()
+  const canvas = document.activeElement
+  if (!isCollapsed || !canvas.contains(focusNode)) return done(false)
+  const rest = document.createRange()
+  rest.selectNodeContents(canvas)
+  rest.setStart(focusNode, focusOffset)
+  const after = rest.cloneContents()
+  for (const fixed of after.querySelectorAll('[contenteditable=false]')) fixed.remove()
+  done(after.textContent === '')
+})), 20))`
+/** ProseMirror sets its own selection 20 ms after it got the focus, and hears of the browser's in the next frame. */
 const toEnd = async () => {
   await canvas().focus()
-  // ProseMirror sets its own selection 20 ms after it got the focus. A timer that starts later ends later.
-  await page.evaluate(() => new Promise((done) => setTimeout(done, 20)))
-  await page.keyboard.press('Control+End')
+  await page.evaluate(CARET_AT_END)
+  const there = async () => {
+    await page.keyboard.press('Control+End')
+    return page.evaluate(CARET_AT_END)
+  }
+  await expect.poll(there).toBe(true)
 }
 async function slash(words: string) {
   await page.keyboard.type(`/${words}`)
