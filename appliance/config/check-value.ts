@@ -10,24 +10,27 @@ export interface Misfit {
 
 /** Checks one value against its schema; an empty list when it fits. */
 export function checkValue(schema: KeySchema, value: unknown, path = ''): Misfit[] {
-  const misfit = [{ path, found: describe(value, schema.secret), expected: expectation(schema) }]
-  if (schema.anyOf) return schema.anyOf.some((choice) => choice.const === value) ? [] : misfit
+  // Made when needed: to describe every value that fits took most of the time of reading a table.
+  const misfit = (): Misfit[] => [
+    { path, found: describe(value, schema.secret), expected: expectation(schema) },
+  ]
+  if (schema.anyOf) return schema.anyOf.some((choice) => choice.const === value) ? [] : misfit()
   switch (schema.type) {
     case 'boolean':
-      return typeof value === 'boolean' ? [] : misfit
+      return typeof value === 'boolean' ? [] : misfit()
     case 'integer':
     case 'number':
-      return typeof value === 'number' && isWithin(schema, value) ? [] : misfit
+      return typeof value === 'number' && isWithin(schema, value) ? [] : misfit()
     case 'array':
-      if (!Array.isArray(value) || value.length < (schema.minItems ?? 0)) return misfit
+      if (!Array.isArray(value) || value.length < (schema.minItems ?? 0)) return misfit()
       return value.flatMap((item, index) => checkValue(schema.items ?? {}, item, `${path}[${index}]`))
     case 'object':
-      return isTable(value) ? checkTable(schema, value, path) : misfit
+      return isTable(value) ? checkTable(schema, value, path) : misfit()
     case 'string':
     case undefined:
       return typeof value === 'string' && value !== '' && (schemaFormat(schema)?.test(value) ?? true)
         ? []
-        : misfit
+        : misfit()
   }
 }
 

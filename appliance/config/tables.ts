@@ -30,11 +30,14 @@ export function readTables<T>(
   const complain = (line: number | null, key: string | null, message: string): void =>
     void complaints.push({ file, line, variable: null, key, message })
   const found = readToml(file, (line, message) => complain(line, null, message))
+  // Found when the first complaint needs it: the files that come with the program give rise to none.
+  let lines: Map<string, number> | undefined
   const value =
     found &&
-    read(found.document, (key, message) =>
-      complain(key === null ? null : (locate(found.lines, key) ?? null), key, message),
-    )
+    read(found.document, (key, message) => {
+      lines ??= keyLines(found.text)
+      complain(key === null ? null : (locate(lines, key) ?? null), key, message)
+    })
   if (value === undefined || complaints.length > 0) throw new TableRefused(what, complaints)
   return value
 }
@@ -42,10 +45,10 @@ export function readTables<T>(
 function readToml(
   file: string,
   complain: (line: number | null, message: string) => void,
-): { document: Record<string, unknown>; lines: Map<string, number> } | undefined {
+): { document: Record<string, unknown>; text: string } | undefined {
   try {
     const text = readFileSync(file, 'utf8')
-    return { document: parse(text), lines: keyLines(text) }
+    return { document: parse(text), text }
   } catch (error) {
     if (error instanceof TomlError) {
       const reason = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')

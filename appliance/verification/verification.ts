@@ -3,7 +3,7 @@
  * queries and time they are here.
  */
 import { Readable } from 'node:stream'
-import { authenticate, type AuthenticateResult } from 'mailauth'
+import type { AuthenticateResult } from 'mailauth'
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
@@ -64,6 +64,8 @@ async function check(
   hostname: string,
 ): Promise<Authentication> {
   const { pieces, sealed } = bounded(bytes)
+  // Loaded by the first message that is received: it takes 20 MB.
+  const { authenticate } = await import('mailauth')
   const result = await authenticate(Readable.from(pieces, { objectMode: false }), {
     ip,
     helo,
