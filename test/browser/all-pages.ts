@@ -111,6 +111,8 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'broadcast-recipients', path: `/broadcasts/${ids.sentBroadcast}?tab=recipients` },
   { name: 'broadcast-links', path: `/broadcasts/${ids.sentBroadcast}?tab=links` },
   { name: 'template-code', path: `/templates/${ids.template}?tab=code` },
+  { name: 'editor', path: `/templates/${ids.blocks}?tab=code`, act: canvas },
+  { name: 'editor-preview', path: `/templates/${ids.blocks}?tab=code`, act: editorPreview },
   { name: 'template-variables', path: `/templates/${ids.template}?tab=variables` },
   { name: 'template-versions', path: `/templates/${ids.template}?tab=versions` },
   { name: 'template-version', path: `/templates/${ids.template}?tab=versions`, act: firstRow },
@@ -198,6 +200,18 @@ async function erasureOfFirst(page: Page): Promise<void> {
   await page.locator('main a[data-row]').first().click()
   await page.getByRole('link', { name: 'Erase data' }).click()
   await dialog(page)
+}
+
+/** Waits until the blocks of a document can be edited. */
+async function canvas(page: Page): Promise<void> {
+  await page.getByRole('textbox', { name: 'Content', exact: true }).waitFor()
+}
+
+/** Shows the document of the editor as it is read. */
+async function editorPreview(page: Page): Promise<void> {
+  await canvas(page)
+  await page.getByRole('button', { name: 'Preview', exact: true }).click()
+  await page.locator('iframe').first().waitFor()
 }
 
 /** Waits for what the address opens. */

@@ -23,6 +23,7 @@ export interface Seeded {
       | 'contact'
       | 'segment'
       | 'template'
+      | 'blocks'
       | 'broadcast'
       | 'sentBroadcast',
       string
@@ -117,8 +118,46 @@ async function templates(posthaste: TestAppliance): Promise<string> {
   const { id } = made.body
   await posthaste.call('POST', `/templates/${id}/publish`)
   await posthaste.call('PATCH', `/templates/${id}`, { subject: 'Your order {{{NUMBER}}} of {{{DAY}}}' })
-  await posthaste.call('POST', '/templates', { name: 'Welcome', html: '<p>Hello</p>' })
   return id
+}
+
+/** A template of blocks. */
+async function blocks(posthaste: TestAppliance): Promise<string> {
+  const text = (words: string) => ({ type: 'text', text: words })
+  const paragraph = (...content: object[]) => ({ type: 'paragraph', content })
+  const name = { type: 'variable', attrs: { key: 'contact.first_name', fallback: 'reader' } }
+  const column = (title: string, about: string) => ({
+    type: 'column',
+    content: [{ type: 'heading', attrs: { level: 3 }, content: [text(title)] }, paragraph(text(about))],
+  })
+  const content = [
+    { type: 'heading', attrs: { level: 1 }, content: [text('Welcome aboard')] },
+    paragraph(
+      text('Dear '),
+      name,
+      text(', your first order comes without postage. Two books to begin with:'),
+    ),
+    {
+      type: 'columns',
+      content: [
+        column('The Salt Path', 'A walk of 630 miles along the coast.'),
+        column('Tide', 'How the moon moves the sea, and us.'),
+      ],
+    },
+    {
+      type: 'button',
+      attrs: { href: `https://${SHOP}/new` },
+      content: [text('See what is new')],
+    },
+    { type: 'divider' },
+    { type: 'footer', content: [text('Harbour Books, 3 Quay Street, Port Ellen')] },
+  ]
+  const made = await posthaste.call<{ id: string }>('POST', '/templates', {
+    name: 'Welcome',
+    subject: 'Welcome to Harbour Books',
+    document: { version: 1, content },
+  })
+  return made.body.id
 }
 
 const READERS = ['Ada Marsh', 'Ben Okafor', 'Clara Lindqvist', 'Dmitri Orlov', 'Elif Kaya', 'Farah Haddad']
@@ -262,7 +301,11 @@ export async function startSeeded(past: Past): Promise<Seeded> {
     ...(past.dashboard ? { dashboard: past.dashboard } : {}),
   })
   const { domain, webhook } = await furnish(posthaste, receiver)
-  const audience = { ...(await readers(posthaste)), template: await templates(posthaste) }
+  const audience = {
+    ...(await readers(posthaste)),
+    template: await templates(posthaste),
+    blocks: await blocks(posthaste),
+  }
   const broadcast = await draftOf(posthaste, audience.segment)
   await liveThrough(posthaste, clock, past)
   clock.leap(Math.max(0, Date.now() - clock.now()))
