@@ -101,6 +101,7 @@ async function countByProvider({ storage, clock }: BroadcastDeps, id: string): P
   for (let after: string | null = ''; after !== null;) {
     const part = await storage.broadcastOutcomes({ id, after, most: STEP }, clock.now())
     for (const { provider: name, lastEvent, n } of part.outcomes) {
+      if (lastEvent === 'suppressed') continue
       const provider = isUnplaced(name) ? '' : name
       const row = found.get(provider) ?? {
         ...{ provider, emails: 0, waiting: 0, deferred: 0, delivered: 0, bounced: 0, complained: 0 },

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { progressOf } from '../../../ui/src/state/broadcast-progress.ts'
+
+test('an address on the suppression list counts neither as sent nor as a recipient', () => {
+  const counts = { delivered: 3, clicked: 1, bounced: 1, suppressed: 2, queued: 3 }
+  expect(progressOf({ recipients: 10, counts })).toEqual({
+    recipients: 8,
+    tried: 5,
+    delivered: 4,
+    opened: 1,
+    clicked: 1,
+    bounced: 1,
+  })
+})
