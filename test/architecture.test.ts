@@ -251,7 +251,6 @@ const PACKAGES: Record<string, string[]> = {
   kysely: ['storage/'],
   'lru-cache': ['delivery/', 'dns/', 'secrets/', 'signing/'],
   mailauth: ['verification/', 'sandbox/', 'sources/spf.ts'],
-  'node-cron': ['housekeeping/'],
   nodemailer: ['intake/', 'delivery/'],
   'openid-client': ['accounts/'],
   'p-queue': ['delivery/dispatch.ts'],

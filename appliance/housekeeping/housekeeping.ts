@@ -1,5 +1,4 @@
-import cron from 'node-cron'
-import type { Clock } from '../clock/clock.ts'
+import { systemClock, type Clock } from '../clock/clock.ts'
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
@@ -150,15 +149,34 @@ export function startHousekeeping({
   stop(): Promise<void>
 } {
   const chores = createChores(deps)
-  const sweep = cron.schedule('17 * * * *', () => chores.run())
+  const endSweeps = everyHour(() => void chores.run())
   const unkept = watchUnkept({ ...deps, pollMs, logged: deps.logDays > 0 })
   return {
     async stop() {
-      await sweep.destroy()
+      endSweeps()
       await chores.stop()
       await unkept.stop()
     },
   }
+}
+
+const HOUR = 60 * 60 * 1000
+/** When in the hour the chores run: not when everybody's reports and backups do. */
+const MINUTE = 17 * 60 * 1000
+
+/** Runs something at 17 minutes past every hour of the machine's clock, which tests and the sandbox don't move. Returns what ends it. */
+function everyHour(run: () => void): () => void {
+  let cancel = (): void => undefined
+  const arm = (past: number): void => {
+    const at = Math.floor((past - MINUTE) / HOUR + 1) * HOUR + MINUTE
+    cancel = systemClock.after(at - systemClock.now(), () => {
+      run()
+      // A timer may be a moment early.
+      arm(Math.max(at, systemClock.now()))
+    })
+  }
+  arm(systemClock.now())
+  return () => cancel()
 }
 
 /** The hourly chores. */

@@ -1,5 +1,5 @@
 /** The format of a backup: a tar archive, which may be encrypted in the age format (https://age-encryption.org/v1). The programs `tar` and `age` open it, too. */
-import { Decrypter, Encrypter } from 'age-encryption'
+import type { Decrypter } from 'age-encryption'
 import { open } from 'node:fs/promises'
 import { ReadableStream } from 'node:stream/web'
 import { StorageRefused } from '../sqlite/failures.ts'
@@ -12,6 +12,9 @@ export type Decryption = { identities: string[] } | { passphrase: string }
 
 /** A step of a pipeline of streams. */
 export type Step = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
+
+/** Loaded by backups: the daemon does without the 300 kB of cryptography. */
+const age = () => import('age-encryption')
 
 const MARK = 'age-encryption.org/v1\n'
 
@@ -30,7 +33,8 @@ export async function isEncrypted(path: string): Promise<boolean> {
  * Makes the step that encrypts, and the one that opens again what it encrypted: to check it without the identity, which is elsewhere.
  * @throws StorageRefused for what is no recipient
  */
-export function createEncryption(how: Encryption): { encrypt: Step; check: Step } {
+export async function createEncryption(how: Encryption): Promise<{ encrypt: Step; check: Step }> {
+  const { Decrypter, Encrypter } = await age()
   const encrypter = new Encrypter()
   if ('passphrase' in how) {
     encrypter.setPassphrase(how.passphrase)
@@ -64,7 +68,8 @@ export function createEncryption(how: Encryption): { encrypt: Step; check: Step 
  * Makes the step that decrypts.
  * @throws StorageRefused for what is no identity
  */
-export function createDecryption(how: Decryption): Step {
+export async function createDecryption(how: Decryption): Promise<Step> {
+  const { Decrypter } = await age()
   const decrypter = new Decrypter()
   if ('passphrase' in how) decrypter.addPassphrase(how.passphrase)
   else

@@ -54,7 +54,7 @@ export interface BackupOptions {
 export async function backUp(options: BackupOptions, now: number): Promise<BackupDone> {
   const { file, dataDir } = options
   const beside = `${file}.partial-${process.pid}`
-  const encryption = options.encryption && createEncryption(options.encryption)
+  const encryption = options.encryption && (await createEncryption(options.encryption))
   const scratch = encryption ? join(dataDir, `backup.partial-${process.pid}`) : beside
   const places = { scratch, archive: join(beside, 'archive') }
   try {
