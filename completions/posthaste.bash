@@ -129,7 +129,7 @@ _posthaste_options() {
         'source unassign') echo '-c --config --json --help' ;;
         'report') echo '--help' ;;
         'report list') echo '-c --config --json --team --kind --limit --help' ;;
-        'report show') echo '-c --config --json --team --tls --days --help' ;;
+        'report show') echo '-c --config --json --team --tls --report --days --help' ;;
         'provider') echo '--help' ;;
         'provider list') echo '-c --config --json --help' ;;
         'provider show') echo '-c --config --json --help' ;;
@@ -400,6 +400,7 @@ _posthaste_values() {
         'report list --kind') echo 'dmarc tls' ;;
         'report list --limit') echo '@any' ;;
         'report show --team') echo '@any' ;;
+        'report show --report') echo '@any' ;;
         'report show --days') echo '@any' ;;
         'lane pause --minutes') echo '@any' ;;
         'metrics show --team') echo '@any' ;;

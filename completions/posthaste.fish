@@ -556,6 +556,7 @@ complete -c posthaste -n '__posthaste_at report show' -s c -l config -r -F -d 'C
 complete -c posthaste -n '__posthaste_at report show' -l json -d 'Print the result as JSON'
 complete -c posthaste -n '__posthaste_at report show' -l team -x -d 'Team name or ID (default: the first team)'
 complete -c posthaste -n '__posthaste_at report show' -l tls -d 'Show how other servers reach the domain over TLS instead'
+complete -c posthaste -n '__posthaste_at report show' -l report -x -d 'Show one report instead'
 complete -c posthaste -n '__posthaste_at report show' -l days -x -d 'Days up to now, at most 90 (default: 30)'
 complete -c posthaste -n '__posthaste_at provider' -a 'list' -d 'List providers and their limits'
 complete -c posthaste -n '__posthaste_at provider' -a 'show' -d 'Show the limits of a provider and the replies that pause it'

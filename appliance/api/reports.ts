@@ -2,16 +2,21 @@
 import { Type, type Static } from 'typebox'
 import { DISPOSITIONS } from '../mail/dmarc-report.ts'
 import type { DmarcRow, TlsRow } from '../mail/domain-report.ts'
-import { SOURCE_KINDS, type DmarcSource } from '../mail/dmarc-summary.ts'
+import type { DmarcSource } from '../mail/dmarc-summary.ts'
 import type { TlsSummary } from '../mail/tls-summary.ts'
-import type { DomainReport as StoredReport, ReportDay } from '../storage/storage.ts'
+import type { DomainReport as StoredReport } from '../storage/storage.ts'
 import { operation } from './operation.ts'
-import { choice, optional, page, path, pathId, pathUuid, query } from './parameters.ts'
-import { refuse } from '../mail/refusals.ts'
+import { choice, page, path, pathId, pathUuid, query } from './parameters.ts'
+import {
+  Count,
+  orNull,
+  presentFailure,
+  presentSource,
+  DmarcReportSource,
+  TlsReportFailure,
+} from './report-summaries.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
-
-const Count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const fields = {
   id: Id,
@@ -70,6 +75,16 @@ export const DomainReport = Type.Object(
   {
     object: kind('domain_report'),
     ...fields,
+    policy_tags: Nullable(Type.String(), {
+      description: 'The tags of the DMARC policy that the reporter found; null: unknown.',
+      examples: ['p=quarantine; adkim=s'],
+    }),
+    sources: Type.Array(DmarcReportSource, {
+      description: 'What a DMARC report means, by source; most messages first.',
+    }),
+    failures: Type.Array(TlsReportFailure, {
+      description: 'What a TLS report means, by failure; most sessions first.',
+    }),
     dmarc_records: Type.Array(DmarcRecord, { description: 'What a DMARC report says, largest first.' }),
     tls_records: Type.Array(TlsRecord, { description: 'What a TLS report says, largest first.' }),
   },
@@ -77,149 +92,15 @@ export const DomainReport = Type.Object(
 )
 export type DomainReport = Static<typeof DomainReport>
 
-const Reporter = Type.Object(
-  {
-    submitter: Type.String({ description: 'The domain that sent the reports.' }),
-    organization: Type.String({ description: 'Its name, in its own words.' }),
-    reports: Count('Reports.'),
-    total: Count('Messages, or sessions.'),
-    failed: Count('Those that failed.'),
-  },
-  { description: 'A reporter.' },
-)
-const Day = Type.Object(
-  {
-    date: Type.String({ description: 'UTC day.', examples: ['2026-11-25'] }),
-    total: Count('Messages, or sessions.'),
-    failed: Count('Those that failed.'),
-  },
-  { description: 'A day.' },
-)
-const shared = {
-  domain_id: Id,
-  domain: Type.String({ description: 'Name of the domain.' }),
-  since: Timestamp,
-  until: Timestamp,
-  record: Type.Object(
-    {
-      type: kind('TXT'),
-      name: Type.String({ description: 'The full name.' }),
-      value: Type.String({ description: 'The value to publish if there is no record yet.' }),
-      address: Type.String({ description: 'The address to add to `rua` of an existing record.' }),
-      published: Type.Boolean({ description: 'Whether the last DNS check found the address.' }),
-    },
-    { description: 'The DNS record that brings reports.' },
-  ),
-  next_step: Type.String({ description: 'What to do next.' }),
-  reporters: Type.Array(Reporter, { description: 'Reporters, most messages or sessions first.' }),
-  days: Type.Array(Day, { description: 'Days with reports, oldest first.' }),
-}
-const Messages = Count('Messages.')
-
-/** GET /domains/:id/reports/dmarc */
-export const DmarcSummary = Type.Object(
-  {
-    object: kind('dmarc_summary'),
-    ...shared,
-    policy: Nullable(Type.String(), { description: 'The policy that reporters found last; null: unknown.' }),
-    messages: Messages,
-    passed: Count('Messages that passed DMARC.'),
-    sources: Type.Array(
-      Type.Object({
-        ip: Type.String({ description: 'The address that sent the messages.' }),
-        name: Nullable(Type.String(), { description: 'Its name in DNS now; null: none, or not looked up.' }),
-        kind: literals(SOURCE_KINDS, {
-          description:
-            'own: this server · aligned: another service whose mail passes · forwarder: passes by DKIM alone · service: authenticates as another domain · unknown: nothing passes.',
-        }),
-        messages: Messages,
-        passed: Count('Messages that passed DMARC.'),
-        dkim_aligned: Count('Messages with an aligned signature.'),
-        spf_aligned: Count('Messages with an aligned envelope sender.'),
-        quarantined: Count('Messages that receivers put into spam.'),
-        rejected: Count('Messages that receivers rejected.'),
-        dkim_domains: Type.Array(Type.String(), { description: 'Domains of passing signatures, at most 5.' }),
-        spf_domains: Type.Array(Type.String(), { description: 'Domains that pass SPF, at most 5.' }),
-        status: literals(['ok', 'warning', 'failed'], { description: 'How serious it is.' }),
-        verdict: Type.String({ description: 'What it means.' }),
-        next_step: Nullable(Type.String(), { description: 'What to do; null: nothing.' }),
-      }),
-      { description: 'Who sends as the domain, most messages first; at most 500.' },
-    ),
-  },
-  { description: 'Who sends as the domain, and whether it passes.' },
-)
-export type DmarcSummary = Static<typeof DmarcSummary>
-
-/** GET /domains/:id/reports/tls */
-export const TlsReportSummary = Type.Object(
-  {
-    object: kind('tls_summary'),
-    ...shared,
-    sessions: Count('Sessions.'),
-    failed: Count('Sessions that failed.'),
-    policies: Type.Array(
-      Type.Object({
-        type: Type.String({ description: 'sts, tlsa, no-policy-found or unknown.' }),
-        sessions: Count('Sessions.'),
-        failed: Count('Sessions that failed.'),
-      }),
-      { description: 'Sessions by policy.' },
-    ),
-    failures: Type.Array(
-      Type.Object({
-        type: Type.String({ description: 'Result type (RFC 8460 §4.3).' }),
-        sessions: Count('Sessions.'),
-        mx_hosts: Type.Array(Type.String(), { description: 'MX hosts, at most 10.' }),
-        meaning: Type.String({ description: 'What it means.' }),
-        next_step: Type.String({ description: 'What to do.' }),
-      }),
-      { description: 'Failures, most sessions first.' },
-    ),
-  },
-  { description: 'How other servers reach the domain over TLS.' },
-)
-export type TlsReportSummary = Static<typeof TlsReportSummary>
-
 const tags = ['Domains'] as const
-const params = path({ id: pathId })
-const MOST_DAYS = 90
-const days = optional(
-  Type.Integer({ minimum: 1, maximum: MOST_DAYS, description: 'Days up to now. Default 30.' }),
-  (given, parameter) => {
-    const value = /^\d{1,3}$/.test(given) ? Number(given) : 0
-    if (value < 1 || value > MOST_DAYS)
-      throw refuse('invalid_parameter', { parameter, expected: `a number from 1 to ${MOST_DAYS}` })
-    return value
-  },
-)
-
 export const listDomainReports = operation('GET /domains/:id/reports', {
   operationId: 'listDomainReports',
   tags,
   summary: 'List DMARC and TLS reports about a domain',
   description: 'Not part of the hosted API.',
-  params,
+  params: path({ id: pathId }),
   querystring: query({ ...page, kind: choice(['dmarc', 'tls'], 'Only reports of this kind.') }),
   response: { 200: listOf(DomainReportSummary, 'reports') },
-})
-export const getDmarcSummary = operation('GET /domains/:id/reports/dmarc', {
-  operationId: 'getDmarcSummary',
-  tags,
-  summary: 'Summarize DMARC reports about a domain',
-  description: 'Who sends as the domain, and whether it passes. Not part of the hosted API.',
-  params,
-  querystring: query({ days }),
-  response: { 200: DmarcSummary },
-})
-export const getTlsSummary = operation('GET /domains/:id/reports/tls', {
-  operationId: 'getTlsSummary',
-  tags,
-  summary: 'Summarize TLS reports about a domain',
-  description: 'How other servers reach the domain over TLS. Not part of the hosted API.',
-  params,
-  querystring: query({ days }),
-  response: { 200: TlsReportSummary },
 })
 export const getDomainReport = operation('GET /domains/:id/reports/:report_id', {
   operationId: 'getDomainReport',
@@ -229,8 +110,6 @@ export const getDomainReport = operation('GET /domains/:id/reports/:report_id', 
   params: path({ id: pathId, report_id: pathUuid('The id of the report.') }),
   response: { 200: DomainReport },
 })
-
-const orNull = (text: string | undefined): string | null => (text === undefined || text === '' ? null : text)
 
 /** An element of GET /domains/:id/reports. */
 export const presentReport = (report: StoredReport): DomainReportSummary => ({
@@ -250,12 +129,32 @@ export const presentReport = (report: StoredReport): DomainReportSummary => ({
   skipped: report.skipped,
 })
 
+/** A report with what it means. */
+export interface ExplainedReport {
+  report: StoredReport & { dmarc: DmarcRow[]; tls: TlsRow[] }
+  sources: readonly DmarcSource[]
+  failures: TlsSummary['failures']
+  /** Names of addresses in DNS. */
+  names: ReadonlyMap<string, string>
+}
+
+/** Tags of a DMARC record (RFC 9989 §4.7), in the order in which people write them. */
+const TAGS = ['p', 'sp', 'np', 'adkim', 'aspf', 'pct', 'fo'] as const
+
 /** GET /domains/:id/reports/:report_id */
-export const presentWholeReport = (
-  report: StoredReport & { dmarc: DmarcRow[]; tls: TlsRow[] },
-): DomainReport => ({
+export const presentExplainedReport = ({
+  report,
+  sources,
+  failures,
+  names,
+}: ExplainedReport): DomainReport => ({
   object: 'domain_report',
   ...presentReport(report),
+  policy_tags: orNull(
+    TAGS.flatMap((tag) => (report.policy?.[tag] ? [`${tag}=${report.policy[tag]}`] : [])).join('; '),
+  ),
+  sources: sources.map((source) => presentSource(source, names)),
+  failures: failures.map(presentFailure),
   dmarc_records: report.dmarc.map((row) => ({
     source_ip: row.sourceIp,
     messages: row.messages,
@@ -275,91 +174,5 @@ export const presentWholeReport = (
     mx_host: row.receivingMx,
     reason: row.reason,
     sessions: row.sessions,
-  })),
-})
-
-/** What both summaries begin with. */
-export interface SummaryHead {
-  domain: { id: string; name: string }
-  since: number
-  until: number
-  record: { name: string; value: string; address: string; published: boolean }
-  nextStep: string
-  days: readonly ReportDay[]
-}
-
-const presentHead = ({ domain, since, until, record, nextStep, days }: SummaryHead) => ({
-  domain_id: domain.id,
-  domain: domain.name,
-  since: timestamp(since),
-  until: timestamp(until),
-  record: { type: 'TXT' as const, ...record },
-  next_step: nextStep,
-  reporters: sumBy(days, ({ submitter, organization }) => `${submitter}\n${organization}`)
-    .map(([first, sums]) => ({
-      submitter: first.submitter,
-      organization: first.organization,
-      ...sums,
-    }))
-    .toSorted((a, b) => b.total - a.total),
-  days: sumBy(days, ({ day }) => day).map(([{ day }, { total, failed }]) => ({
-    date: new Date(day * 86_400_000).toISOString().slice(0, 10),
-    total,
-    failed,
-  })),
-})
-
-const sumBy = (days: readonly ReportDay[], key: (day: ReportDay) => string | number) =>
-  [...Map.groupBy(days, key).values()].map((some) => {
-    const sum = (of: (day: ReportDay) => number) => some.reduce((all, one) => all + of(one), 0)
-    const sums = {
-      reports: sum(({ reports }) => reports),
-      total: sum(({ total }) => total),
-      failed: sum(({ failed }) => failed),
-    }
-    return [some[0]!, sums] as const
-  })
-
-/** GET /domains/:id/reports/dmarc @param names names of addresses in DNS */
-export const presentDmarcSummary = (
-  head: SummaryHead & { policy: string; messages: number; passed: number; sources: readonly DmarcSource[] },
-  names: ReadonlyMap<string, string>,
-): DmarcSummary => ({
-  object: 'dmarc_summary',
-  ...presentHead(head),
-  policy: orNull(head.policy),
-  messages: head.messages,
-  passed: head.passed,
-  sources: head.sources.map((source) => ({
-    ip: source.ip,
-    name: names.get(source.ip) ?? null,
-    kind: source.kind,
-    messages: source.messages,
-    passed: source.passed,
-    dkim_aligned: source.dkimAligned,
-    spf_aligned: source.spfAligned,
-    quarantined: source.dispositions.quarantine,
-    rejected: source.dispositions.reject,
-    dkim_domains: source.dkimDomains,
-    spf_domains: source.spfDomains,
-    status: source.status,
-    verdict: source.verdict,
-    next_step: source.nextStep,
-  })),
-})
-
-/** GET /domains/:id/reports/tls */
-export const presentTlsSummary = (head: SummaryHead & { summary: TlsSummary }): TlsReportSummary => ({
-  object: 'tls_summary',
-  ...presentHead(head),
-  sessions: head.summary.sessions,
-  failed: head.summary.failed,
-  policies: head.summary.policies,
-  failures: head.summary.failures.map(({ type, sessions, mxHosts, meaning, nextStep }) => ({
-    type,
-    sessions,
-    mx_hosts: mxHosts,
-    meaning,
-    next_step: nextStep,
   })),
 })

@@ -1,8 +1,11 @@
 /** The commands about DMARC and TLS reports that other servers send about a domain. */
 import { Option } from 'commander'
-import { presentDmarcSummary, presentReport, presentTlsSummary } from '../api/reports.ts'
+import { presentDmarcSummary, presentTlsSummary } from '../api/report-summaries.ts'
+import { presentExplainedReport, presentReport } from '../api/reports.ts'
 import { presentList } from '../api/shared.ts'
 import { createReportView } from '../insights/insights.ts'
+import type { DmarcSource } from '../mail/dmarc-summary.ts'
+import type { TlsSummary } from '../mail/tls-summary.ts'
 import type { Context } from './context.ts'
 import { named } from './domain.ts'
 import { Failure } from './failure.ts'
@@ -26,6 +29,7 @@ export function addReports({ group, addInTeam, doesWith }: Registrar): void {
   addInTeam('show', 'Show who sends as a domain and whether it passes DMARC', reports)
     .argument('<domain>', 'Name of the domain')
     .option('--tls', 'Show how other servers reach the domain over TLS instead')
+    .option('--report <id>', 'Show one report instead')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
     .action(doesWith(showReports))
 }
@@ -43,6 +47,7 @@ async function listReports(
   output.object(presentList(items.map(presentReport), hasMore))
   if (items.length === 0) return output.text('No reports. To see what to publish, run: posthaste report show')
   const rows = items.map((one) => [
+    one.id,
     instant(one.receivedAt),
     one.kind,
     shorten(printable(one.organization === '' ? one.submitter : one.organization), 30),
@@ -50,32 +55,72 @@ async function listReports(
     String(one.total),
     String(one.failed),
   ])
-  output.text(...table(['RECEIVED', 'KIND', 'REPORTER', 'SENT BY', 'TOTAL', 'FAILED'], rows))
+  output.text(...table(['ID', 'RECEIVED', 'KIND', 'REPORTER', 'SENT BY', 'TOTAL', 'FAILED'], rows))
 }
 
 /** `report show` */
 async function showReports(
   context: Context,
   [name = '']: string[],
-  { tls = false, days }: { tls?: boolean; days?: number },
+  { tls = false, days, report }: { tls?: boolean; days?: number; report?: string },
 ): Promise<void> {
   if (days !== undefined && days > MOST_DAYS) throw new Failure(`--days is at most ${MOST_DAYS}.`)
   const domain = await named(context, name)
   const view = createReportView({ ...context, hostname: context.config.hostname })
+  if (report !== undefined) return showReport(context, await view.report(domain, report))
   if (tls) return showTls(context, await view.tls(domain, days))
   const { head, names } = await view.dmarc(domain, days)
   const { output } = context
   output.object(presentDmarcSummary(head, names))
   if (head.messages > 0) output.text(`${head.passed} of ${head.messages} messages passed DMARC.`, '')
-  const rows = head.sources.map((source) => [
+  output.text(...sourceLines(head.sources, names))
+  output.text(...paragraph(head.nextStep), ...recordLines(head.record))
+}
+
+/** `report show --report` */
+function showReport(
+  { output }: Context,
+  explained: Awaited<ReturnType<ReturnType<typeof createReportView>['report']>>,
+): void {
+  const { report, sources, failures, names } = explained
+  const whole = presentExplainedReport(explained)
+  output.object(whole)
+  const what = report.kind === 'dmarc' ? 'messages failed DMARC' : 'sessions failed'
+  output.text(
+    ...facts([
+      ['Reporter', report.organization],
+      ['Sent by', report.submitter],
+      ['Period', `${instant(report.begin)} to ${instant(report.end)}`],
+      ['Domain', report.policyDomain],
+      ['Policy', whole.policy_tags ?? ''],
+      ['Result', `${report.failed} of ${report.total} ${what}`],
+    ]),
+    '',
+    ...sourceLines(sources, names),
+    ...failureLines(failures),
+    ...[...sources, ...failures].flatMap(({ nextStep }) => (nextStep === null ? [] : paragraph(nextStep))),
+  )
+}
+
+const facts = (pairs: readonly (readonly [name: string, text: string])[]): string[] =>
+  pairs.flatMap(([name, text]) => (text === '' ? [] : [`${name.padEnd(10)}${printable(text)}`]))
+
+const sourceLines = (sources: readonly DmarcSource[], names: ReadonlyMap<string, string>): string[] => {
+  const rows = sources.map((source) => [
     source.ip,
     shorten(printable(names.get(source.ip) ?? ''), 40),
     String(source.messages),
     String(source.passed),
     source.verdict,
   ])
-  if (rows.length > 0) output.text(...table(['SOURCE', 'NAME', 'MESSAGES', 'PASSED', 'MEANING'], rows), '')
-  output.text(...paragraph(head.nextStep), ...recordLines(head.record))
+  return rows.length === 0 ? [] : [...table(['SOURCE', 'NAME', 'MESSAGES', 'PASSED', 'MEANING'], rows), '']
+}
+
+const failureLines = (failures: TlsSummary['failures']): string[] => {
+  const rows = failures.map(({ type, sessions, mxHosts, meaning }) =>
+    [type, String(sessions), mxHosts.join(', '), meaning].map(printable),
+  )
+  return rows.length === 0 ? [] : [...table(['FAILURE', 'SESSIONS', 'MX', 'MEANING'], rows), '']
 }
 
 function showTls(
@@ -85,16 +130,7 @@ function showTls(
   output.object(presentTlsSummary(view))
   const { sessions, failed, failures } = view.summary
   if (sessions > 0) output.text(`${sessions - failed} of ${sessions} sessions used TLS.`, '')
-  const rows = failures.map((one) => [one.type, String(one.sessions), one.mxHosts.join(', '), one.meaning])
-  if (rows.length > 0)
-    output.text(
-      ...table(
-        ['FAILURE', 'SESSIONS', 'MX', 'MEANING'],
-        rows.map((row) => row.map(printable)),
-      ),
-      '',
-    )
-  output.text(...paragraph(view.nextStep), ...recordLines(view.record))
+  output.text(...failureLines(failures), ...paragraph(view.nextStep), ...recordLines(view.record))
 }
 
 const recordLines = (record: { name: string; value: string; published: boolean }): string[] =>

@@ -2,15 +2,20 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { dmarcNextStep, summarizeSources, type DmarcSource } from '../mail/dmarc-summary.ts'
+import type { DmarcRow, TlsRow } from '../mail/domain-report.ts'
+import { refuse } from '../mail/refusals.ts'
 import { dmarcValue, reportAddress, tlsRptValue } from '../mail/report-address.ts'
 import { AUTO } from '../mail/source.ts'
 import { summarizeTls, tlsNextStep, type TlsSummary } from '../mail/tls-summary.ts'
 import { reverseName } from '../sources/sources.ts'
-import type { Domain, ReportDay, Storage } from '../storage/storage.ts'
+import type { Domain, DomainReport, ReportDay, Storage } from '../storage/storage.ts'
 import { canonicalIp } from '../wire/networks.ts'
 
 export interface ReportViewDeps {
-  storage: Pick<Storage, 'sumDmarc' | 'sumTls' | 'domainReportDays' | 'listDomainReports' | 'listSources'>
+  storage: Pick<
+    Storage,
+    'sumDmarc' | 'sumTls' | 'domainReportDays' | 'listDomainReports' | 'getDomainReport' | 'listSources'
+  >
   resolver: Pick<Resolver, 'resolve'>
   clock: Clock
   /** Where mail leaves from where the system chooses the address. */
@@ -28,6 +33,14 @@ interface View {
   days: ReportDay[]
 }
 
+/** A report, what it says by source or failure, and names of addresses in DNS. */
+interface ExplainedReport {
+  report: DomainReport & { dmarc: DmarcRow[]; tls: TlsRow[] }
+  sources: DmarcSource[]
+  failures: TlsSummary['failures']
+  names: Map<string, string>
+}
+
 export interface ReportView {
   /** Who sends as the domain, and whether it passes; with names in DNS of the largest sources, as far as DNS answers soon. */
   dmarc(
@@ -39,6 +52,8 @@ export interface ReportView {
   }>
   /** How other servers reach the domain over TLS. */
   tls(domain: Domain, days?: number): Promise<View & { summary: TlsSummary }>
+  /** What one report means. @throws Refusal `not_found` */
+  report(domain: Domain, id: string): Promise<ExplainedReport>
 }
 
 const DAY = 86_400_000
@@ -86,6 +101,15 @@ export function createReportView(deps: ReportViewDeps): ReportView {
       const { period, view } = await open(domain, 'tls', days)
       const summary = summarizeTls(await storage.sumTls(period, view.until))
       return { ...view, summary, nextStep: awaited(view, summary.sessions) ?? tlsNextStep(summary) }
+    },
+
+    async report(domain, id) {
+      const which = { teamId: domain.teamId, domainId: domain.id, id }
+      const report = await storage.getDomainReport(which, clock.now())
+      if (!report) throw refuse('not_found', { resource: 'Report' })
+      const sources = summarizeSources(domain.name, report.dmarc, await ownAddresses(deps))
+      const names = await namesOf(sources.slice(0, MOST_NAMES), deps)
+      return { report, sources, names, failures: summarizeTls(report.tls).failures }
     },
   }
 }

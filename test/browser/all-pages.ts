@@ -80,6 +80,7 @@ const details = (ids: Seeded['ids']): View[] => [
   { name: 'broadcast-results', path: `/broadcasts/${ids.sentBroadcast}` },
   { name: 'template', path: `/templates/${ids.template}` },
   { name: 'domain', path: `/domains/${ids.domain}` },
+  { name: 'domain-report', path: `/domains/${ids.domain}/reports/${ids.report}` },
   { name: 'webhook', path: `/webhooks/${ids.webhook}` },
   { name: 'log', path: `/logs/${ids.log}` },
   { name: 'inbox-message', path: `/inbox/${ids.inbox}` },

@@ -1,4 +1,5 @@
 /** DMARC and TLS reports in the storage of an appliance, as other servers would have sent them. */
+import type { PublishedPolicy } from '../../appliance/mail/dmarc-report.ts'
 import type { DmarcRow, TlsRow } from '../../appliance/mail/domain-report.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { TestAppliance } from './appliance.ts'
@@ -30,19 +31,24 @@ const sourcesOf = (name: string): DmarcRow[] => {
   ]
 }
 
-/** Stores one report of each kind about yesterday. */
+/** Stores one report of each kind about yesterday, and returns the id of the DMARC report. */
 export async function seedReports(
   { appliance }: TestAppliance,
   domain: { id: string; name: string },
   now: number,
-): Promise<void> {
+): Promise<string> {
   const { storage } = appliance
   const team = await storage.firstTeam({}, now)
   const about = {
     ...{ teamId: team!.id, domainId: domain.id, receivedAt: now, begin: now - DAY, end: now, skipped: 0 },
-    ...{ submitter: 'reports.mailbox.example', organization: 'Mailbox', reportId: '1', policy: null },
+    ...{ submitter: 'reports.mailbox.example', organization: 'Mailbox', reportId: '1' },
     policyDomain: domain.name,
   }
+  const policy: PublishedPolicy = {
+    ...{ domain: domain.name, p: 'quarantine', sp: '', np: '', adkim: 's', aspf: '', pct: '', fo: '' },
+    ...{ testing: '', discoveryMethod: '' },
+  }
+  const id = newId(now)
   const dmarc = sourcesOf(domain.name)
   const tls: TlsRow[] = [
     { policyType: 'sts', failure: '', receivingMx: '', reason: '', sessions: 310 },
@@ -52,8 +58,9 @@ export async function seedReports(
     },
   ]
   for (const report of [
-    { ...about, id: newId(now), kind: 'dmarc' as const, total: 1340, failed: 100, dmarc, tls: [] },
-    { ...about, id: newId(now), kind: 'tls' as const, total: 314, failed: 4, dmarc: [], tls },
+    { ...about, id, kind: 'dmarc' as const, policy, total: 1340, failed: 100, dmarc, tls: [] },
+    { ...about, id: newId(now), kind: 'tls' as const, policy: null, total: 314, failed: 4, dmarc: [], tls },
   ])
     await storage.keepDomainReport({ report, limits: LIMITS }, now)
+  return id
 }

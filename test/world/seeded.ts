@@ -20,6 +20,7 @@ export interface Seeded {
       | 'delayed'
       | 'inbox'
       | 'received'
+      | 'report'
       | 'contact'
       | 'segment'
       | 'template'
@@ -322,12 +323,12 @@ export async function startSeeded(past: Past): Promise<Seeded> {
       return body.data[0]?.id
     })
   const delivered = await found(() => newest(posthaste, 'delivered'))
-  await seedReports(posthaste, { id: domain, name: SHOP }, clock.now())
   const ids = {
     ...audience,
     ...{ broadcast, sentBroadcast },
     domain,
     webhook,
+    report: await seedReports(posthaste, { id: domain, name: SHOP }, clock.now()),
     log: await first('/logs'),
     delivered,
     received: await seedReceived(posthaste, { id: domain, name: SHOP }, delivered, clock.now()),

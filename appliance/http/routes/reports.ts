@@ -1,6 +1,6 @@
+import * as summaries from '../../api/report-summaries.ts'
 import * as api from '../../api/reports.ts'
 import { presentList } from '../../api/shared.ts'
-import { refuse } from '../../mail/refusals.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -19,25 +19,19 @@ export function reportRoutes(app: App, { senders, storage, clock, reports }: Htt
     return presentList(items.map(api.presentReport), hasMore)
   })
 
-  serve(app, api.getDmarcSummary, {}, async (request) => {
+  serve(app, summaries.getDmarcSummary, {}, async (request) => {
     const domain = await domainOf(callerOf(request).teamId, request.params.id)
     const { head, names } = await reports.dmarc(domain, request.query.days)
-    return api.presentDmarcSummary(head, names)
+    return summaries.presentDmarcSummary(head, names)
   })
 
-  serve(app, api.getTlsSummary, {}, async (request) => {
+  serve(app, summaries.getTlsSummary, {}, async (request) => {
     const domain = await domainOf(callerOf(request).teamId, request.params.id)
-    return api.presentTlsSummary(await reports.tls(domain, request.query.days))
+    return summaries.presentTlsSummary(await reports.tls(domain, request.query.days))
   })
 
   serve(app, api.getDomainReport, {}, async (request) => {
-    const { teamId } = callerOf(request)
-    const { id: domainId } = await domainOf(teamId, request.params.id)
-    const report = await storage.getDomainReport(
-      { teamId, domainId, id: request.params.report_id },
-      clock.now(),
-    )
-    if (!report) throw refuse('not_found', { resource: 'Report' })
-    return api.presentWholeReport(report)
+    const domain = await domainOf(callerOf(request).teamId, request.params.id)
+    return api.presentExplainedReport(await reports.report(domain, request.params.report_id))
   })
 }

@@ -15,6 +15,7 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import type { ApiDocument } from '../../../scripts/generators/openapi.ts'
+import { newDomainReport } from '../../contract/domain-reports.contract.ts'
 import { newDomain } from '../../contract/fixtures.ts'
 import { newReceived } from '../../contract/received-emails.contract.ts'
 import { startReceiver, type Receiver } from '../../world/receiver.ts'
@@ -162,6 +163,7 @@ const STEPS: Step[] = [
   ['report list sender.test', 'listDomainReports'],
   ['report show sender.test', 'getDmarcSummary'],
   ['report show sender.test --tls', 'getTlsSummary'],
+  ['report show in.one.test --report $report', 'getDomainReport'],
   ['template list', 'listTemplates'],
   ['template show $template', 'getTemplate'],
   ['template publish welcome', 'publishTemplate'],
@@ -274,7 +276,7 @@ test('commands print exactly the objects of the API', async () => {
     ['url', receiver.url],
     ['delivery', deliveryId],
     ...(await prepareAudience()),
-    ['received', await prepareReceived()],
+    ...(await prepareReceived()),
     ['template', await prepareTemplate()],
     ['draft', await prepareBroadcast('draft')],
     ['broadcast', await prepareBroadcast('queued')],
@@ -317,15 +319,20 @@ async function prepareAudience(): Promise<[string, string][]> {
   ]
 }
 
-/** An email that a domain of its own received. */
-async function prepareReceived(): Promise<string> {
+/** An email that a domain of its own received, and a report about the domain. */
+async function prepareReceived(): Promise<[string, string][]> {
   const now = Date.now()
   const teamId = (await storage.firstTeam({}, now))!.id
   const { domain, keys } = newDomain(teamId, 'in.one.test')
   await storage.createDomain({ domain: { ...domain, status: 'verified', receiving: true }, keys }, now)
   const email = newReceived({ teamId, domainId: domain.id, name: domain.name }, {}, now)
   await storage.keepReceivedEmails({ emails: [email], limits: { messages: 9, bytes: 1_000_000 } }, now)
-  return email.id
+  const report = newDomainReport({ teamId, domainId: domain.id }, { id: newId(now), receivedAt: now })
+  await storage.keepDomainReport({ report, limits: { submitter: 9, reports: 9, rows: 9 } }, now)
+  return [
+    ['received', email.id],
+    ['report', report.id],
+  ]
 }
 
 /** A template with the alias `welcome`. */

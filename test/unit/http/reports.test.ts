@@ -14,7 +14,16 @@ beforeAll(async () => {
   const now = api.clock.now()
   const of = { teamId: api.teamId, domainId: api.domain.id }
   const about = { receivedAt: now, begin: now - DAY, end: now, policyDomain: 'acme.example', reportId: 'r1' }
-  const policy = { domain: 'acme.example', p: 'none', sp: '', np: '', adkim: '', aspf: '', pct: '', fo: '' }
+  const policy = {
+    domain: 'acme.example',
+    p: 'none',
+    sp: 'reject',
+    np: '',
+    adkim: '',
+    aspf: '',
+    pct: '',
+    fo: '',
+  }
   const dmarc = newDomainReport(of, {
     ...{ ...about, id: DMARC, policy: { ...policy, testing: '', discoveryMethod: '' } },
   })
@@ -52,7 +61,13 @@ test('reports are listed, by kind too, and shown whole', async () => {
   expect((await get('?kind=other')).status).toBe(422)
   expect((await get(`/${DMARC}`)).json).toMatchObject({
     ...{ object: 'domain_report', total: 3, tls_records: [] },
+    ...{ policy_tags: 'p=none; sp=reject', failures: [] },
+    sources: [{ ip: '192.0.2.1', kind: 'forwarder', messages: 3, status: 'ok', next_step: null }],
     dmarc_records: [{ source_ip: '192.0.2.1', messages: 3, dkim_aligned: true }],
+  })
+  expect((await get(`/${TLS}`)).json).toMatchObject({
+    ...{ kind: 'tls', policy_tags: null, sources: [], dmarc_records: [] },
+    failures: [{ type: 'certificate-expired', sessions: 2, meaning: 'The certificate has expired.' }],
   })
   expect((await get(`/${newId(3)}`)).status).toBe(404)
 })

@@ -9,6 +9,8 @@ import { match, restore, router, whenApproached, whenGoing, whenRested } from '.
 export interface PageProps {
   /** The part of the address that stands for `:id`; empty where there is none. */
   id: string
+  /** The part that stands for `:within`: what the page belongs to; empty where there is none. */
+  within: string
   session: Session
 }
 
@@ -16,7 +18,7 @@ type PageComponent = Component<PageProps> | Component<Record<string, never>>
 
 /** A page and its address. Each is a file of its own, loaded when it is first needed. */
 export interface Page {
-  /** Its path; `:id` is any one name. */
+  /** Its path; `:id` and `:within` are any one name. */
   readonly pattern: string
   readonly load: () => Promise<{ default: PageComponent }>
   /** Only the sandbox has it. */
@@ -45,6 +47,7 @@ const PAGES: readonly Page[] = [
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
   { pattern: '/domains', load: () => import('../pages/Domains.svelte'), reads: reads.domains },
   { pattern: '/domains/:id', load: () => import('../pages/Domain.svelte'), reads: reads.domain },
+  { pattern: '/domains/:within/reports/:id', load: () => import('../pages/DomainReport.svelte') },
   { pattern: '/logs', load: () => import('../pages/Logs.svelte') },
   { pattern: '/logs/:id', load: () => import('../pages/Log.svelte'), reads: reads.log },
   { pattern: '/api-keys', load: () => import('../pages/ApiKeys.svelte'), reads: reads.apiKeys },
@@ -69,13 +72,13 @@ const MOVED: Readonly<Record<string, string>> = {
 export const movedTo = (path: string): string | undefined =>
   Object.hasOwn(MOVED, path) ? MOVED[path] : undefined
 
-/** The page at `path`, and what its `:id` is. */
-export function pageAt(path: string): { page: Page | undefined; id: string } {
+/** The page at `path`, and what its `:id` and `:within` are. */
+export function pageAt(path: string): { page: Page | undefined; id: string; within: string } {
   for (const page of PAGES) {
     const found = match(page.pattern, path)
-    if (found) return { page, id: found.id ?? '' }
+    if (found) return { page, id: found.id ?? '', within: found.within ?? '' }
   }
-  return { page: undefined, id: '' }
+  return { page: undefined, id: '', within: '' }
 }
 
 type Loaded = Component<PageProps>

@@ -1,0 +1,37 @@
+/** Days of DMARC or TLS reports as columns of a chart. Pure. */
+import type { DmarcSummary } from '../../../appliance/api/report-summaries.ts'
+import { instant } from './time.ts'
+import { periodWords } from './usage.ts'
+
+const DAY = 86_400_000
+
+/** One UTC day: what was reported for it. */
+export interface ReportedDay {
+  /** `2026-11-25` */
+  date: string
+  passed: number
+  failed: number
+}
+
+/** All days of a period, oldest first; those without a report count nothing. */
+export function reportedDays({
+  since,
+  until,
+  days,
+}: Pick<DmarcSummary, 'since' | 'until' | 'days'>): ReportedDay[] {
+  const known = new Map(days.map((day) => [day.date, day]))
+  const [first, last] = [since, until].map((at) => Math.floor(instant(at) / DAY)) as [number, number]
+  return Array.from({ length: last - first + 1 }, (_, n) => {
+    const date = new Date((first + n) * DAY).toISOString().slice(0, 10)
+    const { total, failed } = known.get(date) ?? { total: 0, failed: 0 }
+    return { date, passed: total - failed, failed }
+  })
+}
+
+/** A day in words: `Nov 25: 1,240 passed, 100 failed`. */
+export function dayWords({ date, passed, failed }: ReportedDay): string {
+  const [good, bad] = [passed, failed].map((count) => count.toLocaleString('en'))
+  return passed + failed === 0
+    ? `${periodWords(date)}: no reports`
+    : `${periodWords(date)}: ${good} passed, ${bad} failed`
+}
