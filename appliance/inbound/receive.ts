@@ -63,7 +63,7 @@ export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<str
         ...{ receivedFor, size: whole.length, authentication, ...shown(outline, id, hostname) },
         attachments: attachments.map((attachment) => ({ id: newId(now), ...attachment })),
         answers: await answered(teamId, outline, deps),
-        bytes: new Uint8Array(whole),
+        bytes: whole,
       }
     }),
   )

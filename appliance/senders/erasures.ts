@@ -27,7 +27,7 @@ export interface Erasures {
 }
 
 export interface ErasuresDeps {
-  storage: StorageOf<'erasures'> & Pick<Storage, 'eraseStep'>
+  storage: StorageOf<'erasures'> & Pick<Storage, 'eraseStep' | 'surveyErasure'>
   clock: Clock
   log?: Logger
   /** By default this process is alone. */

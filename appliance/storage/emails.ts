@@ -258,16 +258,16 @@ async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Arra
   return row?.body
 }
 
-/** Which of these emails have their message in a file: what a sweep of message files must keep. */
-async function messagesInFiles(db: Db, args: { ids: string[] }): Promise<string[]> {
-  if (args.ids.length === 0) return []
-  const rows = await db
-    .selectFrom('messages')
-    .select('email_id')
-    .where('email_id', 'in', args.ids)
+/** Which of these emails, sent or received, have their message in a file: what a sweep of message files must keep. */
+async function messagesInFiles(db: Db, { ids }: { ids: string[] }): Promise<string[]> {
+  if (ids.length === 0) return []
+  const sent = db.selectFrom('messages').select('email_id as id').where('email_id', 'in', ids)
+  const received = db.selectFrom('received_emails').select('id').where('id', 'in', ids)
+  const rows = await sent
     .where('body', 'is', null)
+    .unionAll(received.where('in_file', '=', 1))
     .execute()
-  return rows.map((row) => row.email_id)
+  return rows.map(({ id }) => id)
 }
 
 /**

@@ -32,6 +32,12 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   hasContent: boolean
 }
 
+/** A received email to be stored. */
+export type NewReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & WithBytes
+
+/** One as it crosses to the writer: `body` is null when the message is in a file already. */
+export type StoredReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & { body: Uint8Array | null }
+
 /** What a team may receive in 24 hours. */
 export interface ReceivedLimits {
   messages: number
@@ -79,7 +85,7 @@ function inOrder({ spf, dkim, dmarc, arc }: Authentication): Authentication {
   return { spf: verdict(spf), dkim: verdict(dkim), dmarc: verdict(dmarc), arc: verdict(arc) }
 }
 
-const toRow = (email: ReceivedEmail): Selectable<ReceivedEmailsTable> => ({
+const toRow = (email: ReceivedEmail, inFile: boolean): Selectable<ReceivedEmailsTable> => ({
   id: email.id,
   team_id: email.teamId,
   domain_id: email.domainId,
@@ -101,6 +107,7 @@ const toRow = (email: ReceivedEmail): Selectable<ReceivedEmailsTable> => ({
   authentication: JSON.stringify(inOrder(email.authentication)),
   answers_email_id: email.answers,
   has_content: Number(email.hasContent),
+  in_file: Number(inFile),
 })
 
 /** The domains that receive under `name` (lower case, A-labels); more than one only while several teams claim it. */
@@ -152,7 +159,7 @@ async function setReceivingRules(
  */
 async function keepReceivedEmails(
   db: Db,
-  { emails, limits }: { emails: (Omit<ReceivedEmail, 'hasContent'> & WithBytes)[]; limits: ReceivedLimits },
+  { emails, limits }: { emails: StoredReceivedEmail[]; limits: ReceivedLimits },
   now: number,
 ): Promise<'kept' | 'full' | 'unknown'> {
   const kept = new Map<string, boolean>()
@@ -167,13 +174,14 @@ async function keepReceivedEmails(
     kept.set(domainId, domain.keep_bodies !== 0)
     if (await isFull(db, teamId, size, limits, now)) return 'full'
   }
-  for (const { bytes, ...email } of emails) {
+  for (const { body, ...email } of emails) {
     const hasContent = kept.get(email.domainId)!
     await db
       .insertInto('received_emails')
-      .values(toRow({ ...email, hasContent }))
+      .values(toRow({ ...email, hasContent }, hasContent && body === null))
       .execute()
-    if (hasContent) await db.insertInto('received_sources').values({ id: email.id, body: bytes }).execute()
+    if (hasContent && body !== null)
+      await db.insertInto('received_sources').values({ id: email.id, body }).execute()
   }
   recordOthers(db, emails.map(toldOf), now)
   return 'kept'
@@ -243,23 +251,26 @@ async function getReceivedEmail(
   return row && toEmail(row)
 }
 
-/** The message with the fields that were put in front; undefined when there is none, or its content is not kept. */
-async function getReceivedSource(
+/** The stored message; null when it is in a file; undefined when there is none, or its content is not kept. */
+async function receivedBody(
   db: Db,
   { teamId, id }: { teamId: string; id: string },
-): Promise<Uint8Array | undefined> {
+): Promise<Uint8Array | null | undefined> {
   const row = await db
-    .selectFrom('received_sources as s')
-    .innerJoin('received_emails as r', 'r.id', 's.id')
+    .selectFrom('received_emails as r')
+    .leftJoin('received_sources as s', 's.id', 'r.id')
     .select('s.body')
     .where('r.id', '=', id)
     .where('r.team_id', '=', teamId)
+    .where('r.has_content', '=', 1)
     .executeTakeFirst()
   return row?.body
 }
 
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { findReceivers, getReceivingRules, listReceivedEmails, getReceivedEmail, getReceivedSource },
-  writes: { keepReceivedEmails, setReceivingRules },
+  reads: { findReceivers, getReceivingRules, listReceivedEmails, getReceivedEmail },
+  writes: { setReceivingRules },
+  innerReads: { receivedBody },
+  innerWrites: { keepReceivedEmails },
 }

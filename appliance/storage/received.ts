@@ -355,8 +355,18 @@ async function settlePostmaster(
     .execute()
 }
 
-/** Removes what was received before; returns how many. `most` bounds the rows of each kind. */
-async function purgeReceived(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
+/** Removes what was received before. `most` bounds the rows of each kind. */
+async function purgeReceived(
+  db: Db,
+  { before, most }: { before: number; most: number },
+): Promise<{ count: number; files: string[] }> {
+  const files = await db
+    .selectFrom('received_emails')
+    .select(['id', 'in_file'])
+    .where('id', '<', firstIdAt(before))
+    .orderBy('id')
+    .limit(most)
+    .execute()
   let count = 0
   for (const table of ['returned_messages', 'postmaster_messages', 'received_emails'] as const) {
     const old = db
@@ -368,7 +378,7 @@ async function purgeReceived(db: Db, { before, most }: { before: number; most: n
     const removed = await db.deleteFrom(table).where('id', 'in', old).executeTakeFirst()
     count += Number(removed.numDeletedRows)
   }
-  return count
+  return { count, files: files.filter((row) => row.in_file === 1).map(({ id }) => id) }
 }
 
 /** The methods of this noun (nouns.ts). */
@@ -382,5 +392,6 @@ export const methods = {
     getPostmaster,
     duePostmaster,
   },
-  writes: { keepReturned, keepPostmaster, settlePostmaster, purgeReceived },
+  writes: { keepReturned, keepPostmaster, settlePostmaster },
+  innerWrites: { purgeReceived },
 }

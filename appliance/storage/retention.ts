@@ -298,8 +298,13 @@ async function diskUse(db: Db): Promise<DiskUse> {
     .select(sql<number | null>`sum(e.size)`.as('bytes'))
     .where('m.body', 'is', null)
     .executeTakeFirstOrThrow()
+  const received = await db
+    .selectFrom('received_emails')
+    .select(sql<number | null>`sum(size)`.as('bytes'))
+    .where('in_file', '=', 1)
+    .executeTakeFirstOrThrow()
   const [{ used, free }] = pages.rows as [{ used: number; free: number }]
-  return { database: used, free, files: bytes ?? 0 }
+  return { database: used, free, files: Number(bytes ?? 0) + Number(received.bytes ?? 0) }
 }
 
 /**

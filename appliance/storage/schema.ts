@@ -570,8 +570,9 @@ export interface ReceivedEmailsTable {
   /** JSON: `Authentication`. */
   authentication: string
   answers_email_id: string | null
-  /** 0 where `received_sources` has no row. */
+  /** 0 where neither `received_sources` nor a file has its message. */
   has_content: number
+  in_file: number
 }
 
 /** The bytes of received emails. */

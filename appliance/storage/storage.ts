@@ -5,9 +5,10 @@
  * Nothing outside this folder knows the engine, sees a row, or holds a transaction. Each noun has a file with its types, reads, writes and SQL;
  * the methods below follow from what the nouns list (nouns.ts).
  */
-import type { Erasure } from './erasures/erasures.ts'
+import type { Erasure, ErasureSurvey, ErasureSurveyArgs } from './erasures/erasures.ts'
 import type { nouns } from './nouns.ts'
 import type { Step } from './queue/matching.ts'
+import type { NewReceivedEmail, ReceivedLimits } from './received-emails.ts'
 import type { ReportRef } from './reports.ts'
 import type { PurgeArgs, Purged } from './retention.ts'
 import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
@@ -179,6 +180,20 @@ export interface MessageMethods {
   purgeEmails(args: PurgeArgs, now: number): Promise<Purged>
   /** Does one step of an erasure; `finishedAt` tells whether it was the last. Undefined when there is no such erasure. */
   eraseStep(args: { id: string }, now: number): Promise<Erasure | undefined>
+  /** Counts in one step what an erasure would touch, and changes nothing. */
+  surveyErasure(args: ErasureSurveyArgs, now: number): Promise<ErasureSurvey>
+  /**
+   * Stores a message for each team that it is for, with the event that tells of it: all of it or, unless the answer is `kept`, nothing.
+   * `unknown`: a domain is gone, or receives no more. `full`: a team has received as much as it may.
+   */
+  keepReceivedEmails(
+    args: { emails: NewReceivedEmail[]; limits: ReceivedLimits },
+    now: number,
+  ): Promise<'kept' | 'full' | 'unknown'>
+  /** The message with the fields that were put in front; undefined when there is none, or its content is not kept. */
+  getReceivedSource(args: { teamId: string; id: string }, now: number): Promise<Uint8Array | undefined>
+  /** Removes what was received before; returns how many. `most` bounds the rows of each kind. */
+  purgeReceived(args: { before: number; most: number }, now: number): Promise<number>
 }
 
 export interface Storage extends ReadMethods, WriteMethods, MessageMethods {

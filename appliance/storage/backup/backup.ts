@@ -16,8 +16,10 @@ import {
   copyDatabase,
   countAll,
   dropBodies,
+  dropMessage,
   emailsInFiles,
   FORMAT,
+  hasMessage,
   KEY_NAME,
   type Manifest,
   MANIFEST_NAME,
@@ -162,7 +164,7 @@ async function* archiveOf(
     const name = `${MESSAGES}/${id.slice(-2)}/${id}`
     const found = await openMessage(join(dataDir, name), id, dataDir)
     if (found) yield* streamed(name, found, manifest)
-    else db.prepare('delete from messages where email_id = ?').run(id)
+    else dropMessage(db, id)
   }
   manifest.counts = countAll(db)
   yield* streamed(DATABASE, await open(db.name, 'r'), manifest)
@@ -206,7 +208,7 @@ async function openMessage(path: string, emailId: string, dataDir: string): Prom
   }
   const live = openReader(join(dataDir, DATABASE))
   try {
-    if (live.prepare('select 1 from messages where email_id = ?').get(emailId) === undefined) return undefined
+    if (!hasMessage(live, emailId)) return undefined
   } finally {
     live.close()
   }

@@ -33,20 +33,40 @@ export function openCopy(file: string): Connection {
   return db
 }
 
+/** Newest migration without received email in files. */
+const ROWS_ONLY = 63
+
 /** Leaves out bodies and messages of emails that nothing of waits (what waits could not be sent without), and received mail. */
 export function dropBodies(db: Connection): void {
   for (const table of ['returned_unread', 'returned_messages', 'postmaster_messages', 'received_sources'])
     db.exec(`delete from ${table}`)
   db.exec('update received_emails set has_content = 0')
+  if (schemaOf(db) > ROWS_ONLY) db.exec('update received_emails set in_file = 0')
   db.exec(
     'delete from messages where email_id not in (select email_id from deliveries where expires_at is not null)',
   )
   db.exec('vacuum')
 }
 
-/** The emails whose messages are in files. */
+/** The emails, sent and received, whose messages are in files. */
 export function emailsInFiles(db: Connection): string[] {
-  return db.prepare<[], string>('select email_id from messages where body is null').pluck().all()
+  const ids = (query: string) => db.prepare<[], string>(query).pluck().all()
+  const sent = ids('select email_id from messages where body is null')
+  if (schemaOf(db) <= ROWS_ONLY) return sent
+  return [...sent, ...ids('select id from received_emails where in_file = 1')]
+}
+
+/** Whether an email has a message. */
+export function hasMessage(db: Connection, id: string): boolean {
+  const finds = (query: string) => db.prepare(query).get(id) !== undefined
+  if (finds('select 1 from messages where email_id = ?')) return true
+  return schemaOf(db) > ROWS_ONLY && finds('select 1 from received_emails where id = ? and in_file = 1')
+}
+
+/** Takes out an email's message, which retention removed while the backup was made. */
+export function dropMessage(db: Connection, id: string): void {
+  db.prepare('delete from messages where email_id = ?').run(id)
+  if (schemaOf(db) > ROWS_ONLY) db.prepare('delete from received_emails where id = ?').run(id)
 }
 
 /** Number of the newest migration that the database has. */

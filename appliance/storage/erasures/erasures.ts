@@ -11,6 +11,7 @@ import { importsPhase } from './imports.ts'
 import {
   attemptsPhase,
   postmasterPhase,
+  receivedInFiles,
   receivedPhase,
   receiptsPhase,
   requestsPhase,
@@ -19,7 +20,7 @@ import {
   webhooksPhase,
 } from './others.ts'
 import { ERASURE_PHASES, type ErasurePhase } from '../values.ts'
-import { erasureKey, type Phase, scanOf } from './scan.ts'
+import { erasureKey, type Phase, scanOf, type Searched } from './scan.ts'
 
 /** What was erased, without saying whose address it was. */
 export interface Erasure {
@@ -63,6 +64,8 @@ const PHASES: Record<ErasurePhase, Phase> = {
   contacts: contactsPhase,
   suppressions: suppressionsPhase,
 }
+
+const START = { phase: ERASURE_PHASES[0], after: '' }
 
 const after = (phase: ErasurePhase): ErasurePhase | undefined =>
   ERASURE_PHASES[ERASURE_PHASES.indexOf(phase) + 1]
@@ -139,12 +142,16 @@ export interface ErasedStep {
  * Does one step; `finishedAt` tells whether it was the last. Undefined when there is no such erasure.
  * The cursor is in the row, so that whoever comes next goes on where the last one was.
  */
-async function eraseStep(db: Db, { id }: { id: string }, now: number): Promise<ErasedStep | undefined> {
+async function eraseStep(
+  db: Db,
+  { id, searched }: { id: string; searched?: Searched },
+  now: number,
+): Promise<ErasedStep | undefined> {
   const row = await db.selectFrom('erasures').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row) return undefined
   if (row.finished_at !== null || row.address === null) return { erasure: toErasure(row), files: [] }
   const scan = await scanOf(db, {
-    ...{ teamId: row.team_id, address: row.address, write: true },
+    ...{ teamId: row.team_id, address: row.address, write: true, searched },
   })
   const part = await PHASES[row.phase](db, scan, row.after, now)
   const phase = part.next === null ? after(row.phase) : row.phase
@@ -165,17 +172,42 @@ async function eraseStep(db: Db, { id }: { id: string }, now: number): Promise<E
 /** Counts in one step what an erasure would touch, and changes nothing. */
 async function surveyErasure(
   db: Db,
-  { teamId, address, from }: ErasureSurveyArgs,
+  { teamId, address, from, searched }: ErasureSurveyArgs & { searched?: Searched },
   now: number,
 ): Promise<ErasureSurvey> {
-  const scan = await scanOf(db, { teamId, address, write: false })
-  const at = from ?? { phase: ERASURE_PHASES[0], after: '' }
+  const scan = await scanOf(db, { teamId, address, write: false, searched })
+  const at = from ?? START
   const part = await PHASES[at.phase](db, scan, at.after, now)
   const phase = part.next === null ? after(at.phase) : at.phase
   return {
     counts: sum(noCounts(), part.counts),
     next: phase === undefined ? null : { phase, after: part.next ?? '' },
   }
+}
+
+/** Files of received email that the next step comes to, and the address to be searched for; undefined: none. */
+export type FilesToSearch = { address: string; ids: string[] } | undefined
+
+/** Of an erasure that goes on, or of a survey. */
+async function filesToSearch(db: Db, args: { id: string } | ErasureSurveyArgs): Promise<FilesToSearch> {
+  if (!('id' in args)) return filesAt(db, args, args.from ?? START)
+  const row = await db
+    .selectFrom('erasures')
+    .select(['team_id', 'address', 'phase', 'after'])
+    .where('id', '=', args.id)
+    .executeTakeFirst()
+  if (typeof row?.address !== 'string') return undefined
+  return filesAt(db, { teamId: row.team_id, address: row.address }, row)
+}
+
+async function filesAt(
+  db: Db,
+  { teamId, address }: { teamId: string; address: string },
+  { phase, after }: { phase: ErasurePhase; after: string },
+): Promise<FilesToSearch> {
+  if (phase !== 'received') return undefined
+  const ids = await receivedInFiles(db, teamId, after)
+  return ids.length === 0 ? undefined : { address, ids }
 }
 
 async function getErasure(
@@ -210,7 +242,8 @@ async function unfinishedErasures(db: Db): Promise<string[]> {
 
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { surveyErasure, getErasure, listErasures, unfinishedErasures },
+  reads: { getErasure, listErasures, unfinishedErasures },
   writes: { beginErasure },
+  innerReads: { surveyErasure, filesToSearch },
   innerWrites: { eraseStep },
 }

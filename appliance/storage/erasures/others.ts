@@ -304,23 +304,36 @@ export async function postmasterPhase(db: Db, scan: Scan, after: string): Promis
   return { counts: { received_messages: ids.length }, next: nextOf(listed, looked) }
 }
 
-/** Received email with the address in its envelope or anywhere in the message. */
-export async function receivedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
-  const listed = await db
+async function receivedAfter(db: Db, teamId: string, after: string) {
+  return db
     .selectFrom('received_emails')
-    .select(['id', 'size as bytes'])
-    .where('team_id', '=', scan.teamId)
+    .select(['id', 'size as bytes', 'in_file'])
+    .where('team_id', '=', teamId)
     .where('id', '>', after)
     .orderBy('id')
     .limit(ROWS)
     .execute()
-  const looked = affordable(listed)
-  if (looked.length === 0) return { counts: {}, next: null }
+}
+
+/** Ids of the received emails in files that a step after `after` looks at. */
+export async function receivedInFiles(db: Db, teamId: string, after: string): Promise<string[]> {
+  const looked = affordable(await receivedAfter(db, teamId, after))
+  return looked.filter((row) => row.in_file === 1).map(({ id }) => id)
+}
+
+/** Received email with the address in its envelope or anywhere in the message. */
+export async function receivedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  const listed = await receivedAfter(db, scan.teamId, after)
+  if (listed.length === 0) return { counts: {}, next: null }
+  // One that came since the files were searched is looked at in the next step.
+  const end = listed.findIndex((row) => row.in_file === 1 && !scan.searched.has(row.id))
+  const looked = affordable(end < 0 ? listed : listed.slice(0, end))
+  if (looked.length === 0) return { counts: {}, next: after }
   const rows = await db
     .selectFrom('received_emails as r')
     .leftJoin('received_sources as s', 's.id', 'r.id')
-    .select(['r.id', 'r.mail_from', 'r.received_for', 'r.from_header', 'r.to_header', 'r.cc_header'])
-    .select(['r.bcc_header', 'r.reply_to_header', 's.body'])
+    .select(['r.id', 'r.in_file', 'r.mail_from', 'r.received_for', 'r.from_header', 'r.to_header'])
+    .select(['r.cc_header', 'r.bcc_header', 'r.reply_to_header', 's.body'])
     .where(
       'r.id',
       'in',
@@ -329,9 +342,11 @@ export async function receivedPhase(db: Db, scan: Scan, after: string): Promise<
     .execute()
   const found = rows.filter((row) => {
     const fields = [row.from_header, row.to_header, row.cc_header, row.bcc_header, row.reply_to_header]
-    return named(scan, { ...row, rcpt_to: row.received_for, report: fields.join('\n') })
+    const inRow = named(scan, { ...row, rcpt_to: row.received_for, report: fields.join('\n') })
+    return inRow || scan.searched.get(row.id) === true
   })
   const ids = found.map(({ id }) => id)
   if (scan.write && ids.length > 0) await db.deleteFrom('received_emails').where('id', 'in', ids).execute()
-  return { counts: { received_messages: ids.length }, next: nextOf(listed, looked) }
+  const files = found.filter((row) => row.in_file === 1).map(({ id }) => id)
+  return { counts: { received_messages: ids.length }, next: nextOf(listed, looked), files }
 }

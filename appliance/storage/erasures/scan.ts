@@ -11,7 +11,12 @@ export interface Scan {
   eraser: ReturnType<typeof createEraser>
   /** False: nothing is changed. */
   write: boolean
+  /** Received emails whose files were searched, and whether they name the address. */
+  searched: ReadonlyMap<string, boolean>
 }
+
+/** What was found in files; the engine searches them, because the storage threads know only rows. */
+export type Searched = readonly { id: string; named: boolean }[]
 
 /** What one step of a phase found. */
 export interface Part {
@@ -37,9 +42,16 @@ export async function erasureKey(db: Db): Promise<Uint8Array> {
 
 export async function scanOf(
   db: Db,
-  { teamId, address, write }: Pick<Scan, 'teamId' | 'address' | 'write'>,
+  {
+    teamId,
+    address,
+    write,
+    searched = [],
+  }: Pick<Scan, 'teamId' | 'address' | 'write'> & { searched?: Searched | undefined },
 ): Promise<Scan> {
   const hash = addressHash(await erasureKey(db), teamId, address)
   const pseudonym = pseudonymOf(hash)
-  return { teamId, address, hash, pseudonym, eraser: createEraser(address, pseudonym), write }
+  const eraser = createEraser(address, pseudonym)
+  const files = new Map(searched.map(({ id, named }) => [id, named]))
+  return { teamId, address, hash, pseudonym, eraser, write, searched: files }
 }

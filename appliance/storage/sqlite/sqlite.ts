@@ -1,11 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
-import { type Bodies, LARGEST_ROW, MessageFiles } from '../bodies.ts'
-import type { ErasedStep } from '../erasures/erasures.ts'
+import { type Bodies, MessageFiles } from '../bodies.ts'
 import type { PurgedRows } from '../retention.ts'
 import type {
-  Erasure,
   NewEmail,
   PurgeArgs,
   Purged,
@@ -17,7 +15,9 @@ import type {
   WriteMethods,
 } from '../storage.ts'
 import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
-import { pack, StorageFailure, StorageLost, StorageRefused } from './failures.ts'
+import { type StorageLost, StorageRefused } from './failures.ts'
+import { inRow, storeLarge } from './large-messages.ts'
+import { createReceivedFiles } from './received-files.ts'
 import { refuseVanished } from './connection.ts'
 import type { StoreArgs, StoredEmail, StoreReportArgs } from '../spool/put.ts'
 import { Thread } from './thread.ts'
@@ -129,6 +129,11 @@ class Assembly {
   }
 
   #port(): SqliteStorage {
+    const received = createReceivedFiles({
+      writer: this.#writer,
+      reader: this.#reader,
+      bodies: this.#bodies,
+    })
     return {
       ...this.#oneCalls(),
       put: (args, now) => this.#open(() => this.#put(args, now)),
@@ -137,7 +142,11 @@ class Assembly {
       purgeBodies: (args, now) => this.#open(() => this.#purge('purgeBodies', args, now)),
       purgeUnkeptBodies: (args, now) => this.#open(() => this.#purge('purgeUnkeptBodies', args, now)),
       purgeEmails: (args, now) => this.#open(() => this.#purge('purgeEmails', args, now)),
-      eraseStep: (args, now) => this.#open(() => this.#erase(args, now)),
+      keepReceivedEmails: (args, now) => this.#open(() => received.keepReceivedEmails(args, now)),
+      getReceivedSource: (args, now) => this.#open(() => received.getReceivedSource(args, now)),
+      purgeReceived: (args, now) => this.#open(() => received.purgeReceived(args, now)),
+      eraseStep: (args, now) => this.#open(() => received.eraseStep(args, now)),
+      surveyErasure: (args, now) => this.#open(() => received.surveyErasure(args, now)),
       writesOf: (noun) => this.#writer.methods.filter((one) => one.noun === noun).map(({ name }) => name),
       stats: () => ({ commits: this.#writer.commits, calls: this.#writer.calls }),
       close: () => (this.#closed ??= this.#close()),
@@ -194,31 +203,20 @@ class Assembly {
     )
   }
 
-  /** Stores large messages first; takes them back when the rows did not become durable. */
-  async #store<T>(
+  #store<T>(
     emails: NewEmail[],
     store: (stored: StoredEmail[], bodies: ArrayBuffer[]) => Promise<T>,
     isStored: (result: T) => boolean,
   ): Promise<T> {
-    const written: string[] = []
-    const takeBack = () => Promise.all(written.map((id) => this.#bodies.remove(id)))
-    try {
-      for (const { id, message } of emails.filter(isLarge)) {
-        await this.#bodies.put(id, message)
-        written.push(id)
-        crashPoint('message-file')
-      }
+    const messages = emails.map(({ id, message }) => ({ id, bytes: message }))
+    const storeRows = () => {
       const stored = emails.map(toStored)
-      const bodies = stored.flatMap(({ body }) => body?.buffer ?? [])
-      const result = await store(stored, bodies)
-      if (!isStored(result)) await takeBack()
-      return result
-    } catch (error) {
-      // Where the rows may have become durable the large messages stay; the sweep will know.
-      const ofRows = error instanceof StorageFailure || error instanceof StorageLost
-      if (!ofRows || error.kind !== 'ambiguous') await takeBack()
-      throw ofRows ? error : new StorageFailure(pack(error))
+      return store(
+        stored,
+        stored.flatMap(({ body }) => body?.buffer ?? []),
+      )
     }
+    return storeLarge(this.#bodies, messages, storeRows, isStored)
   }
 
   async #message(args: { emailId: string }, now: number): Promise<Uint8Array | undefined> {
@@ -236,13 +234,6 @@ class Assembly {
     if (purged.count > 0) crashPoint('retention')
     for (const emailId of files) await this.#bodies.remove(emailId)
     return purged
-  }
-
-  /** Bodies of the step before are removed again: a crash may have come between its commit and their removal. */
-  async #erase(args: { id: string }, now: number): Promise<Erasure | undefined> {
-    const step = await this.#writer.call<ErasedStep | undefined>('eraseStep', args, now)
-    for (const emailId of step?.files ?? []) await this.#bodies.remove(emailId)
-    return step?.erasure
   }
 
   /** Housekeeping that nobody waits for: its failure is told, and harms nothing. */
@@ -265,10 +256,7 @@ class Assembly {
   }
 }
 
-const isLarge = ({ message }: NewEmail): boolean => message.byteLength > LARGEST_ROW
-
-/** The email as the writer takes it, with one copy of the message that can move there; the clone would take the whole buffer behind a view. */
+/** The email as the writer takes it. */
 function toStored({ message, ...email }: NewEmail): StoredEmail & { body: Uint8Array<ArrayBuffer> | null } {
-  const body = message.byteLength > LARGEST_ROW ? null : new Uint8Array(message)
-  return { ...email, body, size: message.byteLength }
+  return { ...email, body: inRow(message), size: message.byteLength }
 }

@@ -21,6 +21,7 @@ import {
   snapshotBefore,
 } from '../../../appliance/storage/sqlite/migrate.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from '../../contract/fixtures.ts'
+import { makeReceiver, newReceived } from '../../contract/received-emails.contract.ts'
 import { kill, makePlace, runChild } from './places.ts'
 
 const LARGE = 300 * 1024
@@ -52,7 +53,7 @@ async function filled(dataDir: string) {
 const dueAfter = (storage: SqliteStorage) => storage.lease(leaseArgs({ owner: 'two' }), T0 + DAY)
 
 describe('a backup', () => {
-  test('has returned messages, but not without bodies', async () => {
+  test('has returned messages and large received email, but not without bodies', async () => {
     const { dataDir, file, target, folder } = await place()
     const { storage, team, done } = await filled(dataDir)
     const bytes = new Uint8Array(Buffer.from('No such user.'))
@@ -62,6 +63,10 @@ describe('a backup', () => {
     }
     const limits = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
     await storage.keepReturned({ emailId: done.id, message, limits }, T0)
+    const receiver = await makeReceiver(storage)
+    const received = { ...newReceived(receiver, { size: LARGE }), bytes: Buffer.alloc(LARGE, 9) }
+    const most = { messages: 1, bytes: LARGE }
+    await storage.keepReceivedEmails({ emails: [received], limits: most }, T0)
     await backUp(options(dataDir, file), T0)
     await backUp({ ...options(dataDir, `${file}-2`), bodies: false }, T0)
     await storage.close()
@@ -69,11 +74,12 @@ describe('a backup', () => {
       await restore({ file: from, dataDir: to, by }, T0)
       const restored = await openSqlite({ dataDir: to })
       const messages = await restored.listReturned({ teamId: team.id, emailId: done.id }, T0)
+      const source = await restored.getReceivedSource({ teamId: receiver.teamId, id: received.id }, T0)
       await restored.close()
-      return messages.map(({ id }) => id)
+      return [messages.map(({ id }) => id), source && Buffer.from(source).equals(received.bytes)]
     }
-    expect(await list(file, target)).toEqual([message.id])
-    expect(await list(`${file}-2`, join(folder, 'second'))).toEqual([])
+    expect(await list(file, target)).toEqual([[message.id], true])
+    expect(await list(`${file}-2`, join(folder, 'second'))).toEqual([[], undefined])
   })
 
   test('of a running appliance has everything, and what waits comes back on hold', async () => {

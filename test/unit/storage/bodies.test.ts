@@ -1,13 +1,17 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { Bodies } from '../../../appliance/storage/bodies.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { createErasures } from '../../../appliance/senders/senders.ts'
 import { DAY, makeTeam, newEmail, putArgs, putEmail, T0 } from '../../contract/fixtures.ts'
+import { makeReceiver, newReceived } from '../../contract/received-emails.contract.ts'
 import { makePlace } from './places.ts'
 
 /** Another store of large messages than files, which tells whether bytes came before their row. */
 function createMemory() {
   const kept = new Map<string, Uint8Array>()
+  /** As if their files were lost. */
+  const missing = new Set<string>()
   const bodies: Bodies = {
     begin: async () => undefined,
     async put(id, bytes) {
@@ -16,7 +20,8 @@ function createMemory() {
     },
     async read(id) {
       const bytes = kept.get(id)
-      if (!bytes) throw new Error(`The message of email ${id} is missing.`)
+      if (!bytes || missing.has(id))
+        throw new Error(`The message of email ${id} is missing.`, { cause: { code: 'ENOENT' } })
       return bytes
     },
     remove: async (id) => void kept.delete(id),
@@ -28,7 +33,7 @@ function createMemory() {
       return orphans.length
     },
   }
-  return { kept, bodies }
+  return { kept, missing, bodies }
 }
 
 const large = (fill: number): Buffer => Buffer.alloc(300_000, fill)
@@ -70,4 +75,66 @@ test('the next start sweeps bytes without a row', async () => {
   await storage.close()
   storage = await openSqlite({ dataDir, bodies: memory.bodies })
   await expect.poll(() => [...memory.kept.keys()]).toEqual([id])
+})
+
+describe('received email', () => {
+  const LIMITS = { messages: 10, bytes: 10_000_000 }
+  const keep = (...emails: ReturnType<typeof newReceived>[]) =>
+    storage.keepReceivedEmails({ emails, limits: LIMITS }, T0)
+  const withBytes = (to: Parameters<typeof newReceived>[0], bytes: Uint8Array) => ({
+    ...newReceived(to, { size: bytes.length }),
+    bytes,
+  })
+
+  test('large messages are kept outside the database, each until retention removes it', async () => {
+    const to = await makeReceiver(storage)
+    const [one, two] = [withBytes(to, large(5)), newReceived(to)]
+    expect(await keep(one, two)).toBe('kept')
+    expect([...memory.kept.keys()]).toEqual([one.id])
+    const source = await storage.getReceivedSource({ teamId: to.teamId, id: one.id }, T0)
+    expect(Buffer.from(source!).equals(large(5))).toBe(true)
+    expect((await storage.diskUse({}, T0)).files).toBe(300_000)
+    const { team } = await makeTeam(storage)
+    expect(await storage.getReceivedSource({ teamId: team.id, id: one.id }, T0)).toBe(undefined)
+    expect(await storage.purgeReceived({ before: T0 + DAY, most: 10 }, T0)).toBe(2)
+    expect(memory.kept.size).toBe(0)
+  })
+
+  test('what is not kept leaves nothing behind', async () => {
+    const to = await makeReceiver(storage)
+    const limits = { messages: 10, bytes: 100 }
+    expect(await storage.keepReceivedEmails({ emails: [withBytes(to, large(1))], limits }, T0)).toBe('full')
+    await storage.setKeepBodies({ teamId: to.teamId, domainId: to.domainId, keep: false }, T0)
+    const email = withBytes(to, large(2))
+    expect(await keep(email)).toBe('kept')
+    const found = await storage.getReceivedEmail({ teamId: to.teamId, id: email.id }, T0)
+    expect([found?.hasContent, memory.kept.size]).toEqual([false, 0])
+  })
+
+  test('the sweep at the start keeps messages of received email', async () => {
+    const to = await makeReceiver(storage)
+    const email = withBytes(to, large(3))
+    await keep(email)
+    memory.kept.set(newId(T0), large(4))
+    await storage.close()
+    storage = await openSqlite({ dataDir, bodies: memory.bodies })
+    await expect.poll(() => [...memory.kept.keys()]).toEqual([email.id])
+  })
+
+  test('an erasure finds the address within large messages, and only there', async () => {
+    const to = await makeReceiver(storage)
+    const filler = Buffer.from(`${'x'.repeat(998)}\r\n`.repeat(300))
+    const naming = (address: string) =>
+      withBytes(to, Buffer.concat([filler, Buffer.from(`Ask ${address}.\r\n`)]))
+    const [named, other, lost] = [naming('eve@q.example'), naming('steve@q.example'), naming('eve@q.example')]
+    for (const email of [named, newReceived(to), other, lost]) await keep(email)
+    memory.missing.add(lost.id)
+    const erasures = createErasures({ storage, clock: { now: () => T0, after: () => () => undefined } })
+    const wanted = { teamId: to.teamId, address: 'eve@q.example' }
+    expect(await erasures.survey(wanted)).toMatchObject({ received_messages: 1 })
+    const actor = { kind: 'command', name: 'root', ip: null } as const
+    const { id } = await erasures.begin({ ...wanted, actor })
+    expect((await erasures.run({ teamId: to.teamId, id })).counts).toMatchObject({ received_messages: 1 })
+    expect([...memory.kept.keys()]).toEqual([other.id, lost.id])
+  })
 })

@@ -108,6 +108,16 @@ export function openRecorded(recorder: Recorder): Storage {
     putReport: ({ report, ...rest }: { report: Body }, now: number) =>
       methods.putReport!({ ...rest, email: inRow(report) }, now),
     getMessage: methods.messageBody,
+    keepReceivedEmails: (
+      { emails, limits }: { emails: { bytes: Uint8Array }[]; limits: object },
+      now: number,
+    ) => {
+      const stored = emails.map(({ bytes, ...email }) => ({ ...email, body: bytes }))
+      return methods.keepReceivedEmails!({ emails: stored, limits }, now)
+    },
+    getReceivedSource: methods.receivedBody,
+    purgeReceived: async (args: unknown, now: number) =>
+      ((await methods.purgeReceived!(args, now)) as { count: number }).count,
     purgeBodies: withoutFiles('purgeBodies'),
     purgeUnkeptBodies: withoutFiles('purgeUnkeptBodies'),
     purgeEmails: withoutFiles('purgeEmails'),

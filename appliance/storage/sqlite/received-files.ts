@@ -1,0 +1,111 @@
+/** Received email whose messages are files. The methods of its nouns know only rows; these put both together. */
+import { setImmediate } from 'node:timers/promises'
+import { createEraser, type Eraser } from '../../mail/erasure.ts'
+import type { Bodies } from '../bodies.ts'
+import type { ErasedStep, FilesToSearch } from '../erasures/erasures.ts'
+import type { StoredReceivedEmail } from '../received-emails.ts'
+import type { Erasure, MessageMethods } from '../storage.ts'
+import { inRow, isLarge, storeLarge } from './large-messages.ts'
+import type { Thread } from './thread.ts'
+
+type Methods = Pick<
+  MessageMethods,
+  'keepReceivedEmails' | 'getReceivedSource' | 'purgeReceived' | 'eraseStep' | 'surveyErasure'
+>
+
+interface Parts {
+  writer: Thread
+  reader: Thread
+  bodies: Bodies
+}
+
+export function createReceivedFiles(parts: Parts): Methods {
+  const { writer, reader, bodies } = parts
+  return {
+    keepReceivedEmails: (args, now) => keep(parts, args, now),
+
+    async getReceivedSource(args, now) {
+      const body = await reader.call<Uint8Array | null | undefined>('receivedBody', args, now)
+      return body === null ? bodies.read(args.id) : body
+    },
+
+    async purgeReceived(args, now) {
+      const purged = await writer.call<{ count: number; files: string[] }>('purgeReceived', args, now)
+      for (const id of purged.files) await bodies.remove(id)
+      return purged.count
+    },
+
+    // Bodies of the step before are removed again: a crash may have come between its commit and their removal.
+    async eraseStep(args, now): Promise<Erasure | undefined> {
+      const searched = await search(parts, args, now)
+      const step = await writer.call<ErasedStep | undefined>('eraseStep', { ...args, searched }, now)
+      for (const id of step?.files ?? []) await bodies.remove(id)
+      return step?.erasure
+    },
+
+    async surveyErasure(args, now) {
+      const searched = await search(parts, args, now)
+      return reader.call('surveyErasure', { ...args, searched }, now)
+    },
+  }
+}
+
+async function keep(
+  { writer, reader, bodies }: Parts,
+  { emails, limits }: Parameters<Methods['keepReceivedEmails']>[0],
+  now: number,
+): ReturnType<Methods['keepReceivedEmails']> {
+  const store = () => {
+    const stored = emails.map(({ bytes, ...email }) => ({ ...email, body: inRow(bytes) }))
+    const args: { emails: StoredReceivedEmail[]; limits: typeof limits } = { emails: stored, limits }
+    const moved = stored.flatMap(({ body }) => body?.buffer ?? [])
+    return writer.call<'kept' | 'full' | 'unknown'>('keepReceivedEmails', args, now, moved)
+  }
+  const kept = await storeLarge(bodies, emails, store, (result) => result === 'kept')
+  const ids = emails.filter(({ bytes }) => isLarge(bytes)).map(({ id }) => id)
+  if (kept !== 'kept' || ids.length === 0) return kept
+  // A domain that keeps no content has only rows.
+  const referred = new Set(await reader.call<string[]>('messagesInFiles', { ids }, now))
+  for (const id of ids) if (!referred.has(id)) await bodies.remove(id)
+  return kept
+}
+
+/** Which of the files that the next step of an erasure comes to name the address. */
+async function search(
+  { reader, bodies }: Parts,
+  args: object,
+  now: number,
+): Promise<{ id: string; named: boolean }[]> {
+  const wanted = await reader.call<FilesToSearch>('filesToSearch', args, now)
+  if (!wanted) return []
+  const eraser = createEraser(wanted.address, '')
+  const searched: { id: string; named: boolean }[] = []
+  for (const id of wanted.ids) {
+    const bytes = await bodies.read(id).catch(nothingThere)
+    searched.push({ id, named: await names(bytes, eraser) })
+  }
+  return searched
+}
+
+/** A file that retention removed, or that is lost, names nobody. */
+function nothingThere(error: unknown): Uint8Array {
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
+  if (code === 'ENOENT') return new Uint8Array()
+  throw error
+}
+
+/** Octets that are searched at once: some milliseconds. */
+const SLICE = 128 * 1024
+
+/** Searches line by line, some at once: no address goes over the end of one. */
+async function names(bytes: Uint8Array, eraser: Eraser): Promise<boolean> {
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let at = 0; at < whole.length;) {
+    const line = whole.indexOf('\n', at + SLICE)
+    const end = line < 0 ? whole.length : line + 1
+    if (eraser.finds(whole.toString('utf8', at, end))) return true
+    at = end
+    await setImmediate()
+  }
+  return false
+}
