@@ -1,6 +1,8 @@
 /** Reading the rules that somebody sent. Pure. */
 import { refuse } from './refusals.ts'
 import {
+  MOST_DEPTH,
+  MOST_RULES,
   OPERATORS_OF,
   type Rule,
   RULE_OPERATORS,
@@ -12,11 +14,11 @@ import {
   SIMPLE_FIELDS,
 } from './rules.ts'
 
-/** Groups within groups, and rules in all: evaluating stays fast, and statements short. */
-const MOST = { depth: 4, rules: 50, text: 500 }
+/** Characters of a text. */
+const MOST_TEXT = 500
 
 const VALUES: Record<RuleKind, string> = {
-  text: `a text of 1 to ${MOST.text} characters`,
+  text: `a text of 1 to ${MOST_TEXT} characters`,
   number: 'a number',
   time: 'a date such as `2026-05-01`, a time such as `2026-05-01T12:00:00Z`, or an age such as `30 days ago`',
   flag: '`true` or `false`',
@@ -30,7 +32,7 @@ function isValue(kind: RuleKind, value: unknown): boolean {
   if (typeof value !== 'string') return false
   if (kind === 'topic') return value === 'opt_in' || value === 'opt_out'
   if (kind === 'time') return ruleTime(value, 0) !== undefined
-  return value !== '' && value.length <= MOST.text && !value.includes('\0') && value.isWellFormed()
+  return value !== '' && value.length <= MOST_TEXT && !value.includes('\0') && value.isWellFormed()
 }
 
 /** Checks operator and value of a rule about a field that holds this. Refuses: `invalid_field`. */
@@ -52,7 +54,7 @@ const isObject = (given: unknown): given is Record<string, unknown> =>
  * Refuses: `invalid_field`.
  */
 export function readRules(given: unknown, path = 'filter'): Rules {
-  const count = { left: MOST.rules }
+  const count = { left: MOST_RULES }
   return readOne(given, path, 1, count)
 }
 
@@ -62,11 +64,11 @@ function readOne(given: unknown, path: string, depth: number, count: { left: num
   if (type === 'rule') return readRule(given, path, count)
   if (type !== 'and' && type !== 'or')
     throw refuse('invalid_field', { field: `${path}.type`, expected: 'one of rule, and, or' })
-  if (depth > MOST.depth)
-    throw refuse('invalid_field', { field: path, expected: `at most ${MOST.depth} groups within each other` })
+  if (depth > MOST_DEPTH)
+    throw refuse('invalid_field', { field: path, expected: `at most ${MOST_DEPTH} groups within each other` })
   const { rules } = given
-  if (!Array.isArray(rules) || rules.length === 0 || rules.length > MOST.rules)
-    throw refuse('invalid_field', { field: `${path}.rules`, expected: `1 to ${MOST.rules} rules` })
+  if (!Array.isArray(rules) || rules.length === 0 || rules.length > MOST_RULES)
+    throw refuse('invalid_field', { field: `${path}.rules`, expected: `1 to ${MOST_RULES} rules` })
   return { type, rules: rules.map((one, at) => readOne(one, `${path}.rules[${at}]`, depth + 1, count)) }
 }
 
@@ -77,7 +79,7 @@ function readRule(
 ): Rule {
   count.left -= 1
   if (count.left < 0)
-    throw refuse('invalid_field', { field: path, expected: `at most ${MOST.rules} rules in all` })
+    throw refuse('invalid_field', { field: path, expected: `at most ${MOST_RULES} rules in all` })
   const named = typeof field === 'string' ? ruleField(field) : undefined
   if (typeof field !== 'string' || !named)
     throw refuse('invalid_field', {

@@ -25,6 +25,10 @@ export interface RuleGroup {
 
 export type Rules = Rule | RuleGroup
 
+/** Groups within groups, and rules in all: evaluating stays fast, and statements short. */
+export const MOST_DEPTH = 4
+export const MOST_RULES = 50
+
 /** What a field names. */
 export type RuleField =
   | { kind: 'text'; column: 'email' | 'first_name' | 'last_name' }

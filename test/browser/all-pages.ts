@@ -143,7 +143,7 @@ const overlays: View[] = [
   { name: 'contacts-picked', path: '/audience/contacts', act: pickedContacts },
   { name: 'contacts-change', path: '/audience/contacts', act: contactsQuestion },
   { name: 'contact-erase', path: '/audience/contacts', act: erasureOfFirst },
-  { name: 'segment-new', path: '/audience/segments?new=1', act: dialog },
+  { name: 'segment-new', path: '/audience/segments?new=1', act: nestedRules },
   { name: 'import-new', path: '/audience/imports?new=1', act: dialog },
   { name: 'broadcast-new', path: '/broadcasts?new=1', act: dialog },
   { name: 'template-new', path: '/templates?new=1', act: dialog },
@@ -218,6 +218,13 @@ async function editorPreview(page: Page): Promise<void> {
 /** Waits for what the address opens. */
 async function dialog(page: Page): Promise<void> {
   await page.getByRole('dialog').waitFor()
+}
+
+/** Puts a group beside the first rule of a segment. */
+async function nestedRules(page: Page): Promise<void> {
+  await page.getByRole('radio', { name: 'Contacts that meet rules' }).check()
+  await page.getByRole('button', { name: 'Add group', exact: true }).click()
+  await page.getByRole('group', { name: 'Group 2' }).waitFor()
 }
 
 /** Makes a key, whose token is shown once. */

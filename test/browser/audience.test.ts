@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
+import { picture } from './sound.ts'
 import { addMember, givePassword, type Person } from './people.ts'
 
 /** The pages of the audience, in a real browser, on a real appliance. */
@@ -142,6 +143,60 @@ test('a segment with rules counts who meets them while one edits, and nobody is 
   await page.goto(at('/audience/contacts?new=1'))
   const options = page.getByRole('dialog').getByLabel('Segment').locator('option')
   await expect.poll(() => options.allInnerTexts()).toEqual(['None', 'Newsletter'])
+})
+
+test('groups of rules are built by keyboard, shown in words, and edited as they were stored', async () => {
+  await page.goto(at('/audience/segments?new=1'))
+  const dialog = page.getByRole('dialog')
+  const focused = () => page.evaluate<string>('document.activeElement.getAttribute("aria-label") ?? ""')
+  await dialog.getByRole('radio', { name: 'Contacts that meet rules' }).check()
+  await field('Name').fill('Ada, or out and suppressed')
+  await dialog.getByLabel('Field of rule 1').selectOption({ label: 'Address' })
+  await dialog.getByLabel('Value of rule 1').fill('ada@reader.example')
+  await dialog.getByText('1 contact now').waitFor()
+  await dialog.getByRole('button', { name: 'Add group', exact: true }).press('Enter')
+  await expect.poll(focused).toBe('Field of rule 2.1')
+  await dialog.getByLabel('Field of rule 2.1').selectOption({ label: 'Unsubscribed from everything' })
+  await dialog.getByRole('button', { name: 'Add group to group 2' }).press('Enter')
+  await expect.poll(focused).toBe('Field of rule 2.2.1')
+  await dialog.getByLabel('Field of rule 2.2.1').selectOption({ label: 'On the suppression list' })
+  await dialog.getByRole('button', { name: 'Add rule to group 2.2' }).press('Enter')
+  await expect.poll(focused).toBe('Field of rule 2.2.2')
+  await dialog.getByLabel('Value of rule 2.2.2').fill('out@')
+  await dialog.getByRole('button', { name: 'Remove rule 2.2.2' }).press('Enter')
+  await expect.poll(focused).toBe('Field of rule 2.2.1')
+  await dialog.getByText('0 contacts now').waitFor()
+  await dialog.getByLabel('A contact meets').selectOption({ label: 'at least one rule' })
+  await dialog.getByText('3 contacts now').waitFor()
+  await dialog.getByLabel('Group 2 meets').selectOption({ label: 'all of these' })
+  await dialog.getByText('1 contact now').waitFor()
+  await picture(page, 'segment-groups')
+  await dialog.getByRole('button', { name: 'Create segment' }).click()
+  await page.getByRole('heading', { name: 'Ada, or out and suppressed' }).waitFor()
+  const shown = page.getByRole('region', { name: 'Rules' })
+  await shown.getByText('Contacts that meet at least one of:').waitFor()
+  const lines = (await shown.innerText()).split('\n').filter((line) => line.trim() !== '')
+  expect(lines).toEqual([
+    ...['Contacts that meet at least one of:', 'Address is “ada@reader.example”', 'All of:'],
+    ...['Unsubscribed from everything: yes', 'On the suppression list: yes'],
+  ])
+  await picture(page, 'segment-page-rules')
+  const id = new URL(page.url()).pathname.split('/').at(-1)!
+  const stored = async () => (await posthaste.call<{ filter: object }>('GET', `/segments/${id}`)).body.filter
+  const before = await stored()
+  expect(before).toMatchObject({ type: 'or', rules: [{ type: 'rule' }, { type: 'and', rules: [{}, {}] }] })
+  await page.getByRole('link', { name: 'Edit', exact: true }).click()
+  await field('Name').fill('Renamed')
+  await dialog.getByRole('button', { name: 'Edit segment' }).click()
+  await page.getByRole('heading', { name: 'Renamed' }).waitFor()
+  expect(await stored()).toEqual(before)
+  await page.getByRole('link', { name: 'Edit', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Remove group 2', exact: true }).press('Enter')
+  await expect.poll(focused).toBe('Field of rule 1')
+  await dialog.getByText('1 contact now').waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await posthaste.call('DELETE', `/segments/${id}`)
 })
 
 test('a file is mapped, checked and imported, and its progress is found again', async () => {

@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { fieldGroups, operatorChoices, rowFor, rowsOf, rulesOf } from '../../../ui/src/state/rules.ts'
+import {
+  countRules,
+  fieldGroups,
+  operatorChoices,
+  rowFor,
+  rowsOf,
+  rulesOf,
+  ruleWords,
+} from '../../../ui/src/state/rules.ts'
+import type { Rules } from '../../../appliance/mail/rules.ts'
 
 const id = '0199aaaa-0000-7000-8000-00000000000'
 const names = {
@@ -55,7 +64,7 @@ describe('rows of rules', () => {
     })
   })
 
-  test('mean nothing while a value is missing or wrong, and groups within groups are no rows', () => {
+  test('mean nothing while a value is missing or wrong, also in a group', () => {
     const incomplete = (field: string, value: string) =>
       rulesOf({ join: 'and', rows: [{ field, operator: 'eq', value }] }, names)
     expect([incomplete('contact.email', ' '), incomplete('contact.properties.seats', 'many')]).toEqual([
@@ -63,7 +72,49 @@ describe('rows of rules', () => {
     ])
     const one = { type: 'rule' as const, field: 'contact.email', operator: 'exists' as const }
     expect(rowsOf(one)).toEqual({ join: 'and', rows: [{ field: one.field, operator: 'exists', value: '' }] })
-    expect(rowsOf({ type: 'and', rules: [{ type: 'or', rules: [one] }] })).toBeUndefined()
+    const blank = {
+      join: 'or' as const,
+      rows: [{ field: 'contact.email', operator: 'eq' as const, value: '' }],
+    }
+    expect(rulesOf({ join: 'and', rows: [...rowsOf(one).rows, blank] }, names)).toBeNull()
     expect(rowFor(`contact.topics.${id}1`, 'topic')).toMatchObject({ operator: 'eq', value: 'opt_in' })
+  })
+
+  test('keep groups within groups as they are', () => {
+    const rules: Rules = {
+      type: 'or',
+      rules: [
+        { type: 'rule', field: 'contact.properties.seats', operator: 'gte', value: 5 },
+        {
+          type: 'and',
+          rules: [
+            { type: 'rule', field: 'contact.unsubscribed', operator: 'eq', value: false },
+            { type: 'or', rules: [{ type: 'rule', field: 'contact.email', operator: 'exists' }] },
+          ],
+        },
+      ],
+    }
+    expect(rulesOf(rowsOf(rules), names)).toEqual(rules)
+    expect(countRules(rowsOf(rules))).toBe(3)
+  })
+
+  test('are said in words', () => {
+    const words = (field: string, operator: 'eq' | 'gte' | 'is_empty', value: string) =>
+      ruleWords({ field, operator, value }, names)
+    expect([
+      words('contact.first_name', 'eq', 'Ada'),
+      words('contact.properties.seats', 'gte', '5'),
+      words('contact.last_clicked_at', 'is_empty', ''),
+      words('contact.last_opened_at', 'gte', '30 days ago'),
+      words(`contact.topics.${id}1`, 'eq', 'opt_out'),
+      words(`contact.segments.${id}9`, 'eq', 'true'),
+    ]).toEqual([
+      'First name is “Ada”',
+      'seats is at least 5',
+      'Last clicked a link never',
+      'Last opened an email since 30 days ago',
+      'News: not subscribed',
+      'A field that was deleted: joined',
+    ])
   })
 })

@@ -128,6 +128,16 @@ export const deleteTopic = (topic: string) => change('DELETE', `/topics/${id(top
 export const listProperties = (signal?: AbortSignal) =>
   read<Static<typeof ContactPropertyList>>('/contact-properties', signal)
 
+/** What rules can name. */
+export async function listRuleNames(signal?: AbortSignal) {
+  const [properties, topics, segments] = await Promise.all([
+    listProperties(signal),
+    listTopics(signal),
+    listSegments(signal),
+  ])
+  return { properties: properties.data, topics: topics.data, segments: segments.data }
+}
+
 export const createProperty = (body: Static<typeof CreateContactProperty>) =>
   change('POST', '/contact-properties', body)
 

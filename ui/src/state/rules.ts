@@ -1,4 +1,4 @@
-/** Rules of segments as rows that one edits. Pure. */
+/** Rules of segments as rows that one edits, and in words. Pure. */
 import {
   OPERATORS_OF,
   type Rule,
@@ -15,11 +15,21 @@ export interface RuleRow {
   value: string
 }
 
-/** Rows of which all must hold, or one. */
+/** Rows and groups of which all must hold, or one. */
 export interface RuleRows {
   join: 'and' | 'or'
-  rows: RuleRow[]
+  rows: (RuleRow | RuleRows)[]
 }
+
+export const isGroup = (one: RuleRow | RuleRows): one is RuleRows => 'rows' in one
+
+/** Rules in all, those of groups among them. */
+export const countRules = ({ rows }: RuleRows): number =>
+  rows.reduce((sum, one) => sum + (isGroup(one) ? countRules(one) : 1), 0)
+
+/** Whether a rule is so, in any group. */
+export const someRule = ({ rows }: RuleRows, is: (row: RuleRow) => boolean): boolean =>
+  rows.some((one) => (isGroup(one) ? someRule(one, is) : is(one)))
 
 /** What the team has that rules can name. */
 export interface RuleNames {
@@ -126,29 +136,40 @@ export function rowFor(field: string, kind: RuleKind): RuleRow {
   return { field, operator, value: valueChoices(kind)?.[0]?.[0] ?? (kind === 'time' ? '30 days ago' : '') }
 }
 
-/** Rows that mean the same; undefined: rules within groups, which rows cannot show. */
-export function rowsOf(rules: Rules): RuleRows | undefined {
+/** Rows and groups that mean the same. */
+export function rowsOf(rules: Rules): RuleRows {
   if (rules.type === 'rule') return { join: 'and', rows: [rowOf(rules)] }
-  const { type: join, rules: all } = rules
-  const rows = all.flatMap((one) => (one.type === 'rule' ? [rowOf(one)] : []))
-  return rows.length === all.length ? { join, rows } : undefined
+  const rows = rules.rules.map((one) => (one.type === 'rule' ? rowOf(one) : rowsOf(one)))
+  return { join: rules.type, rows }
 }
 
 const rowOf = ({ field, operator, value = '' }: Rule): RuleRow => ({ field, operator, value: String(value) })
 
 /** The rules that rows mean. Null: a value is missing. */
 export function rulesOf({ join, rows }: RuleRows, names: RuleNames): Rules | null {
-  const rules = rows.map((row): Rule | null => {
-    const { field, operator } = row
-    if (!takesValue(operator)) return { type: 'rule', field, operator }
-    const value = row.value.trim()
-    if (value === '') return null
-    const kind = ruleKind(field, names)
-    if (kind === 'flag' || kind === 'segment')
-      return { type: 'rule', field, operator, value: value === 'true' }
-    if (kind !== 'number') return { type: 'rule', field, operator, value }
-    return Number.isFinite(Number(value)) ? { type: 'rule', field, operator, value: Number(value) } : null
-  })
+  const rules = rows.map((one) => (isGroup(one) ? rulesOf(one, names) : ruleOf(one, names)))
   const complete = rules.filter((rule) => rule !== null)
   return complete.length === rows.length && rows.length > 0 ? { type: join, rules: complete } : null
+}
+
+function ruleOf({ field, operator, value: typed }: RuleRow, names: RuleNames): Rule | null {
+  if (!takesValue(operator)) return { type: 'rule', field, operator }
+  const value = typed.trim()
+  if (value === '') return null
+  const kind = ruleKind(field, names)
+  if (kind === 'flag' || kind === 'segment') return { type: 'rule', field, operator, value: value === 'true' }
+  if (kind !== 'number') return { type: 'rule', field, operator, value }
+  return Number.isFinite(Number(value)) ? { type: 'rule', field, operator, value: Number(value) } : null
+}
+
+/** A rule in words, such as “plan is pro”. */
+export function ruleWords({ field, operator, value }: RuleRow, names: RuleNames): string {
+  const kind = ruleKind(field, names)
+  const known = fieldGroups(names).flatMap(([, fields]) => fields)
+  const name = known.find(([one]) => one === field)?.[1] ?? 'A field that was deleted'
+  const words = operatorChoices(kind).find(([one]) => one === operator)?.[1] ?? operator
+  if (!takesValue(operator)) return `${name} ${words}`
+  const chosen = valueChoices(kind)?.find(([one]) => one === value)?.[1]
+  if (chosen) return operator === 'eq' ? `${name}: ${chosen}` : `${name}: not “${chosen}”`
+  return `${name} ${words} ${kind === 'text' ? `“${value}”` : value}`
 }
