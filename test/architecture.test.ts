@@ -342,7 +342,10 @@ function importGraph(): Map<string, string[]> {
     files.map((from) => {
       const found = [...readFileSync(join(project, from), 'utf8').matchAll(specifier)]
       const paths = found.map((match) => normalize(join(dirname(from), (match[1] ?? match[2] ?? match[3])!)))
-      const targets = paths.flatMap((path) => [path, `${path}.ts`].filter((one) => known.has(one)))
+      // A component that shows itself within itself is recursion, not a cycle.
+      const targets = paths.flatMap((path) =>
+        [path, `${path}.ts`].filter((one) => known.has(one) && one !== from),
+      )
       return [from, targets]
     }),
   )
