@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import type { ContactsChange, KnownAddress } from '../storage/storage.ts'
 import { operation } from './operation.ts'
-import { Id, kind, literals, Nullable } from './shared.ts'
+import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 
 /** Addresses of one request. */
 export const MOST_ADDRESSES = 500
@@ -19,22 +19,17 @@ export const CheckContacts = Type.Object({ emails }, { description: 'Addresses t
 export const CONTACT_VERDICTS = ['new', 'known', 'unsubscribed', 'suppressed', 'invalid'] as const
 export type ContactVerdict = (typeof CONTACT_VERDICTS)[number]
 
-export const ContactsChecked = Type.Object(
-  {
-    object: kind('list'),
-    data: Type.Array(
-      Type.Object({
-        email: Type.String({ description: 'The address as it was given.' }),
-        contact_id: Nullable(Type.String(), { description: 'The contact that has it; null: none.' }),
-        verdict: literals(CONTACT_VERDICTS, {
-          description:
-            'new: no contact has it · known: a contact has it · unsubscribed: opted out of everything, also as an earlier contact · suppressed: this server sends nothing to it · invalid: not an address.',
-        }),
-      }),
-      { description: 'One for each address, in the order of the request.' },
-    ),
-  },
-  { description: 'What is known of the addresses.' },
+export const ContactsChecked = listOf(
+  Type.Object({
+    email: Type.String({ description: 'The address as it was given.' }),
+    contact_id: Nullable(Type.String(), { description: 'The contact that has it; null: none.' }),
+    verdict: literals(CONTACT_VERDICTS, {
+      description:
+        'new: no contact has it · known: a contact has it · unsubscribed: opted out of everything, also as an earlier contact · suppressed: this server sends nothing to it · invalid: not an address.',
+    }),
+  }),
+  'what is known of the addresses, always the only one',
+  'One for each address, in the order of the request.',
 )
 export type ContactsChecked = Static<typeof ContactsChecked>
 

@@ -1,21 +1,15 @@
+/** Queued deliveries as clients see them: the list, its counts, its lanes. What changes them is in queue-changes.ts. */
 import { Type, type Static } from 'typebox'
 import { BACKLOG_STATES } from '../shaping/shaping.ts'
-import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
+import { Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import { Lane, presentLane } from './shaping.ts'
 import { Delivery, WaitingReason } from './timeline.ts'
-import type { Delivery as TimelineDelivery } from './timeline.ts'
 import { waitLine } from '../mail/waiting.ts'
 import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
-import type {
-  QueueChange as StoredQueueChange,
-  QueuePreview as StoredQueuePreview,
-  QueueSummary as StoredQueueSummary,
-} from '../queue/queue.ts'
-import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
+import type { QueueSummary as StoredQueueSummary } from '../queue/queue.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
-import { after, conditions, idOf, limit, path, pathId, refused, type Texts, unread } from './parameters.ts'
-import { QUEUE_ACTIONS, type QueueAction } from '../mail/queue.ts'
+import { after, conditions, limit, path, pathId, refused, type Texts, unread } from './parameters.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const Time = Nullable(Timestamp, { description: 'Null: there is none.' })
@@ -23,7 +17,8 @@ const Time = Nullable(Timestamp, { description: 'Null: there is none.' })
 /** GET /queue: deliveries as timelines show them, oldest first. */
 export const QueueList = listOf(Delivery, 'queued deliveries, oldest first')
 
-const counts = {
+/** What every count of deliveries has. */
+export const counts = {
   count: count('Number of deliveries.'),
   waiting: count('Waiting deliveries.'),
   held: count('Held deliveries.'),
@@ -103,90 +98,6 @@ export type QueueLane = Static<typeof QueueLane>
 export const QueueLaneList = listOf(QueueLane, 'rows, largest first')
 export type QueueLaneList = Static<typeof QueueLaneList>
 
-/** POST /queue/preview */
-export const QueuePreview = Type.Object(
-  {
-    object: kind('queue_preview'),
-    action: literals(QUEUE_ACTIONS, { description: 'The operation.' }),
-    ...counts,
-    sample: Type.Array(Delivery, { description: 'The ten oldest deliveries.' }),
-  },
-  { description: 'What an operation would change.' },
-)
-export type QueuePreview = Static<typeof QueuePreview>
-
-/** Conditions by name; the reader of queue/filter.ts says which are known. */
-const Filter = Type.Record(Type.String(), Type.String(), {
-  description:
-    'Conditions that must all match: domain, provider, pool, stream, tag (`name` or `name=value`), state (waiting, held), older_than and newer_than (`2h`), reply (words of the last reply), category, source, email_id, id. team_id is for the team that operates the server: a team, or `all`.',
-  examples: [{ provider: 'google', older_than: '2h' }],
-})
-const given = {
-  filter: Type.Optional(Filter),
-  pool: Type.Optional(Type.String({ description: 'The target pool of `reroute`.', examples: ['default'] })),
-  all: Type.Optional(Type.Boolean({ description: 'Allows `drop` and `expire` without any condition.' })),
-  new: Type.Optional(
-    Type.Boolean({ description: 'With `hold`: also hold new mail, until released or undone.' }),
-  ),
-}
-
-/** POST /queue/preview */
-export const PreviewQueue = Type.Object(
-  { action: literals(QUEUE_ACTIONS, { description: 'The operation.' }), ...given },
-  { description: 'The operation to preview.' },
-)
-export type PreviewQueue = Static<typeof PreviewQueue>
-
-/** POST /queue/hold and the other actions */
-export const ChangeQueue = Type.Object(
-  {
-    ...given,
-    expected_count: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Nothing is changed if more deliveries than this match.' }),
-    ),
-  },
-  { description: 'The operation, and the deliveries it applies to.' },
-)
-
-/** POST /queue/undo */
-export const UndoQueue = Type.Object(
-  { audit_id: idOf('The `audit_id` of the operation to undo.') },
-  { description: 'The operation to undo.' },
-)
-
-/** Holds new mail; ours. */
-export const HoldRule = Type.Object(
-  {
-    object: kind('hold_rule'),
-    id: Id,
-    team_id: Nullable(Id, { description: 'Only this team; null: any.' }),
-    domain: Nullable(Type.String(), { description: 'Only this recipient domain; null: any.' }),
-    provider: Nullable(Type.String(), { description: 'Only this provider; null: any.' }),
-    tag: Nullable(Type.String(), { description: 'Only this tag, `name` or `name=value`; null: any.' }),
-    created_at: Timestamp,
-  },
-  {
-    description:
-      'A rule that holds new mail. Its id is the id of the audit entry, which `POST /queue/undo` takes.',
-  },
-)
-export type HoldRule = Static<typeof HoldRule>
-export const HoldRuleList = listOf(HoldRule, 'rules that hold new mail')
-export type HoldRuleList = Static<typeof HoldRuleList>
-
-/** What the actions answer. */
-export const QueueChange = Type.Object(
-  {
-    object: kind('queue_change'),
-    action: literals(QUEUE_ACTIONS, { description: 'The operation.' }),
-    count: count('Number of changed deliveries.'),
-    audit_id: Id,
-    rule: Nullable(HoldRule, { description: 'The rule that was created or ended; null: none.' }),
-  },
-  { description: 'The result of a queue operation.' },
-)
-export type QueueChange = Static<typeof QueueChange>
-
 const condition = (description: string) => unread(Type.String({ description }))
 
 /** Read by `readQueueFilter`. */
@@ -242,13 +153,6 @@ export const listQueueLanes = operation('GET /queue/lanes', {
   querystring: conditions(filter),
   response: { 200: QueueLaneList },
 })
-export const listHoldRules = operation('GET /queue/holds', {
-  operationId: 'listHoldRules',
-  tags,
-  summary: 'List the rules that hold new mail',
-  description: 'To end a rule, call `POST /queue/undo` with its id.',
-  response: { 200: HoldRuleList },
-})
 export const getQueuedDelivery = operation('GET /queue/:id', {
   operationId: 'getQueuedDelivery',
   tags,
@@ -257,64 +161,8 @@ export const getQueuedDelivery = operation('GET /queue/:id', {
   params: path({ id: pathId }),
   response: { 200: Delivery },
 })
-export const previewQueueChange = operation('POST /queue/preview', {
-  operationId: 'previewQueueChange',
-  tags,
-  summary: 'Preview a queue operation',
-  description: 'Counts, and the ten oldest deliveries. Changes nothing.',
-  body: PreviewQueue,
-  response: { 200: QueuePreview },
-})
-const change = (route: `POST /${string}`, operationId: string, summary: string, description: string) =>
-  operation(route, {
-    ...{ operationId, tags, summary, description },
-    body: ChangeQueue,
-    response: { 200: QueueChange },
-    errors: ['409'],
-  })
-
-export const holdQueue = change(
-  'POST /queue/hold',
-  'holdQueue',
-  'Hold deliveries',
-  'No further attempts until released; attempts in progress finish. With `new`, a rule also holds new mail with the same domain, provider, team and tag.',
-)
-export const releaseQueue = change(
-  'POST /queue/release',
-  'releaseQueue',
-  'Release held deliveries',
-  'Only the team that operates the server can release deliveries that it held.',
-)
-export const retryQueue = change(
-  'POST /queue/retry',
-  'retryQueue',
-  'Retry deliveries now',
-  'Makes the deliveries due now. The limits of their lanes still apply.',
-)
-export const rerouteQueue = change(
-  'POST /queue/reroute',
-  'rerouteQueue',
-  'Move deliveries to another pool',
-  'Applies to the next attempt. For the team that operates the server.',
-)
-export const expireQueue = change(
-  'POST /queue/expire',
-  'expireQueue',
-  'Expire deliveries',
-  'Treats them as if the retry period had ended: they bounce, and the sender gets a report. Cannot be undone.',
-)
-export const dropQueue = change('POST /queue/drop', 'dropQueue', 'Drop deliveries', 'Cannot be undone.')
-export const undoQueueChange = operation('POST /queue/undo', {
-  operationId: 'undoQueueChange',
-  tags,
-  summary: 'Undo a queue operation',
-  description: 'A hold with its rule, a release or a reroute, for deliveries that were not changed since.',
-  body: UndoQueue,
-  response: { 200: QueueChange },
-  errors: ['409'],
-})
-
-const shownCounts = (summary: StoredQueueSummary) => ({
+/** `counts` of a summary. */
+export const shownCounts = (summary: StoredQueueSummary) => ({
   count: summary.count,
   waiting: summary.waiting,
   held: summary.held,
@@ -366,38 +214,5 @@ export function presentQueueLane(
     why: reason && waitLine(reason),
     until: timestampOrNull(until),
     lanes: whole ? lanes.map(presentLane) : [],
-  }
-}
-
-/** POST /queue/preview. @param sample the preview's sample as `presentDelivery` shows it */
-export function presentQueuePreview(
-  action: QueueAction,
-  preview: StoredQueuePreview,
-  sample: TimelineDelivery[],
-): QueuePreview {
-  return { object: 'queue_preview', action, ...shownCounts(preview), sample }
-}
-
-/** A rule that holds new mail. */
-export function presentHoldRule({ id, teamId, domain, provider, tag, createdAt }: StoredHoldRule): HoldRule {
-  return {
-    object: 'hold_rule',
-    id,
-    team_id: teamId,
-    domain,
-    provider,
-    tag: tag && (tag.value === null ? tag.name : `${tag.name}=${tag.value}`),
-    created_at: timestamp(createdAt),
-  }
-}
-
-/** What the actions of the queue answer. */
-export function presentQueueChange({ action, count, auditId, rule }: StoredQueueChange): QueueChange {
-  return {
-    object: 'queue_change',
-    action,
-    count,
-    audit_id: auditId,
-    rule: rule && presentHoldRule(rule),
   }
 }

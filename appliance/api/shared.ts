@@ -23,13 +23,17 @@ export const literals = <const T extends readonly string[]>(values: T, options: 
 export const kind = <const T extends string>(name: T) =>
   Type.Literal(name, { description: `Always \`${name}\`.` })
 
-/** The envelope of every list (reference: wire format §1.3). @param what what it is a list of, in words */
-export const listOf = <T extends TSchema>(item: T, what: string) =>
+/**
+ * The envelope of every list (reference: wire format §1.3).
+ * @param what what it is a list of, in words
+ * @param contents describes `data`
+ */
+export const listOf = <T extends TSchema>(item: T, what: string, contents = 'This page, newest first.') =>
   Type.Object(
     {
       object: kind('list'),
       has_more: Type.Boolean({ description: 'Whether there is another page.' }),
-      data: Type.Array(item, { description: 'This page, newest first.' }),
+      data: Type.Array(item, { description: contents }),
     },
     { description: `A page of ${what}.` },
   )

@@ -97,12 +97,10 @@ export const AddSuppressions = Type.Object(
   { emails: Type.Array(Type.String(), { description: '1 to 100 addresses.' }) },
   { description: 'Addresses to suppress.' },
 )
-export const SuppressionsAdded = Type.Object(
-  {
-    object: kind('list'),
-    data: Type.Array(SuppressionRef, { description: 'One for each address, in the order of the request.' }),
-  },
-  { description: 'The suppressions.' },
+export const SuppressionsAdded = listOf(
+  SuppressionRef,
+  'suppressions, always the only one',
+  'One for each address, in the order of the request.',
 )
 /** POST /suppressions/batch/remove: 1 to 100 addresses or ids, not both. */
 export const RemoveSuppressions = Type.Object(
@@ -118,12 +116,10 @@ export const RemoveSuppressions = Type.Object(
   },
   { description: 'Suppressions to remove.' },
 )
-export const SuppressionsRemoved = Type.Object(
-  {
-    object: kind('list'),
-    data: Type.Array(SuppressionDeleted, { description: 'The suppressions that were found and removed.' }),
-  },
-  { description: 'The removed suppressions.' },
+export const SuppressionsRemoved = listOf(
+  SuppressionDeleted,
+  'removed suppressions, always the only one',
+  'The suppressions that were found and removed.',
 )
 
 /** Longest part of an address that is sought. */

@@ -1,6 +1,6 @@
 import type { Actor } from '../mail/audit.ts'
 import { isEverything, type QueueChange, type QueuePreview } from '../queue/queue.ts'
-import { presentQueueChange, presentQueuePreview } from '../api/queue.ts'
+import { presentQueueChange, presentQueuePreview } from '../api/queue-changes.ts'
 import { presentDelivery } from '../api/timeline.ts'
 import { Failure, type Context } from './context.ts'
 import { agrees, instant } from './output.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { QueueChange } from '../../appliance/api/queue.ts'
+import type { QueueChange } from '../../appliance/api/queue-changes.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
 /** The queue through the whole appliance, in its sandbox. */

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/contact-batches.ts'
 import { readSearch } from '../../api/contacts.ts'
 import { readId } from '../../api/parameters.ts'
+import { presentList } from '../../api/shared.ts'
 import type { PickedContacts } from '../../audience/audience.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { ContactConditions } from '../../storage/storage.ts'
@@ -16,10 +17,7 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, api.checkContacts, { audit: null, right: 'view' }, async (request) => {
     const { emails } = request.body
     const known = await audience.checkAddresses({ teamId: callerOf(request).teamId, emails })
-    return {
-      object: 'list' as const,
-      data: emails.map((email, at) => api.presentChecked(email, known[at] ?? null)),
-    }
+    return presentList(emails.map((email, at) => api.presentChecked(email, known[at] ?? null)))
   })
 
   serve(app, api.countMatchingContacts, { audit: null, right: 'view' }, async (request) => {

@@ -1,4 +1,5 @@
 import * as api from '../../api/queue.ts'
+import * as changes from '../../api/queue-changes.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
@@ -71,9 +72,9 @@ function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present 
     return presentList(rows.map((row) => api.presentQueueLane(row, operator)))
   })
 
-  serve(app, api.listHoldRules, {}, async (request) => {
+  serve(app, changes.listHoldRules, {}, async (request) => {
     const { tenant } = await scope(request, {})
-    return presentList((await queue.rules({ teamId: tenant })).map(api.presentHoldRule))
+    return presentList((await queue.rules({ teamId: tenant })).map(changes.presentHoldRule))
   })
 
   serve(app, api.getQueuedDelivery, {}, async (request) => {
@@ -86,20 +87,20 @@ function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present 
 }
 
 const CHANGES = {
-  hold: api.holdQueue,
-  release: api.releaseQueue,
-  retry: api.retryQueue,
-  reroute: api.rerouteQueue,
-  expire: api.expireQueue,
-  drop: api.dropQueue,
+  hold: changes.holdQueue,
+  release: changes.releaseQueue,
+  retry: changes.retryQueue,
+  reroute: changes.rerouteQueue,
+  expire: changes.expireQueue,
+  drop: changes.dropQueue,
 } satisfies Record<QueueAction, unknown>
 
 function changingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts): void {
-  serve(app, api.previewQueueChange, { right: 'view', audit: null }, async (request) => {
+  serve(app, changes.previewQueueChange, { right: 'view', audit: null }, async (request) => {
     const { action, filter: given = {}, pool, all, new: keep } = request.body
     const whose = await scope(request, given, inFilter)
     const preview = await queue.preview({ action, ...whose, pool, all, keep })
-    return api.presentQueuePreview(action, preview, await present(preview.sample))
+    return changes.presentQueuePreview(action, preview, await present(preview.sample))
   })
 
   for (const action of QUEUE_ACTIONS)
@@ -108,14 +109,14 @@ function changingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts
       const whose = await scope(request, given, inFilter)
       // Pools are the appliance's: their addresses carry the good name of those they are for.
       if (action === 'reroute' && whose.tenant !== undefined) throw refuse('queue_not_operator')
-      return api.presentQueueChange(
+      return changes.presentQueueChange(
         await queue.act({ action, ...whose, pool, all, keep, expectedCount }, actorOf(request)),
       )
     })
 
-  serve(app, api.undoQueueChange, { right: 'operate', audit: null }, async (request) => {
+  serve(app, changes.undoQueueChange, { right: 'operate', audit: null }, async (request) => {
     const auditId = readId(request.body.audit_id, 'id')
     const { tenant } = await scope(request, {})
-    return api.presentQueueChange(await queue.undo({ auditId, teamId: tenant }, actorOf(request)))
+    return changes.presentQueueChange(await queue.undo({ auditId, teamId: tenant }, actorOf(request)))
   })
 }

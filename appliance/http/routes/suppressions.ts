@@ -88,7 +88,7 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
       const emails = readMany('emails', request.body.emails)
       const added = await senders.suppress({ teamId: callerOf(request).teamId, emails, field: 'emails' })
       void reply.code(201)
-      return { object: 'list' as const, data: added.map(reference) }
+      return presentList(added.map(reference))
     },
   )
 
@@ -102,7 +102,7 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
         throw refuse('invalid_field', { field: 'emails', expected: 'either `emails` or `ids`, not both' })
       const idsOrEmails = ids ? readMany('ids', ids) : readMany('emails', emails)
       const removed = await senders.unsuppressAll({ teamId: callerOf(request).teamId, idsOrEmails })
-      return { object: 'list' as const, data: removed.map(deletion) }
+      return presentList(removed.map(deletion))
     },
   )
 }

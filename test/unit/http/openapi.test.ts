@@ -107,6 +107,17 @@ describe('GET /openapi.json', () => {
     expect(Object.keys(schemas).filter((name) => !used.has(`schemas/${name}`))).toEqual([])
   })
 
+  test('every list has the same envelope', () => {
+    const lists: Schema[] = []
+    JSON.parse(JSON.stringify(document), (_, value: Schema | null) => {
+      if (value?.properties?.object?.const === 'list') lists.push(value)
+      return value
+    })
+    expect(lists.length).toBeGreaterThan(40)
+    for (const { description, required } of lists)
+      expect(required, description).toEqual(expect.arrayContaining(['object', 'has_more', 'data']))
+  })
+
   test('every operation says who may call it and how it can fail', () => {
     for (const [key, { security, responses, summary }] of operations()) {
       expect(summary, key).toMatch(/^\S/)

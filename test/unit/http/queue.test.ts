@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { QueueChange } from '../../../appliance/api/queue.ts'
+import type { QueueChange } from '../../../appliance/api/queue-changes.ts'
 import { sessionOf } from '../../world/signed-in.ts'
 import { leaseArgs } from '../../contract/fixtures.ts'
 import { ask, errorText, hello, owner, startApi, type Api } from './harness.ts'

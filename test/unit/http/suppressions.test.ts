@@ -90,10 +90,12 @@ describe('many at once', () => {
     const remove = async (body: object) => (await api.call('POST', '/suppressions/batch/remove', body)).json
     expect(await remove({ emails: ['MANY0@batch.example', 'nobody@batch.example'] })).toEqual({
       object: 'list',
+      has_more: false,
       data: [{ ...data[0], deleted: true }],
     })
     expect(await remove({ ids: [data[1]!.id, newId(0)] })).toEqual({
       object: 'list',
+      has_more: false,
       data: [{ ...data[1], deleted: true }],
     })
     // Typed clients write what is not set as null.

@@ -4,7 +4,7 @@ import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
 import type { Static } from 'typebox'
 import type { ReturnedMessageList } from '../../../appliance/api/received.ts'
 import type { EmailCreated } from '../../../appliance/api/sending.ts'
-import type { QueueChange } from '../../../appliance/api/queue.ts'
+import type { QueueChange } from '../../../appliance/api/queue-changes.ts'
 import type { SuppressionList } from '../../../appliance/api/suppressions.ts'
 import { change, read, withParameters } from './client.ts'
 

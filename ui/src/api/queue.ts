@@ -1,16 +1,18 @@
 /** Calls about what waits, and about the lanes that it waits for. */
 import type { Static } from 'typebox'
 import type {
-  HoldRuleList,
-  PreviewQueue,
-  QueueChange,
   QueueConditions,
   QueueLane,
   QueueLaneList,
   QueueList,
-  QueuePreview,
   QueueSummary,
 } from '../../../appliance/api/queue.ts'
+import type {
+  HoldRuleList,
+  PreviewQueue,
+  QueueChange,
+  QueuePreview,
+} from '../../../appliance/api/queue-changes.ts'
 import type { Lane, LaneList } from '../../../appliance/api/shaping.ts'
 import { ApiError, change, question, read, withParameters } from './client.ts'
 

@@ -1,4 +1,5 @@
-import type { QueueChange, QueueConditions } from '../../../appliance/api/queue.ts'
+import type { QueueConditions } from '../../../appliance/api/queue.ts'
+import type { QueueChange } from '../../../appliance/api/queue-changes.ts'
 import { span } from './time.ts'
 
 /** What can be done to what waits. */
