@@ -1,10 +1,13 @@
-/** The other end of `createThreads`: what a worker thread does with its jobs. Apart from capacity.ts, so that a thread loads nothing else. */
+/**
+ * The worker's side of `createThreads`: runs jobs in a worker thread. Separate from threads.ts so that a worker loads
+ * nothing else.
+ */
 import { parentPort, type Transferable } from 'node:worker_threads'
 import type { ThreadAnswer } from './threads.ts'
 
 /**
- * Answers each job of this thread with what `work` makes of it, or with what it throws.
- * @param movedOf buffers of a result that the thread no longer needs: they are moved, not copied
+ * Runs `work` on each job of this thread and posts the result or the error.
+ * @param movedOf buffers of a result that the thread no longer needs; they are transferred instead of copied
  */
 export function answerJobs<I, T>(
   work: (job: I) => T | Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * How much clients may ask without a valid key or session: a token bucket for each network, shared by all listeners. Requests with a
- * valid key or session cost nothing here. Counts only; no I/O.
+ * Rate-limits clients without a valid key or session: a token bucket per network, shared by all listeners. Requests
+ * with a valid key or session are free. Counts only; no I/O.
  */
 import { steady, type Clock } from '../clock/clock.ts'
 import { sourceNetwork } from '../wire/networks.ts'
@@ -8,40 +8,45 @@ import type { KnownNetworks } from './connections.ts'
 import { createLoopLine } from './loop.ts'
 
 export interface Budgets {
-  /** Takes tokens for a request or command, 1 unless said otherwise. Returns 0, or the seconds after which there are so many again. */
+  /**
+   * Takes tokens for a request or command, 1 by default. Returns 0, or the seconds until enough tokens are available.
+   */
   take(ip: string, tokens?: number): number
-  /** Takes what a large answer costs, even if so much is not left: it has been decided on already. */
+  /** Charges for a large response, even beyond what is left, because the response is already going out. */
   charge(ip: string, octets: number): void
   /**
-   * Resolves when a refusal that is held back may be said. Clients that ask again at once then cost a connection and hardly any
-   * processor time, however many they are.
+   * Resolves when a delayed refusal may be sent. The delay makes clients that retry at once cost a connection and
+   * hardly any CPU time, however many there are.
    */
   hold(): Promise<void>
   figures(): { refused: number }
 }
 
-/** Tokens that come in each second, and the most that there are. */
+/** Tokens added per second, and the size of the bucket. */
 interface Allowance {
   perSecond: number
   most: number
 }
 
-/** A first visit to the dashboard asks for some dozens of files; several people may share an address. */
+/** A first visit to the dashboard requests a few dozen files, and several people may share an address. */
 const STRANGERS: Allowance = { perSecond: 25, most: 500 }
-/** For networks in which somebody has signed in lately: offices, and machines whose other programs have a key. */
+/** For networks where someone signed in recently, such as offices, or machines that also run a program with a key. */
 const KNOWN: Allowance = { perSecond: 250, most: 5000 }
-/** Octets of an answer that the first token pays for; each further such piece costs another. */
+/** Response size covered by one token, in octets; each further chunk of this size costs another token. */
 const OCTETS = 64 * 1024
-/** How long a refusal is held back (milliseconds). */
+/** How long a refusal is delayed, in milliseconds. */
 export const HOLD_MS = 1000
-/** Between two refusals, of all clients together (milliseconds): hundreds that began together do not end together. */
+/**
+ * Minimum time between two refusals across all clients, in milliseconds, so that hundreds that arrived together are
+ * spread out.
+ */
 const APART_MS = 3
-/** Refusals in one turn of the event loop, for when it is late: each may end a hundred requests that were sent ahead. */
+/** Refusals per turn of the event loop when it runs late. Each may end a hundred pipelined requests. */
 const AT_ONCE = 4
-/** Networks remembered; the one unused for longest is forgotten first. */
+/** How many networks to remember; the least recently used is dropped first. */
 const REMEMBERED = 20_000
 
-/** What a network has used, at that time by the steady clock. */
+/** Tokens that a network has used, as of a steady-clock time. */
 interface Account {
   used: number
   at: number
@@ -52,9 +57,9 @@ export function createBudgets(clock: Clock, known: KnownNetworks): Budgets {
   const accounts = new Map<string, Account>()
   let refused = 0
   const inLine = createLoopLine(AT_ONCE)
-  /** When the last refusal that is held back will be said. */
+  /** Steady-clock time at which the last delayed refusal goes out. */
   let released = 0
-  /** What is used now of the network's allowance. */
+  /** Computes what the network has used of its allowance as of now. */
   const look = (network: string): { used: number; allowance: Allowance } => {
     const allowance = known.has(network) ? KNOWN : STRANGERS
     const account = accounts.get(network)
@@ -63,7 +68,7 @@ export function createBudgets(clock: Clock, known: KnownNetworks): Budgets {
     return { used: Math.max(0, account.used - seconds * allowance.perSecond), allowance }
   }
   const keep = (network: string, used: number): void => {
-    // Deleted first, so that the map stays in the order of use.
+    // Delete first, so that the map stays in order of use.
     accounts.delete(network)
     accounts.set(network, { used, at: steady(clock) })
     if (accounts.size > REMEMBERED) accounts.delete(accounts.keys().next().value!)

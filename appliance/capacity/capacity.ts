@@ -1,6 +1,7 @@
 /**
- * One account of what clients may use at once: connections, memory and disk for what they send, turns for what costs a lot of
- * memory to read, and how much they may ask without a key. All listeners share it, so that nobody takes at one what is refused at another.
+ * Keeps one account of what clients use at once: connections, memory and disk for request bodies, turns for parsing
+ * that needs a lot of memory, and requests without a key. All listeners share it, so that a client refused at one can't
+ * continue at another.
  */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../clock/clock.ts'
@@ -33,7 +34,7 @@ const MB = 1024 * 1024
 
 export interface CapacityOptions {
   clock: Clock
-  /** Where bodies that are too large for memory go. */
+  /** Where bodies that are too large for memory are written. */
   folder: string
   /** Largest message in octets. */
   messageBytes: number
@@ -43,30 +44,30 @@ export interface CapacityOptions {
   leastFree: number
   /** Largest heap of the process in octets. */
   heapBytes: number
-  /** Open files that the process may have; null where nobody knows. */
+  /** Limit of open files of the process; null when unknown. */
   descriptors: number | null
 }
 
 export interface Capacity {
   http: Connections
   smtp: Connections
-  /** Begins to take in a body; `discard` it when it is no longer needed. */
+  /** Starts to receive a body; call `discard` on it when it is no longer needed. */
   receive(owner: Owner): Incoming
-  /** What clients may ask without a valid key or session. */
+  /** Limits what clients may request without a valid key or session. */
   budgets: Budgets
-  /** For the rest of requests that were refused. */
+  /** Limits how fast the rest of refused requests is read. */
   discards: Discards
-  /** Whose turn it is to have a page of a download written: one at a time. */
+  /** Lets one chunk of a download be generated at a time, by turns. */
   downloads: Turns
-  /** Disk for what is being sent, where the caller writes it. */
+  /** Accounts for disk space that callers use for request bodies. */
   disk: Pick<Shares, 'take' | 'give'>
-  /** Gives out large answers. */
+  /** Sends large responses. */
   outgoing: Outgoing
   /** Ends transfers that are too slow. */
   pace: Pace
-  /** For messages as they come in: shares out each turn of the event loop. */
+  /** Shares each turn of the event loop among the messages being received. */
   shifts: Shifts
-  /** For reading what was received: takes memory for whole messages. */
+  /** Reserves memory for parsing whole messages. */
   turns: Turns
   figures(): CapacityFigures
 }
@@ -78,28 +79,31 @@ interface Used {
 }
 
 export interface CapacityFigures {
-  /** Requests and commands beyond the budget of their address. */
+  /** Requests and commands refused because their address exceeded its budget. */
   budgets: { refused: number }
   connections: { http: ConnectionFigures; smtp: ConnectionFigures }
-  /** Octets of unfinished bodies in memory and on disk, and of finished ones that are being read. */
+  /** Octets of unfinished bodies in memory and on disk, and of finished bodies being parsed. */
   octets: { memory: Used; disk: Used; reading: Used & { waiting: number } }
 }
 
-/** Memory for unfinished bodies: small, because what is larger than a few hundred kilobytes goes to disk. */
+/** Memory for unfinished bodies. Small, because anything above a few hundred kilobytes goes to disk. */
 const UNFINISHED = 64 * MB
-/** Finished bodies that are read at once, in units of the largest: parsing and composing take about six times as much. */
+/**
+ * Finished bodies parsed at the same time, in multiples of the largest message. Parsing and composing need about six
+ * times that.
+ */
 const READING = 4
-/** The part of the heap that they may be: as text, parsed, and as a message each is there again. */
+/** Share of the heap for bodies being parsed. Each is in memory several times: as text, parsed, and as a message. */
 const HEAP_SHARE = 0.15
-/** Unfinished bodies on disk, in units of the largest, of everybody and of one team. */
+/** Disk space for unfinished bodies of everyone and of one team, in multiples of the largest message. */
 const ON_DISK = 64
 const ON_DISK_TEAM = 16
-/** Jobs of one team that wait for memory, and how long (milliseconds). */
+/** Jobs of one team that may wait for memory, and for how long (milliseconds). */
 const WAITING = 64
 const WAIT_MS = 30_000
-/** Downloads of one team at once. */
+/** Concurrent downloads of one team. */
 const MOST_DOWNLOADS = 256
-/** The share of all descriptors that the connections of HTTP, and those of SMTP, may take. */
+/** Share of the file descriptors that HTTP connections may use; the same again for SMTP. */
 const DESCRIPTORS = 0.3
 
 export function createCapacity(options: CapacityOptions): Capacity {
@@ -145,7 +149,10 @@ export function createCapacity(options: CapacityOptions): Capacity {
   }
 }
 
-/** The same limits where there are descriptors enough; else as many as leave some for the database, delivery and the other listener. */
+/**
+ * Returns the limits unchanged if there are enough descriptors; otherwise lowers them, to leave some for the database,
+ * delivery and the other listener.
+ */
 function fit(limits: ConnectionLimits, descriptors: number | null): ConnectionLimits {
   if (descriptors === null) return limits
   return { ...limits, total: Math.max(1, Math.min(limits.total, Math.floor(descriptors * DESCRIPTORS))) }

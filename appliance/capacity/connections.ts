@@ -1,30 +1,36 @@
-/** Who may open another connection: limits in total, for strangers, for each network and each team. Counts only; no I/O. */
+/**
+ * Decides who may open another connection, with limits in total, for strangers, per network and per team. Counts only;
+ * no I/O.
+ */
 import type { Clock } from '../clock/clock.ts'
 import { sourceNetwork } from '../wire/networks.ts'
 
-/** Limits of one listener group, in connections open at once. */
+/** Limits of one listener group, in concurrent connections. */
 export interface ConnectionLimits {
   total: number
-  /** From one network in which somebody has signed in: an IPv4 address, or a /48 of IPv6. */
+  /** From one network where someone has signed in: an IPv4 address or an IPv6 /48. */
   perAddress: number
-  /** From one network in which nobody has. */
+  /** From one network where no one has signed in. */
   perStranger: number
 }
 
-/** Why a connection is refused: no room at all, none for strangers, too many of one network, too many of one team. */
+/**
+ * Why a connection is refused: the total, the limit for strangers, the limit of the network or the limit of the team is
+ * reached.
+ */
 export type RefusedConnection = 'total' | 'strangers' | 'address' | 'team'
 
-/** A connection that was counted in. */
+/** A connection that counts towards the limits. */
 export interface Connection {
-  /** Whether nobody has signed in on it, nor lately in its network. */
+  /** Whether no one has signed in on it, nor recently in its network. */
   readonly stranger: boolean
   /** The client's address. */
   readonly ip: string
-  /** Whether it is a proxy's, which carries requests of many clients. */
+  /** Whether it comes from a proxy and carries requests of many clients. */
   readonly shared: boolean
-  /** Notes who signed in. False: the team has its share of connections already. */
+  /** Records which team signed in. Returns false when the team has reached its limit of connections. */
   identify(teamId: string): boolean
-  /** Counts it out. Further calls do nothing. */
+  /** Releases the connection. Further calls do nothing. */
   leave(): void
 }
 
@@ -37,38 +43,38 @@ export interface ConnectionFigures {
 
 export interface Connections {
   /**
-   * Counts a connection in, or says why not.
-   * @param exempt a proxy that many clients share: only the total counts
+   * Counts a new connection, or returns why it is refused.
+   * @param exempt a proxy that many clients share: only the total limit applies
    */
   enter(ip: string, exempt?: boolean): Connection | RefusedConnection
-  /** Few places for strangers are left: they get less time to say who they are. */
+  /** True when few connections for strangers are left, so that they get less time to authenticate. */
   readonly crowded: boolean
   figures(): ConnectionFigures
 }
 
-/** Networks in which somebody signed in, for all listeners together. */
+/** Networks where someone signed in, shared by all listeners. */
 export interface KnownNetworks {
   add(network: string): void
   has(network: string): boolean
 }
 
-/** How long a network is known after the last sign-in (milliseconds). */
+/** How long a network stays known after its last sign-in, in milliseconds. */
 const KNOWN_MS = 24 * 3_600_000
-/** Networks remembered; the one unused for longest is forgotten first. */
+/** How many networks to remember; the least recently used is dropped first. */
 const REMEMBERED = 20_000
 
-/** The share of all places that strangers may take: the rest is kept for known networks. */
+/** Share of all connections that strangers may use. The rest is reserved for known networks. */
 const STRANGERS = 0.6
-/** The share of all places that one team may take. */
+/** Share of all connections that one team may use. */
 const TEAM = 0.25
-/** The share of the strangers' places from which on they are hurried. */
+/** Share of the strangers' connections in use above which strangers get less time. */
 const CROWDED = 0.8
 
 export function createKnownNetworks(clock: Clock): KnownNetworks {
   const until = new Map<string, number>()
   return {
     add(network) {
-      // Deleted first, so that the map stays in the order of use.
+      // Delete first, so that the map stays in order of use.
       until.delete(network)
       until.set(network, clock.now() + KNOWN_MS)
       if (until.size > REMEMBERED) until.delete(until.keys().next().value!)
@@ -122,7 +128,7 @@ class Counted implements Connections {
     return this.#connection(ip, network, stranger)
   }
 
-  /** @param network null: it is shared by many clients, so that only the total counts */
+  /** @param network null when many clients share it, so that only the total limit applies */
   #whyNot(network: string | null, stranger: boolean): RefusedConnection | undefined {
     if (this.#open >= this.#limits.total) return 'total'
     if (network === null) return undefined
@@ -172,7 +178,7 @@ class Counted implements Connections {
   }
 }
 
-/** Adds to a count; a count of zero is not kept. */
+/** Adds to a count and removes counts that reach zero. */
 function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
   const next = (counts.get(key) ?? 0) + change
   if (next > 0) counts.set(key, next)

@@ -1,38 +1,43 @@
-/** Bodies on their way in: small ones in memory, larger ones in unnamed files, each on its owner's account, none of them for ever. */
+/**
+ * Receives request bodies: small ones in memory, larger ones in unnamed files. Each counts towards its owner's share.
+ */
 import { mkdir, open, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../mail/refusals.ts'
 import type { Owner, Shares } from './shares.ts'
 
-/** Larger bodies go to a file (octets). */
+/** Bodies above this size go to a file (octets). */
 const IN_MEMORY = 256 * 1024
-/** Octets that wait for the disk before the sender has to. */
+/** Octets that may wait for the disk before the sender is paused. */
 const UNWRITTEN = 256 * 1024
 const FIRST_BUFFER = 8 * 1024
-/** A body of one piece up to this length takes no buffer of its own, but a part of one of Node's, which are as long as `FIRST_BUFFER`. */
+/**
+ * A body that arrives in one chunk up to this length uses a slice of Node's buffer pool instead of a buffer of
+ * `FIRST_BUFFER`.
+ */
 const SHARED_BUFFER = Buffer.poolSize / 2
 const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 export interface IncomingDeps {
-  /** Where files of large bodies are made; they never have a name for long. */
+  /** Where the files of large bodies are created; they are unlinked at once. */
   folder: string
   memory: Shares
   disk: Shares
-  /** Free octets of the disk, and how many have to stay free. */
+  /** Free disk space in octets; null when unknown. With it, how much has to stay free. */
   freeBytes: () => Promise<number | null>
   leastFree: number
 }
 
-/** One body. Octets are copied: slices would keep the buffers alive that they were received in. */
+/** One request body. Chunks are copied, because a slice would keep the whole receive buffer alive. */
 export class Incoming {
   readonly #deps: IncomingDeps
   readonly #owner: Owner
   #buffer = Buffer.alloc(0)
-  /** Octets in the buffer, and how many are on the owner's account for it. */
+  /** Octets in the buffer, and how many the owner is charged for it. */
   #used = 0
   #taken = 0
   #file: Promise<FileHandle> | null = null
-  /** Octets in the file, and those on the owner's account. */
+  /** Octets in the file, and how many the owner is charged for it. */
   #written = 0
   #onDisk = 0
   #writing: Promise<void> = Promise.resolve()
@@ -45,14 +50,14 @@ export class Incoming {
     this.#owner = owner
   }
 
-  /** Octets so far. */
+  /** Octets received so far. */
   get size(): number {
     return this.#written + this.#unwritten + this.#used
   }
 
   /**
-   * Adds octets. Returns a promise when the disk is behind: wait for it before more is read.
-   * Refuses: `share_used`, `disk_full`.
+   * Appends a chunk. Returns a promise when the disk falls behind; await it before reading more. Refuses: `share_used`,
+   * `disk_full`.
    */
   add(chunk: Uint8Array): Promise<void> | undefined {
     if (this.#failure) throw this.#failure
@@ -64,8 +69,8 @@ export class Incoming {
   }
 
   /**
-   * The whole body in one piece; the caller has taken the memory for it.
-   * Refuses: `malformed_request` when it was discarded meanwhile, because its sender is gone.
+   * Returns the whole body in one buffer; the caller has reserved the memory. Refuses: `malformed_request` when the
+   * body was discarded because its sender disconnected.
    */
   async whole(): Promise<Buffer> {
     if (!this.#file) return this.#buffer.subarray(0, this.#used)
@@ -87,13 +92,13 @@ export class Incoming {
     return whole
   }
 
-  /** Frees memory and disk. */
+  /** Frees memory and disk space. */
   discard(): void {
     if (this.#closed) return
     this.#closed = true
     this.#empty()
     this.#deps.disk.give(this.#owner, this.#onDisk)
-    // After the last write; the file has no name, so that closing it removes it.
+    // Wait for the last write. The file is unlinked, so closing it frees the space.
     if (this.#file)
       void this.#writing
         .then(() => this.#file)
@@ -103,7 +108,7 @@ export class Incoming {
         )
   }
 
-  /** Makes the buffer hold so many octets more; false when the share of memory is used up. */
+  /** Grows the buffer to hold `more` octets; false when the owner's share of memory is used up. */
   #reserve(more: number): boolean {
     const need = this.#used + more
     if (need <= this.#buffer.length) return true
@@ -117,7 +122,6 @@ export class Incoming {
     return true
   }
 
-  /** Frees the memory. */
   #empty(): void {
     this.#deps.memory.give(this.#owner, this.#taken)
     this.#buffer = Buffer.alloc(0)
@@ -125,7 +129,7 @@ export class Incoming {
     this.#taken = 0
   }
 
-  /** Hands what is in memory, and this, to the file. */
+  /** Writes the buffer and this chunk to the file. */
   #spill(chunk: Uint8Array): Promise<void> | undefined {
     const piece = Buffer.concat([this.#buffer.subarray(0, this.#used), chunk])
     if (!this.#deps.disk.take(this.#owner, piece.length)) throw refuse('share_used')
@@ -144,7 +148,7 @@ export class Incoming {
         at += (await file.write(piece, at, piece.length - at, this.#written + at)).bytesWritten
       this.#written += piece.length
     } catch (error) {
-      // Thrown by the next call: nobody waits for this one.
+      // The next call throws it: no one awaits this promise.
       this.#failure ??= NO_SPACE.has((error as NodeJS.ErrnoException).code ?? '')
         ? refuse('disk_full')
         : (error as Error)
@@ -154,7 +158,7 @@ export class Incoming {
   }
 
   async #flushed(): Promise<FileHandle> {
-    // What is left in the buffer came when there was room in memory again.
+    // The buffer holds octets that arrived after memory became available again.
     if (this.#used > 0) void this.#spill(Buffer.alloc(0))
     await this.#writing
     if (this.#failure) throw this.#failure
@@ -171,7 +175,7 @@ export class Incoming {
 
 let files = 0
 
-/** A file that is gone when it is closed, or when the process ends. */
+/** Opens a file that disappears when it is closed or the process ends. */
 async function openUnnamed(folder: string): Promise<FileHandle> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `${process.pid}-${++files}`)

@@ -1,9 +1,9 @@
 /** Spreads work over turns of the event loop, so that a burst from hundreds of clients doesn't keep everyone else waiting. */
 
 /**
- * Makes a line for jobs that begin in order, never in the same turn as they were added.
- * @param most jobs that begin in one turn of the event loop
- * @returns adds a job; one that takes as long as several counts as so many
+ * Creates a queue for jobs that start in order, never in the turn in which they were added.
+ * @param most jobs that start in one turn of the event loop
+ * @returns adds a job; `weight` counts a long job as several
  */
 export function createLoopLine(most: number): (job: () => void, weight?: number) => void {
   const waiting: { begin: () => void; weight: number }[] = []
@@ -30,13 +30,14 @@ export function createLoopLine(most: number): (job: () => void, weight?: number)
 }
 
 /**
- * Makes a line whose first jobs in each turn of the event loop begin at once. The others begin in later turns, in order.
- * @param most jobs that begin in one turn of the event loop
+ * Creates a queue whose first jobs in each turn of the event loop start at once. The others start in later turns, in
+ * order.
+ * @param most jobs that start in one turn of the event loop
  * @returns adds a job
  */
 export function createLoopShare(most: number): (job: () => void) => void {
   const waiting: (() => void)[] = []
-  /** Jobs that have begun in this turn. */
+  /** Jobs started in this turn. */
   let begun = 0
   let scheduled = false
   const turn = (): void => {

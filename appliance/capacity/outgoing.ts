@@ -1,18 +1,21 @@
 /**
- * Large answers go out in pieces, by turns among all clients that wait for one: to copy megabytes for hundreds of clients into the
- * kernel at once would keep all others waiting.
+ * Sends large responses in chunks, round robin over clients. Copying megabytes for hundreds of clients into the kernel
+ * at once would stall everyone else.
  */
 import { Readable } from 'node:stream'
 import { createLoopLine } from './loop.ts'
 
 export interface Outgoing {
-  /** The octets as a stream that gives them out as clients read and its turn comes. They must not change meanwhile. */
+  /**
+   * Returns a stream of the octets that respects backpressure and waits for its turn. The buffer must not change
+   * meanwhile.
+   */
   pieces(whole: Buffer): Readable
 }
 
-/** Octets of one piece: larger ones are copied no faster. */
+/** Chunk size in octets. Larger chunks are no faster to copy. */
 export const PIECE = 64 * 1024
-/** Pieces in one turn of the event loop: a megabyte takes one to two milliseconds. */
+/** Chunks per turn of the event loop: a megabyte takes one to two milliseconds. */
 const IN_ONE_TURN = 16
 
 export function createOutgoing(): Outgoing {

@@ -1,15 +1,18 @@
-/** Ends transfers that are too slow: who sends an octet every few seconds would hold a connection and its memory for an hour. */
+/**
+ * Ends transfers that are too slow. A client that sends an octet every few seconds would otherwise hold a connection
+ * and its memory for an hour.
+ */
 import { steady, type Clock } from '../clock/clock.ts'
 
-/** The least that must come, in octets a second, and over how long that is measured (milliseconds). */
+/** Minimum rate in octets per second, and the window over which it is measured (milliseconds). */
 const LEAST_RATE = 1024
 const WINDOW_MS = 30_000
 
-/** Something that is being received. */
+/** A transfer in progress. */
 export interface Transfer {
   /** Octets so far. */
   readonly size: number
-  /** It was too slow. */
+  /** Called when the transfer was too slow. */
   tooSlow(): void
 }
 
@@ -19,7 +22,7 @@ export interface Pace {
 }
 
 export function createPace(clock: Clock): Pace {
-  /** Of each transfer: its size when its window began, and when that was. */
+  /** For each transfer, its size at the start of the current window, and when that was. */
   const watched = new Map<Transfer, { size: number; since: number }>()
   let armed = false
 

@@ -1,25 +1,28 @@
-/** Octets divided among teams and strangers, so that nobody's unfinished requests use up what the others need. No I/O. */
+/**
+ * Divides octets among teams and strangers, so that one client's unfinished requests can't use up what the others need.
+ * No I/O.
+ */
 import { sourceNetwork } from '../wire/networks.ts'
 
-/** Whose octets they are. */
+/** Who octets are charged to. */
 export interface Owner {
-  /** Null: a stranger, who is counted by network. */
+  /** Null for a stranger, who is counted by network. */
   teamId: string | null
   ip: string
 }
 
-/** Octets. */
+/** Limits in octets. */
 export interface ShareLimits {
   total: number
-  /** Of one team. */
+  /** Limit of one team. */
   team: number
-  /** Of all strangers together, and of one network of them. */
+  /** Limit of all strangers together, and of one network. */
   strangers: number
   perStranger: number
 }
 
 export interface Shares {
-  /** Takes octets of the owner's share; false when there are not so many left, and then none are taken. */
+  /** Takes octets from the owner's share. Returns false and takes none when not enough are left. */
   take(owner: Owner, octets: number): boolean
   give(owner: Owner, octets: number): void
   figures(): { used: number; limit: number; refused: number }

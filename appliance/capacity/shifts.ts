@@ -5,14 +5,14 @@
 
 export interface Shifts {
   /**
-   * To be called before octets are looked at. A promise where the team has had its share of this turn: it resolves in a later one, and until
-   * then nothing more is to be read from the client.
-   * @param team null: strangers, who share one
+   * Call before processing octets. Returns a promise when the team has used its share of this turn; read nothing more
+   * from the client until it resolves.
+   * @param team null for strangers, who share one
    */
   take(team: string | null, octets: number): Promise<void> | undefined
 }
 
-/** Octets of one team in one turn; a piece that begins within them is taken whole. Some 0.2 ms. */
+/** Octets of one team per turn, about 0.2 ms of work. The chunk that crosses the limit is still processed whole. */
 const SHARE = 64 * 1024
 
 interface Waiting {
@@ -21,7 +21,7 @@ interface Waiting {
 }
 
 export function createShifts(): Shifts {
-  /** Octets of this turn by team. */
+  /** Octets processed in this turn, by team. */
   const taken = new Map<string, number>()
   const lines = new Map<string, Waiting[]>()
   let planned = false

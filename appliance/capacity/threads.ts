@@ -1,28 +1,31 @@
-/** Worker threads for work that would stop the event loop: a few at a time, by turns among teams, with bounded memory and time. */
+/**
+ * Runs work that would block the event loop in worker threads: a few at a time, round robin over teams, with bounded
+ * memory and time.
+ */
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 
 export interface ThreadOptions {
-  /** The program of the thread: it answers each message with one `ThreadAnswer`. */
+  /** The worker's script: it answers each message with one `ThreadAnswer`. */
   script: URL
   clock: Clock
-  /** Threads at once. */
+  /** Maximum number of threads. */
   most: number
   /** Jobs of one team that may wait. */
   waiting: number
-  /** A job that takes longer is ended (milliseconds). */
+  /** Time limit of a job in milliseconds. */
   deadlineMs: number
-  /** Heap of each thread in MB; a job that needs more ends its thread. */
+  /** Heap of each thread in MB. A job that needs more ends its thread. */
   heapMb: number
 }
 
-/** What a thread says about a job. */
+/** A worker's response to a job. */
 export type ThreadAnswer<T> = { result: T } | { error: Error }
 
-/** Why a job has no result, beside what the thread itself said. */
+/** A job was ended from outside the thread. */
 export class ThreadEnded extends Error {
-  /** The job took too long, or too much memory; both are the fault of what it was given. */
+  /** The limit that the job exceeded; its input is at fault in both cases. */
   readonly why: 'time' | 'memory'
 
   constructor(why: ThreadEnded['why']) {
@@ -33,16 +36,17 @@ export class ThreadEnded extends Error {
 
 export interface Threads<I, T> {
   /**
-   * Has a thread do a job. Refuses: `overloaded`, also when the thread dies or cannot start. Rejects with what the thread threw, or with
-   * `ThreadEnded`.
-   * @param team whose job it is; null: a stranger's
-   * @param how moved: buffers in `input` that the thread may keep; heavy: it may take so much memory that only one such job runs at a time
+   * Runs a job in a thread. Refuses: `overloaded`, also when the thread dies or can't start. Rejects with the thread's
+   * error, or with `ThreadEnded`.
+   * @param team the job's owner; null for strangers
+   * @param how moved: buffers in `input` to transfer to the thread; heavy: the job may need so much memory that only
+   * one such job runs at a time
    */
   run(input: I, team: string | null, how?: { moved?: Transferable[]; heavy?: boolean }): Promise<T>
   close(): Promise<void>
 }
 
-/** A thread without work ends after so long (milliseconds): starting one costs more than most jobs. */
+/** How long an idle thread is kept, in milliseconds. Starting one costs more than most jobs. */
 const KEPT_MS = 60_000
 
 interface Job<I, T> {
@@ -58,13 +62,13 @@ export function createThreads<I, T>(options: ThreadOptions): Threads<I, T> {
 
 class Pool<I, T> implements Threads<I, T> {
   readonly #options: ThreadOptions
-  /** Waiting jobs by team, in the order of the teams' turns. */
+  /** Waiting jobs by team, in round-robin order. */
   readonly #queues = new Map<string, Job<I, T>[]>()
-  /** Teams whose jobs run. */
+  /** Teams with a running job. */
   readonly #running = new Set<string>()
   readonly #idle = new Map<Worker, () => void>()
   readonly #busy = new Set<Worker>()
-  /** Whether a heavy job runs. */
+  /** Whether a heavy job is running. */
   #heavy = false
   #closed = false
 
@@ -101,7 +105,7 @@ class Pool<I, T> implements Threads<I, T> {
   #next(): void {
     for (const [team, queue] of [...this.#queues]) {
       if (this.#busy.size >= this.#options.most) return
-      // One thread for each team: a job that runs into its deadline delays the others of its team only.
+      // One thread per team, so that a job that reaches its deadline delays only its own team.
       if (this.#running.has(team) || (this.#heavy && queue[0]!.heavy)) continue
       const job = queue.shift()!
       this.#queues.delete(team)
@@ -123,13 +127,13 @@ class Pool<I, T> implements Threads<I, T> {
       this.#busy.add(worker)
       const answer = await ask<I, T>(worker, input, moved, this.#options)
       this.#busy.delete(worker)
-      // An idle thread would keep the memory that a heavy job took.
+      // An idle thread would hold on to the memory of a heavy job.
       if (heavy) void worker.terminate()
       else this.#giveBack(worker)
       if ('error' in answer) settle.reject(answer.error)
       else settle.resolve(answer.result)
     } catch (error) {
-      // A thread that died or does not come to an end gets no other job.
+      // A thread that died or hangs gets no further job.
       await worker?.terminate()
       if (worker) this.#busy.delete(worker)
       settle.reject(this.#closed ? refuse('shutting_down') : error)
@@ -157,7 +161,7 @@ class Pool<I, T> implements Threads<I, T> {
   }
 }
 
-/** Gives a thread a job and waits for its answer. An idle thread does not keep the process alive. */
+/** Posts a job to a thread and waits for the result. An idle thread doesn't keep the process alive. */
 function ask<I, T>(
   worker: Worker,
   input: I,
@@ -181,7 +185,7 @@ function ask<I, T>(
   })
 }
 
-/** A machine without threads or memory to spare is busy, which the job did not cause. */
+/** Maps a failure to start a thread, for lack of threads or memory, to `overloaded`: the job isn't at fault. */
 function whyEnded(error: NodeJS.ErrnoException): Error {
   if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return new ThreadEnded('memory')
   return error.code === 'ERR_WORKER_INIT_FAILED' ? refuse('overloaded') : error

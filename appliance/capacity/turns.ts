@@ -1,11 +1,11 @@
-/** Whose turn it is to use memory: a budget of octets, handed out round robin by team, so that one team's backlog delays only itself. */
+/** Shares a memory budget in octets round robin over teams, so that one team's backlog delays only itself. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 
 export interface TurnLimits {
   /** Octets in use at once. One job may always run, however large it is. */
   total: number
-  /** Octets of one team at once; a job larger than this runs when the team has none. */
+  /** Octets of one team at once. A larger job runs when nothing else of the team does. */
   team: number
   /** Jobs of one team that may wait. */
   waiting: number
@@ -15,9 +15,9 @@ export interface TurnLimits {
 
 export interface Turns {
   /**
-   * Resolves when the job may begin; dispose of it when the memory is free again.
-   * Refuses: `overloaded` when the team has too many jobs waiting, or the wait is too long.
-   * @param team null: strangers, who share one turn
+   * Resolves when the job may start; dispose of the result to free the memory. Refuses: `overloaded` when the team has
+   * too many jobs waiting, or the wait is too long.
+   * @param team null for strangers, who share one queue
    */
   take(team: string | null, octets: number): Promise<Disposable>
   figures(): { used: number; limit: number; waiting: number; refused: number }
@@ -35,7 +35,7 @@ export function createTurns(clock: Clock, limits: TurnLimits): Turns {
 class Line implements Turns {
   readonly #clock: Clock
   readonly #limits: TurnLimits
-  /** Waiting jobs by team, in the order of the teams' turns. */
+  /** Waiting jobs by team, in round-robin order. */
   readonly #queues = new Map<string, Job[]>()
   /** Octets in use by team. */
   readonly #running = new Map<string, number>()
@@ -63,7 +63,7 @@ class Line implements Turns {
     return this.#turnOf(team, queue, octets)
   }
 
-  /** Waits in the team's line. Refuses: `overloaded`. */
+  /** Waits in the team's queue. Refuses: `overloaded`. */
   #turnOf(team: string, queue: Job[], octets: number): Promise<Disposable> {
     this.#waiting++
     return new Promise((resolve, reject) => {
@@ -113,7 +113,7 @@ class Line implements Turns {
     }
   }
 
-  /** Begins what fits; a team whose job has begun goes to the end of the line. */
+  /** Starts the jobs that fit. A team whose job has started moves to the end of the queue. */
   #next(): void {
     for (const [team, queue] of [...this.#queues]) {
       const job = queue[0]!

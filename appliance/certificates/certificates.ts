@@ -1,4 +1,7 @@
-/** Certificates of an authority: had, renewed and put in use without a restart. What fails is remembered and tried again later. */
+/**
+ * Obtains, renews and installs certificates from an ACME server without a restart. Failures are remembered and retried
+ * later.
+ */
 import { X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import type { CertificatePair } from '../wire/self-signed.ts'
@@ -16,7 +19,7 @@ export type { Attempts, Wanted } from './plan.ts'
 export { namesIn } from './plan.ts'
 export { ask, certificateFile, certificateFiles, readMemory, type Memory } from './store.ts'
 
-/** The short names of directories. */
+/** Short names of ACME directories. */
 const DIRECTORIES: Readonly<Record<string, string>> = {
   letsencrypt: 'https://acme-v02.api.letsencrypt.org/directory',
   'letsencrypt-staging': 'https://acme-staging-v02.api.letsencrypt.org/directory',
@@ -24,18 +27,18 @@ const DIRECTORIES: Readonly<Record<string, string>> = {
 
 export interface AcmeOptions {
   dataDir: string
-  /** As in the configuration: a short name or a URL. */
+  /** As configured: a short name or a URL. */
   directory: string
   email: string | undefined
   challenge: ChallengeType
   hook: { file: string; seconds: number } | undefined
-  /** External account binding. */
+  /** External account binding (RFC 8555 §7.3.4). */
   binding: { keyId: string; hmacKey: string } | undefined
-  /** PEM of authorities that certify the authority's own server. */
+  /** CA certificates (PEM) that the ACME server's own certificate is checked against. */
   ca: string | undefined
-  /** The User-Agent. */
+  /** The User-Agent header. */
   agent: string
-  /** How often wishes and new names are looked for, in milliseconds. Default 5000. */
+  /** How often to check for requests and new names, in milliseconds. Default 5000. */
   pollMs?: number | undefined
 }
 
@@ -46,25 +49,25 @@ export interface AcmeDeps {
     warn(fields: object, message: string): void
     error(fields: object, message: string): void
   }
-  /** Which certificates should be there. */
+  /** The certificates that should exist. */
   wanted: () => Promise<plan.Wanted[]>
-  /** Puts certificates in use. */
+  /** Installs certificates in the listeners. */
   use: (pairs: readonly CertificatePair[]) => void
   random: () => number
   options: AcmeOptions
 }
 
 export interface Acme extends ChallengeAnswers {
-  /** Puts in use what is kept, then begins to look after it. Never rejects for what the authority does. */
+  /** Installs the stored certificates, then begins to manage them. Never rejects because of the ACME server. */
   start(): Promise<void>
-  /** Ends what is under way; resolves when nothing runs any more. */
+  /** Aborts work in progress; resolves when nothing runs any more. */
   stop(): Promise<void>
 }
 
-/** How often new names and wishes of people are looked for (milliseconds). */
+/** How often to check for new names and requests by operators, in milliseconds. */
 const POLL_MS = 5000
 
-/** Makes it; nothing is asked before `start`. */
+/** Creates the manager; it makes no request before `start`. */
 export function createAcme(deps: AcmeDeps): Acme {
   const { clock, options } = deps
   const stopping = new AbortController()
@@ -112,9 +115,9 @@ class Keeper {
     this.#directory = DIRECTORIES[directory] ?? directory
   }
 
-  /** One round: each certificate that is due, one after the other. Never rejects. */
+  /** Handles each certificate that is due, one after the other. Never rejects. */
   async look(): Promise<void> {
-    // The directory is read anew in each round that asks: its addresses may have changed since (RFC 8555 §7.1.1).
+    // Fetch the directory again in each round that needs it: its URLs may have changed (RFC 8555 §7.1.1).
     this.#client = undefined
     try {
       const asked = await takeAsked(this.#deps.options.dataDir)
@@ -127,12 +130,12 @@ class Keeper {
       this.#memory.wishDoneAt = this.#deps.clock.now()
       await this.#store.remember(this.#memory)
     } catch (err) {
-      // The disk or the storage: whoever uses them says more; the next round tries again.
+      // A disk or storage failure, which is logged in detail where it occurs. The next round retries.
       this.#deps.log.error({ err }, 'could not manage the certificates; check the data directory')
     }
   }
 
-  /** Certificates that are kept are used, whatever the authority says today. */
+  /** Installs stored certificates, whether or not the ACME server is available. */
   async useKept(): Promise<void> {
     const { wanted, use, log } = this.#deps
     const kept: Kept[] = []
@@ -166,7 +169,7 @@ class Keeper {
     await this.#get(wanted, memory, tried, good ? kept : undefined)
   }
 
-  /** The authority's opinion of when to renew; two thirds of the life where it has none or cannot be asked. */
+  /** Asks the ACME server when to renew (RFC 9773 §4.2). Falls back to two thirds of the lifetime. */
   async #askWhen(kept: X509Certificate, tried: plan.Attempts): Promise<plan.Attempts> {
     const { clock, random, log } = this.#deps
     const id = plan.certificateId(kept)
@@ -175,7 +178,7 @@ class Keeper {
       const window = id === undefined ? undefined : await client.renewalWindow(id)
       const askAt = clock.now() + plan.opinionHolds(window?.retryAfter ?? 0)
       if (!window) return { ...tried, renewAt: plan.twoThirds(kept), askAt }
-      // The moment is drawn once for a window: drawn at each question, it would move to the window's begin.
+      // Draw the time once per window. Drawing again each time would move it towards the start of the window.
       const inside = tried.renewAt !== null && tried.renewAt >= window.start && tried.renewAt <= window.end
       const renewAt = inside ? tried.renewAt : plan.momentIn(window, kept, random())
       return { ...tried, renewAt, askAt }
@@ -194,7 +197,7 @@ class Keeper {
   ): Promise<void> {
     const { clock, log, options } = this.#deps
     const { names } = wanted
-    // Written before anybody is asked: a process that dies in each try must not ask again at once.
+    // Record the attempt before making it: a process that crashes in each attempt must not retry at once.
     const pending = { ...tried, retryAt: clock.now() + plan.waitAfter(tried.failures + 1, 0, 0) }
     await this.#remember(memory, wanted.id, pending)
     try {
@@ -233,7 +236,7 @@ class Keeper {
     const problem = error instanceof AcmeProblem ? error : undefined
     const failures = tried.failures + 1
     const retryAt = now + plan.waitAfter(failures, problem?.retryAfter ?? 0, this.#deps.random())
-    // A limit may be one of the account or the address: nobody else's order is tried before its time either.
+    // A rate limit may apply to the account or the IP, so that no other order is made before it ends.
     if (problem?.type === 'rateLimited') memory.pausedUntil = Math.max(memory.pausedUntil, retryAt)
     return { ...tried, failures, failedAt: now, error: error.message, retryAt }
   }

@@ -1,4 +1,4 @@
-/** What proves to an authority that a name is ours, as long as it asks. */
+/** Proves control of a name to the ACME server while it validates. */
 import { createHash } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { TLS_SERVER } from '../wire/certificates.ts'
@@ -6,21 +6,21 @@ import { selfSignedPair } from '../wire/self-signed.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Hook } from './hook.ts'
 
-/** The ways of proving: RFC 8555 §8.3, RFC 8737, RFC 8555 §8.4. */
+/** The validation methods of RFC 8555 §8.3, RFC 8737 and RFC 8555 §8.4. */
 export type ChallengeType = 'http-01' | 'tls-alpn-01' | 'dns-01'
 
-/** What the listeners ask. */
+/** What the listeners look up. */
 export interface ChallengeAnswers {
-  /** What stands at /.well-known/acme-challenge/<token>; undefined for a token that nobody asked for. */
+  /** The response for /.well-known/acme-challenge/<token>; undefined for an unknown token. */
   http(token: string): string | undefined
-  /** Shown to who speaks `acme-tls/1` and asks for this name. */
+  /** The certificate for a client that negotiates `acme-tls/1` and asks for this name (RFC 8737 §3). */
   tls(name: string): SecureContext | undefined
-  /** Whether somebody may come and speak `acme-tls/1` now. */
+  /** Whether a validation over `acme-tls/1` may be under way. */
   expected(): boolean
 }
 
 export interface Challenges extends ChallengeAnswers {
-  /** Puts the answer where it is looked for; the returned function takes it away again. Rejects where a hook fails. */
+  /** Publishes the response; the returned function removes it. Rejects when the hook fails. */
   present(
     type: ChallengeType,
     name: string,

@@ -1,8 +1,8 @@
-/** The conversation with a certificate authority: RFC 8555, and RFC 9773 for when to renew. */
+/** An ACME client (RFC 8555) with renewal information (RFC 9773). */
 import type { Answered, Exchange } from './exchange.ts'
 import { externalBinding, signed, thumbprint, type SigningKey } from './jose.ts'
 
-/** What the authority offers, RFC 8555 §7.1.1. */
+/** The ACME server's directory (RFC 8555 §7.1.1). */
 interface Directory {
   newNonce: string
   newAccount: string
@@ -33,11 +33,11 @@ export interface Order {
   error?: unknown
 }
 
-/** An authority's "no": a problem document (RFC 7807, RFC 8555 §6.7). */
+/** An error of the ACME server: a problem document (RFC 7807, RFC 8555 §6.7). */
 export class AcmeProblem extends Error {
-  /** The last part of its type: `rateLimited`, `unauthorized`; empty where it gave none. */
+  /** The last part of the error type, such as `rateLimited` or `unauthorized`; empty when missing. */
   readonly type: string
-  /** Milliseconds to wait before asking again, from Retry-After; 0 where it says nothing. */
+  /** Milliseconds to wait before the next request, from Retry-After; 0 when missing. */
   readonly retryAfter: number
   constructor(type: string, detail: string, retryAfter = 0) {
     super(detail)
@@ -46,45 +46,45 @@ export class AcmeProblem extends Error {
   }
 }
 
-/** A URL that the authority gave us, and what it says there. */
+/** A resource URL and the response body. */
 export interface Resource<T> {
   url: string
   value: T
-  /** Milliseconds from Retry-After; 0 where it says nothing. */
+  /** Milliseconds from Retry-After; 0 when missing. */
   retryAfter: number
 }
 
 export interface AcmeClient {
-  /** Makes the account of the key, or finds it (RFC 8555 §7.3). Comes before everything that follows. */
+  /** Creates the account of the key, or finds it (RFC 8555 §7.3). Call it before anything below. */
   enter(args: {
     email: string | undefined
     binding: { keyId: string; hmacKey: string } | undefined
   }): Promise<void>
   newOrder(names: readonly string[], replaces?: string): Promise<Resource<Order>>
-  /** Reads what is at a URL of the authority. */
+  /** Reads the resource at a URL of the ACME server. */
   get<T>(url: string): Promise<Resource<T>>
   post<T>(url: string, payload: unknown): Promise<Resource<T>>
-  /** The chain, PEM. */
+  /** Downloads the certificate chain, PEM. */
   certificate(url: string): Promise<string>
   /** RFC 8555 §8.1 */
   keyAuthorization(token: string): string
-  /** RFC 9773 §4.1: when the certificate should be renewed; undefined where the authority does not say. */
+  /** When the certificate should be renewed (RFC 9773 §4.1); undefined when the server doesn't say. */
   renewalWindow(certificateId: string): Promise<RenewalWindow | undefined>
 }
 
-/** Unix milliseconds, and when to ask again. */
+/** The suggested window in Unix milliseconds, and when to ask again. */
 export interface RenewalWindow {
   start: number
   end: number
   retryAfter: number
 }
 
-/** A request is signed anew so many times when its nonce was not taken (RFC 8555 §6.5). */
+/** How often a request is signed again after its nonce was rejected (RFC 8555 §6.5). */
 const NONCES = 5
 
 /**
- * Makes a client; nothing is asked yet.
- * @param directoryUrl of the authority
+ * Creates a client; it makes no request yet.
+ * @param directoryUrl the ACME directory
  * @param now Unix milliseconds, for dates in Retry-After
  */
 export function createAcmeClient(
@@ -182,7 +182,7 @@ class Client implements AcmeClient {
     return found
   }
 
-  /** A signed request (RFC 8555 §6.2); signed anew where its nonce was not taken. */
+  /** Sends a signed request (RFC 8555 §6.2); signs it again with a new nonce when the nonce was rejected. */
   async #ask(url: string, payload: unknown, left = NONCES): Promise<Answered> {
     const nonce = this.#nonce ?? (await this.#freshNonce())
     this.#nonce = undefined
@@ -201,7 +201,7 @@ class Client implements AcmeClient {
   }
 }
 
-/** RFC 9773 §4.2; undefined for a window that makes no sense. */
+/** Reads the suggested window (RFC 9773 §4.2); undefined when it is invalid. */
 function windowIn(value: unknown, after: number): RenewalWindow | undefined {
   const { suggestedWindow } = value as { suggestedWindow?: { start?: unknown; end?: unknown } }
   const [start, end] = [suggestedWindow?.start, suggestedWindow?.end].map((one) => Date.parse(String(one)))
@@ -209,13 +209,13 @@ function windowIn(value: unknown, after: number): RenewalWindow | undefined {
   return { start, end, retryAfter: after }
 }
 
-/** What a value of an `error` member or a problem document says, with its parts (RFC 8555 §6.7.1). Pure. */
+/** Reads the type and text of an error or problem document, with its subproblems (RFC 8555 §6.7.1). Pure. */
 export function problemText(problem: unknown): { type: string; text: string } {
   const { type, detail, subproblems } = (problem ?? {}) as Record<string, unknown>
   const parts = Array.isArray(subproblems) ? subproblems.map((one) => problemText(one).text) : []
   const said = typeof detail === 'string' ? detail : 'no reason given'
   const short = typeof type === 'string' ? type.slice(type.lastIndexOf(':') + 1) : ''
-  // Remote text, for a log line and a screen.
+  // Remote text, sanitized for a log line and a screen.
   const text = [said, ...parts]
     .join(' · ')
     .replaceAll(/\p{Cc}+/gu, ' ')
@@ -247,7 +247,7 @@ function objectIn<T>(answered: Answered, url: string): T {
   return value as T
 }
 
-/** RFC 9110 §10.2.3: seconds or a date. */
+/** Reads Retry-After in seconds or as a date (RFC 9110 §10.2.3). */
 function retryAfter({ headers }: Answered, now: number): number {
   const value = headers['retry-after']
   if (value === undefined) return 0

@@ -2,16 +2,16 @@ import { generateKeyPair, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { altNames, contextTag, der, OID, TAG } from '../wire/der.ts'
 
-/** A certificate signing request (RFC 2986) in DER, and the private key it is for, PEM. */
+/** A certificate signing request (RFC 2986) in DER, and its private key in PEM. */
 export interface SigningRequest {
   csr: Buffer
   key: string
 }
 
-/** Makes a key (ECDSA P-256) and asks for a certificate with these names, the first of them the common name. */
+/** Generates an ECDSA P-256 key and a request for these names; the first is the common name. */
 export async function signingRequest(names: readonly string[]): Promise<SigningRequest> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })
-  // RFC 5280 Appendix A.1: a common name has 64 characters at most; longer names stand in the extension alone.
+  // RFC 5280 Appendix A.1: a common name has at most 64 characters. Longer names go into the extension only.
   const short = names[0]!.length <= 64
   const name = der(TAG.SEQUENCE, OID.commonName, der(TAG.UTF8, Buffer.from(names[0]!)))
   const subject = short ? der(TAG.SEQUENCE, der(TAG.SET, name)) : der(TAG.SEQUENCE)

@@ -1,26 +1,26 @@
-/** Requests to a certificate authority. Its addresses come from the operator and from the authority itself, over TLS only. */
+/** HTTPS requests to an ACME server. The URLs come from the operator and from the server itself; TLS is required. */
 import { request } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../clock/clock.ts'
 
-/** Octets of an answer that are read: a certificate chain has some 6000. */
+/** Maximum response size in octets. A certificate chain has about 6000. */
 const MAX_ANSWER = 262_144
-/** For one request with its answer, in milliseconds. */
+/** Time limit of a request and its response, in milliseconds. */
 const DEADLINE = 30_000
 
-/** What the authority answered. */
+/** A response of the ACME server. */
 export interface Answered {
   status: number
   headers: IncomingHttpHeaders
   text: string
 }
 
-/** Asks; rejects with an error whose message says what failed. */
+/** Makes a request; rejects with an error whose message says what failed. */
 export type Exchange = (method: 'GET' | 'HEAD' | 'POST', url: string, body?: string) => Promise<Answered>
 
 /**
- * @param agent the User-Agent (RFC 8555 §6.1 demands one)
- * @param ca authorities (PEM) that may certify the server instead of Node's own
+ * @param agent the User-Agent header, required by RFC 8555 §6.1
+ * @param ca CA certificates (PEM) to trust instead of Node's own
  */
 export function createExchange(options: {
   clock: Clock

@@ -1,24 +1,29 @@
-/** The program that publishes DNS records for dns-01: no shell, nothing on its command line but what is to be done. */
+/**
+ * Runs the program that publishes DNS records for dns-01. No shell is involved, and the only argument is the action.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Clock } from '../clock/clock.ts'
 
-/** Publishes or removes the TXT record of a name; rejects with what the program said. */
+/** Publishes or removes the TXT record of a name; rejects with the program's output. */
 export type Hook = (act: 'present' | 'cleanup', name: string, value: string) => Promise<void>
 
-/** Most of what the program writes that is kept for the log, in characters. */
+/** How much of the program's output is kept for the log, in characters. */
 const MOST_SAID = 500
-/** What it said may be read after its end; something that it left running may keep the pipe open for ever. */
+/**
+ * How long to keep reading output after the program exits (milliseconds). A process that it left running may hold the
+ * pipe open forever.
+ */
 const LAST_WORDS_MS = 1000
 
 /**
- * @param file the program; called with `present` or `cleanup`, and in its environment ACME_DOMAIN, ACME_RECORD
+ * @param file the program, called with `present` or `cleanup`; its environment has ACME_DOMAIN, ACME_RECORD
  * (`_acme-challenge.` and the name, RFC 8555 §8.4) and ACME_VALUE
- * @param seconds it may take
+ * @param seconds its time limit
  */
 export function createHook(file: string, seconds: number, clock: Clock): Hook {
   return (act, name, value) =>
     new Promise((resolve, reject) => {
-      // Nothing else of our own environment: it may hold settings with secrets.
+      // Pass nothing else: our own environment may hold secrets.
       const { PATH, HOME, LANG, TZ } = process.env
       const env = {
         PATH,
@@ -66,12 +71,12 @@ export function createHook(file: string, seconds: number, clock: Clock): Hook {
     })
 }
 
-/** The whole group: what a script started goes with it. */
+/** Kills the process group, including everything that a script started. */
 function kill({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // It ended in this moment.
+    // It has just ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

@@ -1,4 +1,4 @@
-/** One certificate, from the order to the chain: RFC 8555 §7.4. */
+/** Obtains one certificate, from the order to the chain (RFC 8555 §7.4). */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import type { CertificatePair } from '../wire/self-signed.ts'
@@ -21,15 +21,15 @@ export interface IssueDeps {
   challenge: ChallengeType
   clock: Clock
   signal: AbortSignal
-  /** Told when a proof could not be taken away again: the authority has seen it, so the order goes on. */
+  /** Called when a challenge response couldn't be removed. The order continues, because validation is over. */
   onLeft: (name: string, reason: Error) => void
 }
 
-/** The authority's work on one step takes seconds; after this it is taken for stuck (milliseconds). */
+/** Time limit of one step at the ACME server, in milliseconds. Steps normally take seconds. */
 const LONGEST = 5 * 60_000
 const [SHORT_PAUSE, LONG_PAUSE] = [1000, 15_000]
 
-/** Gets a certificate. Rejects with an `AcmeProblem`, or with what the network or a hook said. */
+/** Obtains a certificate. Rejects with an `AcmeProblem`, or with the error of the network or the hook. */
 export async function issue(deps: IssueDeps, wanted: Wanted, replaces?: string): Promise<CertificatePair> {
   const { client } = deps
   const order = await newOrder(client, wanted, replaces)
@@ -44,7 +44,10 @@ export async function issue(deps: IssueDeps, wanted: Wanted, replaces?: string):
   return checked({ cert: await client.certificate(done.value.certificate), key }, wanted)
 }
 
-/** RFC 9773 §5: an authority may refuse that the certificate is replaced once more; then it is an order like any other. */
+/**
+ * Creates an order that names the certificate it replaces (RFC 9773 §5). If the server refuses the replacement, creates
+ * a plain order.
+ */
 async function newOrder(
   client: AcmeClient,
   { names }: Wanted,
@@ -84,7 +87,7 @@ async function authorize(deps: IssueDeps, url: string): Promise<void> {
   }
 }
 
-/** Asks until the state is none of `waiting`; RFC 8555 §7.5.1: as often as Retry-After says. */
+/** Polls until the state is none of `waiting`, as often as Retry-After says (RFC 8555 §7.5.1). */
 async function settled<T extends { status: string }>(
   { client, clock, signal }: IssueDeps,
   { url }: Resource<unknown>,
@@ -119,7 +122,7 @@ function failure(what: string, problem: unknown): AcmeProblem {
   return new AcmeProblem(type, `${what}: ${text}${type === '' ? '' : ` (${type})`}`)
 }
 
-/** What comes from outside is looked at before it replaces what works. */
+/** Checks a new certificate before it replaces one that works. */
 function checked(pair: CertificatePair, wanted: Wanted): CertificatePair {
   const certificate = new X509Certificate(pair.cert)
   if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))

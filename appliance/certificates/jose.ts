@@ -1,4 +1,4 @@
-/** JSON Web Signatures (RFC 7515) as RFC 8555 §6.2 wants them, with ECDSA P-256 keys. */
+/** JSON Web Signatures (RFC 7515) as RFC 8555 §6.2 requires them, with ECDSA P-256 keys. */
 import {
   createHash,
   createHmac,
@@ -12,7 +12,7 @@ import {
 const base64url = (value: string | Buffer): string => Buffer.from(value).toString('base64url')
 const json = (value: unknown): string => base64url(JSON.stringify(value))
 
-/** A key that signs, as JSON Web Key (RFC 7517) with the members in the order of RFC 7638 §3.2. */
+/** A signing key, and its public half as JSON Web Key (RFC 7517) with the members in the order of RFC 7638 §3.2. */
 export interface SigningKey {
   privateKey: KeyObject
   jwk: { crv: string; kty: string; x: string; y: string }
@@ -25,7 +25,7 @@ export interface Jws {
   signature: string
 }
 
-/** Makes a fresh private key, PEM. */
+/** Generates a private key, PEM. */
 export const freshKey = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
     type: 'pkcs8',
@@ -39,7 +39,7 @@ export function signingKey(pem: string): SigningKey {
   return { privateKey, jwk: { crv: crv!, kty: kty!, x: x!, y: y! } }
 }
 
-/** RFC 7638: the SHA-256 of the key's required members, in base64url. */
+/** The SHA-256 of the key's required members, in base64url (RFC 7638). */
 export const thumbprint = ({ jwk }: SigningKey): string =>
   createHash('sha256').update(JSON.stringify(jwk)).digest('base64url')
 
@@ -57,7 +57,7 @@ export function signed(key: SigningKey, header: Record<string, unknown>, payload
   return { protected: head, payload: body, signature: base64url(signature) }
 }
 
-/** RFC 8555 §7.3.4: that the account belongs to a customer whom the authority knows otherwise. */
+/** Binds the ACME account to an existing customer account of the authority (RFC 8555 §7.3.4). */
 export function externalBinding(key: SigningKey, keyId: string, hmacKey: string, url: string): Jws {
   const head = json({ alg: 'HS256', kid: keyId, url })
   const body = json(key.jwk)

@@ -1,4 +1,4 @@
-/** What of certificates is kept in the data directory, for its service user alone. */
+/** Stores certificates in the data directory, readable by the service user only. */
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,31 +6,31 @@ import type { CertificatePair } from '../wire/self-signed.ts'
 import { freshKey } from './jose.ts'
 import { UNTRIED, type Attempts } from './plan.ts'
 
-/** A certificate of the authority, with the file it is in. */
+/** A stored certificate and its file. */
 export interface Kept extends CertificatePair {
   file: string
   certificate: X509Certificate
 }
 
-/** What is remembered between tries, and over restarts. */
+/** What is remembered between attempts and across restarts. */
 export interface Memory {
   certificates: Record<string, Attempts>
-  /** The authority takes no orders before this time (Unix milliseconds). */
+  /** No orders before this time, because the ACME server limits them (Unix milliseconds). */
   pausedUntil: number
-  /** When the last wish of a person was done with, whatever came of it (Unix milliseconds). */
+  /** When the last request of an operator was handled, with or without success (Unix milliseconds). */
   wishDoneAt: number
 }
 
-/** What a person asked for on the command line. */
+/** A request from the command line. */
 export interface Asked {
-  /** Due or not; otherwise what is missing or failed. */
+  /** True for all certificates, due or not; false for those that are missing or failed. */
   all: boolean
 }
 
 export interface Store {
-  /** The account's private key with this authority, PEM; made when there is none. */
+  /** The private key of the account with this ACME server, PEM; generated when missing. */
   accountKey(directory: string): Promise<string>
-  /** The certificate kept under a name; undefined when there is none or it cannot be used. */
+  /** The certificate stored under a name; undefined when it is missing or unusable. */
   certificate(id: string): Promise<Kept | undefined>
   save(id: string, pair: CertificatePair): Promise<void>
   memory(): Promise<Memory>
@@ -39,11 +39,11 @@ export interface Store {
 
 const folderOf = (dataDir: string): string => join(dataDir, 'acme')
 
-/** The file of a certificate: its private key, then the chain. Readable by the service alone. */
+/** The file of a certificate: its private key, then the chain. Readable by the service only. */
 export const certificateFile = (dataDir: string, id: string): string =>
   join(folderOf(dataDir), 'certificates', `${id}.pem`)
 
-/** The files of all certificates that were had from an authority. */
+/** The files of all certificates issued by an ACME server. */
 export async function certificateFiles(dataDir: string): Promise<string[]> {
   const folder = join(folderOf(dataDir), 'certificates')
   try {
@@ -57,7 +57,7 @@ export async function certificateFiles(dataDir: string): Promise<string[]> {
   }
 }
 
-/** What is remembered; nothing where there is no file yet, or half of one. */
+/** Reads what is remembered; empty when the file is missing or incomplete. */
 export async function readMemory(dataDir: string): Promise<Memory> {
   const empty: Memory = { certificates: {}, pausedUntil: 0, wishDoneAt: 0 }
   try {
@@ -70,12 +70,12 @@ export async function readMemory(dataDir: string): Promise<Memory> {
   }
 }
 
-/** Leaves a wish for the daemon, which looks for it every few seconds. */
+/** Leaves a request for the daemon, which checks every few seconds. */
 export async function ask(dataDir: string, asked: Asked): Promise<void> {
   await write(folderOf(dataDir), 'asked.json', JSON.stringify(asked))
 }
 
-/** Takes the wish, once. */
+/** Takes the request and removes it. */
 export async function takeAsked(dataDir: string): Promise<Asked | undefined> {
   const file = join(folderOf(dataDir), 'asked.json')
   try {
@@ -88,7 +88,7 @@ export async function takeAsked(dataDir: string): Promise<Asked | undefined> {
   }
 }
 
-/** A reader sees the old content or the new one, and strangers neither. */
+/** Writes atomically: readers see the old content or the new. Only the service can read it. */
 async function write(folder: string, name: string, text: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
@@ -123,7 +123,7 @@ export function openStore(dataDir: string): Store {
           ? { file, key, cert, certificate }
           : undefined
       } catch (error) {
-        // Another one is had in the place of what is damaged; what we may not read must be seen.
+        // A damaged file is replaced by a new certificate. A file we may not read is an error that people must see.
         if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
         return undefined
       }

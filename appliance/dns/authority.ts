@@ -4,23 +4,26 @@ import { MAX_LINKS, canonical } from './interpret.ts'
 import { server, type Server } from './servers.ts'
 
 /**
- * What the authoritative servers of a name publish at this moment: for an operator who has just changed a record and
- * must not be told what some cache remembers.
+ * Asks the authoritative servers of a name directly, for operators who have just changed a record and must not see
+ * cached answers.
  */
 
-/** Name servers of one zone that are asked, and addresses of each; zones with more have others that answer. */
+/** How many name servers of a zone to ask, and how many addresses of each. */
 const MAX_HOSTS = 6
 const MAX_ADDRESSES = 2
-/** For one server of a survey with all its addresses, in milliseconds: somebody looks at a page meanwhile. */
+/** Time limit for one server of a survey with all its addresses, in milliseconds. Someone is waiting for the page. */
 const SURVEY_MS = 5000
 
-/** How the authoritative servers are found and reached. */
+/** How to find and reach the authoritative servers. */
 export interface AuthorityOptions {
   client: Client
-  /** The recursive servers, which know where the authoritative ones are. */
+  /** The recursive servers used to find the authoritative ones. */
   servers: Server[]
   port: number
-  /** A zone's owner writes its NS addresses, so without this anyone could point us into the internal network. */
+  /**
+   * Addresses never to contact. The owner of a zone chooses its NS addresses, and could otherwise point us into the
+   * internal network.
+   */
   isForbidden: (ip: string) => boolean
 }
 
@@ -52,7 +55,7 @@ export async function askAuthorities<T extends RecordType>(
   return { kind: 'failed', note: `The CNAME records of ${name} form a loop or a chain that is too long` }
 }
 
-/** Asks every server of the name's zone for itself, all at once. An alias is followed from each. Never rejects. */
+/** Asks every server of the name's zone separately, all at once, and follows an alias from each. Never rejects. */
 export async function askEachAuthority<T extends RecordType>(
   options: AuthorityOptions,
   name: string,
@@ -90,7 +93,7 @@ async function askHost<T extends RecordType>(
 async function findZone(options: AuthorityOptions, name: string): Promise<Zone | { note: string }> {
   let note = `No name servers are published for ${name} or a domain above it`
   for (let apex = name; apex !== ''; apex = apex.replace(/^[^.]*\.?/, '')) {
-    // Aliases are not followed: the zone of an alias is that of its owner.
+    // Don't follow aliases: the zone of an alias is that of its owner name.
     const question = { name: apex, type: 'NS' } as const
     const reading = await options.client.ask(options.servers, question, { recursion: true })
     if (reading.kind === 'found') return { apex, hosts: reading.records }

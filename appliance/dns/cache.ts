@@ -2,13 +2,13 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock/clock.ts'
 import type { Answer, RecordType } from './dns.ts'
 
-/** What was answered, for as long as it holds. */
+/** Caches DNS answers for their TTL. */
 
 /**
- * Seconds that an answer is kept, whatever its TTL says.
- * found: a TTL of 0 would make a burst to one domain ask for every message; a day is what resolvers allow a mistaken TTL.
- * absent: RFC 2308 §5 calls one to three hours sound; the shorter, because people fix what is missing and wait.
- * failed: RFC 9520 §3.2 wants failures remembered for at least a second; retries of mail are minutes apart.
+ * Bounds in seconds on how long an answer is cached, whatever its TTL.
+ * found: with a TTL of 0, a burst to one domain would send a query per message; resolvers cap mistaken TTLs at a day.
+ * absent: RFC 2308 §5 recommends one to three hours; this takes the shorter, because people fix what is missing and wait.
+ * failed: RFC 9520 §3.2 requires at least a second; mail retries are minutes apart.
  */
 const LIMITS = {
   found: { least: 5, most: 86_400 },
@@ -17,8 +17,8 @@ const LIMITS = {
 }
 
 /**
- * Bounds the memory: the size counts characters, and a hostile zone can send 64 KiB of TXT for every name. Each entry counts
- * as a 50 000th at least. Given a number of entries, the cache would take the room for all of them at the start.
+ * Bounds memory, in characters: a hostile zone can send 64 KiB of TXT for every name. Each entry counts as at least
+ * 1/50,000 of it. A limit on the number of entries would allocate them all at startup.
  */
 const MAX_SIZE = 32 * 1024 * 1024
 const LEAST_SIZE = Math.ceil(MAX_SIZE / 50_000)
@@ -30,7 +30,7 @@ interface Entry {
   expires: number
 }
 
-/** A bounded cache of answers; also makes identical questions in flight one. */
+/** A bounded cache of answers that also merges identical concurrent queries. */
 export class AnswerCache {
   readonly #clock: Clock
   readonly #flights = new Map<string, Promise<Answer<RecordType>>>()
@@ -44,7 +44,7 @@ export class AnswerCache {
     this.#clock = clock
   }
 
-  /** The remembered answer, with the seconds that it still holds; else what `ask` brings, asked once for all callers. */
+  /** Returns the cached answer with its remaining TTL, or asks once on behalf of all callers. */
   async get<T extends RecordType>(name: string, type: T, ask: () => Promise<Answer<T>>): Promise<Answer<T>> {
     const key = `${type} ${name}`
     // The key holds the type, so what is under it is an Answer<T>.

@@ -2,16 +2,19 @@ import ipaddr from 'ipaddr.js'
 import type { Answer, RecordData, RecordType } from './dns.ts'
 import type { Message, Question, WireRecord } from './message.ts'
 
-/** What one response says about a question. Pure: no I/O, no cache, no clock. */
+/** Reads what a response says about a question. Pure: no I/O, no cache, no clock. */
 
-/** `alias`: the name is an alias and the response does not tell what is at `target`; ask there. */
+/** `alias`: the name is an alias and the response has no records for `target`; ask for those. */
 export type Reading<T extends RecordType> =
   Answer<T> | { kind: 'alias'; target: string; links: number; ttl: number; authentic: boolean }
 
-/** Links of one CNAME chain that are followed; honest chains have two or three. */
+/** Maximum length of a CNAME chain; real ones have two or three links. */
 export const MAX_LINKS = 8
 
-/** For absence without a SOA record, which must not be cached (RFC 2308 §5); the cache's floor still applies. */
+/**
+ * TTL for negative answers without a SOA record, which must not be cached (RFC 2308 §5). The cache's minimum still
+ * applies.
+ */
 const NO_TTL = 0
 
 const rcodes = new Map<number, string>([
@@ -23,14 +26,12 @@ const rcodes = new Map<number, string>([
   [16, 'BADVERS'],
 ])
 
-/** The name of a response code, for people. */
 function rcodeName(rcode: number): string {
   return rcodes.get(rcode) ?? `response code ${rcode}`
 }
 
 /**
- * Reads the answer out of a response that belongs to the question.
- * The notes of failures complete the sentence "the server …".
+ * Reads the answer from a response that belongs to the question. Failure notes complete the sentence "the server …".
  */
 export function interpret<T extends RecordType>(
   message: Message,
@@ -42,7 +43,7 @@ export function interpret<T extends RecordType>(
   const { authentic } = message
   const at = message.answers.filter((record) => record.name === chain.name && record.type === question.type)
   const records = at.flatMap((record) => readRecord(question.type, record.data) ?? [])
-  // NXDOMAIN speaks of the last name of the chain (RFC 6604 §3), so records there contradict it.
+  // NXDOMAIN applies to the last name of the chain (RFC 6604 §3), so records there contradict it.
   if (message.rcode === 3 && at.length > 0) return failed('returned NXDOMAIN together with records')
   if (records.length > 0) {
     const ttl = Math.min(chain.ttl, ...at.map((record) => record.ttl))
@@ -55,8 +56,8 @@ export function interpret<T extends RecordType>(
 }
 
 /**
- * Absence is a fact only from a server that recursed for us or that is authoritative. A NOERROR without records
- * that names other servers and has no SOA is a referral, not NODATA (RFC 2308 §2.2).
+ * Reads a negative answer, which counts only from a server that recursed for us or is authoritative. NOERROR without
+ * records, with NS records but no SOA, is a referral, not NODATA (RFC 2308 §2.2).
  */
 function readAbsence(message: Message, chain: Chain): Reading<never> {
   const { authentic } = message
@@ -88,7 +89,7 @@ interface Chain {
   ttl: number
 }
 
-/** Walks the CNAME records of one response from the question's name; a string tells why that is impossible. */
+/** Follows the CNAME records in one response from the question's name; returns a string that says why that failed. */
 function followChain(answers: WireRecord[], question: Question): Chain | string {
   const chain: Chain = { name: question.name, links: 0, ttl: Number.MAX_SAFE_INTEGER }
   if (question.type === 'CNAME') return chain
@@ -119,11 +120,11 @@ const alias = (data: unknown): string | undefined => {
 
 const readers: { [T in RecordType]: (data: unknown) => RecordData[T] | undefined } = {
   A: (data) => data as string,
-  // The codec writes IPv6 addresses in its own way; RFC 5952 has one way, so that they can be compared.
+  // Normalize the codec's IPv6 text to RFC 5952, so that addresses can be compared.
   AAAA: (data) => ipaddr.IPv6.parse(data as string).toRFC5952String(),
   MX: (data) => {
     const { preference, exchange } = data as RecordData['MX']
-    // The root as exchange means: no mail (RFC 7505 §3).
+    // "." as exchange is a null MX: the domain accepts no mail (RFC 7505 §3).
     if (exchange === '.') return { preference, exchange: '' }
     const name = host(exchange)
     return name === undefined ? undefined : { preference, exchange: name }
@@ -147,24 +148,24 @@ function failed(note: string): { kind: 'failed'; note: string } {
   return { kind: 'failed', note }
 }
 
-/** Domain names as text: without the root dot, lower case, A-labels only. */
+/** Domain names as text: no root dot, lower case, A-labels only. */
 
-/** Anything printable: owner names carry underscores, and RFC 2317 puts slashes into them. */
+/** Any printable character: owner names have underscores, and RFC 2317 puts slashes into them. */
 const ownerLabel = /^[!-\-/-[\]-~]{1,63}$/
-/** Letters, digits, hyphen, and the underscore that is met in the wild. */
+/** Letters, digits and hyphens, plus underscores, which occur in practice. */
 const hostLabel = /^[a-z0-9_-]{1,63}$/
 
-/** Lower case and without the root dot. */
+/** Converts to lower case without the root dot. */
 export function canonical(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** Whether a canonical name can be asked for: labels of 1 to 63 bytes, 253 in all (RFC 1035 §2.3.4). */
+/** Whether a canonical name can be queried: labels of 1 to 63 octets, 253 in all (RFC 1035 §2.3.4). */
 export function isDomainName(name: string): boolean {
   return name.length <= 253 && name.split('.').every((label) => ownerLabel.test(label))
 }
 
-/** Whether a canonical name can be that of a host. */
+/** Whether a canonical name is a valid host name. */
 function isHostName(name: string): boolean {
   return name.length <= 253 && name.split('.').every((label) => hostLabel.test(label))
 }

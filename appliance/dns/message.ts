@@ -3,14 +3,14 @@ import * as codec from 'dns-packet'
 import type { RecordType } from './dns.ts'
 
 /**
- * DNS messages as bytes (RFC 1035 §4.1, EDNS of RFC 6891).
+ * Encodes and decodes DNS messages (RFC 1035 §4.1, EDNS of RFC 6891).
  *
- * The sections are walked here by their RDLENGTH and only the types that are used are decoded: the package's own
- * `decode` gives up on a whole message for one bad record, and reads past the end of a record whose length lies.
+ * Sections are walked here by RDLENGTH, and only the types in use are decoded. The package's own `decode` rejects a
+ * whole message for one bad record, and reads past the end of a record with a wrong length.
  */
 
 declare module 'dns-packet' {
-  /** The package's codec of one data type; after a call `decode.bytes` tells how much it consumed. */
+  /** The package's codec of one data type. After a call, `decode.bytes` is the number of bytes consumed. */
   interface Codec<T> {
     decode: ((bytes: Buffer, offset: number) => T) & { bytes: number }
   }
@@ -18,13 +18,13 @@ declare module 'dns-packet' {
   function record(type: string): Codec<unknown>
 }
 
-/** What is asked: a name without the root dot, lower case, and a type. */
+/** A query: a canonical name and a type. */
 export interface Question {
   name: string
   type: RecordType
 }
 
-/** A record as it came: the data is still untrusted and in the codec's shape. */
+/** A record as received. Its data is untrusted and in the codec's format. */
 export interface WireRecord {
   name: string
   type: RecordType | 'SOA'
@@ -33,11 +33,11 @@ export interface WireRecord {
   data: unknown
 }
 
-/** A response, reduced to what an answer depends on. */
+/** The parts of a response that an answer depends on. */
 export interface Message {
   id: number
   response: boolean
-  /** The 12 bits of RFC 6891 §6.1.3; BADVERS would pass for NOERROR without the upper eight. */
+  /** The extended 12-bit code (RFC 6891 §6.1.3). Without the upper eight bits, BADVERS looks like NOERROR. */
   rcode: number
   authoritative: boolean
   truncated: boolean
@@ -47,7 +47,7 @@ export interface Message {
   question: { name: string; type: number; class: number } | undefined
   answers: WireRecord[]
   authorities: WireRecord[]
-  /** Types of answers whose data could not be read; they are not in `answers`. */
+  /** Types of records in the answer section whose data couldn't be decoded; they are not in `answers`. */
   malformed: string[]
 }
 
@@ -59,16 +59,13 @@ const typeNames = new Map<number, keyof typeof typeCodes>(
 const OPT = 41
 const IN = 1
 
-/** 1232 bytes pass every path without fragments, which are lost often and forged easily (RFC 9715 §3). */
+/** 1232 octets fit every path without fragmentation; fragments are often lost and easily forged (RFC 9715 §3). */
 const PAYLOAD_BYTES = 1232
 
-/** More than any honest answer holds; bounds the work that one message can cause. */
+/** Bounds the work for one message; real answers have fewer records. */
 const MAX_RECORDS = 512
 
-/**
- * Writes a query with a random id.
- * `recursion` asks the server to find the answer elsewhere; AD asks it to say whether the answer is validated (RFC 6840 §5.7).
- */
+/** Encodes a query with a random id. `recursion` sets RD. AD asks whether the answer was validated (RFC 6840 §5.7). */
 export function encodeQuery(
   question: Question,
   options: { recursion: boolean; edns: boolean },
@@ -96,7 +93,7 @@ export function encodeQuery(
   return { id, bytes }
 }
 
-/** Reads a message. Throws a RangeError or an Error of the codec when the bytes are not one. */
+/** Decodes a message. Throws a RangeError or an error of the codec when it is malformed. */
 export function decodeMessage(bytes: Buffer): Message {
   const flags = bytes.readUInt16BE(2)
   const counts = [6, 8, 10].map((at) => bytes.readUInt16BE(at))
@@ -116,14 +113,14 @@ export function decodeMessage(bytes: Buffer): Message {
     authorities: [],
     malformed: [],
   }
-  // A truncated message may end in the middle of a record, and is asked for again over TCP anyway.
+  // A truncated message may end in the middle of a record, and the query is repeated over TCP anyway.
   if (message.truncated) return message
   if (counts.reduce((sum, count) => sum + count) > MAX_RECORDS) throw new RangeError('too many records')
   counts.forEach((count, section) => readSection(cursor, section, count, message))
   return message
 }
 
-/** Whether this answers that question: the same id, name (in any case), type and class. */
+/** Whether a message answers the question: same id, name (ignoring case), type and class. */
 export function isAnswerTo(message: Message, id: number, question: Question): boolean {
   if (!message.response || message.id !== id) return false
   const asked = message.question
@@ -178,15 +175,15 @@ function readSection(cursor: Cursor, section: number, count: number, message: Me
   }
 }
 
-/** Undefined for data that cannot be read or that disagrees with its RDLENGTH. */
+/** Decodes record data; undefined when it is malformed or its length differs from RDLENGTH. */
 function readData(type: keyof typeof typeCodes, bytes: Buffer, at: number, length: number): unknown {
-  // The package's NS codec reports RDLENGTH instead of what it read; PTR has the same format and counts.
+  // The package's NS codec reports RDLENGTH instead of what it read. PTR has the same format and reports correctly.
   const { decode } = codec.record(type === 'NS' ? 'PTR' : type)
   try {
     const data = decode(bytes, at)
     return decode.bytes === length + 2 ? data : undefined
   } catch {
-    // One bad record must not hide the good ones beside it; the caller counts it.
+    // One bad record must not hide the others. The caller counts it.
     return undefined
   }
 }

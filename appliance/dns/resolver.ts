@@ -6,28 +6,28 @@ import type { Resolver, Surveyor } from './dns.ts'
 import { parseServer, systemServers } from './servers.ts'
 import { canonical } from './interpret.ts'
 
-/** What `createResolver` needs; everything but servers and clock has a default. */
+/** Options of `createResolver`. Everything but servers and clock has a default. */
 export interface ResolverOptions {
-  /** `ip`, `ip:port` or `[ip6]:port`, asked in this order; empty for the system's. */
+  /** `ip`, `ip:port` or `[ip6]:port`, tried in this order; empty to use the system's. */
   servers: string[]
-  /** Tells when a cached answer is over. Network deadlines are real time. */
+  /** Decides when a cached answer expires. Network timeouts use real time. */
   clock: Clock
-  /** For one try at one server, in milliseconds; the second round waits twice as long. Default 2000. */
+  /** Timeout for one query to one server in milliseconds; the second round waits twice as long. Default 2000. */
   timeoutMs?: number
-  /** Where the system's servers are read from. Default /etc/resolv.conf. */
+  /** The resolv.conf file to read. Default /etc/resolv.conf. */
   systemFile?: string
-  /** Port on which authoritative servers are asked. Default 53. */
+  /** Port of authoritative servers. Default 53. */
   authoritativePort?: number
-  /** Addresses that `resolveAuthoritative` must not be led to by a zone's NS records. Default: none is forbidden. */
+  /** Addresses that the NS records of a zone must not lead to. Default: none. */
   isForbidden?: (ip: string) => boolean
 }
 
 /**
- * A resolver that asks recursive servers and remembers their answers.
- * Throws an Error that names the entry when one of `servers` is not an address; its methods never throw.
+ * Creates a resolver that asks recursive servers and caches their answers. Throws an Error that names the entry when
+ * one of `servers` is invalid; its methods never throw.
  *
- * `authentic` repeats the servers' AD flag: worth something only where the servers validate and the way to them
- * is safe (`dns.trust_ad`). The TTL of an answer is in seconds, and is what remains of it.
+ * `authentic` repeats the servers' AD flag. It can be trusted only when the servers validate and the path to them is
+ * safe (`dns.trust_ad`). The TTL of an answer is what remains of it, in seconds.
  */
 export function createResolver(options: ResolverOptions): Resolver & Surveyor {
   const servers =

@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 
-/** Where to send questions: which servers, and how they are written. */
+/** The DNS servers to ask, and how they are written. */
 
-/** One name server. `text` names it in notes: `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:5353`. */
+/** A name server. `text` is how notes show it: `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:5353`. */
 export interface Server {
   ip: string
   port: number
   text: string
 }
 
-/** A server at an address; the port is written only where it is not 53. */
+/** Creates a server; its text has the port only when that isn't 53. */
 export function server(ip: string, port = 53): Server {
   const bracketed = ip.includes(':') && port !== 53 ? `[${ip}]` : ip
   return { ip, port, text: port === 53 ? ip : `${bracketed}:${port}` }
 }
 
-/** Reads `ip`, `ip:port`, `[ip6]` or `[ip6]:port`. Throws an Error that names the entry and says what is allowed. */
+/** Parses `ip`, `ip:port`, `[ip6]` or `[ip6]:port`. Throws an Error that names the entry and the valid forms. */
 export function parseServer(entry: string): Server {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+|[^[\]]*:[^[\]]*:[^[\]]*))(?::(\d{1,5}))?$/.exec(entry.trim())
   const ip = match?.[1] ?? match?.[2] ?? ''
@@ -28,8 +28,8 @@ export function parseServer(entry: string): Server {
 }
 
 /**
- * The servers that resolv.conf(5) names, or this machine when it names none or cannot be read: a local
- * resolver without a resolv.conf is the common case on a mail server.
+ * Reads the servers from resolv.conf(5). Falls back to this machine when the file names none or can't be read, because
+ * mail servers often run a local resolver without it.
  */
 export function systemServers(file = '/etc/resolv.conf'): Server[] {
   const servers = readLines(file).flatMap((line) => {
@@ -43,7 +43,7 @@ function readLines(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').split('\n')
   } catch {
-    // A missing resolv.conf means 127.0.0.1, as resolv.conf(5) says.
+    // A missing resolv.conf means 127.0.0.1 (resolv.conf(5)).
     return []
   }
 }

@@ -4,17 +4,17 @@ import { decodeMessage, encodeQuery, isAnswerTo, type Message, type Question } f
 import type { Server } from './servers.ts'
 
 /**
- * One question to one server, over UDP and, where that is too small, over TCP.
+ * Sends one query to one server over UDP, and over TCP when the answer is truncated.
  *
- * A forger who does not see the traffic must guess a random id and a random source port: each query has its own
- * socket, and the kernel drops what does not come from the server's address. What does not match is ignored, and
- * the wait goes on. Deadlines here are real time, not the Clock's: moving a test's clock must not cut off the network.
+ * An off-path attacker has to guess a random id and a random source port (RFC 5452): each query has its own connected
+ * socket, so the kernel drops packets from other addresses. Responses that don't match are ignored while the wait
+ * continues. Timeouts use real time instead of the Clock, so that moving a test's clock doesn't cut off the network.
  */
 
-/** The response, or what happened instead, completing the sentence "the server …". */
+/** The response, or a note on what happened instead that completes the sentence "the server …". */
 export type Exchange = { message: Message } | { note: string; silent: boolean }
 
-/** How to ask. `signal` ends the wait at once when the resolver is closed. */
+/** How to send the query. `signal` aborts it when the resolver is closed. */
 export interface Asking {
   recursion: boolean
   edns: boolean
@@ -22,7 +22,7 @@ export interface Asking {
   signal: AbortSignal
 }
 
-/** Asks; TCP after a truncated response (RFC 7766 §5), with a deadline of its own. Never rejects. */
+/** Sends a query; repeats it over TCP after a truncated response (RFC 7766 §5), with its own timeout. Never rejects. */
 export async function exchange(server: Server, question: Question, asking: Asking): Promise<Exchange> {
   const result = await overUdp(server, question, asking)
   return 'message' in result && result.message.truncated ? overTcp(server, question, asking) : result
@@ -30,7 +30,7 @@ export async function exchange(server: Server, question: Question, asking: Askin
 
 type Settle = (result: Exchange) => void
 
-/** Runs `start` until it settles, the deadline passes or the signal fires; `stop` then frees what was opened. */
+/** Runs `start` until it settles, times out or is aborted; `stop` then closes what was opened. */
 function withDeadline(
   asking: Asking,
   late: () => string,
@@ -41,7 +41,7 @@ function withDeadline(
   return new Promise((resolve) => {
     let settled = false
     const settle: Settle = (result) => {
-      // Sockets go on to tell of errors and of their closing; a second close of a UDP socket throws.
+      // Sockets still emit errors and close events after this, and closing a UDP socket twice throws.
       if (settled) return
       settled = true
       clearTimeout(timer)
@@ -56,14 +56,14 @@ function withDeadline(
   })
 }
 
-/** Decodes what came; undefined when it does not belong to the query, a note when it does but is garbage. */
+/** Decodes a response; undefined when it doesn't belong to the query, a note when it does but is malformed. */
 function read(bytes: Buffer, id: number, question: Question): Exchange | undefined {
   if (bytes.length < 12 || bytes.readUInt16BE(0) !== id) return undefined
   try {
     const message = decodeMessage(bytes)
     return isAnswerTo(message, id, question) ? { message } : undefined
   } catch {
-    // Whatever the codec stumbled on: the id is right, so it is the server that talks nonsense.
+    // The id matches, so the malformed response does come from the server.
     return { note: 'sent a malformed answer', silent: true }
   }
 }
@@ -101,7 +101,7 @@ function overTcp(server: Server, question: Question, asking: Asking): Promise<Ex
     socket.on('close', () => settle({ note: 'closed the TCP connection without an answer', silent: true }))
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk])
-      // Two bytes of length, then the message (RFC 1035 §4.2.2).
+      // A two-octet length, then the message (RFC 1035 §4.2.2).
       if (received.length < 2) return
       const end = 2 + received.readUInt16BE(0)
       if (received.length < end) return
@@ -115,7 +115,7 @@ function overTcp(server: Server, question: Question, asking: Asking): Promise<Ex
   })
 }
 
-/** On a connection of our own there is nothing to wait for after a wrong answer, and no excuse for a truncated one. */
+/** Reads a response over TCP. The connection is ours alone, so that a wrong or truncated response is a failure. */
 function readWhole(result: Exchange | undefined): Exchange {
   if (!result) return { note: 'answered a different question over TCP', silent: true }
   if ('message' in result && result.message.truncated) {

@@ -11,8 +11,9 @@ import {
 } from './master-key.ts'
 
 /**
- * The key with this id. An exchange of keys that was broken off between the database and the file is finished.
- * @throws MasterKeyRefused when the key is missing or another one
+ * Returns the key with this id. Finishes a key rotation that stopped between updating the database and replacing the
+ * key file.
+ * @throws MasterKeyRefused when the key is missing or has another id
  */
 export function findKey(places: KeyPlaces, keyId: string): MasterKey {
   const found = readMasterKey(places)
@@ -24,7 +25,7 @@ export function findKey(places: KeyPlaces, keyId: string): MasterKey {
       exchangeKeyFile(source.path)
       return next
     }
-    // Another process may have finished it between the two looks.
+    // Another process may have finished the rotation between the two reads.
     const again = readMasterKey(places)
     if (again?.sealer.keyId === keyId) return again
   }

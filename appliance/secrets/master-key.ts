@@ -1,4 +1,4 @@
-/** Where the master key comes from, and how it gets there. */
+/** Finds, reads and writes the master key. */
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -16,21 +16,23 @@ import {
 import { dirname, join } from 'node:path'
 import { createSealer, KEY_BYTES, type Sealer } from './seal.ts'
 
-/** A master key that is missing or cannot be used. The message is for people. */
+/** The master key is missing or can't be used. The message is shown to people. */
 export class MasterKeyRefused extends Error {
   override name = 'MasterKeyRefused'
 }
 
-/** Name of the key that Posthaste makes for itself, in the data directory. */
+/** File name of the key that Posthaste generates, in the data directory. */
 const KEY_FILE = 'master.key'
-/** The environment variable. */
 const KEY_VARIABLE = 'POSTHASTE_MASTER_KEY'
 /** Name of the systemd credential (systemd.exec(5), LoadCredentialEncrypted=). */
 const KEY_CREDENTIAL = 'posthaste-master-key'
-/** Where the service's credentials are for commands beside it, which systemd did not start. */
+/** Where systemd puts the service's credentials. Commands run outside the service read them from here. */
 const SERVICE_CREDENTIALS = '/run/credentials/posthaste.service'
 
-/** own: the file in the data directory that Posthaste made · file: secrets.master_key_file · named: on the command line */
+/**
+ * own: the file that Posthaste generated in the data directory · file: `secrets.master_key_file` · named: a path from
+ * the command line
+ */
 export type KeySource =
   | { kind: 'own'; path: string }
   | { kind: 'file'; path: string }
@@ -38,15 +40,15 @@ export type KeySource =
   | { kind: 'environment' }
   | { kind: 'credential'; path: string }
 
-/** A key that was found. */
+/** A master key and where it was read from. */
 export interface MasterKey {
   sealer: Sealer
   source: KeySource
-  /** The text that a file of it holds. */
+  /** The contents of a key file that holds it. */
   text: string
 }
 
-/** What decides where the key comes from. */
+/** Everything that decides where the key is read from. */
 export interface KeyPlaces {
   dataDir: string
   /** `secrets.master_key_file` */
@@ -54,7 +56,7 @@ export interface KeyPlaces {
   env: NodeJS.ProcessEnv
 }
 
-/** A source in words. */
+/** Describes a source in words. */
 export function describeSource(source: KeySource): string {
   switch (source.kind) {
     case 'own':
@@ -69,7 +71,10 @@ export function describeSource(source: KeySource): string {
   }
 }
 
-/** The first source that is there: the configured file, the variable, the credential, the file in the data directory. */
+/**
+ * Picks the first source that is set: the configured file, the environment variable, the systemd credential, the file
+ * in the data directory.
+ */
 export function sourceOf({ dataDir, keyFile, env }: KeyPlaces): KeySource {
   if (keyFile !== undefined) return { kind: 'file', path: keyFile }
   if ((env[KEY_VARIABLE] ?? '') !== '') return { kind: 'environment' }
@@ -90,8 +95,8 @@ function isFile(path: string): boolean {
 }
 
 /**
- * Reads the master key. Undefined when it should be in the data directory, or at `path`, and is not there.
- * @throws MasterKeyRefused when the source holds no key, or lets everybody read it
+ * Reads the master key. Returns undefined when the file in the data directory, or at `path`, doesn't exist.
+ * @throws MasterKeyRefused when the source holds no valid key, or is readable by everyone
  */
 export function readMasterKey(places: KeyPlaces): MasterKey | undefined {
   const source = sourceOf(places)
@@ -104,11 +109,11 @@ export function readMasterKey(places: KeyPlaces): MasterKey | undefined {
   return found
 }
 
-/** Reads a file with a key; undefined when there is none. */
+/** Reads a key file; undefined when it doesn't exist. */
 export function readKeyFile(path: string, source: KeySource): MasterKey | undefined {
   let text: string
   try {
-    // systemd gives credentials a mode of its own.
+    // systemd sets the mode of credentials.
     if (source.kind !== 'credential') closeToOthers(path, source)
     text = readFileSync(path, 'utf8')
   } catch (error) {
@@ -122,7 +127,10 @@ export function readKeyFile(path: string, source: KeySource): MasterKey | undefi
   return parseKey(text, source)
 }
 
-/** Our own file gets its mode back; what somebody else manages is refused. A group may read it, as groups read TLS keys. */
+/**
+ * Resets the mode of our own key file, and refuses any other file that everyone can read. Group read is allowed, as for
+ * TLS keys.
+ */
 function closeToOthers(path: string, source: KeySource): void {
   const { mode } = statSync(path)
   if (source.kind === 'own' && (mode & 0o077) !== 0) return chmodSync(path, 0o600)
@@ -143,12 +151,15 @@ function parseKey(text: string, source: KeySource): MasterKey {
   return { sealer: createSealer(bytes), source, text: `${bytes.toString('base64')}\n` }
 }
 
-/** A new key, not stored anywhere yet. */
+/** Generates a key without storing it. */
 export function freshKey(source: KeySource): MasterKey {
   return parseKey(randomBytes(KEY_BYTES).toString('base64'), source)
 }
 
-/** Makes the key of a data directory, durable and readable by its owner only, or returns the one that another process has just made. */
+/**
+ * Generates the key of a data directory and stores it durably, readable by the owner only. If another process has just
+ * created one, returns that.
+ */
 export function makeOwnKey(places: KeyPlaces): MasterKey {
   const path = join(places.dataDir, KEY_FILE)
   const source: KeySource = { kind: 'own', path }
@@ -156,7 +167,7 @@ export function makeOwnKey(places: KeyPlaces): MasterKey {
   const partial = `${path}.partial-${process.pid}`
   writeKeyFile(partial, key)
   try {
-    // A link fails where a rename would replace the key of another process.
+    // Linking fails if the file exists; a rename would overwrite the key of another process.
     linkSync(partial, path)
     syncDirectory(dirname(path))
     return key
@@ -169,12 +180,12 @@ export function makeOwnKey(places: KeyPlaces): MasterKey {
   }
 }
 
-/** Where the next key waits while everything is sealed with it. */
+/** Where the next key is stored while everything is being resealed with it. */
 export const nextKeyPath = (path: string): string => `${path}.new`
 
 /**
- * Writes a key file durably, with mode 0600 or with owner and mode of the one that it will replace.
- * @throws MasterKeyRefused where it cannot
+ * Writes a key file durably, with mode 0600 or with the owner and mode of the file that it will replace.
+ * @throws MasterKeyRefused when the file can't be written
  */
 export function writeKeyFile(path: string, { text }: Pick<MasterKey, 'text'>, like?: string): void {
   try {
@@ -197,7 +208,7 @@ export function writeKeyFile(path: string, { text }: Pick<MasterKey, 'text'>, li
   }
 }
 
-/** Puts the next key in the place of the present one, in one step. Another process may have done so. */
+/** Atomically replaces the key file with the next key. Does nothing if another process has already done so. */
 export function exchangeKeyFile(path: string): void {
   try {
     renameSync(nextKeyPath(path), path)
@@ -207,7 +218,7 @@ export function exchangeKeyFile(path: string): void {
   syncDirectory(dirname(path))
 }
 
-/** What root makes must be usable by the service, whose directory or file it is. */
+/** Gives a file that root created to the owner of `of`, so that the service can read it. */
 function giveToOwner(path: string, of: string): void {
   if (process.geteuid?.() !== 0) return
   const { uid, gid } = statSync(of)

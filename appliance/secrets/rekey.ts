@@ -1,4 +1,4 @@
-/** The exchange of the master key for another one. */
+/** Rotates the master key. */
 import { rmSync } from 'node:fs'
 import type { SealingStorage } from '../storage/storage.ts'
 import { findKey } from './find-key.ts'
@@ -14,22 +14,26 @@ import {
   type MasterKey,
 } from './master-key.ts'
 
-/** What an exchange did. */
+/** The result of a rotation. */
 export interface Rekeyed {
   from: string
   to: string
-  /** Where the new key is, in words. */
+  /** Where the new key is stored, in words. */
   source: string
-  /** What people have to do before the next start: the source is not one that a command can change. */
+  /**
+   * True when the operator has to install the new key before the next start, because a command can't write to its
+   * source.
+   */
   handOver: boolean
-  /** Whether what was sealed with the old key is wiped from the free space of the database. */
+  /** Whether values sealed with the old key were wiped from the free pages of the database. */
   cleaned: boolean
 }
 
 /**
- * Seals everything with another key. No daemon may run. Killed at any moment, either key file or the one beside it opens the database:
- * the new key is on the disk before the database needs it, and the old one until it does not.
- * @param newKeyFile a file with the new key; without it one is made
+ * Reseals every secret with a new key. The daemon must not be running. The command can be killed at any point: the new
+ * key is on disk before the database needs it, and the old one stays until it is no longer needed, so that one of the
+ * two key files always opens the database.
+ * @param newKeyFile a file with the new key; generated when left out
  * @throws MasterKeyRefused with the reason; nothing is changed then
  */
 export function rekey(
@@ -65,7 +69,7 @@ export function rekey(
   return { from, to, source: describeSource(present.source), handOver: path === undefined, cleaned }
 }
 
-/** The file that this program may exchange; undefined where the key comes from elsewhere. */
+/** The key file that this command may replace; undefined when the key comes from elsewhere. */
 function fileOf({ source }: MasterKey): string | undefined {
   return source.kind === 'own' || source.kind === 'file' ? source.path : undefined
 }
@@ -84,8 +88,8 @@ function given(file: string): MasterKey {
 }
 
 /**
- * Wipes what the secrets were before from the free space of the database, once after everything was sealed.
- * @returns false when it could not: a disk without room, or another process in the way. The next start tries again
+ * Wipes old values of the secrets from the free pages of the database, once, after everything was sealed.
+ * @returns false when that failed because the disk is full or another process holds a lock; the next start retries
  */
 export function cleanOnce(dataDir: string, storage: SealingStorage, now: number): boolean {
   if (storage.readSealing(dataDir)?.cleanedAt !== null) return true

@@ -1,10 +1,11 @@
 /**
- * Seals values with AES-256-GCM (NIST SP 800-38D): `sealed:1:<key id>:<base64url of nonce, ciphertext and tag>`. The place of a value and
- * everything before the last colon are authenticated with it, so that it opens only where it was sealed.
+ * Seals values with AES-256-GCM (NIST SP 800-38D): `sealed:1:<key id>:<base64url of nonce, ciphertext and tag>`. The
+ * place where a value is stored and everything before the last colon are authenticated as well, so that a value copied
+ * to another place doesn't open.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-/** Bytes of a master key. */
+/** Length of a master key in bytes. */
 export const KEY_BYTES = 32
 
 const NONCE_BYTES = 12
@@ -12,25 +13,25 @@ const TAG_BYTES = 16
 const VERSION = '1'
 const FORM = /^sealed:([^:]*):([^:]*):([A-Za-z0-9_-]*)$/
 
-/** A stored secret that does not open. The message names its place, never its value. */
+/** A stored secret can't be opened. The message names where it is stored, never its value. */
 class SecretRefused extends Error {
   override name = 'SecretRefused'
 }
 
-/** Seals and opens with one master key. */
+/** Seals and opens values with one master key. */
 export interface Sealer {
-  /** Names the key without telling anything of it: 16 hex digits. */
+  /** Identifies the key without revealing anything about it: 16 hex digits. */
   keyId: string
   /** @param place where the value is stored; it opens nowhere else */
   seal(value: Uint8Array, place: string): string
-  /** @throws SecretRefused for a value that is plain, changed, moved, or sealed with another key */
+  /** @throws SecretRefused when the value is not sealed, was changed or moved, or is sealed with another key */
   open(sealed: string, place: string): Buffer
 }
 
-/** Makes the sealer of a master key. Throws `RangeError` for one that is not `KEY_BYTES` long. */
+/** Creates a sealer. Throws `RangeError` when the key is not `KEY_BYTES` long. */
 export function createSealer(masterKey: Uint8Array): Sealer {
   if (masterKey.length !== KEY_BYTES) throw new RangeError(`A master key has ${KEY_BYTES} bytes.`)
-  // Two keys of one (RFC 5869): the id must tell nothing of what encrypts.
+  // Derives two independent keys (RFC 5869), so that the key id reveals nothing about the encryption key.
   const derive = (use: string, bytes: number): Buffer =>
     Buffer.from(hkdfSync('sha256', masterKey, '', `posthaste master key: ${use}`, bytes))
   const key = derive('seal', KEY_BYTES)
@@ -64,7 +65,7 @@ export function createSealer(masterKey: Uint8Array): Sealer {
   }
 }
 
-/** The bytes of a sealed value: nonce, ciphertext, tag. */
+/** Splits a sealed value into nonce, ciphertext and tag. */
 function readSealed(text: string, place: string, keyId: string): Buffer {
   const [, version, id, body = ''] = FORM.exec(text) ?? []
   if (version === undefined) throw new SecretRefused(`The secret in ${place} is not encrypted.`)

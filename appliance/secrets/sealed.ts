@@ -1,14 +1,20 @@
-/** Seals secrets on their way into the storage and opens them on their way out: nothing above or below knows of it. */
+/**
+ * Wraps storage so that secrets are sealed when written and opened when read. Neither the callers nor the storage
+ * itself know about it.
+ */
 import { LRUCache } from 'lru-cache'
 import { secretPlace, type DkimKey, type Storage, type Webhook } from '../storage/storage.ts'
 import type { Sealer } from './seal.ts'
 
-/** Opened values kept: opening one costs some 30 microseconds, and webhooks and domains that are busy ask for theirs all the time. */
+/**
+ * How many opened values to cache. Opening one takes about 30 microseconds, and busy webhooks and domains need theirs
+ * constantly.
+ */
 const CACHED = 2000
 
 type WithSecret = Pick<Webhook, 'secret' | 'oldSecret'>
 
-/** What seals and opens the values of each kind. */
+/** Creates the functions that seal and open each kind of record. */
 function createForms(sealer: Sealer) {
   const sealBytes = (value: Uint8Array, place: string): Uint8Array =>
     new Uint8Array(Buffer.from(sealer.seal(value, place)))
@@ -25,7 +31,7 @@ function createForms(sealer: Sealer) {
   const openText = (text: string, place: string): string => open(text, place).toString()
 
   const ofKey = (key: DkimKey, change: typeof sealBytes): DkimKey =>
-    // The private half of a retired key is erased.
+    // The private key of a retired DKIM key has been erased.
     key.privateKey.length === 0
       ? key
       : { ...key, privateKey: change(key.privateKey, secretPlace.dkimKey(key.id)) }
@@ -52,7 +58,7 @@ function createForms(sealer: Sealer) {
 
 type Forms = ReturnType<typeof createForms>
 
-/** The same storage, with every secret in it sealed. */
+/** Returns the same storage with every secret sealed. */
 export function sealed<S extends Storage>(storage: S, sealer: Sealer): S {
   const forms = createForms(sealer)
   return {

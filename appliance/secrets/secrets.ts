@@ -1,6 +1,6 @@
 /**
- * Secrets at rest. Private keys of DKIM, secrets of webhooks, authenticator apps and links are stored sealed with a master key that is
- * not in the database (docs/security.md).
+ * Keeps secrets encrypted at rest. DKIM private keys and the secrets of webhooks, authenticator apps and links are
+ * sealed with a master key that is not in the database (docs/security.md).
  */
 import type { SealingStorage } from '../storage/storage.ts'
 import { findKey } from './find-key.ts'
@@ -20,13 +20,13 @@ export { rekey, type Rekeyed } from './rekey.ts'
 export type { Sealer } from './seal.ts'
 export { sealed } from './sealed.ts'
 
-/** How often another process may be ahead of this one before something is wrong. */
+/** How many times another process may win the race before this is treated as an error. */
 const ATTEMPTS = 3
 
 /**
- * Finds the key that the database is sealed with. On a database where nothing is sealed yet, it seals everything, with a key that it
- * makes where none was given.
- * @throws MasterKeyRefused when the key is missing or another one; nothing is changed then
+ * Finds the key that the database is sealed with. Seals everything when the database isn't sealed yet, and generates a
+ * key if none is configured.
+ * @throws MasterKeyRefused when the key is missing or has another id; nothing is changed then
  */
 export function unlock(places: KeyPlaces, storage: SealingStorage, now: number): Sealer {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -39,7 +39,10 @@ export function unlock(places: KeyPlaces, storage: SealingStorage, now: number):
   throw new MasterKeyRefused('Another process encrypted the database at the same time. Try again.')
 }
 
-/** The text of the key with this id, where Posthaste made it itself; undefined where it comes from elsewhere or is not there. */
+/**
+ * The contents of the key file with this id, if Posthaste generated it; undefined when the key comes from elsewhere or
+ * doesn't exist.
+ */
 export function ownKey(places: KeyPlaces, keyId: string): Buffer | undefined {
   if (sourceOf(places).kind !== 'own') return undefined
   try {
@@ -50,9 +53,9 @@ export function ownKey(places: KeyPlaces, keyId: string): Buffer | undefined {
   }
 }
 
-/** How secrets are kept, for people. */
+/** The state of encryption at rest, as shown to people. */
 export interface SecretsStatus {
-  /** Null: nothing is sealed yet; the first start does it. */
+  /** Null until the first start seals the database. */
   keyId: string | null
   /** Where the key comes from, in words. */
   source: string
@@ -63,7 +66,7 @@ export interface SecretsStatus {
   counts: { kind: string; sealed: number; plain: number }[]
 }
 
-/** Looks without changing anything, but for an exchange of keys that it may finish. */
+/** Reports the state without changing anything, except that it may finish an interrupted key rotation. */
 export function secretsStatus(places: KeyPlaces, storage: SealingStorage): SecretsStatus {
   const sealing = storage.readSealing(places.dataDir)
   const { source, trouble } = lookAtKey(places, sealing?.keyId)

@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Canonicalisation "relaxed" for headers and bodies (RFC 6376 §3.4.2, §3.4.4), the only one that we sign with: it
- * survives the rewrapping that forwarders do.
+ * "Relaxed" canonicalization of headers and bodies (RFC 6376 §3.4.2, §3.4.4), the only one used for signing: it
+ * survives rewrapping by forwarders.
  */
 
-/** One header field as it stands in the message: bytes kept one to a character (latin1), folding included, no final CRLF. */
+/**
+ * One header field as it stands in the message, in latin1 so that one character is one byte. Includes folding but not
+ * the final CRLF.
+ */
 export interface HeaderField {
   /** Lower case. */
   name: string
   raw: string
 }
 
-/** A message cut in two; nothing is copied but the header. */
+/** A message split into header and body; only the header is copied. */
 export interface MessageParts {
   fields: HeaderField[]
   body: Buffer
@@ -23,7 +26,7 @@ const LF = 0x0a
 const TAB = 0x09
 const SPACE = 0x20
 
-/** Cuts a message at its first empty line (RFC 5322 §2.1); without one, all of it is header. */
+/** Splits a message at its first empty line (RFC 5322 §2.1); without one, everything is header. */
 export function splitMessage(message: Uint8Array): MessageParts {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   if (bytes[0] === CR && bytes[1] === LF) return { fields: [], body: bytes.subarray(2) }
@@ -40,25 +43,26 @@ function splitFields(header: string): HeaderField[] {
     .map((raw) => ({ name: raw.slice(0, raw.indexOf(':')).trim().toLowerCase(), raw }))
 }
 
-/** A header field in relaxed form, without CRLF (RFC 6376 §3.4.2). */
+/** Formats a header field in relaxed form, without CRLF (RFC 6376 §3.4.2). */
 export function relaxedHeader(field: HeaderField): string {
   const value = field.raw.slice(field.raw.indexOf(':') + 1)
-  // Only space and tab count as white space here; \s would eat bytes of 8-bit text.
+  // White space is space and tab only (RFC 6376 §2.8); \s would match bytes of 8-bit text.
   const unfolded = value.replaceAll('\r\n', '').replaceAll(/[ \t]+/g, ' ')
   return `${field.name}:${unfolded.replace(/^ /, '').replace(/ $/, '')}`
 }
 
-/** Output that is not hashed where it lies is gathered in pieces of this size: a 40 MB body needs no 40 MB copy. */
+/**
+ * Output that can't be hashed in place is collected in chunks of this size, so that a 40 MB body needs no 40 MB copy.
+ */
 const PIECE = 16 * 1024
-/** Bytes in a row that canonicalisation leaves as they are, from which on they are hashed without a copy. */
+/** Minimum length of an unchanged run that is hashed without copying. */
 const WORTH = 2048
-/** Bytes worked on before others get their turn on the event loop: some milliseconds. */
+/** Bytes to process before yielding to the event loop; takes a few milliseconds. */
 const TURN = 1024 * 1024
 
 /**
- * The body in relaxed form (RFC 6376 §3.4.4), piece by piece. White space and line ends are held back until something
- * follows them: what is still held at the end is what the canonicalisation drops. What it leaves as it is, most of a body, goes on in
- * whole runs.
+ * Canonicalizes a body chunk by chunk (RFC 6376 §3.4.4). Holds back white space and line ends until something follows,
+ * because both are dropped at the end. Hashes unchanged runs, which are most of a body, in place.
  */
 class RelaxedBody {
   readonly #out: (piece: Uint8Array) => void
@@ -72,7 +76,10 @@ class RelaxedBody {
     this.#out = out
   }
 
-  /** Takes `body` from `from` up to `to`; returns where to go on (up to two bytes further when a CRLF lies across `to`). */
+  /**
+   * Processes `body` from `from` to `to`. Returns where to continue, up to two bytes further when a CRLF straddles
+   * `to`.
+   */
   take(body: Buffer, from: number, to: number): number {
     let at = from
     while (at < to) {
@@ -94,7 +101,7 @@ class RelaxedBody {
     return at
   }
 
-  /** A body that has anything in it ends with one CRLF; an empty one stays empty. */
+  /** Finishes the body. A body that isn't empty ends with one CRLF; an empty one stays empty (RFC 6376 §3.4.4). */
   end(): void {
     if (this.#any) {
       this.#put(CR)
@@ -139,8 +146,8 @@ class RelaxedBody {
 }
 
 /**
- * Where a run ends that begins with something else than white space and CRLF, and that the relaxed form leaves as it is: single spaces
- * and line ends belong to it while neither follows them.
+ * Finds the end of a run that starts with neither white space nor CRLF and that relaxed form doesn't change. Single
+ * spaces and line ends are part of it unless white space or CRLF follows.
  */
 function unchangedUntil(body: Buffer, from: number, to: number): number {
   let at = from + 1
@@ -156,7 +163,9 @@ function unchangedUntil(body: Buffer, from: number, to: number): number {
   return at
 }
 
-/** SHA-256 of the body in relaxed form, base64: the `bh=` of every signature of the message. */
+/**
+ * Computes the SHA-256 of the relaxed body in base64: the `bh=` tag of every signature of the message (RFC 6376 §3.7).
+ */
 export async function bodyHash(body: Buffer): Promise<string> {
   const hash = createHash('sha256')
   const relaxed = new RelaxedBody((piece) => hash.update(piece))

@@ -1,8 +1,8 @@
 import type { HeaderField } from './canonical.ts'
 
 /**
- * Named once more often than they occur (RFC 6376 §5.4.2, §8.15), present or not: nobody on the way can add a second
- * Subject or From, which readers might show, without breaking the signature.
+ * Fields listed in `h=` once more than they occur, even when absent (RFC 6376 §5.4.2, §8.15). Nobody can then add a
+ * second Subject or From, which a client might show, without breaking the signature.
  */
 const OVERSIGNED = [
   'from',
@@ -18,8 +18,8 @@ const OVERSIGNED = [
 ]
 
 /**
- * Signed where they occur: threading and list fields of RFC 6376 §5.4.1, one-click unsubscription, which counts only
- * when it is signed (RFC 8058 §4), and the feedback id of mailbox providers. A mailing list may add its own.
+ * Fields signed when present: threading and list fields (RFC 6376 §5.4.1), one-click unsubscribe, which must be signed
+ * (RFC 8058 §4), and the feedback id of mailbox providers. Mailing lists may add their own.
  */
 const SIGNED = [
   'sender',
@@ -47,15 +47,17 @@ const SIGNED = [
   'precedence',
 ]
 
-/** What a signature covers: the names for `h=`, and the fields in the order in which they are hashed. */
+/**
+ * What a signature covers: the names for `h=`, and the fields in the order in which they are hashed (RFC 6376 §3.7).
+ */
 export interface Coverage {
   names: string[]
   fields: HeaderField[]
 }
 
 /**
- * Chooses what is signed. Fields that occur several times are taken from the bottom up (RFC 6376 §5.4.2); a name
- * without a field left stands for the absence of one, and adds nothing to the hash.
+ * Chooses what to sign. Repeated fields are taken from the bottom up (RFC 6376 §5.4.2). A name with no field left
+ * asserts that there is none, and adds nothing to the hash.
  */
 export function coverage(fields: HeaderField[]): Coverage {
   const found = Map.groupBy(fields, (field) => field.name)

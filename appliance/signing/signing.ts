@@ -5,15 +5,15 @@ import { bodyHash, relaxedHeader, splitMessage } from './canonical.ts'
 import { type Coverage, coverage } from './fields.ts'
 
 /**
- * DKIM (RFC 6376) with RSA and SHA-256 (RFC 8301) and with Ed25519 (RFC 8463). No `l=`: a signature covers the whole
- * body, or text could be added behind it (RFC 6376 §8.2).
+ * Signs with DKIM (RFC 6376): RSA-SHA256 (RFC 8301 §3.1) and Ed25519 (RFC 8463). Omits `l=` so that a signature covers
+ * the whole body; otherwise text could be appended (RFC 6376 §8.2).
  */
 
-/** A private key with the place where its public half is published: `<selector>._domainkey.<domain>`. */
+/** A private key and where its public half is published: `<selector>._domainkey.<domain>` (RFC 6376 §3.6.2.1). */
 export interface SigningKey {
-  /** Names the key for good; the parsed key is cached under it. */
+  /** Identifies the key permanently; the parsed key is cached under it. */
   id: string
-  /** The signing domain, `d=`, in A-labels. */
+  /** The signing domain, `d=`, in A-labels (RFC 6376 §3.5). */
   domain: string
   selector: string
   algorithm: 'rsa-sha256' | 'ed25519-sha256'
@@ -23,18 +23,18 @@ export interface SigningKey {
 
 export interface Signer {
   /**
-   * Makes one DKIM-Signature field for each key, complete with CRLF, to be put in front of the message.
-   * Rejects when a key cannot be read.
+   * Creates one DKIM-Signature field per key, complete with CRLF, to prepend to the message. Rejects when a key can't
+   * be parsed.
    * @param message RFC 5322 bytes with CRLF line ends, exactly as they will be sent
    * @param now Unix milliseconds, for `t=`
    */
   sign(message: Uint8Array, keys: SigningKey[], now: number): Promise<Uint8Array>
 }
 
-/** Parsed keys kept; parsing one costs more than signing with it. */
+/** How many parsed keys to cache. Parsing one costs more than signing with it. */
 const CACHED_KEYS = 2000
 
-/** A signer with its own cache of parsed keys. */
+/** Creates a signer with its own cache of parsed keys. */
 export function createSigner(): Signer {
   const cache = new LRUCache<string, KeyObject>({ max: CACHED_KEYS })
 
@@ -61,13 +61,16 @@ export function createSigner(): Signer {
 
 interface ToSign {
   covered: Coverage
-  /** The covered fields in relaxed form. */
+  /** The covered fields in relaxed form (RFC 6376 §3.4.2). */
   hashed: string
   bh: string
   now: number
 }
 
-/** One field. What is signed is the covered fields followed by the field itself with an empty `b=` (RFC 6376 §3.7). */
+/**
+ * Creates one field. The signature covers the selected fields, followed by this field with an empty `b=` (RFC 6376
+ * §3.7).
+ */
 async function signature(key: SigningKey, object: KeyObject, to: ToSign): Promise<string> {
   const tags = [
     'v=1;',
@@ -80,14 +83,14 @@ async function signature(key: SigningKey, object: KeyObject, to: ToSign): Promis
     ';',
     ` bh=${to.bh};`,
   ]
-  // What is hashed ends with "b=": verifiers delete the value with the white space around it (RFC 6376 §3.7).
+  // The hashed text ends with "b=": verifiers remove the value and the white space around it (RFC 6376 §3.7).
   const unsigned = fold('DKIM-Signature: ', [...tags, ' b='])
   const own = relaxedHeader({ name: 'dkim-signature', raw: unsigned })
   const value = await signAsync(key.algorithm, object, Buffer.from(to.hashed + own, 'latin1'))
   return `${fold(unsigned, value.match(/.{1,64}/g) ?? [])}\r\n`
 }
 
-/** Signs on libuv's thread pool: an RSA signature costs the event loop about a millisecond otherwise. */
+/** Signs on libuv's thread pool. An RSA signature would block the event loop for about a millisecond. */
 function signAsync(algorithm: SigningKey['algorithm'], key: KeyObject, data: Buffer): Promise<string> {
   // RFC 8463 §3: Ed25519 signs the SHA-256 hash of the data.
   const [digest, input] =
