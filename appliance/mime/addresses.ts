@@ -1,32 +1,32 @@
-/** The mailboxes in an address field of a message that arrived as bytes (RFC 5322 §3.4). Pure. */
+/** Parses the mailboxes in an address field of a message received as bytes (RFC 5322 §3.4). Pure. */
 import { decodeWords } from './parser.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 
-/** Nested deeper, a comment is no comment but an attempt. */
+/** Deeper nesting of comments only occurs in attacks. */
 const MAX_NESTING = 10
-/** Comments in a field with one address. */
+/** Maximum number of comments in a field with one address. */
 const MAX_COMMENTS = 10
 
-/** A comment of an address field, and where it stands. */
+/** A comment in an address field, and where it is. */
 interface Comment {
   text: string
-  /** What of its entry stands before it, and after it. */
+  /** The text of its entry before it, and after it. */
   before: string
   after: string
   /** Whether it is between angle brackets. */
   angle: boolean
 }
 
-/** An address field taken apart. */
+/** A parsed address field. */
 interface Entries {
-  /** Without their comments. */
+  /** Without comments. */
   entries: string[]
   comments: Comment[]
 }
 
 /**
- * Cuts an address list into its entries: commas, semicolons and group names count only outside of quotes, comments and
- * angle brackets. Undefined for what is not balanced: two readers could see two lists in it.
+ * Splits an address list into its entries. Commas, semicolons and group names count only outside quotes, comments and
+ * angle brackets. Undefined when these aren't balanced, because two parsers could then see two different lists.
  */
 function splitEntries(value: string): Entries | undefined {
   const entries: string[] = []
@@ -71,7 +71,7 @@ function splitEntries(value: string): Entries | undefined {
   return { entries: entries.map((text) => text.trim()).filter((text) => text !== ''), comments }
 }
 
-/** One entry as a mailbox, its name decoded (RFC 2047); undefined when it is none. */
+/** Parses one entry as a mailbox and decodes its name (RFC 2047); undefined when it isn't one. */
 function readEntry(entry: string): Mailbox | undefined {
   const open = entry.lastIndexOf('<')
   if (open < 0) return parseMailbox(entry)
@@ -80,7 +80,7 @@ function readEntry(entry: string): Mailbox | undefined {
   return { ...mailbox, name: displayName(entry.slice(0, open)) }
 }
 
-/** Names are for people's eyes: what cannot be shown is left out, not refused. */
+/** Cleans a name for display: removes characters that can't be shown instead of refusing the address. */
 function displayName(text: string): string {
   const unquoted = text
     .trim()
@@ -93,28 +93,31 @@ function displayName(text: string): string {
 }
 
 /**
- * The only mailbox of a field such as From, whose domain has to be authorised; undefined when it is none, more than one,
- * or anything in which another reader could see another address.
+ * Reads the only mailbox of a field such as From, whose domain must be authorized. Undefined for none, for several, and
+ * for anything in which another parser could see a different address.
  */
 export function readOnlyMailbox(value: string): Mailbox | undefined {
   const { entries = [], comments = [] } = splitEntries(value) ?? {}
   if (entries.length !== 1 || /^[^"<]*:/.test(value)) return undefined
   if (comments.length > MAX_COMMENTS || comments.some(deceives)) return undefined
   const entry = entries[0]!
-  // The name may hold an address, as mailing lists write it, but only one pair of brackets counts.
+  // The name may contain an address, as mailing lists write it, but only one pair of brackets is allowed.
   return entry.split('<').length > 2 && !entry.startsWith('"') ? undefined : readEntry(entry)
 }
 
 /**
- * Whether another reader could take a comment for a part of the address, or for the address: one within it, or one that
- * holds angle brackets. `root@example.com (Cron Daemon)` and `Bob (Sales) <bob@example.com>` are fine.
+ * Whether another parser could take a comment for (part of) the address: a comment within the address, or one with
+ * angle brackets. `root@example.com (Cron Daemon)` and `Bob (Sales) <bob@example.com>` are fine.
  */
 function deceives({ text, before, after, angle }: Comment): boolean {
   const isBare = !/[<>]/.test(before + after)
   return angle || /[<>]/.test(text) || (isBare && before.trim() !== '' && after.trim() !== '')
 }
 
-/** The mailboxes of fields such as To, for showing. What cannot be read is left out: the envelope decides who gets it. */
+/**
+ * Reads the mailboxes of fields such as To for display. Skips what can't be parsed: the envelope decides who gets the
+ * message.
+ */
 export function readMailboxList(values: readonly string[], most: number): Mailbox[] {
   const found: Mailbox[] = []
   for (const entry of values.flatMap((value) => splitEntries(value)?.entries ?? [])) {

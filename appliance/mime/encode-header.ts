@@ -1,25 +1,25 @@
 /**
- * Header fields beyond ASCII as encoded words (RFC 2047) and encoded parameters (RFC 2231), so that a message which came with raw UTF-8
- * in its Subject, in a name or in that of a file can go to every server. To be done before signing. Pure.
+ * Encodes non-ASCII header fields as encoded words (RFC 2047) and parameters (RFC 2231), so that a message submitted
+ * with raw UTF-8 in its Subject, a name or a filename can go to every server. Must run before signing. Pure.
  */
 import { isAscii } from 'node:buffer'
 import { HEADER_LINE, type HeaderField, splitMessage } from '../mail/headers.ts'
 import { encodeParameters } from './encode-parameters.ts'
 import { isSealed, partsOf, readContentType, valuesOf } from './entity.ts'
 
-/** Octets of text in one encoded word: with its frame it has at most 75 octets (RFC 2047 §2). */
+/** Octets of text in one encoded word, which may have at most 75 octets in all (RFC 2047 §2). */
 const WORD = 42
-/** Octets around the text of one: `=?unknown-8bit?B?` and `?=`. */
+/** Octets around the text: `=?unknown-8bit?B?` and `?=`. */
 const FRAME = 19
-/** Less than this is not worth a word on the line of the field's name. */
+/** With less space than this, the word goes on the next line instead of the line of the field name. */
 const LEAST = 12
-/** Deepest nesting and most parts whose headers are looked at; honest messages have a tenth of it. */
+/** Maximum nesting, and maximum number of parts whose headers are encoded. Real messages have a tenth of that. */
 const MAX_DEPTH = 20
 const MAX_PARTS = 1000
 
 /**
- * Fields with phrases in front of angle brackets (RFC 2047 §5 (3)), those with parameters (RFC 2231), and all others of which encoded words
- * say nothing (RFC 5322, RFC 2045). The rest is text.
+ * Fields with phrases before angle brackets (RFC 2047 §5 (3)), fields with parameters (RFC 2231), and other structured
+ * fields that can't have encoded words (RFC 5322, RFC 2045). All others are unstructured text.
  */
 const PHRASES =
   /^(?:(?:resent-)?(?:from|sender|reply-to|to|cc|bcc)|disposition-notification-to|keywords|list-id)$/i
@@ -28,9 +28,9 @@ const STRUCTURED =
   /^(?:content-(?!description$).*|mime-version|(?:resent-)?(?:message-id|date)|in-reply-to|references|received|return-path|dkim-signature|arc-.*|authentication-results|list-.*)$/i
 
 /**
- * The message with a header section in ASCII, when encoding is all that it takes; else unchanged: an address beyond ASCII needs SMTPUTF8
- * (RFC 6531), and then the rest may stay as it was written. So do the headers of its parts, each for itself. Where nothing is beyond
- * ASCII, the very same buffer.
+ * Encodes the header of a message and of its parts in ASCII, each if encoding alone can do it. A header with a
+ * non-ASCII address stays unchanged: the message needs SMTPUTF8 anyway (RFC 6531). Returns the same buffer when
+ * everything is ASCII.
  */
 export function encodeHeader(message: Buffer): Buffer {
   if (isAscii(message)) return message
@@ -51,7 +51,7 @@ interface Walk {
   edits: { start: number; end: number; bytes: Buffer }[]
 }
 
-/** Whether the header of the entity between two offsets is in ASCII now. */
+/** Encodes the header of the entity between two offsets; returns whether it is ASCII now. */
 function encodeEntity(walk: Walk, start: number, end: number, depth: number): boolean {
   const { message, edits } = walk
   if (depth > MAX_DEPTH || ++walk.parts > MAX_PARTS) return false
@@ -71,10 +71,10 @@ function encodeEntity(walk: Walk, start: number, end: number, depth: number): bo
   return true
 }
 
-/** What text is in when it is not UTF-8: nobody knows (RFC 1428). */
+/** The charset of the octets. Text that isn't UTF-8 is of unknown origin (RFC 1428). */
 type Charset = 'utf-8' | 'unknown-8bit'
 
-/** A field in ASCII, complete with its CRLF; as it was where it cannot be encoded. */
+/** Encodes a field in ASCII, complete with its CRLF; returns it unchanged when it can't be encoded. */
 export function encodeField({ name, raw }: HeaderField): Uint8Array {
   if (isAscii(raw)) return raw
   const charset = charsetOf(raw)
@@ -92,7 +92,10 @@ export function encodeField({ name, raw }: HeaderField): Uint8Array {
   return Buffer.from(`${join(words, start, charset)}\r\n`, charset === 'utf-8' ? 'utf8' : 'latin1')
 }
 
-/** Where the white space at the end begins: behind an encoded word it would be folded into a line that looks like the end of the header. */
+/**
+ * Finds where trailing white space begins. Folded after an encoded word, it would form a line that looks like the end
+ * of the header.
+ */
 function endOfWords(text: string): number {
   let end = text.length
   while (/[ \t\r\n]/.test(text.charAt(end - 1))) end--
@@ -104,15 +107,15 @@ function charsetOf(raw: Uint8Array): Charset {
     new TextDecoder('utf-8', { fatal: true }).decode(raw)
     return 'utf-8'
   } catch {
-    // That is how it says so.
+    // The fallback for 8-bit text of unknown charset (RFC 1428).
     return 'unknown-8bit'
   }
 }
 
-/** A piece of a field's value, as it stands there. */
+/** A piece of a field's value, as written. */
 interface Piece {
   raw: string
-  /** What to encode when `raw` is beyond ASCII; null: it cannot be encoded. */
+  /** The text to encode when `raw` isn't ASCII; null when it can't be encoded. */
   text: string | null
   space: boolean
 }
@@ -120,19 +123,22 @@ interface Piece {
 const isPlain = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 const isSpace = (raw: string): boolean => /^[ \t\r\n]+$/.test(raw)
 
-/** The words of a text, and the white space between them. */
+/** Splits unstructured text into words and white space. */
 function plainWords(value: string): Piece[] {
   const parts = value.match(/[ \t\r\n]+|[^ \t\r\n]+/g) ?? []
   return parts.map((raw) => ({ raw, text: raw, space: isSpace(raw) }))
 }
 
 /**
- * Quoted string, comment without another in it, angle brackets, separator, white space, or a word (RFC 5322 §3.2, §3.4). A quote
- * without an end takes all that follows, so that nothing is read twice.
+ * A quoted string, a comment without nested ones, angle brackets, a separator, white space, or a word (RFC 5322 §3.2,
+ * §3.4). An unterminated quote takes the rest, so that nothing is scanned twice.
  */
 const TOKEN = /"(?:[^"\\]|\\[^])*(?:"|$)|\([^()\\]*\)|<[^<>]*>|[,:;]|[ \t\r\n]+|[^ \t\r\n"()<,:;]+|[^]/g
 
-/** The pieces of a list of addresses: the words of phrases, which an angle bracket or a group's colon ends, can be encoded. */
+/**
+ * Splits an address list into pieces. Words of phrases, which end at an angle bracket or a group's colon, can be
+ * encoded.
+ */
 function addressWords(value: string): Piece[] {
   let inPhrase = false
   const tokens: string[] = value.match(TOKEN) ?? []
@@ -156,7 +162,7 @@ function unquoted(raw: string): string | null {
   return raw.length > 1 && raw.endsWith('"') ? raw.slice(1, -1).replaceAll(/\\([^])/g, '$1') : null
 }
 
-/** Writes the pieces after each other; each run of words beyond ASCII becomes encoded words. */
+/** Writes the pieces in order and encodes each run of non-ASCII words. */
 function join(pieces: readonly Piece[], start: string, charset: Charset): string {
   const paper = new Paper(start)
   for (let at = 0; at < pieces.length;) {
@@ -168,7 +174,7 @@ function join(pieces: readonly Piece[], start: string, charset: Charset): string
       paper.writeEncoded(encodedWords(text, charset, HEADER_LINE - paper.column - FRAME))
       at = end
       const next = pieces[at]
-      // What follows goes on a line of its own: that of an encoded word is short.
+      // Start a new line, because lines with an encoded word are limited to 76 octets (RFC 2047 §2).
       if (next?.space && !next.raw.includes('\r\n')) paper.write('\r\n')
     }
   }
@@ -179,7 +185,10 @@ const textOf = ({ space, raw, text }: Piece): string => (space ? raw.replaceAll(
 
 const ENCODED_WORD = /^=\?[^? \t]+\?[bq]\?[^? \t]*\?=$/i
 
-/** White space between two encoded words is not shown (RFC 2047 §6.2): beside one that was there already, ours has it within. */
+/**
+ * Returns white space to include in an encoded word. White space between two encoded words isn't displayed (RFC 2047
+ * §6.2), so that the space between an existing word and ours must be encoded.
+ */
 function spaceBefore(pieces: readonly Piece[], at: number): string {
   const [word, space] = [pieces[at - 2], pieces[at - 1]]
   return word && space?.space && ENCODED_WORD.test(word.raw) ? textOf(space) : ''
@@ -190,7 +199,7 @@ function spaceAfter(pieces: readonly Piece[], end: number): string {
   return word && space?.space && ENCODED_WORD.test(word.raw) ? textOf(space) : ''
 }
 
-/** A field as it is written, line after line. */
+/** Writes a field line by line. */
 class Paper {
   #lines = ''
   #line = ''
@@ -220,20 +229,23 @@ class Paper {
     this.#column += Buffer.byteLength(text.slice(end))
   }
 
-  /** The first word here, where it is not empty; each other on a line of its own. White space between them is not shown (RFC 2047 §6.2). */
+  /**
+   * Writes the first word on the current line unless it is empty, and every other on a line of its own. White space
+   * between encoded words isn't displayed (RFC 2047 §6.2).
+   */
   writeEncoded([first = '', ...others]: string[]): void {
     this.write(first)
     for (const word of others) {
       const text = this.#line.replace(/[ \t]+$/, '')
       const space = this.#line.slice(text.length)
-      // Folded at the white space in front of it where there is some, which is shown once.
+      // Fold at white space before the word when there is some.
       this.#line = text
       this.write(`\r\n${space === '' ? ' ' : space}${word}`)
     }
   }
 }
 
-/** Where the run of words beyond ASCII that begins at `at` ends; `at` itself when none begins there. */
+/** Finds the end of the run of non-ASCII words that begins at `at`; returns `at` when none does. */
 function endOfRun(pieces: readonly Piece[], at: number): number {
   const isBeyond = ({ raw, text }: Piece): boolean => text !== null && !isPlain(raw)
   let end = at
@@ -245,7 +257,10 @@ function endOfRun(pieces: readonly Piece[], at: number): number {
   return end
 }
 
-/** Encoded words of whole characters (RFC 2047 §5), the first of at most `room` octets of base64; empty when that is too few. */
+/**
+ * Splits text into encoded words of whole characters (RFC 2047 §5), the first with at most `room` octets of base64; it
+ * is empty when that is too few.
+ */
 export function encodedWords(text: string, charset: Charset, room: number): string[] {
   const first = Math.min(WORD, Math.floor(room / 4) * 3)
   const words: string[] = []

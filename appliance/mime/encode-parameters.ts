@@ -1,6 +1,6 @@
-/** Parameters beyond ASCII, such as the name of a file, as RFC 2231 has them. Pure. */
+/** Encodes non-ASCII parameters, such as filenames (RFC 2231). Pure. */
 
-/** Characters of one encoded piece of a value: with name and frame it keeps to a line. */
+/** Characters in one section of a value, so that it fits on a line with its name and quotes (RFC 2231 §3). */
 const PIECE = 54
 const SPACE = /^[ \t\r\n]+|[ \t\r\n]+$/g
 
@@ -8,9 +8,10 @@ const SPACE = /^[ \t\r\n]+|[ \t\r\n]+$/g
 const PLAIN_OCTET = /[\w!#$&+\-.^`{|}~]/
 
 /**
- * A field with parameters, such as Content-Disposition, with those beyond ASCII encoded; unchanged where that is not possible.
- * @param field an octet for each character, without its final CRLF
- * @param charset of the octets beyond ASCII
+ * Encodes the non-ASCII parameters of a field such as Content-Disposition; returns the field unchanged when that isn't
+ * possible.
+ * @param field one character per octet, without its final CRLF
+ * @param charset of the non-ASCII octets
  */
 export function encodeParameters(field: string, charset: string): string {
   const [value = '', ...given] = segmentsOf(field)
@@ -18,7 +19,7 @@ export function encodeParameters(field: string, charset: string): string {
   const names = new Set(parameters.map(({ name }) => name.toLowerCase()))
   const written = parameters.flatMap((parameter) => {
     if (isPlain(parameter.segment)) return [`;${parameter.segment}`]
-    // Some write a name twice: raw, and encoded for those who can read that.
+    // Some programs write a name twice: raw, and encoded for readers that support it.
     if (names.has(`${parameter.name.toLowerCase()}*`)) return []
     return encodeOne(parameter, charset) ?? [`;${parameter.segment}`]
   })
@@ -27,7 +28,7 @@ export function encodeParameters(field: string, charset: string): string {
 
 const isPlain = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 
-/** The text between semicolons; one within quotes is none. A quote without an end takes all that follows. */
+/** Splits a field at semicolons outside quotes. An unterminated quote takes the rest. */
 function segmentsOf(field: string): string[] {
   const segments = ['']
   for (const [token] of field.matchAll(/"(?:[^"\\]|\\[^])*(?:"|$)|;|[^";]+|[^]/g)) {
@@ -40,7 +41,7 @@ function segmentsOf(field: string): string[] {
 interface Parameter {
   segment: string
   name: string
-  /** Null for what cannot be read. */
+  /** Null when it can't be parsed. */
   value: string | null
 }
 
@@ -54,14 +55,17 @@ function readParameter(segment: string): Parameter {
   return { segment, name, value: sound ? value.replaceAll('\r\n', '') : null }
 }
 
-/** Undefined for one that cannot be encoded, or must be read by those who know nothing of encodings. */
+/**
+ * Encodes a parameter. Undefined when it can't be encoded, or must stay readable for programs that don't know
+ * encodings.
+ */
 function encodeOne({ name, value }: Parameter, charset: string): string[] | undefined {
   if (value === null || /^(?:boundary|charset)$/i.test(name)) return undefined
   if (name.endsWith('*')) {
     const escaped = value.replaceAll(/[^\0-\x7f]/g, (octet) => escape(octet.charCodeAt(0)))
     return [`;\r\n ${name}=${escaped}`]
   }
-  // In pieces already, of which this is one.
+  // Already split into sections (RFC 2231 §3).
   if (name.includes('*')) return undefined
   const pieces = piecesOf(Buffer.from(value, 'latin1'), charset)
   if (pieces.length === 1) return [`;\r\n ${name}*=${charset}''${pieces[0]!}`]
@@ -70,7 +74,7 @@ function encodeOne({ name, value }: Parameter, charset: string): string[] | unde
 
 const escape = (octet: number): string => `%${octet.toString(16).toUpperCase().padStart(2, '0')}`
 
-/** Pieces of whole characters: not every reader puts them together before it decodes them. */
+/** Splits octets between characters, because some readers decode each section by itself. */
 function piecesOf(octets: Buffer, charset: string): string[] {
   const characters = charset === 'utf-8' ? [...octets.toString('utf8')] : [...octets.toString('latin1')]
   const pieces = ['']

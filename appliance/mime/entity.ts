@@ -1,44 +1,48 @@
-/** What an entity (RFC 2045 §2.4), a message or one of its parts, says of itself, and where its parts are. Pure. */
+/**
+ * Parses the header of an entity (RFC 2045 §2.4), which is a message or one of its parts, and finds its parts. Pure.
+ */
 import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
 
-/** Fields that a message may have; real ones have fewer than a hundred. */
+/** Maximum number of fields in a message; real ones have fewer than a hundred. */
 export const MAX_FIELDS = 1000
-/** Fields that are looked at: we add a few to those of an accepted message. */
+/** Maximum number of fields to parse: the daemon adds a few to an accepted message. */
 const MAX_SPLIT = MAX_FIELDS + 20
 
-/** A header that was read. */
+/** A parsed header. */
 export interface Header {
   fields: HeaderField[]
-  /** The same fields by their names in lower case. */
+  /** The fields by name in lower case. */
   byName: ReadonlyMap<string, HeaderField[]>
-  /** Where the body begins; the length of the message when there is none. */
+  /** Offset of the body; the length of the message when there is none. */
   bodyOffset: number
 }
 
-/** Reads the header of a message as it is; what is wrong with it is for the caller to judge. */
+/** Parses the header of a message without checking it; the caller decides what to accept. */
 export function splitHeader(message: Uint8Array): Header {
   const { fields, bodyOffset } = splitMessage(message, MAX_SPLIT)
   return { fields, bodyOffset, byName: Map.groupBy(fields, ({ name }) => name.toLowerCase()) }
 }
 
-/** The values of all fields of that name, given in lower case, in order. */
+/** The values of all fields with this name (lower case), in order. */
 export function allOf({ byName }: Header, name: string): string[] {
   return byName.get(name)?.map(fieldValue) ?? []
 }
 
-/** The values of all fields of that name, given in lower case. */
+/** The values of all fields with this name (lower case). */
 export function valuesOf(fields: readonly HeaderField[], name: string): string[] {
   return fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
 }
 
 export interface ContentType {
-  /** `type/subtype` in lower case; empty for what is none. */
+  /** `type/subtype` in lower case; empty when malformed. */
   type: string
-  /** Names in lower case. */
+  /** By name in lower case. */
   parameters: Map<string, string>
 }
 
-/** RFC 2045 §5.1, without comments. Of a parameter that comes twice, and of one in pieces (RFC 2231), nothing is believed. */
+/**
+ * Parses Content-Type (RFC 2045 §5.1) without comments. Ignores parameters that occur twice or in sections (RFC 2231).
+ */
 export function readContentType(value: string): ContentType {
   const [, type = ''] = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)\s*(?:;|$)/.exec(value) ?? []
   const parameters = new Map<string, string>()
@@ -52,7 +56,7 @@ export function readContentType(value: string): ContentType {
   return { type: type.toLowerCase(), parameters }
 }
 
-/** Whether a change within would break a signature, or could not be read (RFC 1847; S/MIME and OpenPGP). */
+/** Whether changing the content would break a signature, or its content is encrypted (RFC 1847; S/MIME and OpenPGP). */
 export function isSealed(type: string): boolean {
   return type === 'multipart/signed' || type === 'multipart/encrypted'
 }
@@ -61,13 +65,13 @@ type Range = [start: number, end: number]
 
 export interface Parts {
   parts: Range[]
-  /** The last part where it has no end: it may be cut off. */
+  /** The last part when it has no closing delimiter: it may be truncated. */
   unclosed: Range | null
 }
 
 /**
- * Where the parts of a multipart begin and end, without the CRLF before each delimiter, which is the delimiter's (RFC 2046 §5.1.1).
- * @param most parts that are looked for
+ * Finds the parts of a multipart. The CRLF before each delimiter belongs to the delimiter (RFC 2046 §5.1.1).
+ * @param most maximum number of parts
  */
 export function partsOf(bytes: Buffer, [start, end]: Range, boundary: string, most: number): Parts {
   const delimiter = Buffer.from(`--${boundary}`, 'latin1')

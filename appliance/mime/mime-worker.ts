@@ -1,4 +1,4 @@
-/** The thread in which large messages are read. Started by mime.ts. */
+/** The worker thread that parses large messages; started by mime.ts. */
 import { answerJobs } from '../capacity/answer-jobs.ts'
 import type { ReadJob, ReadResult } from './mime.ts'
 import { readComposed } from './read-composed.ts'

@@ -1,6 +1,6 @@
 /**
- * Reads messages (MIME, RFC 2045 and 2046) for the whole daemon: common and small ones at once, all others in threads, a few at a time,
- * with bounded memory and time. What reads without threads is in read.ts.
+ * Parses messages (MIME, RFC 2045 and 2046) for the whole daemon: simple and small ones at once, others in a few worker
+ * threads with bounded memory and time. read.ts parses without threads.
  */
 import { createThreads, ThreadEnded, type Turns } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -19,52 +19,57 @@ import {
 export type { MessageContent, Which } from './read.ts'
 
 /**
- * Parsed on the event loop up to this size in octets, in some milliseconds. Of 256 KB the worst takes more than a minute: with
- * `<a href="` again and again the parser's work grows with the cube of the size.
+ * Maximum size parsed on the event loop, in octets; takes a few milliseconds. A hostile 256 KB takes more than a
+ * minute: with `<a href="` repeated, the parser's time grows with the cube of the size.
  */
 const SMALL = 4 * 1024
-/** The same for messages that were composed here, which take little more than decoding. */
+/** The same limit for messages composed here, which need little more than decoding. */
 const SMALL_COMPOSED = 64 * 1024
-/** Threads; each message takes up to three times its size in one. */
+/** Number of threads. Each message needs up to three times its size in one. */
 const THREADS = 3
-/** Larger messages are read one at a time: buffers are beside the heap, and one of 32 MB of short lines takes 200 MB in all. */
+/**
+ * Messages above this size (octets) are parsed one at a time. Buffers are outside the heap: 32 MB of short lines need
+ * 200 MB in all.
+ */
 const HEAVY = 8 * 1024 * 1024
-/** Heap of a thread in MB. An honest message of 40 MB takes 180. */
+/** Heap of a thread in MB. A real message of 40 MB needs 180. */
 const HEAP_MB = 256
 /** Jobs of one team that may wait for a thread. */
 const WAITING = 32
-/** A message that takes longer is refused (milliseconds). An honest one of 40 MB took 3.4 s on a busy machine. */
+/**
+ * Time limit for a message, after which it is refused (milliseconds). A real one of 40 MB took 3.4 s on a busy machine.
+ */
 const DEADLINE = 10_000
 
-/** What a thread is asked. */
+/** A job for the thread. */
 export type ReadJob =
   | { kind: 'message' | 'composed'; message: Uint8Array }
   | { kind: 'attachment'; message: Uint8Array; which: Which }
 
-/** What it answers, by the kind of the job. */
+/** The result, by the kind of job. */
 export type ReadResult = MessageContent | Pick<MessageContent, 'html' | 'text'> | Uint8Array | undefined
 
-/** An attachment of a message that is not loaded yet. */
+/** An attachment to extract from a stored message. */
 export interface Wanted {
-  /** Whose memory it takes. */
+  /** The team whose memory share is used. */
   teamId: string
-  /** Of the message, in octets. */
+  /** Size of the message in octets. */
   size: number
   load: () => Promise<Uint8Array | undefined>
   which: Which
 }
 
-/** All methods take turns among teams; `team` says whose message it is, null: a stranger's. */
+/** Parses messages, round robin over teams. `team` is the message's owner, null for strangers. */
 export interface MimeReader {
   /**
-   * Reads any message whole. Refuses: `overloaded`; `message_malformed` for one with too many parts, nested too deeply, or made to take too
-   * much time or memory.
-   * @param header of the message, where it was read before
+   * Parses any message. Refuses: `overloaded`; `message_malformed` when it has too many parts, is nested too deeply, or
+   * needs too much time or memory.
+   * @param header the message's header, if already parsed
    */
   read(message: Uint8Array, team: string | null, header?: Header): Promise<MessageContent>
-  /** Html and text of a message that was composed here, exactly as they were given. Refuses: `overloaded`. */
+  /** Extracts the HTML and text of a message composed here, exactly as they were given. Refuses: `overloaded`. */
   readComposed(message: Uint8Array, team: string): Promise<Pick<MessageContent, 'html' | 'text'>>
-  /** The octets of an attachment; undefined when there is no message, or none like it in it. Refuses: `overloaded`. */
+  /** Extracts an attachment; undefined when the message or the attachment doesn't exist. Refuses: `overloaded`. */
   attachment(wanted: Wanted): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
@@ -107,7 +112,7 @@ export function createMimeReader({ clock, turns }: { clock: Clock; turns: Turns 
   }
 }
 
-/** The refusal of a message that the parser could not, or must not, read to its end; undefined for every other error. */
+/** Maps errors of messages that the parser can't or mustn't finish to a refusal; undefined for all other errors. */
 function malformed(error: unknown): Error | undefined {
   const no = (expected: string) => refuse('message_malformed', { expected })
   if (error instanceof ThreadEnded) return no('parsing its parts takes too much time or memory')
@@ -116,7 +121,7 @@ function malformed(error: unknown): Error | undefined {
   return /nesting|header/i.test(error.message) ? no('its parts are nested too deeply') : undefined
 }
 
-/** It was read when it came, or is of our own making: later it goes. */
+/** Maps every error to `overloaded`. The message was composed here or parsed before, so a later call succeeds. */
 function busy(error: unknown): never {
   throw error instanceof ThreadEnded ? refuse('overloaded') : error
 }

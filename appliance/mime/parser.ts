@@ -1,33 +1,36 @@
-/** Reads messages of any make (MIME, RFC 2045 and 2046). The only file of the daemon's own path that knows postal-mime's parser. */
+/** Parses any message (MIME, RFC 2045 and 2046). The only file on the daemon's path that knows postal-mime's parser. */
 import PostalMime, { type Email } from 'postal-mime'
 
 export { decodeWords } from 'postal-mime'
 
-/** What takes the lines of a part's body, without their ends, and makes the decoded body of them. */
+/** Takes the lines of a part's body, without line ends, and builds the decoded body. */
 interface Decoder {
   update(line: Uint8Array): void
   finalize(): Promise<ArrayBuffer>
 }
 
-/** What we know of the parser beside its interface. */
+/** Internals of the parser that this file relies on. */
 interface Inside {
   currentNode: { contentDecoder: Decoder | null }
   processLine(line: Uint8Array, last: boolean): Promise<void>
 }
 
-/** Reads a message; attachments are octets, and messages within it are attachments. Rejects for nesting that no mail program makes. */
+/**
+ * Parses a message. Attachments are octets, and embedded messages are attachments. Rejects when parts are nested deeper
+ * than any mail program does.
+ */
 export function parseMessage(message: Uint8Array): Promise<Email> {
   const parser = new PostalMime({ forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer' })
   gatherLines(parser)
   const { buffer, byteOffset, byteLength } = message
-  // A copy where the view is part of a larger buffer: the parser takes the whole of it otherwise.
+  // Copy a view of a larger buffer: the parser would read all of it.
   const whole = buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength === buffer.byteLength
   return parser.parse(whole ? buffer : new Uint8Array(message).buffer)
 }
 
 /**
- * Has bodies without an encoding gathered in blocks. The parser's own way keeps objects for each line, which take some 500 octets and end the
- * thread: 500,000 lines of two letters were too much for 256 MB, and what was beside the heap took 1.3 GB.
+ * Collects bodies without a transfer encoding in blocks. The parser itself keeps objects of about 500 octets per line:
+ * 500,000 short lines exceeded a 256 MB heap, and 1.3 GB outside it.
  */
 function gatherLines(parser: PostalMime): void {
   const inside = parser as unknown as Inside
@@ -35,7 +38,7 @@ function gatherLines(parser: PostalMime): void {
   inside.processLine = (line, last) => {
     const { currentNode } = inside
     const decoder = currentNode.contentDecoder
-    // The other two know what is left of the last line, or where they write next.
+    // The other two decoders keep the rest of the last line, or a write position.
     if (decoder && !(decoder instanceof Lines) && !('remainder' in decoder) && !('bufferPos' in decoder))
       currentNode.contentDecoder = new Lines()
     return processLine(line, last)
@@ -46,11 +49,11 @@ const LF = 10
 const FIRST_BLOCK = 1024
 const MOST_BLOCK = 1024 * 1024
 
-/** Lines as they are, each ended by LF. */
+/** Joins lines unchanged, each with LF. */
 class Lines implements Decoder {
   readonly #full: Buffer[] = []
   #block = Buffer.allocUnsafeSlow(FIRST_BLOCK)
-  /** Octets in the block, and in those that are full. */
+  /** Octets in the current block, and in the full ones. */
   #used = 0
   #before = 0
 

@@ -1,15 +1,15 @@
-/** Reads html and text back from a message that was composed here, exactly as they were given. Pure. */
+/** Extracts HTML and text from a message composed here, exactly as they were given. Pure. */
 import { splitMessage } from '../mail/headers.ts'
 import { partsOf, readContentType, valuesOf } from './entity.ts'
 import type { MessageContent } from './read.ts'
 import { decodeQuoted } from './transfer.ts'
 
-/** More parts than the composer makes: a limit on the attachments of one email is a tenth of it. */
+/** More parts than the composer writes; the limit on attachments of one email is a tenth of this. */
 const MAX_PARTS = 1000
-/** Multiparts within each other that the composer makes: mixed, related, alternative. */
+/** Nesting of multiparts that the composer writes: mixed, related, alternative. */
 const MAX_DEPTH = 3
 
-/** The html and the text of a message that was composed here, line ends as LF; null for what it does not have. */
+/** Returns the HTML and text of a message composed here, with LF line ends; null for what it lacks. */
 export function readComposed(message: Uint8Array): Pick<MessageContent, 'html' | 'text'> {
   const found = { html: null, text: null }
   readPart(Buffer.from(message.buffer, message.byteOffset, message.byteLength), found, 0)
@@ -26,7 +26,7 @@ function readPart(part: Buffer, found: Pick<MessageContent, 'html' | 'text'>, de
     return
   }
   const form = type === 'text/html' ? 'html' : type === 'text/plain' ? 'text' : undefined
-  // Attachments say that they are, whatever their type.
+  // Attachments have a disposition, whatever their type.
   if (form === undefined || found[form] !== null || valuesOf(fields, 'content-disposition').length > 0) return
   const [encoding = '7bit'] = valuesOf(fields, 'content-transfer-encoding')
   const octets = decode(part.subarray(bodyOffset), encoding.toLowerCase())

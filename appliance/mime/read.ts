@@ -1,6 +1,6 @@
 /**
- * What a message holds, for showing it and for telling two apart: `readMessage` reads any message, by one of two short ways for what mail
- * programs usually write, or with the parser. What they read is the same. Bounds of size and time are kept by mime.ts.
+ * Reads the content of a message, to show it and to compare it with another. `readMessage` uses one of two fast paths
+ * for what mail programs usually write, or else the parser; all give the same result. mime.ts limits size and time.
  */
 import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -9,7 +9,7 @@ import { decodeWords, parseMessage } from './parser.ts'
 import { allOf, splitHeader, type Header } from './entity.ts'
 import { CONTENT_FIELDS, readAttachments, readParts, type Attachment } from './usual-parts.ts'
 
-/** Subject, bodies and attachments, decoded. Plain data: it crosses threads. */
+/** Subject, bodies and attachments, decoded. Plain data that can be posted to a thread. */
 export interface MessageContent {
   subject: string
   html: string | null
@@ -17,16 +17,16 @@ export interface MessageContent {
   attachments: Attachment[]
 }
 
-/** Larger messages are read in a thread of their own. */
+/** Larger messages (octets) are parsed in a thread. */
 const MAX_DIRECT = 256 * 1024
-/** Types that say no more than what a message without any says. */
+/** Content types that mean the same as none (RFC 2045 §5.2). */
 const PLAIN = /^text\/plain(?:;\s*charset="?(?:us-ascii|utf-8)"?)?$/i
 const TEXT = /^text\/(?:plain|html)\b/i
 const NOT_ENCODED = /^(?:7bit|8bit)$/i
 
 /**
- * Reads a message that is nothing but ASCII text, as devices and scripts send it: for 2 KB 10 µs instead of the 500 of
- * the parser, with the same outcome. Undefined for every other message.
+ * Reads a message of plain ASCII text, as devices and scripts send it. Takes 10 µs for 2 KB where the parser takes 500,
+ * with the same result. Undefined for every other message.
  */
 export function readPlainContent(
   message: Uint8Array,
@@ -49,15 +49,15 @@ export function readPlainContent(
   return { subject, html: null, text: shown(text.endsWith('\n') ? text : `${text}\n`), attachments: [] }
 }
 
-/** Characters of a body that are kept for showing; the message itself is kept whole. */
+/** Characters of a body that are kept for display; the message itself is stored whole. */
 const MAX_SHOWN = 8 * 1024 * 1024
-/** Most attachments that are listed. */
+/** Maximum number of attachments listed. */
 const MAX_LISTED = 100
 const ASCII_LINES = /^[\t\r\n -~]*$/
 
 /**
- * Reads a message with parts and encodings as mail programs and libraries write them, a tenth of the work of the parser with
- * the same outcome. Undefined for every other message.
+ * Reads a message with parts and encodings as mail programs and libraries write them, in a tenth of the parser's time
+ * with the same result. Undefined for every other message.
  */
 export function readUsualContent(message: Uint8Array, header: Header): MessageContent | undefined {
   const fields = usualFields(message, header)
@@ -72,15 +72,15 @@ export function readUsualContent(message: Uint8Array, header: Header): MessageCo
   )
 }
 
-/** What lists show of a message, and what outlives it. */
+/** The parts of a message that lists show and that outlive its content. */
 export interface MessageOutline {
   subject: string
   attachments: Omit<Attachment, 'digest'>[]
 }
 
 /**
- * Reads the outline of a message; if it has no parts, only its header. The content is read when somebody opens the message.
- * Undefined for a message that only the parser understands.
+ * Reads the outline of a message. When it has no parts, reads only its header, because the content is parsed when
+ * someone opens the message. Undefined for a message that needs the parser.
  */
 export function readOutline(message: Uint8Array, header: Header): MessageOutline | undefined {
   const fields = usualFields(message, header)
@@ -91,7 +91,7 @@ export function readOutline(message: Uint8Array, header: Header): MessageOutline
   return attachments && { subject: subjectOf(fields), attachments: attachments.slice(0, MAX_LISTED) }
 }
 
-/** Subject and content fields; undefined for a message that is larger than most, or has one of these fields in anything but ASCII. */
+/** Reads the subject and content fields; undefined when the message is too large or one of these fields isn't ASCII. */
 function usualFields(message: Uint8Array, header: Header): Map<string, string> | undefined {
   if (message.length > MAX_DIRECT || header.bodyOffset >= message.length) return undefined
   const fields = new Map<string, string>()
@@ -107,14 +107,20 @@ function usualFields(message: Uint8Array, header: Header): Map<string, string> |
 const subjectOf = (fields: ReadonlyMap<string, string>): string =>
   decodeWords(fields.get('subject') ?? '').toWellFormed()
 
-/** The body, an octet for each character, its lines ended by LF. Of a bare CR the parser has its own mind; SMTP lets none in. */
+/**
+ * Returns the body in latin1 (one character per octet) with LF line ends. Undefined for a bare CR, which the parser
+ * handles differently; SMTP never accepts one.
+ */
 function bodyLines(message: Uint8Array, { bodyOffset }: Header): string | undefined {
   const octets = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)
   const body = octets.toString('latin1').replaceAll('\r\n', '\n')
   return body.includes('\r') ? undefined : body
 }
 
-/** The same lines with LF at their ends. By octets: replacing millions of them in a string takes some hundred times its size. */
+/**
+ * Replaces CRLF by LF. Works on octets, because replacing millions of line ends in a string needs a hundred times its
+ * size.
+ */
 function withoutCr(body: Buffer): Buffer {
   const lines = Buffer.allocUnsafe(body.length)
   let size = 0
@@ -123,16 +129,16 @@ function withoutCr(body: Buffer): Buffer {
   return lines.subarray(0, size)
 }
 
-/** More parts than any mail program makes. The parser's work grows with their square. */
+/** More parts than any mail program writes. The parser's time grows with their square. */
 const MAX_PARTS = 1000
 export const TOO_MANY_PARTS = `it has more than ${MAX_PARTS} parts`
 
-/** A message that begins right after the header of another, and says that it is one with a message within (RFC 2046 §5.2.1). */
+/** Matches an embedded message that begins right after a header, and itself contains a message (RFC 2046 §5.2.1). */
 const MESSAGE_WITHIN = /\n\r\ncontent-type[ \t]*:[ \t]*message\//gi
 
 /**
- * Whether more than `MAX_PARTS` lines of a message begin with a delimiter that it names (RFC 2046 §5.1.1), or begin another message
- * within a message, which takes no delimiter.
+ * Whether more than `MAX_PARTS` lines begin with a declared delimiter (RFC 2046 §5.1.1), or begin an embedded message,
+ * which needs no delimiter.
  */
 function hasTooManyParts(message: Uint8Array): boolean {
   const octets = Buffer.from(message.buffer, message.byteOffset, message.length)
@@ -144,7 +150,7 @@ function hasTooManyParts(message: Uint8Array): boolean {
       count += 1
     return count
   }
-  // Text may have many such lines of its own.
+  // Text may contain many such lines, so count again exactly.
   if (delimited('\n--') <= MAX_PARTS) return false
   const named = octets.toString('latin1').matchAll(/\bboundary\s*=\s*"?([^\s";]+)/gi)
   let count = 0
@@ -156,8 +162,8 @@ function hasTooManyParts(message: Uint8Array): boolean {
 }
 
 /**
- * Reads any message, however large: off the event loop where it is not small.
- * Rejects with `TOO_MANY_PARTS`, and for nesting that no mail program makes.
+ * Reads any message, however large. Call it off the event loop unless the message is small. Rejects with
+ * `TOO_MANY_PARTS`, and for excessive nesting.
  */
 export async function readMessage(message: Uint8Array): Promise<MessageContent> {
   const header = splitHeader(message)
@@ -172,16 +178,16 @@ export function readQuickly(message: Uint8Array, header: Header): MessageContent
   return readPlainContent(message, header) ?? readUsualContent(message, header)
 }
 
-/** Reads a message with the parser. Rejects for nesting that no mail program makes. */
+/** Reads a message with the parser. Rejects for excessive nesting. */
 export async function parseContent(message: Uint8Array): Promise<MessageContent> {
-  // As in `readAttachment`, which finds attachments by their place in this list.
+  // Keep in step with `readAttachment`, which finds attachments by their index in this list.
   const parsed = await parseMessage(message)
   return {
     subject: (parsed.subject ?? '').toWellFormed(),
     html: shown(parsed.html),
     text: shown(parsed.text),
     attachments: parsed.attachments.slice(0, MAX_LISTED).map((attachment) => {
-      // With the encoding above it is no string.
+      // Not a string, because of the encoding option above.
       const content = new Uint8Array(attachment.content as ArrayBuffer)
       return {
         filename: attachment.filename?.slice(0, 255).toWellFormed() ?? null,
@@ -195,7 +201,10 @@ export async function parseContent(message: Uint8Array): Promise<MessageContent>
   }
 }
 
-/** A body as it is shown. What is cut off is told apart by its digest, for requests that are repeated with the same key. */
+/**
+ * Shortens a body for display. The digest of what is cut off is kept, so that repeated requests with the same
+ * idempotency key can be compared.
+ */
 function shown(body: string | undefined): string | null {
   if (body === undefined) return null
   const clean = body.replaceAll('\0', '')
@@ -204,24 +213,25 @@ function shown(body: string | undefined): string | null {
   return `${clean.slice(0, MAX_SHOWN).toWellFormed()}\n[cut: ${clean.length - MAX_SHOWN} more characters, SHA-256 of all ${digest}]`
 }
 
-/** Which attachment: by its Content-ID, or by its place among those that have none. */
+/** Identifies an attachment: by its Content-ID, or by its index among those without one. */
 export type Which = { contentId: string } | { place: number }
 
-/** The decoded bytes; undefined when the message has no such attachment. */
+/** Returns the decoded octets; undefined when the message has no such attachment. */
 export async function readAttachment(message: Uint8Array, which: Which): Promise<Uint8Array | undefined> {
   const parsed = await parseMessage(message)
   const found =
     'contentId' in which
       ? parsed.attachments.find(({ contentId }) => contentId === `<${which.contentId}>`)
       : parsed.attachments.filter(({ contentId }) => contentId === undefined)[which.place]
-  // With the encoding above it is no string.
+  // Not a string, because of the encoding option above.
   const content = found && Buffer.from(found.content as ArrayBuffer)
   return content && (found.mimeType.startsWith('message/') ? asLines(content) : content)
 }
 
 /**
- * A message within a message is not encoded (RFC 2046 §5.2.1): the parser hands it on line by line, each ended by LF, the
- * empty one before the boundary too. One that was encoded against the rule still has its own line ends.
+ * Restores CRLF in an embedded message. It isn't encoded (RFC 2046 §5.2.1), so that the parser returns it line by line
+ * with LF, including the empty line before the boundary. One that was encoded against the rule still has its own line
+ * ends.
  */
 function asLines(content: Buffer): Buffer {
   if (content.includes(13)) return content

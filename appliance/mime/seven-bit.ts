@@ -1,6 +1,6 @@
 /**
- * Makes messages for servers that take 7-bit text alone (RFC 6152 §3): each part beyond that is encoded again, those of messages within
- * messages too. What the parts hold stays the same, octet for octet.
+ * Converts messages for servers without 8BITMIME (RFC 6152 §3): encodes every part that isn't 7-bit, including those of
+ * embedded messages. The decoded content stays identical, octet for octet.
  */
 import { isAscii } from 'node:buffer'
 import { endsWithBlankLine, splitMessage, type HeaderField } from '../mail/headers.ts'
@@ -8,20 +8,20 @@ import { encodeField } from './encode-header.ts'
 import { isSealed, partsOf, readContentType, valuesOf, type ContentType } from './entity.ts'
 import { base64, decodeQuoted, isDense, quotedPrintable } from './transfer.ts'
 
-/** The message, or why there is none, as a clause. */
+/** The converted message, or a clause that says why it can't be converted. */
 export type Converted = { kind: 'converted'; message: Buffer } | { kind: 'impossible'; why: string }
 
-/** Deepest nesting and most parts; honest messages have a tenth of it. */
+/** Maximum nesting and number of parts; real messages have a tenth of that. */
 const MAX_DEPTH = 20
 const MAX_PARTS = 1000
 /** Longest line without its CRLF (RFC 5322 §2.1.1). */
 const MAX_LINE = 998
-/** Octets encoded before others get their turn on the event loop: some milliseconds. Whole lines of base64. */
+/** Octets to encode before yielding to the event loop; takes a few milliseconds. Whole lines of base64. */
 const TURN = 57 * 8192
 
 class Impossible extends Error {}
 
-/** Converts a message with CRLF line ends. What is 7-bit text already comes back as the same buffer. */
+/** Converts a message with CRLF line ends. Returns the same buffer when it is already 7-bit. */
 export async function toSevenBit(message: Buffer): Promise<Converted> {
   if (isSevenBit(message)) return { kind: 'converted', message }
   const converter = new Converter()
@@ -34,7 +34,7 @@ export async function toSevenBit(message: Buffer): Promise<Converted> {
   }
 }
 
-/** RFC 2045 §2.7. */
+/** Whether the octets are 7-bit data (RFC 2045 §2.7). */
 export function isSevenBit(bytes: Buffer): boolean {
   if (!isAscii(bytes) || bytes.includes(0)) return false
   let start = 0
@@ -47,16 +47,16 @@ export function isSevenBit(bytes: Buffer): boolean {
 
 interface Place {
   depth: number
-  /** A message, not a part of one: it says its MIME version. */
+  /** Whether it is a message, which has MIME-Version, or a part. */
   isMessage: boolean
-  /** Its type when it names none. */
+  /** The default content type. */
   otherwise: string
 }
 
-/** An entity whose header was read, and can be written in ASCII. */
+/** An entity with a parsed header that can be written in ASCII. */
 interface Entity extends Place, ContentType {
   fields: HeaderField[]
-  /** In lower case; `7bit` when none is named. */
+  /** In lower case; `7bit` when missing (RFC 2045 §6.1). */
   encoding: string
   body: Buffer
 }
@@ -79,17 +79,20 @@ class Converter {
     const identity = /^(?:7bit|8bit|binary)$/.test(encoding)
     if (type.startsWith('multipart/') && identity) return this.#multipart(entity)
     if (type === 'message/rfc822' && identity) {
-      // RFC 2046 §5.2.1: not to be encoded itself, so what is within is.
+      // An embedded message must not be encoded itself, so its content is (RFC 2046 §5.2.1).
       this.#put(headerOf({ ...entity, encoding: '7bit' }))
       return this.entity(body, { depth: place.depth + 1, isMessage: true, otherwise: 'text/plain' })
     }
-    // RFC 6532 §3.7 allows it for message/global and its kin alone (RFC 2045 §6.4).
+    // Composite types can't be encoded (RFC 2045 §6.4), except message/global and its relatives (RFC 6532 §3.7).
     if (type.startsWith('multipart/') || (type.startsWith('message/') && !type.startsWith('message/global')))
       throw new Impossible(`a part of type ${type} must not be encoded`)
     return this.#leaf(entity)
   }
 
-  /** What stands between the parts belongs to nobody (RFC 2046 §5.1.1), and may lose its accents. */
+  /**
+   * Converts the parts of a multipart. Text between the parts is ignored by readers (RFC 2046 §5.1.1), and loses its
+   * non-ASCII octets.
+   */
   async #multipart(entity: Entity): Promise<void> {
     const { type, parameters, body, depth } = entity
     const boundary = parameters.get('boundary')
@@ -145,7 +148,7 @@ function readEntity(bytes: Buffer, place: Place): Entity {
   return { ...place, ...type, fields: encoded, encoding, body: bytes.subarray(bodyOffset) }
 }
 
-/** The header with the encoding that it has now, and the blank line at its end. */
+/** Writes the header with its new encoding, and the blank line at its end. */
 function headerOf({ fields, encoding, isMessage }: Entity): Buffer {
   const line = {
     name: 'Content-Transfer-Encoding',
@@ -155,14 +158,14 @@ function headerOf({ fields, encoding, isMessage }: Entity): Buffer {
   const written = fields.map((field) =>
     field.name.toLowerCase() === 'content-transfer-encoding' ? line : field,
   )
-  // Without it nobody has to heed the encoding (RFC 2045 §4).
+  // Without MIME-Version, readers may ignore the encoding (RFC 2045 §4).
   if (isMessage && !has('mime-version'))
     written.push({ name: 'MIME-Version', raw: Buffer.from('MIME-Version: 1.0\r\n') })
   if (!has('content-transfer-encoding') && encoding !== '7bit') written.push(line)
   return Buffer.concat([...written.map(({ raw }) => raw), CRLF])
 }
 
-/** Texts stay readable where that is not longer; all else is octets. */
+/** Picks quoted-printable for text that doesn't get longer by it, base64 otherwise. */
 function encodingFor({ type, encoding, body }: Entity): 'base64' | 'quoted-printable' {
   if (encoding === 'base64' || encoding === 'quoted-printable') return encoding
   const isText = type === '' || type.startsWith('text/')
@@ -170,12 +173,12 @@ function encodingFor({ type, encoding, body }: Entity): 'base64' | 'quoted-print
 }
 
 interface Encoder {
-  /** Whether it takes whole lines. */
+  /** Whether pieces must be whole lines. */
   lines: boolean
   piece: (octets: Buffer) => string
 }
 
-/** How what has an encoding gets another one. What was encoded, and has octets all the same that cannot be in it, is made right. */
+/** The encoders for a body that already has encoding `from`. Octets that this encoding doesn't allow are repaired. */
 function encoders(from: string): Partial<Record<'base64' | 'quoted-printable', Encoder>> {
   switch (from) {
     case '7bit':
@@ -186,7 +189,7 @@ function encoders(from: string): Partial<Record<'base64' | 'quoted-printable', E
         'quoted-printable': { lines: true, piece: quotedPrintable },
       }
     case 'base64':
-      // RFC 2045 §6.8: what is not of its alphabet is ignored.
+      // Readers ignore characters outside the base64 alphabet (RFC 2045 §6.8).
       return { base64: { lines: true, piece: onlyDigits } }
     case 'quoted-printable':
       return { 'quoted-printable': { lines: true, piece: quotedAgain } }
@@ -201,14 +204,17 @@ const onlyDigits = (octets: Buffer): string =>
     .replaceAll(/[^A-Za-z\d+/=]/g, '')
     .replaceAll(/.{76}(?=.)/g, '$&\r\n')
 
-/** Decoded as leniently as readers do, and encoded again. A piece ends with a soft break where its text does not end with a line. */
+/**
+ * Decodes quoted-printable as leniently as mail clients do, and encodes it again. A piece that doesn't end with a line
+ * ends with a soft line break.
+ */
 function quotedAgain(octets: Buffer): string {
   const text = decodeQuoted(octets.toString('latin1').replaceAll(/(?<![ \t])[ \t]+(?=\r\n)/g, ''))
   const encoded = quotedPrintable(text)
   return endsWithLine(octets) && !text.subarray(-2).equals(CRLF) ? `${encoded}=\r\n` : encoded
 }
 
-/** Past the first line end at `from` or later. */
+/** Returns the offset after the first line end at `from` or later. */
 function lineEndNear(bytes: Buffer, from: number): number {
   const lf = bytes.indexOf(10, from)
   return lf < 0 ? bytes.length : lf + 1

@@ -1,15 +1,15 @@
 /** Content transfer encodings of text (RFC 2045 §6). Pure. */
 import { isAscii } from 'node:buffer'
 
-/** A text ready to stand in a message: ASCII, CRLF line ends, no line over 998 octets. */
+/** Text ready for a message: ASCII, CRLF line ends, no line over 998 octets. */
 export interface EncodedText {
   encoding: '7bit' | 'quoted-printable' | 'base64'
   body: string
 }
 
-/** Longest line of an encoded text (RFC 2045 §6.7, §6.8). */
+/** Maximum line length of encoded text (RFC 2045 §6.7, §6.8). */
 const LINE = 76
-/** Encodes a text with CRLF line ends so that it survives every relay: as little as needed. */
+/** Encodes text with CRLF line ends so that it passes every relay, and no more than needed. */
 export function encodeText(text: string): EncodedText {
   const bytes = Buffer.from(text, 'utf8')
   if (isAscii(bytes) && fits(text)) return { encoding: '7bit', body: text }
@@ -18,12 +18,12 @@ export function encodeText(text: string): EncodedText {
     : { encoding: 'quoted-printable', body: quotedPrintable(bytes) }
 }
 
-/** Controls that are no white space: some servers refuse them, and readers show them in ways of their own. */
+/** Control characters other than white space. Some servers refuse them, and mail clients show them inconsistently. */
 const CONTROLS = /[\0-\x08\v\f\x0e-\x1f\x7f]/
 
 /**
- * Whether an ASCII text can go as it is: no controls, no line over 998 octets (RFC 5322 §2.1.1), no bare CR or LF, no line that begins
- * with "From ", which mailboxes in mbox format would change, breaking the signature.
+ * Whether ASCII text can go unencoded: no control characters, no line over 998 octets (RFC 5322 §2.1.1), no bare CR or
+ * LF, and no line that begins with "From ". Mailboxes in mbox format would change such a line and break the signature.
  */
 function fits(text: string): boolean {
   if (CONTROLS.test(text)) return false
@@ -42,17 +42,17 @@ function fits(text: string): boolean {
 
 function escapes(bytes: Uint8Array): number {
   let count = 0
-  // By their places, from the end: the iterator over octets takes several times as long.
+  // An index loop from the end: the iterator is several times slower.
   for (let i = bytes.length - 1; i >= 0; i--) if (bytes[i]! > 126 || bytes[i] === EQUALS) count++
   return count
 }
 
-/** Whether base64 is the smaller form of what is like these octets. What is mostly ASCII stays readable otherwise. */
+/** Whether base64 is the shorter encoding for these octets. If not, they are mostly ASCII and stay readable. */
 export function isDense(bytes: Uint8Array): boolean {
   return escapes(bytes) * 3 > bytes.length
 }
 
-/** RFC 2045 §6.8, without a final line end. */
+/** Encodes as base64 (RFC 2045 §6.8), without a final line end. */
 export function base64(bytes: Buffer): string {
   return bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
 }
@@ -60,12 +60,15 @@ export function base64(bytes: Buffer): string {
 const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
 const [TAB, LF, CR, SPACE, EQUALS, F] = [9, 10, 13, 32, 61, 70]
 
-/** Octets that are not always written as they are: whether they are depends on what is around them, or they never are. */
+/** Octets that are never written literally, or only in some contexts. */
 const SPECIAL = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte <= SPACE || byte > 126 || byte === EQUALS || byte === F ? 1 : 0,
 )
 
-/** RFC 2045 §6.7. White space at the end of a line, and the F of a line that begins with "From ", are escaped too. */
+/**
+ * Encodes as quoted-printable (RFC 2045 §6.7). Also escapes white space at the end of a line, and the F of a line that
+ * begins with "From ".
+ */
 export function quotedPrintable(bytes: Uint8Array): string {
   const out = Buffer.allocUnsafe(mostEncoded(bytes))
   let [at, column] = [0, 0]
@@ -78,7 +81,7 @@ export function quotedPrintable(bytes: Uint8Array): string {
       i++
       continue
     }
-    // There is room for an escaped octet, and for the "=" of a soft break after it.
+    // Leave space for an escaped octet and the "=" of a soft line break.
     if (column + 3 > LINE - 1) {
       out[at++] = EQUALS
       out[at++] = CR
@@ -98,7 +101,7 @@ export function quotedPrintable(bytes: Uint8Array): string {
   return out.toString('latin1', 0, at)
 }
 
-/** Octets that the encoded form can have: three for each special one, and a soft break of three after each 72. */
+/** Maximum size of the encoded form: three octets for each special one, and three for a soft line break per 72. */
 function mostEncoded(bytes: Uint8Array): number {
   let most = bytes.length
   for (let i = bytes.length - 1; i >= 0; i--) most += 2 * SPECIAL[bytes[i]!]!
@@ -115,7 +118,7 @@ function mustEscape(bytes: Uint8Array, i: number, column: number): boolean {
   return byte < SPACE || byte > 126 || byte === EQUALS
 }
 
-/** The octets of a quoted-printable text (RFC 2045 §6.7); an `=` that begins neither an octet nor a soft line break stays. */
+/** Decodes quoted-printable (RFC 2045 §6.7). An `=` that starts neither an escape nor a soft line break is kept. */
 export function decodeQuoted(text: string): Buffer {
   const decoded = text.replaceAll(/=(?:([\da-f]{2})|\r?\n)/gi, (_, hex: string | undefined) =>
     hex === undefined ? '' : String.fromCharCode(Number.parseInt(hex, 16)),

@@ -1,18 +1,19 @@
 /**
- * The parts of a message as mail programs write it (MIME, RFC 2045 and 2046): texts and attachments, decoded. Understands a small, strict
- * part of the language, and says so where a message is written in any other way: then the parser reads it. What both read is the same. Pure.
+ * Reads the parts of a message as mail programs usually write it (MIME, RFC 2045 and 2046): texts and attachments,
+ * decoded. Supports a small, strict subset and returns undefined for anything else, which the parser then reads. Both
+ * give the same result. Pure.
  */
 import { createHash } from 'node:crypto'
 import { decodeQuoted } from './transfer.ts'
 
-/** What the parts of a message hold. */
+/** The content of a message's parts. */
 export interface PartsContent {
   html: string | null
   text: string | null
   attachments: Attachment[]
 }
 
-/** A part that is shown as a file. */
+/** A part shown as a file. */
 export interface Attachment {
   filename: string | null
   contentType: string
@@ -23,7 +24,7 @@ export interface Attachment {
   digest: string
 }
 
-/** The fields that say how a body is to be read: their values, unfolded, by name in lower case. */
+/** The fields that say how to read a body: unfolded values by name in lower case. */
 export type ContentFields = ReadonlyMap<string, string>
 
 export const CONTENT_FIELDS: readonly string[] = [
@@ -33,24 +34,24 @@ export const CONTENT_FIELDS: readonly string[] = [
   'content-id',
 ]
 
-/** Parts within parts; the parser knows what to do with deeper ones. */
+/** Maximum nesting; the parser handles deeper parts. */
 const MAX_DEPTH = 8
-/** Octets of a part's header. */
+/** Maximum size of a part's header, in octets. */
 const MAX_PART_HEADER = 16 * 1024
 
-/** Texts that stand for each other: the parts of one multipart/alternative, or one part alone. */
+/** Alternative forms of the same text: the parts of one multipart/alternative, or a single part. */
 type Texts = Partial<Record<'html' | 'text', string[]>>
 
 interface Found {
   texts: Texts[]
   attachments: PartsContent['attachments']
-  /** Whether texts are decoded, and attachments told apart by digests. */
+  /** Whether to decode texts and compute digests of attachments. */
   whole: boolean
 }
 
 /**
- * @param body all after the header, an octet for each character, each line ended by LF
- * @returns undefined where anything is not as expected
+ * @param body everything after the header, in latin1 with LF line ends
+ * @returns undefined when something is unusual
  */
 export function readParts(fields: ContentFields, body: string): PartsContent | undefined {
   const found = findParts(fields, body, true)
@@ -61,8 +62,8 @@ export function readParts(fields: ContentFields, body: string): PartsContent | u
 }
 
 /**
- * The attachments alone, without digests: texts are not decoded.
- * @param body as of `readParts`
+ * Reads the attachments only, without digests and without decoding texts.
+ * @param body as for `readParts`
  */
 export function readAttachments(
   fields: ContentFields,
@@ -80,11 +81,11 @@ function findParts(fields: ContentFields, body: string, whole: boolean): Found |
   return readEntity(fields, lines, { found, boundaries: [], alternative: null }) ? found : undefined
 }
 
-/** Whether one text has no such form while another has: the parser converts it. */
+/** Whether one text lacks this form while another has it, so that the parser has to convert it. */
 const mustConvert = (texts: readonly Texts[], form: keyof Texts): boolean =>
   texts.some((one) => one[form]) && !texts.every((one) => one[form])
 
-/** Undefined where a text would have to be converted. */
+/** Joins the texts of one form. Undefined when a text would have to be converted. */
 function joined(texts: readonly Texts[], form: keyof Texts): string | null | undefined {
   if (mustConvert(texts, form)) return undefined
   const text = texts.flatMap((one) => one[form] ?? []).join('\n')
@@ -93,13 +94,13 @@ function joined(texts: readonly Texts[], form: keyof Texts): string | null | und
 
 interface Place {
   found: Found
-  /** Of all multiparts around it. */
+  /** The boundaries of all enclosing multiparts. */
   boundaries: readonly string[]
-  /** The closest multipart/alternative around it. */
+  /** The innermost enclosing multipart/alternative. */
   alternative: Texts | null
 }
 
-/** Reads a part, or the message as a whole; false where it is not as expected. */
+/** Reads a part, or the whole message; false when something is unusual. */
 function readEntity(fields: ContentFields, body: string, place: Place): boolean {
   const type = readType(fields.get('content-type') ?? 'text/plain')
   if (!type) return false
@@ -129,13 +130,13 @@ function readEntity(fields: ContentFields, body: string, place: Place): boolean 
 }
 
 function readText(type: Type, content: Buffer, place: Place): boolean {
-  // What is no UTF-8 the parser may know; ASCII is all that other charsets have in common with it.
+  // The parser may know a charset other than UTF-8. ASCII is common to all of them.
   if (type.charset !== null && type.charset !== 'utf-8' && !isAsciiText(type.charset, content)) return false
   textsOf(type, place).push(utf8.decode(content).replaceAll('\0', ''))
   return true
 }
 
-/** The list that a text of this type belongs into. */
+/** Returns the list that text of this type goes into. */
 function textsOf(type: Type, { found, alternative }: Place): string[] {
   const form = type.name === 'text/html' ? 'html' : 'text'
   const texts: Texts = alternative ?? {}
@@ -149,7 +150,7 @@ function isAsciiText(charset: string, content: Buffer): boolean {
   return /^(?:us-ascii|iso-8859-1)$/.test(charset) && !/[^\0-\x7f]/.test(content.toString('latin1'))
 }
 
-/** RFC 2046 §5.1: what lies between the delimiters. What is before the first and after the last belongs to nobody. */
+/** Reads the content between delimiters (RFC 2046 §5.1). The preamble and epilogue are ignored. */
 function readMultipart(name: string, boundary: string, body: string, place: Place): boolean {
   const { found, boundaries } = place
   if (boundaries.length >= MAX_DEPTH || boundaries.some((outer) => canBeTaken(boundary, outer))) return false
@@ -159,13 +160,13 @@ function readMultipart(name: string, boundary: string, body: string, place: Plac
   return parts?.every((part) => readPart(part, inside)) ?? false
 }
 
-/** Whether a delimiter made of one of the two can be read as one of the other. */
+/** Whether a delimiter of one boundary can be mistaken for one of the other. */
 function canBeTaken(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   return long.startsWith(short) && /^(?:--)?[ \t]*$/.test(long.slice(short.length))
 }
 
-/** Undefined without a closing delimiter. */
+/** Splits a body into parts; undefined without a closing delimiter. */
 function splitParts(boundary: string, body: string): string[] | undefined {
   const delimiter = `--${boundary}`
   const parts: string[] = []
@@ -183,7 +184,7 @@ function splitParts(boundary: string, body: string): string[] | undefined {
   return undefined
 }
 
-/** Where a line begins like this, from `from` on; -1: nowhere. */
+/** Finds a line that starts with `start`, at `from` or later; -1 when there is none. */
 function lineWith(start: string, body: string, from: number): number {
   if (from === 0 && body.startsWith(start)) return 0
   const at = body.indexOf(`\n${start}`, from)
@@ -197,7 +198,10 @@ function readPart(part: string, place: Place): boolean {
   return fields !== undefined && readEntity(fields, part.slice(end + 2), place)
 }
 
-/** The content fields of a part's header; undefined for one that is not plain ASCII, not made of fields, or says something twice. */
+/**
+ * Parses the content fields of a part's header. Undefined when it isn't plain ASCII, is malformed, or has a field
+ * twice.
+ */
 function readFields(header: string): ContentFields | undefined {
   if (!/^[\t\n -~]*$/.test(header)) return undefined
   const fields = new Map<string, string>()
@@ -213,20 +217,20 @@ function readFields(header: string): ContentFields | undefined {
 }
 
 interface Type {
-  /** `text/plain`, in lower case. */
+  /** Such as `text/plain`, in lower case. */
   name: string
-  /** Of a multipart; null for everything else. */
+  /** Of a multipart; null otherwise. */
   boundary: string | null
   /** In lower case. */
   charset: string | null
   filename: string | null
 }
 
-/** Kinds that the parser treats in ways of its own. */
+/** Types that the parser handles specially. */
 const SPECIAL = /^(?:message\/.*|text\/calendar|application\/ics)$/
 const MULTIPART = /^multipart\/(?:alternative|mixed|related)$/
 
-/** RFC 2045 §5.1, without comments. */
+/** Parses Content-Type (RFC 2045 §5.1), without comments. */
 function readType(value: string): Type | undefined {
   const read = readParameters(value)
   if (!read || !/^[a-z]+\/[\w.+-]+$/.test(read.name) || SPECIAL.test(read.name)) return undefined
@@ -240,11 +244,11 @@ function readType(value: string): Type | undefined {
   }
   const multipart = name.startsWith('multipart/')
   if (multipart !== (type.boundary !== null) || (multipart && !MULTIPART.test(name))) return undefined
-  // Of texts `format` would change what is read (RFC 3676); a multipart's `type` and `start` change nothing.
+  // `format` changes how text is read (RFC 3676). `type` and `start` of a multipart change nothing.
   return multipart || !parameters.has('format') ? type : undefined
 }
 
-/** RFC 2183. */
+/** Parses Content-Disposition (RFC 2183 §2). */
 function readDisposition(value: string): { kind: string; filename: string | null } | undefined {
   if (value === '') return { kind: '', filename: null }
   const read = readParameters(value)
@@ -252,7 +256,7 @@ function readDisposition(value: string): { kind: string; filename: string | null
   return { kind: read.name, filename: read.parameters.get('filename') ?? null }
 }
 
-/** Token, or quoted without anything that has to be escaped, decoded or put together (RFC 2047, RFC 2231). */
+/** A token, or a quoted string without escapes, encoded words or sections (RFC 2047, RFC 2231). */
 const PARAMETER = /^[ \t]*([a-z-]+)=(?:([\w.+:/=-]+)|"([^"\\]+)")[ \t]*$/i
 
 function readParameters(value: string): { name: string; parameters: Map<string, string> } | undefined {
@@ -269,7 +273,7 @@ function readParameters(value: string): { name: string; parameters: Map<string, 
   return { name: name.trim().toLowerCase(), parameters }
 }
 
-/** RFC 2045 §6; undefined for what is not well-formed. */
+/** Decodes a body (RFC 2045 §6); undefined when it is malformed. */
 function decodeBody(encoding: string, body: string): Buffer | undefined {
   switch (encoding.toLowerCase()) {
     case '7bit':

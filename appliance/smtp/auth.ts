@@ -1,4 +1,4 @@
-/** AUTH (RFC 4954): a key signs in, over TLS only; wrong ones wait longer each time. */
+/** AUTH (RFC 4954): authenticates with an API key, over TLS only. Failures are delayed longer each time. */
 import { refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import { IDLE_MS } from './limits.ts'
@@ -6,7 +6,7 @@ import { reply, writeReply } from './reply.ts'
 import { decodeBase64, decodePlain, keyPrefix, USERNAMES, type Credentials } from './sasl.ts'
 import type { Session } from './session.ts'
 
-/** Signs in. Refuses: `smtp_auth_needs_tls`, `smtp_mechanism`, `smtp_credentials`, `too_many_attempts`, … */
+/** Handles AUTH. Refuses: `smtp_auth_needs_tls`, `smtp_mechanism`, `smtp_credentials`, `too_many_attempts`, … */
 export async function auth(session: Session, args: string): Promise<Reply | null> {
   const [mechanism = '', initial, ...rest] = args.split(' ')
   if (session.kind.name === 'trusted') throw refuse('smtp_not_implemented')
@@ -22,7 +22,7 @@ export async function auth(session: Session, args: string): Promise<Reply | null
   return credentials ? check(session, credentials) : null
 }
 
-/** Null when the client went away. */
+/** Reads the credentials; null when the client disconnected. */
 type Mechanism = (session: Session, initial: string | undefined) => Promise<Credentials | null>
 
 const MECHANISMS: ReadonlyMap<string, Mechanism> = new Map([
@@ -46,7 +46,7 @@ async function login(session: Session, initial: string | undefined): Promise<Cre
   return password === null ? null : { user, password }
 }
 
-/** Asks a question; null when the client went away. */
+/** Sends a challenge and reads the response (RFC 4954 §4); null when the client disconnected. */
 async function challenge(session: Session, question: string): Promise<string | null> {
   session.socket.write(writeReply(reply(334, null, Buffer.from(question).toString('base64'))))
   const line = await session.socket.line(IDLE_MS)

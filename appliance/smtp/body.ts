@@ -1,60 +1,63 @@
-/** Takes a message off the wire: where it ends, and whether it may be taken at all. No I/O. */
+/** Parses a message on the wire: finds its end, and rejects what must not be accepted. No I/O. */
 import { MAX_HEADER } from '../mail/headers.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 
 const [CR, LF, DOT, NUL] = [13, 10, 46, 0]
-/** What ends a message of DATA; its first two octets are the end of the last line. */
+/** The end of DATA (RFC 5321 §4.1.1.4). Its first two octets end the last line. */
 const END = Buffer.from('\r\n.\r\n')
 
-/** Where the last octet was: at the start of a line, within one, after CR, after a leading dot, after that dot's CR. */
+/**
+ * The state after the last octet: at the start of a line, within one, after CR, after a leading dot, after the CR that
+ * follows that dot.
+ */
 type Place = 'start' | 'text' | 'cr' | 'dot' | 'dot-cr'
-/** So many octets of `END` have come there. */
+/** How many octets of `END` have been seen in each state. */
 const CAME: Readonly<Record<Place, number>> = { text: 0, cr: 1, start: 2, dot: 3, 'dot-cr': 4 }
 
 export interface BodyOptions {
   /** Largest message in octets. */
   limit: number
-  /** Longest line, in octets without CRLF. */
+  /** Maximum line length, in octets without CRLF. */
   line: number
-  /** DATA: dots are unstuffed and CRLF.CRLF is the end. BDAT counts octets instead. */
+  /** DATA: remove stuffed dots (RFC 5321 §4.5.2) and end at CRLF.CRLF. BDAT counts octets instead. */
   dots: boolean
 }
 
-/** Where octets of a message go: `Incoming`, or in tests a list. */
+/** Where a message is written: `Incoming`, or a list in tests. */
 export interface Sink {
-  /** Copies the octets. A promise: nothing more is to be read until it resolves. May throw a `Refusal`. */
+  /** Copies the octets. When it returns a promise, read nothing more until that resolves. May throw a `Refusal`. */
   add(piece: Uint8Array): Promise<void> | undefined
   discard(): void
 }
 
-/** How many octets of a chunk belong to the message and its end mark, and whether the end was among them. */
+/** How many octets of a chunk belong to the message and its end, and whether the end was found. */
 interface Fed {
   used: number
   ended: boolean
 }
 
 /**
- * A message in the making. Only CRLF.CRLF ends it, and a bare CR, a bare LF or a NUL spoils it: what one server takes
- * for the end of a line another does not, and whole messages can be smuggled through that gap. A spoilt message is read
- * to its end, because the client goes on sending it.
+ * A message being received. Only CRLF.CRLF ends it, and a bare CR, bare LF or NUL makes it invalid (RFC 5321 §2.3.8,
+ * §4.1.1.4): servers that disagree on line ends allow SMTP smuggling. An invalid message is still read to its end,
+ * because the client keeps sending.
  */
 export class Body {
-  /** Why the message cannot be taken; the first reason wins. */
+  /** Why the message can't be accepted; the first reason counts. */
   refusal: Refusal | null = null
-  /** It came too slowly. */
+  /** The client sent too slowly. */
   tooSlow = false
-  /** What to wait for before more is read. */
+  /** Await this before reading more. */
   full: Promise<void> | undefined
   readonly #options: BodyOptions
   readonly #sink: Sink
-  /** Octets handed on, and octets that came, end mark apart. */
+  /** Octets written to the sink, and octets received without the end. */
   #kept = 0
   #came = 0
   #place: Place = 'start'
   #line = 0
-  /** Whether the blank line that ends the header has not come yet. */
+  /** Whether the header is still being received. */
   #header = true
-  /** Of a spoilt message: so many octets of `END` were the last to come. */
+  /** For an invalid message, how many octets of `END` were received last. */
   #ending: number | null = null
 
   constructor(options: BodyOptions, sink: Sink) {
@@ -62,12 +65,12 @@ export class Body {
     this.#sink = sink
   }
 
-  /** Octets of the message so far; of one that cannot be taken, as they came: with the dots that were stuffed. */
+  /** Octets of the message so far. For an invalid message, octets as received, including stuffed dots. */
   get size(): number {
     return this.refusal ? this.#came : this.#kept
   }
 
-  /** Takes octets; returns how many belong to the message and its end mark, and whether the end was among them. */
+  /** Processes a chunk; returns how many octets belong to the message and its end, and whether the end was found. */
   feed(chunk: Buffer): Fed {
     if (this.refusal) return this.#passOver(chunk, 0)
     const message = new Unstuffed(chunk)
@@ -77,7 +80,7 @@ export class Body {
         const end = ordinaryUntil(chunk, at + 1)
         this.#within(end - at)
         at = end - 1
-        // As nearly all lines end.
+        // The common case.
         if (chunk[end] === CR && chunk[end + 1] === LF) {
           this.#place = 'start'
           this.#line = 0
@@ -92,7 +95,7 @@ export class Body {
         return { used: at + 1, ended: true }
       } else {
         this.#step(octet)
-        // The CR of an end mark is not part of the message.
+        // The CR after the final dot isn't part of the message.
         if (this.#place === 'dot-cr') message.leaveOut(at)
       }
       if (this.refusal) return this.#passOver(chunk, at + 1)
@@ -102,23 +105,23 @@ export class Body {
     return { used: chunk.length, ended: false }
   }
 
-  /** Spoils the message for a reason that is not in its octets. */
+  /** Marks the message invalid for a reason other than its octets. */
   spoil(refusal: Refusal): void {
     this.refusal ??= refusal
     this.#sink.discard()
   }
 
-  /** To be called when it has ended: the sink has the whole message unless there is a refusal. */
+  /** Call when the message has ended: the sink then has all of it, unless there is a refusal. */
   end(): void {
     if (this.#place === 'cr') this.spoil(refuse('message_bare_newline', { what: 'CR' }))
   }
 
-  /** A CR, a LF, or another control. */
+  /** Handles a CR, LF or other control character. */
   #step(octet: number): void {
     const after = this.#place
     if (octet === LF) {
       if (after !== 'cr') this.spoil(refuse('message_bare_newline', { what: 'LF' }))
-      // After a bare LF no line begins, so that no dot there means anything.
+      // A bare LF doesn't start a line, so that a dot after it has no meaning.
       this.#place = after === 'cr' ? 'start' : 'text'
       if (this.#line === 0) this.#header = false
       this.#line = 0
@@ -131,7 +134,7 @@ export class Body {
     }
   }
 
-  /** So many octets of a line that are not its end. */
+  /** Counts octets of a line other than its end. */
   #within(octets: number): void {
     if (this.#place === 'cr' || this.#place === 'dot-cr')
       this.spoil(refuse('message_bare_newline', { what: 'CR' }))
@@ -152,13 +155,13 @@ export class Body {
     try {
       this.full = this.#sink.add(piece) ?? this.full
     } catch (error) {
-      // No room for it; the client goes on sending, and hears why at the end.
+      // There is no space. The client keeps sending, and gets the reply at the end.
       if (!(error instanceof Refusal)) throw error
       this.spoil(error)
     }
   }
 
-  /** Looks for nothing but the end, from `from` on: what is refused costs hardly more than its way over the wire. */
+  /** Looks only for the end, from `from` on, so that a refused message costs little more than receiving it. */
   #passOver(chunk: Buffer, from: number): Fed {
     const all: Fed = { used: chunk.length, ended: false }
     if (!this.#options.dots) {
@@ -167,7 +170,7 @@ export class Body {
     }
     const rest = chunk.subarray(from)
     const before = END.subarray(0, this.#ending ?? CAME[this.#place])
-    // An end that began before, and one that did not.
+    // An end that straddles the chunks, then one within this chunk.
     const begun = Buffer.concat([before, rest.subarray(0, END.length - 1)])
     const far = begun.indexOf(END)
     const at = far < 0 ? rest.indexOf(END) : far - before.length
@@ -185,13 +188,13 @@ export class Body {
   }
 }
 
-/** A chunk without the octets that are left out. Copied once, and only where it has to be: lines may be three octets long. */
+/** A chunk without the octets that are left out. Copies it at most once: a line may be only three octets long. */
 class Unstuffed {
   readonly #chunk: Buffer
   #copy: Buffer | null = null
-  /** Octets in the copy; without one, those before the first octet that is left out. */
+  /** Octets in the copy; without a copy, the offset of the first octet that is left out. */
   #size = 0
-  /** Where that begins which is not handed over yet. */
+  /** Start of what hasn't been returned yet. */
   #from = 0
 
   constructor(chunk: Buffer) {
@@ -203,7 +206,7 @@ class Unstuffed {
     this.#from = at + 1
   }
 
-  /** What is before `at` and was not left out. */
+  /** Returns everything before `at` that was not left out. */
   until(at: number): Buffer {
     this.#add(at)
     return (this.#copy ?? this.#chunk).subarray(0, this.#size)
@@ -222,13 +225,13 @@ class Unstuffed {
       chunk.copy(this.#copy, 0, 0, size)
     }
     const copy = this.#copy
-    // A call for each line would cost more than the loop.
+    // For short lines, a loop is faster than a call.
     if (until - from > 64) chunk.copy(copy, size, from, until)
     else for (let i = from; i < until; i++) copy[size++] = chunk[i]!
   }
 }
 
-/** Where the stretch from `from` on ends in which no octet can be CR, LF or NUL: most of what there is, at a glance. */
+/** Finds the next octet that could be CR, LF or NUL. Skips ordinary text quickly. */
 function ordinaryUntil(chunk: Buffer, from: number): number {
   let at = from
   while (at < chunk.length && chunk[at]! > CR) at++

@@ -1,4 +1,6 @@
-/** The commands (RFC 5321 §4.1.1 and extensions), each a function of the session. The table at the end is the protocol. */
+/**
+ * The commands of RFC 5321 §4.1.1 and its extensions, each a function of the session. `COMMANDS` at the end lists them.
+ */
 import { needsSmtpUtf8 } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Caller } from '../senders/caller.ts'
@@ -17,7 +19,7 @@ function reset(session: Session): void {
   session.endTransaction()
 }
 
-/** RFC 5321 §4.1.1.1. Any name is taken: what apps call themselves says nothing about them. */
+/** EHLO and HELO (RFC 5321 §4.1.1.1). Accepts any name, because what apps call themselves means nothing. */
 function greet(session: Session, args: string, extended: boolean): void {
   if (!/^[!-~\u0080-\u{10FFFF}]{1,255}$/u.test(args))
     throw refuse('smtp_syntax', { expected: `${extended ? 'EHLO' : 'HELO'} host.example.com` })
@@ -28,7 +30,8 @@ function greet(session: Session, args: string, extended: boolean): void {
 const ehlo: CommandHandler = (session, args) => {
   greet(session, args, true)
   const { hostname } = session.shared.config
-  // The one of those who sign in, which may still happen; where nobody does, MAIL and the message itself are held to less.
+  // Announce the limit for authenticated clients, since AUTH may still follow. Others get a lower limit at MAIL and
+  // DATA.
   const { messageBytes } = session.shared.submission
   const signIn = session.kind.name !== 'trusted' && session.encrypted && !session.caller
   const keywords = [
@@ -39,7 +42,7 @@ const ehlo: CommandHandler = (session, args) => {
     'SMTPUTF8',
     'DSN',
     'CHUNKING',
-    // RFC 8689 §2: a promise about the whole way is given inside TLS only.
+    // REQUIRETLS is offered only within TLS (RFC 8689 §2).
     session.encrypted ? 'REQUIRETLS' : 'STARTTLS',
     ...(signIn ? ['AUTH PLAIN LOGIN'] : []),
     'ENHANCEDSTATUSCODES',
@@ -52,7 +55,7 @@ const helo: CommandHandler = (session, args) => {
   return reply(250, null, session.shared.config.hostname)
 }
 
-/** RFC 3207: afterwards everything begins anew. */
+/** STARTTLS. The session starts over afterwards (RFC 3207 §4.2). */
 const starttls: CommandHandler = async (session, args) => {
   if (args !== '') throw refuse('smtp_syntax', { expected: 'STARTTLS without parameters' })
   if (session.encrypted) throw notNow('the connection is already encrypted')
@@ -66,8 +69,9 @@ const starttls: CommandHandler = async (session, args) => {
 }
 
 /**
- * On whose behalf this session sends; null when nobody has signed in. Looked up for each message: a key that was revoked, or
- * restricted, must not go on sending on an open session. Refuses: `smtp_key_gone`, `smtp_key_revoked`.
+ * Returns the team that this session sends for; null when no one has authenticated. Checks again for each message, so
+ * that a key that was revoked or restricted can't keep sending on an open session. Refuses: `smtp_key_gone`,
+ * `smtp_key_revoked`.
  */
 async function callerOf(session: Session): Promise<Caller | null> {
   const id = session.kind.name === 'trusted' ? session.kind.apiKeyId : session.caller?.apiKey?.id
@@ -138,7 +142,7 @@ const quit: CommandHandler = (session) => {
   return reply(221, '2.0.0', 'Goodbye')
 }
 
-/** RFC 5321 §7.3: whether an address exists is not told. */
+/** VRFY doesn't reveal whether an address exists (RFC 5321 §7.3). */
 const vrfy: CommandHandler = (_session, args) => {
   if (args === '') throw refuse('smtp_syntax', { expected: 'VRFY user@example.com' })
   return reply(252, '2.0.0', 'Cannot verify the user; send a message to find out')
@@ -149,7 +153,7 @@ const help: CommandHandler = () =>
 
 const notOffered: CommandHandler = () => refusalReply(refuse('smtp_not_implemented'))
 
-/** Every verb that is understood. No prototype: nobody says `constructor` and gets a function. */
+/** Every command. Has no prototype, so that `constructor` finds no function. */
 export const COMMANDS: Readonly<Record<string, CommandHandler | undefined>> = Object.assign(
   Object.create(null) as Record<string, CommandHandler | undefined>,
   {

@@ -1,4 +1,4 @@
-/** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030): the message comes in, and is ours when the reply says so. */
+/** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030). The server is responsible for the message from the 250 reply on. */
 import { steady } from '../clock/clock.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
@@ -10,7 +10,7 @@ import { reply } from './reply.ts'
 import type { Session } from './session.ts'
 import type { Transaction } from './session-log.ts'
 
-/** Messages up to this size in octets are read without waiting for a turn. */
+/** Messages up to this size (octets) are parsed without waiting for a turn. */
 const SMALL = 256 * 1024
 
 const optionsOf = (door: Door, arriving: Arriving | undefined, dots: boolean): BodyOptions => ({
@@ -21,7 +21,7 @@ const optionsOf = (door: Door, arriving: Arriving | undefined, dots: boolean): B
 
 const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 
-/** Takes a message that ends with CRLF.CRLF. */
+/** Receives a message that ends with CRLF.CRLF. */
 export async function data(session: Session, args: string): Promise<Reply | null> {
   const { socket, transaction } = session
   try {
@@ -29,7 +29,7 @@ export async function data(session: Session, args: string): Promise<Reply | null
     if (!transaction) throw notNow('send MAIL first')
     if (transaction.chunks) throw notNow('the message was started with BDAT')
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')
-    // RFC 2920 §3.1: what follows DATA before the go-ahead is a message to one reader and commands to another.
+    // Input sent before the 354 reply is message text to one server and commands to another (RFC 2920 §3.1).
     if (socket.pending) throw notNow('wait for the reply to DATA before sending the message')
     transaction.arriving.admit()
   } catch (error) {
@@ -45,11 +45,14 @@ export async function data(session: Session, args: string): Promise<Reply | null
   return finish(session, transaction, body)
 }
 
-/** Takes `octets` of a message; the last chunk ends it. What was announced is read, whatever is wrong. */
+/**
+ * Receives a chunk of `octets`; the last one ends the message. Reads the announced octets even if the chunk is refused,
+ * because they aren't commands.
+ */
 export async function bdat(session: Session, args: string): Promise<Reply | null> {
   const match = /^(\d{1,15})( +LAST)?$/i.exec(args)
   if (!match) {
-    // Nobody knows how many octets follow that are no commands.
+    // The number of octets that follow is unknown, so commands can't be found any more.
     session.over = true
     throw refuse('smtp_syntax', { expected: 'BDAT octets, or BDAT octets LAST' })
   }
@@ -64,7 +67,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   if (octets > 2 * limit) session.over = true
   if (octets > limit) body.spoil(refuse('message_too_large', { limit }))
   if (session.over) throw body.refusal!
-  // Without a transaction nothing is kept, so that it takes no room.
+  // Without a transaction nothing is stored, so it needs no memory.
   if (!transaction) body.spoil(notNow('send MAIL first'))
   else if (transaction.recipients.size === 0) body.spoil(refuse('smtp_no_recipients'))
   else if (first) spoilUnlessAdmitted(transaction, body)
@@ -75,16 +78,16 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   return reply(250, '2.0.0', `${octets} octets received`)
 }
 
-/** For a message that is refused before it begins. */
+/** The sink of a message that is refused before it begins. */
 const NOWHERE: Sink = { add: () => undefined, discard: () => undefined }
 
-/** Where the message of a transaction is kept while it comes in. */
+/** Starts to store the message of a transaction. */
 function incomingOf({ shared, caller, ip }: Session, transaction: Transaction): Incoming {
   transaction.incoming ??= shared.capacity.receive({ teamId: caller?.teamId ?? null, ip })
   return transaction.incoming
 }
 
-/** What was announced with BDAT is read even where it cannot be taken. */
+/** Marks a BDAT chunk to be discarded when the message can't be accepted; its octets are still read. */
 function spoilUnlessAdmitted(transaction: Transaction, body: Body): void {
   try {
     transaction.arriving.admit()
@@ -94,14 +97,14 @@ function spoilUnlessAdmitted(transaction: Transaction, body: Body): void {
   }
 }
 
-/** The client went away, or stopped sending, in the middle: nothing was accepted. */
+/** Ends a session whose client disconnected or stalled within a message. Nothing was accepted. */
 function lost(session: Session, { tooSlow }: Body): null {
   if (tooSlow) session.close('body_too_slow')
   else session.close('smtp_idle', { limit: IDLE_MS / 1000 })
   return null
 }
 
-/** Reads until the end mark; false when it does not come in time. */
+/** Reads to the end of the message; false when it doesn't arrive in time. */
 function readBody(session: Session, body: Body): Promise<boolean> {
   return atPace(session, body, async (next) => {
     for (;;) {
@@ -128,7 +131,7 @@ function readChunk(session: Session, body: Body, octets: number): Promise<boolea
   })
 }
 
-/** Reads pieces while they come fast enough and within the time for a message; `next` is null when they do not. */
+/** Reads chunks while they arrive fast enough and within the time limit; then `next` returns null. */
 async function atPace(
   session: Session,
   body: Body,
@@ -166,7 +169,7 @@ async function atPace(
   }
 }
 
-/** Hands the message on; 250 is said after the commit. */
+/** Stores the message; the 250 reply follows the commit (RFC 5321 §6.1). */
 async function finish(session: Session, transaction: Transaction, body: Body): Promise<Reply> {
   transaction.outcome = { emailId: null }
   session.log.sized(body.size)
@@ -179,7 +182,10 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   return taken.reply
 }
 
-/** The message in one piece; memory for a large one is taken in turn and freed with the transaction. Refuses: `overloaded`. */
+/**
+ * Returns the message in one buffer. Waits for a turn if it is large; the memory is freed with the transaction.
+ * Refuses: `overloaded`.
+ */
 async function wholeOf({ shared, caller }: Session, transaction: Transaction): Promise<Buffer> {
   const incoming = transaction.incoming!
   if (incoming.size > SMALL)

@@ -7,16 +7,16 @@ import type { Cidr } from '../wire/networks.ts'
 import type { Door, SubmissionDoor } from './door.ts'
 import type { Gate } from './gate.ts'
 
-/** All that the server needs from the rest of the appliance. */
+/** Everything that the SMTP server needs from other modules. */
 export interface SmtpServerDeps {
-  /** Takes messages of those who sign in. */
+  /** Accepts messages of authenticated clients. */
   submission: SubmissionDoor
-  /** Takes what clients at port 25 bring without sign-in. */
+  /** Accepts mail from unauthenticated clients on port 25. */
   publicMx: Door
   certificates: Certificates
-  /** What clients may use at once. */
+  /** Limits what clients use at once. */
   capacity: Capacity
-  /** Where sessions are noted beside requests of the API; null: nowhere. */
+  /** Where sessions are recorded along with API requests; null for nowhere. */
   requestLog: { add(entry: RequestLog): void } | null
   clock: Clock
   log: Logger
@@ -25,25 +25,28 @@ export interface SmtpServerDeps {
 
 export interface SmtpConfig {
   hostname: string
-  /** Balancers whose PROXY header is believed, and demanded. */
+  /** Load balancers whose PROXY header is required and trusted. */
   proxyProtocolFrom: readonly Cidr[]
-  /** The port of the public MX, which takes mail without sign-in. 25 but in tests. */
+  /** Port of the public MX, which accepts mail without authentication. Always 25 except in tests. */
   relayPort?: number
 }
 
-/** What a listener demands of its clients. */
+/** What a listener requires of its clients. */
 export type ListenerKind =
   | { name: 'starttls' }
   | { name: 'implicit_tls' }
-  /** No AUTH and no TLS: the network and the key stand for the client. */
+  /** Neither AUTH nor TLS: clients in these networks send with this API key. */
   | { name: 'trusted'; networks: readonly Cidr[]; apiKeyId: string }
 
-/** What all sessions share. */
+/** State shared by all sessions. */
 export interface Shared extends SmtpServerDeps {
-  /** Who is kept out, by what they did: a network that errs as a mail server must not lock out the apps behind it, nor they it. */
+  /**
+   * Bans and failure counts. Separate, so that a network that misbehaves as a mail server doesn't lock out apps in it,
+   * and the reverse.
+   */
   gates: { submission: Gate; publicMx: Gate }
-  /** Begins what clients have said: so many sessions in each turn of the event loop. */
+  /** Starts to process input: a limited number of sessions per turn of the event loop. */
   share: (job: () => void) => void
-  /** Begins handshakes of implicit TLS: so many in each turn. */
+  /** Starts handshakes of implicit TLS: a limited number per turn. */
   handshakes: (job: () => void) => void
 }

@@ -1,34 +1,35 @@
-/** Who is kept out for a while: too many errors, too many wrong keys. Counts only; no I/O. */
+/** Bans networks temporarily after too many errors or wrong keys. Counts only; no I/O. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
 import { sourceNetwork } from '../wire/networks.ts'
 
 export interface Gate {
-  /** Why an address may not connect now; null: it may. */
+  /** Returns why an address may not connect now; null when it may. */
   banned(ip: string): Refusal | null
-  /** Notes a refused command. */
+  /** Counts a refused command. */
   fault(ip: string): void
   /**
-   * Whether a key may be looked at. Wrong tries from elsewhere with the same prefix only delay: whoever has the key must get in.
+   * Returns why a key may not be checked now; null when it may. Failures from other networks for the same prefix only
+   * add delay, so that the owner of the key can always sign in.
    * @param prefix `keyPrefix` of the password
    */
   mayTry(ip: string, prefix: string): Refusal | null
-  /** Notes a wrong key and returns how long the answer has to wait, in milliseconds. */
+  /** Counts a wrong key and returns how long to delay the reply, in milliseconds. */
   failed(ip: string, prefix: string): number
   succeeded(ip: string, prefix: string): void
 }
 
-/** Time in which failures are counted, from the first one, and for which the ban then lasts. */
+/** How long failures are counted from the first one, and how long the ban lasts then. */
 const WINDOW_MS = 15 * 60_000
 const MAX_FAILURES = 10
-/** Refused commands of all connections of an address within the window. */
+/** Refused commands on all connections of an address within the window. */
 const MAX_FAULTS = 500
-/** Longest wait before "wrong key" is said; the first takes a quarter of a second, each further one twice as long. */
+/** Maximum delay before a wrong key is refused. Starts at 250 ms and doubles with each failure. */
 const MAX_DELAY_MS = 8000
 const FIRST_DELAY_MS = 250
-/** How long an address that signed in with a key is known to hold it. */
+/** How long an address that authenticated with a key is remembered as its holder. */
 const KNOWN_MS = 24 * 3_600_000
-/** Entries of each table; the oldest are forgotten first. */
+/** Entries per table; the oldest are dropped first. */
 const REMEMBERED = 20_000
 
 export function createGate(clock: Clock): Gate {
@@ -47,13 +48,13 @@ export function createGate(clock: Clock): Gate {
       const network = sourceNetwork(ip)
       if (faults.count(network) >= MAX_FAULTS)
         return refuse('too_many_attempts', { seconds: faults.secondsLeft(network) })
-      // Someone behind the same address has a good key: each sign-in is judged for itself then.
+      // Someone at this address has a valid key, so each sign-in is checked by itself.
       return known.count(network) > 0 ? null : tooMany(network)
     },
     fault: (ip) => void faults.add(sourceNetwork(ip)),
     mayTry(ip, prefix) {
       const network = sourceNetwork(ip)
-      // A stranger who tries a key on purpose must not lock out those who hold it.
+      // A stranger who guesses must not lock out the holders of the key.
       if (prefix !== '' && known.count(holder(network, prefix)) > 0) return null
       return tooMany(network)
     },
@@ -76,7 +77,7 @@ interface Tally {
   secondsLeft(key: string): number
 }
 
-/** Counts by key; each count is forgotten `windowMs` after its first. */
+/** Counts by key; each count expires `windowMs` after its first increment. */
 function createTally(clock: Clock, windowMs: number): Tally {
   const counts = new Map<string, { count: number; until: number }>()
   const current = (key: string) => {

@@ -1,11 +1,14 @@
-/** What the parameters of MAIL and RCPT mean: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), DSN (RFC 3461), REQUIRETLS (RFC 8689). Pure. */
+/**
+ * Parses the parameters of MAIL and RCPT: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), DSN (RFC 3461),
+ * REQUIRETLS (RFC 8689). Pure.
+ */
 import type { EnvelopeDsn, Notify, RecipientDsn } from '../mail/dsn.ts'
 import { refuse } from '../mail/refusals.ts'
 
 type Parameters = ReadonlyMap<string, string | null>
 
 export interface MailParameters {
-  /** Octets, as the client says. */
+  /** The size that the client declared, in octets. */
   size: number
   smtpUtf8: boolean
   requireTls: boolean
@@ -14,7 +17,10 @@ export interface MailParameters {
 
 const wrong = (expected: string) => refuse('smtp_syntax', { expected })
 
-/** Refuses: `smtp_parameter`, `smtp_syntax`, `message_too_large`. @param limit octets of the largest message */
+/**
+ * Parses the parameters of MAIL. Refuses: `smtp_parameter`, `smtp_syntax`, `message_too_large`.
+ * @param limit maximum message size in octets
+ */
 export function readMailParameters(parameters: Parameters, limit: number): MailParameters {
   const read: MailParameters = {
     size: 0,
@@ -40,7 +46,7 @@ export function readMailParameters(parameters: Parameters, limit: number): MailP
         read.requireTls = true
         break
       case 'AUTH':
-        // RFC 4954 §5: who wrote it first. It changes nothing here: the key says who sends.
+        // AUTH= names the original submitter (RFC 4954 §5). Ignored here, because the key decides who sends.
         if (value === null || decodeXtext(value) === undefined) throw wrong('AUTH=<> or AUTH=xtext')
         break
       case 'RET':
@@ -58,7 +64,7 @@ export function readMailParameters(parameters: Parameters, limit: number): MailP
   return read
 }
 
-/** Refuses: `smtp_parameter`, `smtp_syntax`. */
+/** Parses the parameters of RCPT. Refuses: `smtp_parameter`, `smtp_syntax`. */
 export function readRcptParameters(parameters: Parameters): RecipientDsn {
   const dsn: RecipientDsn = { notify: null, orcpt: null }
   for (const [keyword, value] of parameters) {
@@ -69,7 +75,7 @@ export function readRcptParameters(parameters: Parameters): RecipientDsn {
   return dsn
 }
 
-/** RFC 3461 §4.1: NEVER alone, or a list of the others. */
+/** Parses NOTIFY: NEVER alone, or a list of the others (RFC 3461 §4.1). */
 function readNotify(value: string | null): Notify {
   const words = (value ?? '').toUpperCase().split(',')
   if (words.length === 1 && words[0] === 'NEVER') return 'NEVER'
@@ -78,7 +84,10 @@ function readNotify(value: string | null): Notify {
   return [...new Set(known)]
 }
 
-/** RFC 3461 §4.2: `rfc822;xtext`, 500 characters at most. An address of type `utf-8` may have UTF-8 as it is (RFC 6533 §3). */
+/**
+ * Parses ORCPT: `rfc822;xtext`, at most 500 characters (RFC 3461 §4.2). An address of type `utf-8` may contain raw
+ * UTF-8 (RFC 6533 §3).
+ */
 function readOrcpt(value: string | null): string {
   const expected = 'ORCPT=rfc822;xtext of at most 500 characters'
   const [, type, address] = /^([A-Za-z\d-]+);(.+)$/su.exec(value ?? '') ?? []
@@ -88,7 +97,10 @@ function readOrcpt(value: string | null): string {
   return `${type};${readXtext(address, most, expected, utf8 ? PRINTABLE_UTF8 : PRINTABLE)}`
 }
 
-/** What ENVID and ORCPT may say once decoded (RFC 3461 §4.2, §4.4). It goes into reports: nothing that could start a line there. */
+/**
+ * What a decoded ENVID or ORCPT may contain (RFC 3461 §4.2, §4.4). It is copied into reports, so nothing may start a
+ * new line there.
+ */
 const PRINTABLE = /^[\t -~]+$/
 const PRINTABLE_UTF8 = /^[ -~\u00a0-\u{10FFFF}]+$/u
 
@@ -98,7 +110,7 @@ function readXtext(value: string | null, most: number, expected: string, may = P
   return text
 }
 
-/** Text from xtext (RFC 3461 §4): `+2B` stands for `+`. Undefined for what is none. */
+/** Decodes xtext (RFC 3461 §4), in which `+2B` stands for `+`; undefined when malformed. */
 function decodeXtext(text: string): string | undefined {
   if (/\+(?![\dA-F]{2})|=/.test(text)) return undefined
   return text.replaceAll(/\+([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -1,23 +1,23 @@
-/** What the server says (RFC 5321 §4.2), with enhanced codes where RFC 2034 wants them. Pure. */
+/** Formats replies (RFC 5321 §4.2), with enhanced status codes (RFC 2034). Pure. */
 import type { Refusal } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 
-/** Text of one reply line: 512 octets less code, enhanced code and CRLF (RFC 5321 §4.5.3.1.5). */
+/** Maximum text of a reply line: 512 octets minus code, enhanced code and CRLF (RFC 5321 §4.5.3.1.5). */
 const MAX_TEXT = 480
 const PRINTABLE = /^[ -~]*$/
 
-/** @param enhanced null for greetings, EHLO, 334, 354: RFC 2034 §4 gives them none */
+/** @param enhanced null for the greeting, EHLO, 334 and 354, which have none (RFC 2034 §4) */
 export function reply(code: number, enhanced: string | null, text: string): Reply {
   return { code, enhanced, text }
 }
 
-/** A refusal with the codes of the catalogue. */
+/** Formats a refusal with the codes of the catalog. */
 export function refusalReply({ smtp, message }: Refusal): Reply {
   const [code, enhanced] = smtp.split(' ')
   return reply(Number(code), enhanced ?? null, message)
 }
 
-/** A reply as it goes over the wire: a line for each line of its text, long ones broken, ASCII without controls. */
+/** Formats a reply for the wire: one line for each line of text, long ones broken, ASCII without control characters. */
 export function writeReply({ code, enhanced, text }: Reply): string {
   const prefix = enhanced === null ? '' : `${enhanced} `
   if (text.length <= MAX_TEXT && PRINTABLE.test(text)) return `${code} ${prefix}${text}\r\n`

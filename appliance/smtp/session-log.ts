@@ -1,4 +1,4 @@
-/** What is kept of a session: a line for operators, and an entry beside the requests of the API for each message. */
+/** Logs a session: a line for operators, and an entry next to API requests for each message. */
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
@@ -12,27 +12,27 @@ import type { Shared, ListenerKind } from './deps.ts'
 import type { SmtpSocket } from './socket.ts'
 import type { Caller } from '../senders/caller.ts'
 
-/** One message on its way: from MAIL to the reply after its last octet. */
+/** One message, from MAIL to the reply after its last octet. */
 export interface Transaction {
   from: Mailbox | null
-  /** Which door it goes through, and what the door knows of it. */
+  /** The door it goes through, and the door's state for it. */
   door: Door
   arriving: Arriving
   /** By address. */
   recipients: Map<string, Recipient>
-  /** Chunks so far (RFC 3030); null before the first. */
+  /** BDAT chunks so far (RFC 3030); null before the first. */
   chunks: Body | null
-  /** Its octets while they come in; null before the first. */
+  /** Its octets while it is received; null before the first. */
   incoming: Incoming | null
-  /** The memory that a large message takes while it is read. */
+  /** The memory reserved for a large message while it is parsed. */
   turn: Disposable | null
-  /** What became of it; null while it lasts. */
+  /** The outcome; null until there is one. */
   outcome: { emailId: string | null } | null
 }
 
-/** Exchanges of one message that are kept: a hundred recipients and what is around them. */
+/** Exchanges kept per message: a hundred recipients and the other commands. */
 const MAX_EXCHANGES = 110
-/** Longest command and reply that are kept. */
+/** Maximum length of a logged command or reply. */
 const MAX_TEXT = 300
 
 /** A command and its reply. */
@@ -41,7 +41,7 @@ interface Exchange {
   answer: Reply
 }
 
-/** What the log reads of a session, at the time it writes. */
+/** The session's fields that the log reads when it writes. */
 export interface LoggedSession {
   readonly id: string
   readonly startedAt: number
@@ -57,7 +57,7 @@ export interface LoggedSession {
 export class SessionLog {
   readonly #session: LoggedSession
   #exchanges: Exchange[] = []
-  /** The last exchange, and the refusal that decided; null: none. */
+  /** The last exchange, and the refusal that ended the message; null for none. */
   #last: Exchange | null = null
   #refused: Exchange | null = null
   #since: number
@@ -71,7 +71,7 @@ export class SessionLog {
     this.#since = session.startedAt
   }
 
-  /** Notes a command and its reply. Commands with secrets are named, not repeated. */
+  /** Records a command and its reply. Commands with secrets are logged without their arguments. */
   note(said: string, answer: Reply | Refusal): void {
     const exchange = {
       said: said.slice(0, MAX_TEXT).toWellFormed(),
@@ -82,12 +82,12 @@ export class SessionLog {
     if (this.#exchanges.length < MAX_EXCHANGES) this.#exchanges.push(exchange)
   }
 
-  /** From here on the session is somebody's. */
+  /** Marks the session as authenticated. */
   signedIn(): void {
     this.#signedIn = true
   }
 
-  /** Begins the entry of a message with its MAIL. */
+  /** Starts the entry of a message at its MAIL. */
   beginTransaction(): void {
     this.#addRefused()
     this.#forget()
@@ -123,7 +123,7 @@ export class SessionLog {
     this.#refused = null
   }
 
-  /** The line that joins the email to its session, whose own line comes at its end. */
+  /** Logs a line that links the email to its session; the session's own line comes at its end. */
   #accepted(emailId: string, recipients: number): void {
     this.#messages += 1
     const { id, shared, caller } = this.#session
@@ -135,7 +135,7 @@ export class SessionLog {
     )
   }
 
-  /** The end of the session. One that signed in and sent nothing has its entry, too. */
+  /** Ends the session. An authenticated session without a message gets an entry, too. */
   end(): void {
     const { id, shared, kind, port, ip, caller, helo, startedAt } = this.#session
     if (this.#refused) this.#addRefused()
@@ -158,15 +158,18 @@ export class SessionLog {
     )
   }
 
-  /** A message that was refused at its MAIL, or a session that ended with a refusal. */
+  /** Adds an entry for a message refused at MAIL, or a session that ended with a refusal. */
   #addRefused(): void {
     if (this.#refused) this.#add(commandOf(this.#refused), this.#refused, [], {})
   }
 
-  /** @param what the command that was decided about @param decision its exchange */
+  /**
+   * @param what the command that was refused or accepted
+   * @param decision its exchange
+   */
   #add(what: string, decision: Exchange | null, emailIds: string[], request: Record<string, unknown>): void {
     const { shared, caller, kind, port, ip, helo, socket } = this.#session
-    // Sessions without a key of ours belong to no team: the daemon's own log has them.
+    // Sessions without an API key belong to no team. The daemon's own log has them.
     if (!caller?.apiKey || !shared.requestLog) return
     this.#added = true
     const now = shared.clock.now()
@@ -196,12 +199,18 @@ export class SessionLog {
   }
 }
 
-/** A client that pipelines (RFC 2920) goes on after a refusal, and hears that its commands come out of order. */
+/**
+ * Whether a refusal only follows from an earlier one: a client that pipelines (RFC 2920) gets "bad sequence" for the
+ * commands after a refusal.
+ */
 const isConsequence = ({ answer }: Exchange): boolean => answer.enhanced === '5.5.1'
 
 const isSignIn = ({ said }: Exchange): boolean => said.startsWith('AUTH')
 
-/** `MAIL FROM:<app@acme.example>` without parameters, or the verb of another command; `SESSION` where the server ended it by itself. */
+/**
+ * Shortens a command to `MAIL FROM:<app@acme.example>` without parameters, or to its verb; `SESSION` when the server
+ * ended the session.
+ */
 function commandOf({ said }: Exchange): string {
   const [, verb, path] = /^(MAIL FROM|RCPT TO):\s*(<[^>]*>)/i.exec(said) ?? []
   if (verb !== undefined && path !== undefined) return `${verb.toUpperCase()}:${path}`

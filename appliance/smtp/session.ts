@@ -1,4 +1,4 @@
-/** One session: its state, and the loop that reads a command and says the reply. */
+/** One SMTP session: its state, and the loop that reads commands and writes replies. */
 import { HOLD_MS, type Connection } from '../capacity/capacity.ts'
 import { steady } from '../clock/clock.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
@@ -25,18 +25,18 @@ import { SessionLog, type Transaction } from './session-log.ts'
 import type { SmtpSocket } from './socket.ts'
 import { parseCommand } from './syntax.ts'
 
-/** Obeys, and returns what to say; null when it has said everything itself. Refuses by throwing. */
+/** Runs a command and returns the reply; null when it has already written all replies. Refuses by throwing. */
 export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
 
-/** Programs that speak HTTP to a mail port do so because somebody tricked them. */
+/** Programs that speak HTTP to a mail port are being abused by an attacker. */
 const NOT_SMTP = new Set(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'OPTIONS', 'CONNECT', 'HOST:'])
 
-/** Commands that bring no message any nearer once they were said. */
+/** Commands that do no work for a message. */
 const IDLE = new Set(['EHLO', 'HELO', 'RSET', 'NOOP', 'VRFY', 'HELP'])
 
-/** Who talks to whom where. */
+/** The ends of a connection. */
 export interface SessionArgs {
-  /** Every verb that is understood; no prototype. */
+  /** Every command; has no prototype. */
   commands: Readonly<Record<string, CommandHandler | undefined>>
   shared: Shared
   socket: SmtpSocket
@@ -45,14 +45,14 @@ export interface SessionArgs {
   port: number
   /** The client's address. */
   ip: string
-  /** How it was counted in. */
+  /** The counted connection. */
   connection: Connection
 }
 
 const isPublicMx = ({ config }: Shared, kind: ListenerKind, port: number): boolean =>
   kind.name === 'starttls' && port === (config.relayPort ?? 25)
 
-/** Which gate counts what clients of a listener do before they sign in. */
+/** Returns the gate that counts failures of unauthenticated clients of a listener. */
 export const gateOf = (shared: Shared, kind: ListenerKind, port: number): Gate =>
   shared.gates[isPublicMx(shared, kind, port) ? 'publicMx' : 'submission']
 
@@ -60,17 +60,17 @@ export class Session {
   readonly id: string
   readonly startedAt: number
   readonly log: SessionLog
-  /** What the client calls itself, and whether it said EHLO; null before. */
+  /** The client's name, and whether it used EHLO; null before either. */
   helo: { name: string; extended: boolean } | null = null
   caller: Caller | null = null
   transaction: Transaction | null = null
-  /** Set by what is said last. */
+  /** Set when the session is to end after the current reply. */
   over = false
-  /** The client said QUIT, and expects nothing but the reply. */
+  /** The client sent QUIT and expects only the reply. */
   quit = false
-  /** Recipients that were looked up without sign-in. */
+  /** Recipients looked up without authentication. */
   lookups = 0
-  /** By the steady clock: `startedAt` is for people. */
+  /** Steady-clock time; `startedAt` is wall-clock time for logs. */
   readonly #begunAt: number
   #errors = 0
   /** Commands in `IDLE` since the last message. */
@@ -103,24 +103,24 @@ export class Session {
     return this.socket.tls !== null
   }
 
-  /** Whether clients may say MAIL here without sign-in. */
+  /** Whether clients may send here without authentication. */
   get answersStrangers(): boolean {
     return isPublicMx(this.shared, this.kind, this.port)
   }
 
-  /** Where a message goes that begins now. */
+  /** The door for a message that begins now. */
   get door(): Door {
     return this.caller || this.kind.name === 'trusted' ? this.shared.submission : this.shared.publicMx
   }
 
-  /** Who sends, for a door. */
+  /** The client as doors see it. */
   get client(): Client {
     const { ip, helo, socket, kind, caller } = this
     const tls = socket.tls?.getProtocol() ?? null
     return { ip, helo: helo!.name, extended: helo!.extended, tls, trusted: kind.name === 'trusted', caller }
   }
 
-  /** Greets and converses until one side ends it. */
+  /** Sends the greeting, then runs commands until either side ends the session. */
   async run(): Promise<void> {
     this.say(reply(220, null, `${this.shared.config.hostname} ESMTP Posthaste`))
     while (!this.over) await this.#turn()
@@ -128,13 +128,13 @@ export class Session {
     this.log.end()
   }
 
-  /** Says goodbye as soon as no message is in flight. */
+  /** Ends the session as soon as no message is in flight. */
   stop(): void {
     this.#stopping = true
     this.socket.stop()
   }
 
-  /** Ends the message that is begun, if there is one. */
+  /** Aborts the current message, if any. */
   endTransaction(): void {
     if (!this.transaction) return
     this.log.endTransaction(this.transaction)
@@ -147,7 +147,7 @@ export class Session {
     this.socket.write(writeReply(what))
   }
 
-  /** Says a last word. */
+  /** Replies with a refusal and ends the session. */
   close(key: RefusalKey, fill: Record<string, string | number> = {}): void {
     const refusal = refuse(key, fill)
     this.log.note('', refusal)
@@ -178,7 +178,7 @@ export class Session {
     }
   }
 
-  /** How long the session may last (milliseconds). Where many strangers come at once, each has less time to say who it is. */
+  /** How long the session may last (milliseconds). Shorter for unauthenticated clients while many are connected. */
   #most(): number {
     if (this.caller || this.kind.name === 'trusted') return SESSION_MS
     if (this.transaction && this.transaction.recipients.size > 0) return INBOUND_MS
@@ -189,7 +189,7 @@ export class Session {
     const { verb, args } = parseCommand(text)
     if (NOT_SMTP.has(verb)) return this.close('smtp_not_smtp')
     const command = this.#commands[verb]
-    // Whatever follows an unknown word may be a key: it is not repeated in any log.
+    // An unknown command may contain a key, so it is never logged.
     const said = !command ? '?' : verb === 'AUTH' ? `AUTH ${args.split(' ')[0]!.toUpperCase()}` : text
     try {
       if (!command) throw refuse('smtp_unknown_command')
@@ -214,7 +214,10 @@ export class Session {
     this.#idle = 0
   }
 
-  /** Puts commands that lead to nothing on the account of the address, beyond what any client needs. Refuses: `address_rate`. */
+  /**
+   * Charges commands that do no work to the budget of the address, once they exceed what any client needs. Refuses:
+   * `address_rate`.
+   */
   async #meter(verb: string): Promise<void> {
     if (this.kind.name === 'trusted' || !IDLE.has(verb)) return
     if (++this.#idle <= (this.caller ? IDLE_FREE : IDLE_FREE_UNKNOWN)) return

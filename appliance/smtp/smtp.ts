@@ -1,4 +1,4 @@
-/** The SMTP server (RFC 5321): by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. What it takes goes through its doors. */
+/** The SMTP server (RFC 5321), with STARTTLS, with implicit TLS (RFC 8314), and for trusted networks. */
 import { createServer, type Server, type Socket } from 'node:net'
 import {
   createLoopLine,
@@ -21,24 +21,24 @@ import { COMMANDS } from './commands.ts'
 export type { SmtpConfig, SmtpServerDeps } from './deps.ts'
 export type { Arriving, Client, Door, MailCommand, Recipient, SubmissionDoor, Taken } from './door.ts'
 
-/** An address to listen on and what it demands. */
+/** An address to listen on and its kind of listener. */
 export interface ListenRequest {
   /** `host:port` */
   address: string
   kind: ListenerKind
-  /** Nobody asked for it by name: where it cannot be had, that is logged and the rest goes on. */
+  /** The address is a default, not configured. If it can't be bound, that is logged and the others are still bound. */
   byDefault?: boolean
 }
 
 export interface SmtpServer {
   /**
-   * Binds all addresses or none of them; returns them as `host:port` with the ports they really got, in order, and null
-   * for one by default that cannot be had. Rejects with a sentence that names the address, the setting and the remedy.
+   * Binds all addresses or none. Returns them in order as `host:port` with the actual ports, or null for a default
+   * address that can't be bound. Rejects with a sentence that names the address, the setting and the remedy.
    */
   listen(requests: readonly ListenRequest[]): Promise<(string | null)[]>
-  /** Reads the certificate files again; rejects with a sentence when they do not fit. */
+  /** Reloads the certificate files; rejects with a sentence when they are invalid. */
   reloadTls(): Promise<void>
-  /** Takes no new connections, says goodbye to idle sessions, lets messages in flight finish. */
+  /** Accepts no new connections, ends idle sessions, and lets messages in flight finish. */
   close(): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
       try {
         for (const { address, kind, byDefault = false } of requests) {
           let port = 0
-          // Half-open: a client that has said everything may close its side and still read the replies.
+          // Allow half-open connections: a client may close its side and still read the replies.
           const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
             take(socket, kind, port),
           )
@@ -96,7 +96,7 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   }
 }
 
-/** Binds; with a log, what cannot be bound is told there and is null. */
+/** Binds an address. With a log, logs a failure and returns null. */
 async function bindOr(
   log: SmtpServerDeps['log'] | null,
   server: Server,
@@ -112,9 +112,9 @@ async function bindOr(
   }
 }
 
-/** A connection from its first octet: who it is, whether it may come in, then the session. */
+/** A connection: finds the client's address, checks whether it may connect, then runs the session. */
 class Connection {
-  /** Resolves when it is over. */
+  /** Resolves when the connection is closed. */
   readonly done: Promise<void>
   readonly #shared: Shared
   readonly #kind: ListenerKind
@@ -147,7 +147,7 @@ class Connection {
 
   stop(): void {
     if (this.#session) this.#session.stop()
-    // Somebody who has yet to say who they are, to shake hands, or to hear that they may not come in.
+    // The client hasn't authenticated or finished its handshake, or is waiting to be refused.
     else this.#socket.destroy()
   }
 
@@ -155,7 +155,7 @@ class Connection {
     this.#socket.destroy()
   }
 
-  /** Who is there: the peer, or whom a balancer speaks for. Null when the connection is to be dropped. */
+  /** Returns the client's address: the peer's, or the one in a PROXY header. Null to drop the connection. */
   async #source(): Promise<string | null> {
     const peer = plainAddress(this.#socket.remoteAddress)
     if (peer === '' || !inNetworks(peer, this.#shared.config.proxyProtocolFrom)) return peer || null
@@ -182,7 +182,7 @@ class Connection {
     this.#counted = connection
     const refusal = this.#whyNot(ip)
     if (refusal) {
-      // Counted meanwhile: whoever connects again at once has few connections for it.
+      // It still counts during the delay, so that a client that reconnects at once has fewer connections left.
       await this.#socket.pause(HOLD_MS)
       return this.#turnAway(ip, refusal)
     }
@@ -204,7 +204,7 @@ class Connection {
 
   #turnAway(ip: string, refusal: Refusal): Promise<void> {
     const listener = this.#kind.name
-    // Under implicit TLS nothing can be said before the handshake, which is what floods are made to cost us.
+    // With implicit TLS a reply would need the handshake, which is just what a flood wants us to pay for.
     if (listener !== 'implicit_tls') this.#socket.write(writeReply(refusalReply(refusal)))
     this.#shared.log.info({ ip, listener, port: this.#port, reason: refusal.key }, 'smtp connection refused')
     return this.#socket.end(LINGER_MS)

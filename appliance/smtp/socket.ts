@@ -1,4 +1,4 @@
-/** A connection as the conversation sees it: lines and pieces in, replies out, one deadline for each wait. */
+/** A connection with line and chunk input, buffered output, and one deadline per wait. */
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { steady, type Clock } from '../clock/clock.ts'
@@ -9,21 +9,24 @@ import { HANDSHAKE_MS, LINGER_MS, MAX_LINE } from './limits.ts'
 export type Waited = 'data' | 'end' | 'idle' | 'stop'
 
 /**
- * A command line without its CRLF, or why there is none. `bad`: not CRLF at its end, a control within, or too long; `endless`: so long that
- * nothing more is to be read.
+ * A command line without its CRLF, or why there is none. `bad`: doesn't end with CRLF, has a control character, or is
+ * too long; `endless`: so long that the connection must be closed.
  */
 export type Line =
   { kind: 'line'; text: string } | { kind: 'bad' | 'endless' } | { kind: Exclude<Waited, 'data'> }
 
-/** Replies that are not yet read by the client, in octets; beyond, nothing more is read from it. */
+/** Replies that the client hasn't read, in octets. Above this, no more input is read. */
 const MAX_UNREAD = 64 * 1024
-/** What a client may say before it is wanted, in octets; beyond, it is not read until then. */
+/** Input that a client may send ahead, in octets. Above this, reading pauses. */
 const MAX_AHEAD = 64 * 1024
-/** Commands of a client that pipelines (RFC 2920) in one turn of the event loop. */
+/** Pipelined commands (RFC 2920) processed per turn of the event loop. */
 const MOST_IN_ROW = 10
-/** Octets of a line that are passed over until its end comes. */
+/** Octets of an overlong line that are skipped while looking for its end. */
 const MAX_OVERLONG = 256 * 1024
-/** Octets that are read after the last word, so that the client gets to hear it; beyond, it is left to wait for the end. */
+/**
+ * Octets read after the last reply, so that the client can receive it. After that, reading stops until the connection
+ * ends.
+ */
 const MAX_AFTER = 256 * 1024
 const NOTHING = Buffer.alloc(0)
 
@@ -36,27 +39,27 @@ export class SmtpSocket {
   #socket: Socket
   #input: Buffer = NOTHING
   #output = ''
-  /** Octets of the line that were passed over. */
+  /** Octets of the line skipped so far. */
   #passed = 0
-  /** Lines that were taken without a wait. */
+  /** Lines returned in a row without waiting. */
   #inRow = 0
   #ended = false
   #stopped = false
   #phase: 'talking' | 'handshaking' | 'ending' = 'talking'
   #waiting: ((waited: Waited) => void) | null = null
-  /** The end of the wait is in line. */
+  /** Whether the end of the wait is scheduled. */
   #woken = false
   #stoppable = true
   /** Ends a pause. */
   #resume: (() => void) | null = null
-  /** When the wait is over, by the steady clock. */
+  /** When the wait ends, by the steady clock. */
   #deadline = 0
-  /** When the timer that is set will ring. */
+  /** When the current timer fires. */
   #alarm = 0
-  /** Takes back the timer that looks at the deadline; one serves many waits. */
+  /** Cancels the timer that checks the deadline; one timer serves many waits. */
   #disarm: (() => void) | null = null
 
-  /** @param share begins what clients have said: only so much in each turn of the event loop */
+  /** @param share starts to process input: limited per turn of the event loop */
   constructor(socket: Socket, clock: Clock, share: (job: () => void) => void) {
     this.#socket = socket
     this.#clock = clock
@@ -64,7 +67,7 @@ export class SmtpSocket {
     this.#listen(socket)
   }
 
-  /** Whether more has come than was asked for. */
+  /** Whether there is unread input. */
   get pending(): boolean {
     return this.#input.length > 0
   }
@@ -77,7 +80,7 @@ export class SmtpSocket {
     return this.#socket.remoteAddress ?? ''
   }
 
-  /** The next line; waits at most `ms`. */
+  /** Reads the next line; waits at most `ms`. */
   async line(ms: number): Promise<Line> {
     for (;;) {
       const lf = this.#input.indexOf(10)
@@ -100,7 +103,7 @@ export class SmtpSocket {
     }
   }
 
-  /** What has come, or comes within `ms`; null when nothing does, however that ends. */
+  /** Reads the next chunk within `ms`; null when none arrives for any reason. */
   async piece(ms: number): Promise<Buffer | null> {
     if (this.#input.length === 0 && (await this.#wait(ms, false)) !== 'data') return null
     const piece = this.#input
@@ -113,7 +116,7 @@ export class SmtpSocket {
     this.#socket.pause()
   }
 
-  /** Lets time go by, whatever the client does meanwhile; false when the server shuts down before it is over. */
+  /** Waits regardless of input; false when the server shuts down first. */
   async pause(ms: number): Promise<boolean> {
     if (this.#stopped) return false
     await new Promise<void>((resolve) => {
@@ -127,23 +130,23 @@ export class SmtpSocket {
     return !this.#stopped
   }
 
-  /** Gives back what a piece had too much. */
+  /** Pushes back the unused rest of a chunk. */
   unread(rest: Buffer): void {
     this.#input = rest
   }
 
-  /** Forgets what has come: after STARTTLS nothing said in the clear counts (RFC 3207 §4.2). */
+  /** Discards all input. Nothing sent before STARTTLS may count afterwards (RFC 3207 §4.2). */
   discard(): void {
     while (this.#socket.read() !== null);
     this.#input = NOTHING
   }
 
-  /** Says something; it goes out with the next wait, together with what else is said until then (RFC 2920 §3.2). */
+  /** Buffers a reply. It is sent at the next wait, together with other replies (RFC 2920 §3.2). */
   write(text: string): void {
     this.#output += text
   }
 
-  /** Hands out what was said; a promise while the client does not read, for at most `ms`. */
+  /** Sends buffered replies; returns a promise while the client doesn't read, for at most `ms`. */
   flush(ms: number): Promise<void> | undefined {
     const text = this.#output
     this.#output = ''
@@ -167,7 +170,7 @@ export class SmtpSocket {
     })
   }
 
-  /** The server's side of a TLS handshake; false when it fails, and then the connection is gone. */
+  /** Runs the server side of a TLS handshake; on failure returns false, and the connection is closed. */
   async startTls(certificates: Certificates): Promise<boolean> {
     const waited = this.flush(HANDSHAKE_MS)
     if (waited) await waited
@@ -177,7 +180,7 @@ export class SmtpSocket {
       return false
     }
     plain.removeAllListeners('data').removeAllListeners('end').removeAllListeners('close').pause()
-    // What was read too far belongs to the handshake: the rest after a PROXY header.
+    // Input already read after a PROXY header is part of the handshake.
     if (this.#input.length > 0) plain.unshift(this.#input)
     this.#input = NOTHING
     const secure = new TLSSocket(plain, {
@@ -193,14 +196,14 @@ export class SmtpSocket {
         cancel()
         resolve(good)
       }
-      // An end is only heard of where somebody reads; what comes right after the handshake must not be lost by that.
+      // An end is only noticed while reading, and reading now would lose data that follows the handshake.
       const gone = (): void => finish(false)
       secure.once('end', gone).resume()
       secure.once('secure', () => {
         secure.off('end', gone).pause()
         finish(true)
       })
-      // Scanners and clients that distrust the certificate end here; the session's log line says so.
+      // Scanners and clients that reject the certificate end up here; the session's log line says so.
       secure.on('error', () => finish(false))
       secure.once('_tlsError', () => finish(false))
       secure.once('close', () => finish(false))
@@ -211,7 +214,10 @@ export class SmtpSocket {
     return done
   }
 
-  /** Ends the wait for a line, now or when it begins, a pause, and a handshake: nothing is lost with it. Bounds the goodbye. */
+  /**
+   * Ends a wait for a line, a pause and a handshake, now or when it begins; none of them loses data. Limits the time of
+   * the last reply.
+   */
   stop(): void {
     this.#stopped = true
     this.#resume?.()
@@ -220,7 +226,7 @@ export class SmtpSocket {
     else if (this.#stoppable) this.#wake('stop')
   }
 
-  /** Says what is left to say and closes; a client that does not close its side is cut off. */
+  /** Sends what is buffered and closes; cuts off a client that doesn't close its side. */
   async end(ms: number): Promise<void> {
     const waited = this.flush(ms)
     if (waited) await waited
@@ -248,8 +254,8 @@ export class SmtpSocket {
   }
 
   /**
-   * The end of a client that has said that it is one (RFC 5321 §4.1.1.10): closes without waiting for the client to do so. What was
-   * said is with the kernel, which sends it; where something is still to be read or encrypted, it is `end`.
+   * Closes after QUIT without waiting for the client to close (RFC 5321 §4.1.1.10): the kernel sends what was written.
+   * Falls back to `end` when there is still input to read or output to encrypt.
    */
   async leave(ms: number): Promise<void> {
     const waited = this.flush(ms)
@@ -259,7 +265,7 @@ export class SmtpSocket {
     else await this.end(ms)
   }
 
-  /** Ends a wait for input as if the time for it were over. */
+  /** Ends a wait for input as if it had timed out. */
   giveUp(): void {
     this.#wake('idle')
   }
@@ -287,7 +293,7 @@ export class SmtpSocket {
     socket.on('error', over) // A reset is an end.
   }
 
-  /** Lets others have their turn, and waits until the client has read most of what was said. */
+  /** Yields to other sessions, and waits until the client has read most of the replies. */
   async #yield(ms: number): Promise<void> {
     this.#inRow = 0
     const waited = this.flush(ms)
@@ -295,7 +301,7 @@ export class SmtpSocket {
     await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Waits for more input than there is. @param stoppable false within a message, which may be finished */
+  /** Waits for more input. @param stoppable false within a message, which may be finished */
   async #wait(ms: number, stoppable = true): Promise<Waited> {
     this.#inRow = 0
     const before = this.#input.length
@@ -322,7 +328,7 @@ export class SmtpSocket {
     resolve?.(how)
   }
 
-  /** Ends the wait that has begun after `ms`. The timer of a wait before it serves, if it is not later. */
+  /** Ends the current wait after `ms`. Reuses a running timer that doesn't fire later. */
   #arm(ms: number): void {
     this.#deadline = steady(this.#clock) + ms
     if (this.#disarm && this.#alarm <= this.#deadline) return
@@ -342,7 +348,7 @@ export class SmtpSocket {
   }
 }
 
-/** Controls other than the final CRLF have no place in a command; text is UTF-8 (RFC 6531 §3.2). */
+/** Checks a line: no control characters before the CRLF, and valid UTF-8 (RFC 6531 §3.2). */
 function readLine(raw: Buffer): Line {
   const end = raw.length - 2
   if (end < 0 || raw[end] !== 13) return { kind: 'bad' }

@@ -1,22 +1,22 @@
-/** Reads commands (RFC 5321 §4.1): verb, paths, parameters. Pure. */
+/** Parses commands (RFC 5321 §4.1): verb, paths, parameters. Pure. */
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 
-/** A command line, taken apart at its first space. */
+/** A command line, split at its first space. */
 export interface Command {
   /** Upper case. */
   verb: string
   args: string
 }
 
-/** Verbs have letters only and are written in any case. */
+/** Splits a line into verb and arguments. Verbs are letters only, in any case (RFC 5321 §2.4). */
 export function parseCommand(line: string): Command {
   const space = line.indexOf(' ')
   const verb = space < 0 ? line : line.slice(0, space)
   return { verb: verb.toUpperCase(), args: space < 0 ? '' : line.slice(space + 1).trim() }
 }
 
-/** The path of MAIL or RCPT with what follows it. */
+/** The path of MAIL or RCPT and its parameters. */
 export interface PathArgs {
   /** Null for `<>`. */
   mailbox: Mailbox | null
@@ -25,9 +25,9 @@ export interface PathArgs {
 }
 
 /**
- * Reads `FROM:<path> parameters`. A space after the colon is taken, as old devices write it; a source route is dropped
+ * Parses `FROM:<path> parameters`. Accepts a space after the colon, which old devices send, and drops a source route
  * (RFC 5321 §4.1.2, appendix C). Refuses: `smtp_syntax`, `smtp_path`.
- * @param hostname ours, where RCPT takes `<postmaster>` without a domain (RFC 5321 §4.1.1.3)
+ * @param hostname this server's, when RCPT accepts `<postmaster>` without a domain (RFC 5321 §4.1.1.3)
  */
 export function parsePath(command: 'MAIL' | 'RCPT', args: string, hostname?: string): PathArgs {
   const word = command === 'MAIL' ? 'FROM' : 'TO'
@@ -50,7 +50,7 @@ export function parsePath(command: 'MAIL' | 'RCPT', args: string, hostname?: str
   return { mailbox, parameters }
 }
 
-/** The place of `>` outside of a quoted local part; -1 when there is none. */
+/** Finds `>` outside a quoted local part; -1 when there is none. */
 function closingBracket(text: string, from: number): number {
   let quoted = false
   for (let at = from; at < text.length; at++) {
@@ -62,7 +62,7 @@ function closingBracket(text: string, from: number): number {
   return -1
 }
 
-/** `esmtp-param` of RFC 5321 §4.1.2; values also in UTF-8 (RFC 6531 §3.3). */
+/** Parses `esmtp-param` (RFC 5321 §4.1.2); values may be UTF-8 (RFC 6531 §3.3). */
 function parseParameters(text: string): Map<string, string | null> {
   const parameters = new Map<string, string | null>()
   for (const word of text.split(' ').filter((part) => part !== '')) {

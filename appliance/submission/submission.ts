@@ -1,4 +1,4 @@
-/** The door for apps: messages of those who signed in, or whose network stands for them, become emails (RFC 6409). */
+/** Message submission (RFC 6409): turns messages of authenticated clients and trusted networks into emails. */
 import type { Clock } from '../clock/clock.ts'
 import { readArrival, type Intake } from '../intake/intake.ts'
 import { needsSmtpUtf8 } from '../mail/address.ts'
@@ -17,14 +17,14 @@ export interface SubmissionDeps {
     hostname: string
     /** Largest message, in octets. */
     messageBytes: number
-    /** Whether recipients see neither the name nor the address of the client that submitted a message. */
+    /** Whether to hide the name and address of the submitting client from recipients. */
     hideClient: boolean
   }
 }
 
-/** 40 MB over 256 kbit/s take 21 minutes. */
+/** Time limit for a message: 40 MB at 256 kbit/s take 21 minutes. */
 const MESSAGE_MS = 1_800_000
-/** RFC 5321 §4.5.3.1.6. */
+/** Maximum line length (RFC 5321 §4.5.3.1.6: 1000 octets with CRLF). */
 const LINE_OCTETS = 998
 
 export function createSubmission(deps: SubmissionDeps): SubmissionDoor {
@@ -59,7 +59,7 @@ async function accept(
   recipients: readonly Recipient[],
   bytes: Buffer,
 ): Promise<Taken> {
-  // RFC 3848, RFC 6531 §4.3: S is TLS, A is AUTH.
+  // The S stands for TLS, the A for AUTH (RFC 3848; RFC 6531 §4.3).
   const base = smtpUtf8 ? 'UTF8SMTP' : client.extended ? 'ESMTP' : 'SMTP'
   const protocol =
     base === 'SMTP' ? base : `${base}${client.tls === null ? '' : 'S'}${client.trusted ? '' : 'A'}`

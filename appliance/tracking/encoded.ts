@@ -1,22 +1,22 @@
 /**
- * Changes pieces of a transfer-encoded text (RFC 2045 §6) and leaves the encoding of the rest as it is. Texts are handled as octets, one
- * character for each (latin1). Pure.
+ * Edits a transfer-encoded text (RFC 2045 §6) in place, so that everything else keeps its encoding. Texts are latin1:
+ * one character per octet. Pure.
  */
 import { base64 as encodeBase64 } from '../mime/transfer.ts'
 import type { Edit } from './rewrite.ts'
 
-/** A decoded text that can be changed in its encoded form. */
+/** A decoded text that can be edited in its encoded form. */
 export interface Encoded {
   text: string
-  /** The encoded text after these changes; undefined when it would have a line that mail cannot carry. */
+  /** Applies the edits to the encoded text; undefined when a line would get too long for mail. */
   change(edits: readonly Edit[]): Buffer | undefined
 }
 
-/** Longest line of a message without its CRLF (RFC 5322 §2.1.1), and of an encoded text (RFC 2045 §6.7, §6.8). */
+/** Maximum line length of a message without CRLF (RFC 5322 §2.1.1), and of encoded text (RFC 2045 §6.7, §6.8). */
 const LINE = 998
 const ENCODED_LINE = 76
 
-/** Reads a body by its transfer encoding, in any case; undefined for an encoding that nobody knows. */
+/** Decodes a body by its transfer encoding (in any case); undefined when the encoding is unknown. */
 export function readEncoded(body: Buffer, encoding: string): Encoded | undefined {
   const known: Record<string, (body: Buffer) => Encoded> = {
     '7bit': identity,
@@ -61,12 +61,12 @@ function base64(body: Buffer): Encoded {
   }
 }
 
-/** RFC 2045 §6.7. `from[i]` is where octet `i` of the text stands in the body. */
+/** Decodes quoted-printable (RFC 2045 §6.7). `from[i]` is the body offset of octet `i` of the text. */
 function quotedPrintable(body: Buffer): Encoded {
   const source = body.toString('latin1')
   const pieces: string[] = []
   const from: number[] = []
-  // An escape, a soft line break, white space that the way has added to a line, or any octet.
+  // An escape, a soft line break, white space that a relay added to a line, or any octet.
   for (const match of source.matchAll(/=([0-9A-Fa-f]{2})|=[ \t]*\r\n|[ \t]+(?=\r\n)|[\s\S]/g)) {
     const [whole, hex] = match
     if (hex === undefined && whole.length > 1) continue
@@ -87,7 +87,7 @@ function quotedPrintable(body: Buffer): Encoded {
   }
 }
 
-/** An ASCII text on lines of its own, which are none when decoded. */
+/** Puts ASCII text on lines of its own with soft line breaks, which decoding removes. */
 function softly(text: string): string {
   const lines = ['']
   for (const piece of text.replaceAll('=', '=3D').match(/=3D|[^=]/g) ?? []) {

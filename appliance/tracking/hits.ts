@@ -1,4 +1,4 @@
-/** Records what became of tracked emails: opens and clicks, told apart from machines. */
+/** Records opens and clicks of tracked emails, and whether each was made by a bot. */
 import type { Clock } from '../clock/clock.ts'
 import type { EventData } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
@@ -8,11 +8,11 @@ import { createVisitMemory, type VisitMemory } from './memory.ts'
 import type { Judge, Visit } from './robots.ts'
 import type { HitKind, Tracked } from './tokens.ts'
 
-/** Who follows a link waits for its record this long at most (milliseconds): a commit takes a few. */
+/** How long a visitor waits at most for the visit to be recorded (milliseconds). A commit takes a few. */
 const PATIENCE = 250
-/** Visits being recorded at once; what comes beyond is answered and not recorded. */
+/** Concurrent visits being recorded; further ones are served but not recorded. */
 const MOST_PENDING = 500
-/** Longest User-Agent that is kept, in characters. */
+/** Maximum length of a stored User-Agent, in characters. */
 const MAX_USER_AGENT = 500
 
 export interface HitDeps {
@@ -20,16 +20,19 @@ export interface HitDeps {
   clock: Clock
   log: Logger
   judge: Judge
-  /** Whether addresses of people are kept. */
+  /** Whether IP addresses of people are stored. */
   storeIp: boolean
 }
 
 export interface Hits {
-  /** Records a visit unless it is folded. Never rejects, and resolves soon: what happens to the record is no matter of the visitor. */
+  /**
+   * Records a visit unless it repeats a recent one. Never rejects, and resolves soon, because the visitor shouldn't
+   * wait for the record.
+   */
   note(kind: HitKind, tracked: Tracked, visit: Visit): Promise<void>
 }
 
-/** Builds the recorder. */
+/** Creates the recorder. */
 export function createHits(deps: HitDeps): Hits {
   const { clock, log } = deps
   const memory = createVisitMemory()
@@ -47,7 +50,7 @@ export function createHits(deps: HitDeps): Hits {
       pending += 1
       const recorded = record(deps, memory, kind, tracked, visit)
         .catch((err: unknown) => {
-          // The visitor is not to suffer for our disk; the log tells whoever can mend it.
+          // Visitors must not be affected by a failing disk. The log tells the operator.
           log.warn(
             { err, email_id: tracked.emailId },
             'could not record an open or click: the storage failed',
@@ -59,7 +62,7 @@ export function createHits(deps: HitDeps): Hits {
   }
 }
 
-/** Real time, whatever the clock says: somebody waits for an answer. */
+/** Uses real time instead of the clock: someone is waiting for a response. */
 const patience = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, PATIENCE).unref())
 
 function memorable(
@@ -83,7 +86,7 @@ async function record(
   const now = clock.now()
   const links = kind === 'click' ? memory.links(`${emailId}\n${visit.ip}`, link, now) : 0
   const email = await storage.trackedEmail({ emailId }, now)
-  // Gone with its retention, or no longer wanted: the link still leads where it led.
+  // The email was deleted by retention, or tracking was turned off. The link still works.
   if (!email || !(kind === 'open' ? email.opens : email.clicks)) return
   const opinion = judge(visit, { now, deliveredAt: email.deliveredAt, links })
   const who = {

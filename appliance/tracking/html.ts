@@ -1,23 +1,25 @@
-/** Finds what tracking changes in html, without changing it. Pure. */
+/** Finds what tracking changes in HTML, without changing it. Pure. */
 import { Tokenizer } from 'htmlparser2'
 
-/** The value of an `href` that a person can click. */
+/** The `href` value of a link that a person can click. */
 export interface Href {
-  /** Where the value stands, without its quotes. */
+  /** Offset of the value, without quotes. */
   start: number
   end: number
-  /** With its character references resolved. */
+  /** With character references resolved. */
   url: string
 }
 
 export interface Scanned {
-  /** In the order of the text; those that are marked to be left alone are not among them. */
+  /** In document order, without links marked to be left alone. */
   hrefs: Href[]
-  /** Where one more element can stand: before the end of the body; null where it would become text or part of a comment. */
+  /**
+   * Where an element can be inserted: before the end of the body. Null when it would become text or part of a comment.
+   */
   end: number | null
 }
 
-/** Attributes that say "leave this link alone": ours, and those that other services made common. */
+/** Attributes that exclude a link from tracking: ours, and those that other services established. */
 const MARKS: Record<string, RegExp> = {
   'data-posthaste-track': /^(?:off|false|no|0)$/i,
   clicktracking: /^off$/i,
@@ -31,20 +33,20 @@ const MARKS: Record<string, RegExp> = {
   'data-msys-unsubscribe': /^1$/,
 }
 
-/** From the end of an attribute's name to the first character of its value (WHATWG HTML, 13.2.5.34–13.2.5.37). */
+/** From the end of an attribute name to the first character of its value (WHATWG HTML, 13.2.5.34–13.2.5.37). */
 const TO_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*(["']?)/y
 
-/** Stands behind the html: seen as a tag, it proves that the html ends where a tag may begin. */
+/** Appended to the HTML. If the tokenizer sees it as a tag, the HTML ends where a tag may begin. */
 const PROBE = '<posthaste-end>'
 
-/** What the tokenizer tells of that changes nothing here. */
+/** For tokenizer callbacks that don't matter here. */
 const ignore = (): void => undefined
 const REST = {
   ...{ oncdata: ignore, oncomment: ignore, ondeclaration: ignore, onprocessinginstruction: ignore },
   ...{ onend: ignore, ontext: ignore, ontextentity: ignore },
 }
 
-/** Reads html as browsers read it: raw text, comments and quoted values hold no links. */
+/** Scans HTML as browsers do: raw text, comments and quoted values contain no links. */
 export function scanHtml(html: string): Scanned {
   const found: Scanned = { hrefs: [], end: null }
   const ends = { body: -1, html: -1, text: false }
@@ -69,7 +71,7 @@ export function scanHtml(html: string): Scanned {
         value = ''
       },
       onattribdata(start, end) {
-        // A NUL in a value is a replacement character (WHATWG HTML, 13.2.5.36).
+        // A NUL in a value becomes a replacement character (WHATWG HTML, 13.2.5.36).
         if (link) value += html.slice(start, end).replaceAll('\0', '\uFFFD')
       },
       onattribentity(codepoint) {
@@ -78,7 +80,7 @@ export function scanHtml(html: string): Scanned {
       onattribend(_quote, end) {
         if (!link) return
         if (MARKS[name.text]?.test(value.trim())) link.marked = true
-        // Of two attributes with one name the first counts.
+        // The first of two attributes with the same name counts.
         if (name.text === 'href') link.href ??= place(html, name.end, end, value)
       },
       onopentagend: closeTag,
@@ -96,7 +98,7 @@ export function scanHtml(html: string): Scanned {
   return found
 }
 
-/** Null for an attribute without a value. */
+/** Locates an attribute's value; null when it has none. */
 function place(html: string, nameEnd: number, end: number, url: string): Href | null {
   TO_VALUE.lastIndex = nameEnd
   const before = TO_VALUE.exec(html)

@@ -1,24 +1,24 @@
-/** What is remembered of visits for a moment, in memory: repeated ones are folded, hurried and excessive ones noticed. */
+/** Remembers recent visits in memory, to fold repeated ones and detect those that are too fast or too many. */
 
-/** The same program asking for the same thing again is the same visit (milliseconds). */
+/** The same program requesting the same thing within this time counts as one visit (milliseconds). */
 const FOLD = 60_000
-/** Within this time links are "followed at once" (milliseconds). */
+/** The period over which followed links are counted (milliseconds). */
 const HASTE = 5000
-/** Visits of one email that are recorded within a minute: beyond, somebody only wants to fill the disk. */
+/** Maximum visits recorded per email and minute. More would only be an attempt to fill the disk. */
 const MOST = 300
-/** Entries remembered of each kind; the oldest are forgotten first. */
+/** Entries of each kind; the oldest are dropped first. */
 const REMEMBERED = 20_000
 
 export interface VisitMemory {
-  /** Whether this very visit was noted within the last minute; notes it otherwise. */
+  /** Whether this visit was recorded within the last minute; records it otherwise. */
   repeated(visit: string, now: number): boolean
-  /** How many different links of this email this address followed in the last seconds, this one included. */
+  /** Counts the different links of this email that this address followed in the last seconds, including this one. */
   links(who: string, link: string, now: number): number
-  /** Whether the email was visited too often within a minute to record more. */
+  /** Whether the email had too many visits in the last minute to record more. */
   excessive(emailId: string, now: number): boolean
 }
 
-/** Remembers nothing at first. */
+/** Creates an empty memory. */
 export function createVisitMemory(): VisitMemory {
   const seen = new Map<string, { until: number }>()
   const hurry = new Map<string, { until: number; links: Set<string> }>()

@@ -1,6 +1,6 @@
 /**
- * Tracks the html of a message that arrived as bytes: its parts are decoded, changed and encoded again, all other bytes stay. What is signed
- * or encrypted is left alone, for a change would break it. Pure.
+ * Tracks the HTML of a message submitted as bytes: decodes, edits and encodes its HTML parts, and keeps all other
+ * bytes. Leaves signed and encrypted content alone, because a change would break it. Pure.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { splitMessage } from '../mail/headers.ts'
@@ -8,10 +8,12 @@ import { isSealed, partsOf, readContentType, valuesOf } from '../mime/entity.ts'
 import { readEncoded } from './encoded.ts'
 import { editsOf, type Edit, type TrackingPlan } from './rewrite.ts'
 
-/** Deepest nesting and most parts that are looked at; honest messages have a tenth of it. */
+/** Maximum nesting and number of parts; real messages have a tenth of that. */
 const MAX_DEPTH = 20
 const MAX_PARTS = 200
-/** Larger html is left alone, in octets: it would hold up everybody else, and readers cut it off at a tenth of that. */
+/**
+ * Maximum size of HTML to track, in octets. More would block other work, and mail clients cut off at a tenth of that.
+ */
 const MAX_HTML = 1024 * 1024
 
 interface Replacement {
@@ -20,11 +22,11 @@ interface Replacement {
   bytes: Buffer
 }
 
-/** The message with its html tracked; the same object when nothing was changed. */
+/** Returns the message with tracked HTML; the same object when nothing changed. */
 export function trackMessage(message: Uint8Array, plan: TrackingPlan): Uint8Array {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   const { fields } = splitMessage(bytes)
-  // Its signature covers the body (RFC 6376 §3.7), and somebody may rely on it.
+  // The DKIM signature covers the body (RFC 6376 §3.7), and someone may rely on it.
   if (valuesOf(fields, 'dkim-signature').length > 0) return message
   const walk = { bytes, plan, parts: 0, pixel: plan.opens, found: [] as Replacement[] }
   trackPart(walk, 0, bytes.length, 0)
@@ -42,25 +44,25 @@ interface Walk {
   bytes: Buffer
   plan: TrackingPlan
   parts: number
-  /** The pixel is still to be put somewhere: into the first html. */
+  /** Whether the pixel still has to be inserted, in the first HTML part. */
   pixel: boolean
   found: Replacement[]
 }
 
-/** One entity (RFC 2045 §2.4) between two offsets. */
+/** Tracks one entity (RFC 2045 §2.4) between two offsets. */
 function trackPart(walk: Walk, start: number, end: number, depth: number): void {
   if (depth > MAX_DEPTH || ++walk.parts > MAX_PARTS) return
   const { fields, bodyOffset } = splitMessage(walk.bytes.subarray(start, end))
   const types = valuesOf(fields, 'content-type')
   const encodings = valuesOf(fields, 'content-transfer-encoding')
-  // Readers differ in which of two they believe.
+  // Mail clients differ in which of two they use.
   if (types.length !== 1 || encodings.length > 1) return
   const { type, parameters } = readContentType(types[0]!)
   const body = start + bodyOffset
   if (type.startsWith('multipart/')) {
     const boundary = parameters.get('boundary')
     if (isSealed(type) || !boundary) return
-    // A last part without an end may be cut off: it stays as it is.
+    // A last part without a closing delimiter may be truncated, so it stays unchanged.
     for (const part of partsOf(walk.bytes, [body, end], boundary, MAX_PARTS).parts)
       trackPart(walk, ...part, depth + 1)
     return
@@ -81,13 +83,13 @@ function trackBody(walk: Walk, start: number, end: number, charset: string, enco
   walk.found.push({ start, end, bytes })
 }
 
-/** Charsets in which octets below 128 are ASCII and nothing else. */
+/** Charsets in which octets below 128 are always ASCII. */
 const ASCII_COMPATIBLE = /^(?:us-ascii|utf-?8|iso-8859-\d{1,2}|windows-125\d|cp125\d|latin\d)$/i
 
-/** What is to be changed in html that is given as octets, one character for each. */
+/** Finds the edits in HTML given in latin1 (one character per octet). */
 function editsIn(html: string, charset: string, plan: TrackingPlan): Edit[] {
   const octets = Buffer.from(html, 'latin1')
-  // Of other charsets links beyond ASCII are left alone: here nothing tells what their octets mean.
+  // In charsets other than UTF-8, leave non-ASCII links alone: they can't be decoded here.
   if (!isAscii(octets) && !(/^utf-?8$/i.test(charset) && isUtf8(octets)))
     return editsOf(html, plan, (url) => (/^[\0-\x7f]*$/.test(url) ? url : undefined))
   const text = octets.toString('utf8')

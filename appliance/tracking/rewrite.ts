@@ -1,37 +1,37 @@
-/** Puts signed links and the pixel into html. Every other character stays as it is. Pure. */
+/** Inserts signed links and the pixel into HTML. Keeps every other character. Pure. */
 import { scanHtml } from './html.ts'
 import { signToken } from './tokens.ts'
 
-/** How one email is tracked. Plain data, so that it can go to another thread. */
+/** How to track one email. Plain data that can be posted to a thread. */
 export interface TrackingPlan {
   secret: Uint8Array
   emailId: string
-  /** Where links and pixel lead: `https://links.example.com`. */
+  /** The origin of links and pixel, such as `https://links.example.com`. */
   origin: string
   opens: boolean
   clicks: boolean
-  /** Links that are left alone: those of List-Unsubscribe. */
+  /** Links to leave alone: those in List-Unsubscribe. */
   leave: readonly string[]
 }
 
-/** Paths of tracked links and pixels. Short, and without the words that content blockers look for. */
+/** Paths of tracked links and pixels. Short, and without words that content blockers look for. */
 export const LINK_PATH = '/l/'
 export const PIXEL_PATH = '/o/'
 
-/** A longer link is left alone, in octets: in base64 it must fit in a request line with all proxies on its way. */
+/** Longer links (octets) are left alone: in base64 they must fit in a request line through every proxy. */
 const LONGEST_LINK = 2000
 
-/** What a template engine has forgotten: it leads nowhere, and looks the more broken the less it is changed. */
+/** A placeholder that a template engine left unfilled. The link is broken anyway, and easier to diagnose unchanged. */
 const PLACEHOLDER = /\{\{|\{%|<%|\*\||\[\[/
 
-/** A piece of html to be replaced; an empty one is a place to put something at. */
+/** An edit of the HTML; an empty range inserts text. */
 export interface Edit {
   start: number
   end: number
   text: string
 }
 
-/** The html with its links leading through us and the pixel before the end of its body, as the plan says. */
+/** Rewrites links to lead through this server and inserts the pixel before the end of the body, as the plan says. */
 export function trackHtml(html: string, plan: TrackingPlan): string {
   const pieces: string[] = []
   let at = 0
@@ -43,8 +43,8 @@ export function trackHtml(html: string, plan: TrackingPlan): string {
 }
 
 /**
- * What tracking changes in html, in the order of its text. What is put in is ASCII without line ends.
- * @param read turns a link as it stands in `html` into text; undefined for one to be left alone
+ * Returns the edits that tracking makes, in document order. Inserted text is ASCII without line ends.
+ * @param read decodes a link as written in `html`; undefined to leave it alone
  */
 export function editsOf(
   html: string,
@@ -58,13 +58,16 @@ export function editsOf(
     return link === undefined || plan.leave.includes(link) ? [] : [{ start, end: stop, text: tracked(link) }]
   })
   if (!plan.opens || end === null) return edits
-  // A tag lies wholly on one side of the pixel.
+  // A tag is entirely on one side of the pixel.
   const before = edits.filter((one) => one.start < end)
   const pixel = { start: end, end, text: pixelOf(plan) }
   return [...before, pixel, ...edits.slice(before.length)]
 }
 
-/** The link as browsers take it (WHATWG URL §4.4: outer spaces, tabs and line ends go); undefined for one that is left alone. */
+/**
+ * Normalizes a link as browsers do (WHATWG URL §4.4: removes surrounding spaces, tabs and line ends); undefined to
+ * leave it alone.
+ */
 export function readLink(url: string | undefined): string | undefined {
   const link = url?.replaceAll(/^[\0- ]+|[\0- ]+$/g, '').replaceAll(/[\t\n\r]/g, '') ?? ''
   if (!/^https?:\/\//i.test(link) || PLACEHOLDER.test(link)) return undefined
@@ -72,7 +75,7 @@ export function readLink(url: string | undefined): string | undefined {
   return URL.canParse(link) ? link : undefined
 }
 
-/** The same link is signed once. A link that leads through us already, as in a forwarded email, stays. */
+/** Signs each distinct link once. Leaves links that already lead through this server, as in a forwarded email. */
 function linkTracker({ secret, emailId, origin }: TrackingPlan): (link: string) => string {
   const known = new Map<string, string>()
   return (link) => {
@@ -90,7 +93,7 @@ function pixelOf({ secret, emailId, origin }: TrackingPlan): string {
   return `<img src="${src}" width="1" height="1" alt="" style="display:block;width:1px;height:1px;border:0">`
 }
 
-/** The links of a List-Unsubscribe field (RFC 2369 §3.2): what stands between angle brackets. */
+/** Returns the links of List-Unsubscribe fields, which stand between angle brackets (RFC 2369 §3.2). */
 export function unsubscribeLinks(headers: readonly { name: string; value: string }[]): string[] {
   return headers
     .filter(({ name }) => name.toLowerCase() === 'list-unsubscribe')

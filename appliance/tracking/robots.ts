@@ -1,20 +1,20 @@
-/** Tells machines from people. Pure: what is known of a request goes in, an opinion comes out. */
+/** Tells bots from people by what is known about a request. Pure. */
 import type { RobotRule } from '../mail/robot.ts'
 import { inNetworks, parseNetworks, type Cidr } from '../wire/networks.ts'
 
-/** Somebody came for the pixel or a link. */
+/** A request for the pixel or a link. */
 export interface Visit {
   method: string
   ip: string
   userAgent: string
-  /** Sec-Purpose, Purpose or X-Moz: what browsers say that load ahead of the person. */
+  /** The Sec-Purpose, Purpose or X-Moz header, which browsers send when they prefetch. */
   purpose: string
 }
 
-/** What is known of the moment. */
+/** What is known about the time of the visit. */
 export interface Moment {
   now: number
-  /** When the first recipient's server took the email (Unix milliseconds); null: none has yet. */
+  /** When the first recipient's server accepted the email (Unix milliseconds); null before that. */
   deliveredAt: number | null
   /** Different links of the email that the same address followed in the last seconds. */
   links: number
@@ -22,18 +22,18 @@ export interface Moment {
 
 export interface Opinion {
   robot: boolean
-  /** Who came instead of the person's own program; null: nobody known. */
+  /** The program that made the visit instead of the recipient's own; null when unknown. */
   seenBy: string | null
 }
 
-/** Nobody reads so soon after the mail server took the email (milliseconds). */
+/** No one opens an email this soon after delivery (milliseconds). */
 const TOO_SOON = 2000
-/** Nobody follows so many different links within seconds. */
+/** No one follows this many different links within seconds. */
 const TOO_MANY = 4
 
 export type Judge = (visit: Visit, moment: Moment) => Opinion
 
-/** @param rules the first that fits decides */
+/** @param rules the first match decides */
 export function createJudge(rules: readonly RobotRule[]): Judge {
   const known = rules.map((rule) => ({ rule, networks: parseNetworks(rule.networks) }))
   return (visit, { now, deliveredAt, links }) => {

@@ -1,29 +1,29 @@
 /**
- * What stands in tracked links and pixels: the email, and for a link where it leads, under our signature (HMAC-SHA256, RFC 2104).
- * Nothing has to be looked up to follow one, and nobody else can make one. Pure, but for the secret.
+ * Creates and verifies the tokens in tracked links and pixels. A token contains the email and, for a link, its target,
+ * signed with HMAC-SHA256 (RFC 2104), so that following a link needs no lookup and no one else can make one. Pure.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** What a person, or a machine, did. */
+/** What the visitor did. */
 export type HitKind = 'open' | 'click'
 
-/** What a token says. */
+/** The content of a token. */
 export interface Tracked {
   emailId: string
-  /** Where a link leads; empty for a pixel. */
+  /** The target of a link; empty for a pixel. */
   link: string
 }
 
-/** Octets of the email's id, and of the signature: half of it is beyond guessing (RFC 2104 §5). */
+/** Octets of the email's id, and of the truncated signature, which is still long enough (RFC 2104 §5). */
 const ID = 16
 const MAC = 16
 
-// The kind is signed and not sent: the token of a pixel is garbage as that of a link.
+// The kind is signed but not sent, so that a pixel's token is invalid as a link's.
 const macOf = (secret: Uint8Array, kind: HitKind, id: Uint8Array, link: Uint8Array): Buffer =>
   createHmac('sha256', secret).update(`${kind}\n`).update(id).update(link).digest().subarray(0, MAC)
 
 /**
- * The token for the URL: 43 characters, and 4 for every 3 octets of the link.
+ * Creates the token for a URL: 43 characters, plus 4 for every 3 octets of the link.
  * @param secret at least 32 random octets
  * @param emailId a UUID
  */
@@ -33,7 +33,7 @@ export function signToken(secret: Uint8Array, kind: HitKind, { emailId, link }: 
   return Buffer.concat([id, macOf(secret, kind, id, to), to]).toString('base64url')
 }
 
-/** What a token says; undefined when we did not make it for this. */
+/** Verifies a token and returns its content; undefined when it wasn't made here for this kind. */
 export function openToken(secret: Uint8Array, kind: HitKind, token: string): Tracked | undefined {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length < ID + MAC) return undefined

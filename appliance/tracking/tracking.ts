@@ -1,4 +1,4 @@
-/** Opens and clicks: what is put into messages, and what is made of those who come for it. */
+/** Open and click tracking: what goes into messages, and what happens on a visit. */
 import { isIP } from 'node:net'
 import type { RobotRule } from '../mail/robot.ts'
 import type { Domain } from '../storage/storage.ts'
@@ -11,43 +11,43 @@ export { LINK_PATH, PIXEL_PATH } from './rewrite.ts'
 export { trackMessage } from './mime.ts'
 export type { Visit } from './robots.ts'
 
-/** What of a domain decides about tracking. */
+/** The fields of a domain that decide about tracking. */
 export type TrackedDomain = Pick<
   Domain,
   'name' | 'openTracking' | 'clickTracking' | 'trackingSubdomain' | 'checks'
 >
 
 export interface Tracking extends Hits {
-  /** How an email is to be tracked; null for not at all. */
+  /** Decides how to track an email; null for not at all. */
   planFor(
     domain: TrackedDomain,
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
-  /** The same for mail whose settings are kept with it. Null: it is not tracked. */
+  /** The same for mail that was stored with its settings. Null when it isn't tracked. */
   planWith(
     how: { opens: boolean; clicks: boolean; origin: string },
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
-  /** Where links in a domain's mail lead, tracked or not; null when nobody could follow them. */
+  /** Returns the origin of links in a domain's mail, tracked or not; null when they couldn't be followed. */
   originFor(domain: TrackedDomain): string | null
-  /** What a token says; undefined for one that we did not make. */
+  /** Verifies a token; undefined when it wasn't made here. */
   open(kind: HitKind, token: string): Tracked | undefined
 }
 
 export interface TrackingDeps extends Omit<HitDeps, 'judge'> {
-  /** At least 32 random octets; the same for all nodes of a storage. */
+  /** At least 32 random octets, the same for all nodes that share a storage. */
   secret: Uint8Array
-  /** Asked at each visit: they can be exchanged. */
+  /** Called on each visit, because the rules can be replaced. */
   robots: () => readonly RobotRule[]
-  /** The appliance's own origin; null when it has none that people could reach. */
+  /** This server's own origin; null when it has none that is reachable. */
   origin: () => string | null
-  /** Whether HTTPS at a domain's own name works: until it does, links lead through the appliance's. */
+  /** Whether HTTPS works under a domain's own name. Until then, links use this server's name. */
   certified: (host: string) => boolean
 }
 
-/** The judge of the rules; a new one only when the rules are others. */
+/** Caches the judge until the rules change. */
 function judges(): (rules: readonly RobotRule[]) => Judge {
   let last: { rules: readonly RobotRule[]; judge: Judge } | undefined
   return (rules) => {
@@ -56,7 +56,7 @@ function judges(): (rules: readonly RobotRule[]) => Judge {
   }
 }
 
-/** Builds it. */
+/** Creates the tracking module. */
 export function createTracking({ secret, robots, origin, certified, ...deps }: TrackingDeps): Tracking {
   const judgeBy = judges()
   const hits = createHits({ ...deps, judge: (visit, moment) => judgeBy(robots())(visit, moment) })
@@ -82,8 +82,8 @@ export function createTracking({ secret, robots, origin, certified, ...deps }: T
 }
 
 /**
- * The domain's own name once its record is seen and, for https, it has a certificate; else the appliance's. Scheme and port
- * are the same.
+ * Picks the domain's own name once its record was found and, for HTTPS, it has a certificate; otherwise this server's.
+ * Scheme and port are the same.
  */
 export function originOf(domain: TrackedDomain, ours: string, certified: TrackingDeps['certified']): string {
   const { name, trackingSubdomain, checks } = domain
@@ -98,8 +98,8 @@ export function originOf(domain: TrackedDomain, ours: string, certified: Trackin
 }
 
 /**
- * The origin that links lead to when none is configured: the first listening one, unless it is every address of the machine
- * at once, which nobody can follow.
+ * Picks the origin of links when none is configured: the first listener, unless it listens on all addresses, which
+ * isn't a name that anyone can follow.
  */
 export function reachable(listening: string | undefined): string | null {
   if (listening === undefined) return null
