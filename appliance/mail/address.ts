@@ -1,17 +1,17 @@
 import { MAX_DOMAIN, parseDomain } from './domain.ts'
 
 /**
- * Mail addresses as people and apps write them: `a@b`, `Name <a@b>`, `"Quoted, Name" <a@b>` (RFC 5322 §3.4), in
- * Unicode (RFC 6532) rather than in encoded words. Names need no quotes: in `Acme, Inc. <a@b>` and `Bob (Sales) <a@b>`
- * all text before the last `<` is the name. One text is one mailbox; anything that could be a list, a route or a second
- * address is refused, and so are comments in the address itself.
+ * Parses mail addresses as people and apps write them: `a@b`, `Name <a@b>`, `"Quoted, Name" <a@b>` (RFC 5322 §3.4), in
+ * Unicode (RFC 6532) instead of encoded words. Names need no quotes: in `Acme, Inc. <a@b>` and `Bob (Sales) <a@b>`,
+ * everything before the last `<` is the name. A text is one mailbox; anything that could be a list, a route or a second
+ * address is refused, as are comments in the address itself.
  */
 
 /** One mailbox. `address` is what goes into the envelope. */
 export interface Mailbox {
   /** Display name, Unicode, unquoted; empty when there is none. */
   name: string
-  /** Local part in its shortest wire form: a dot-atom, or a quoted string where it must be (RFC 5321 §4.1.2). */
+  /** Local part in its shortest form: a dot-atom, or a quoted string if necessary (RFC 5321 §4.1.2). */
   local: string
   /** A-labels, lower case. */
   domain: string
@@ -19,32 +19,34 @@ export interface Mailbox {
   address: string
 }
 
-/** RFC 5321 §4.5.3.1.1, in octets. */
+/** Maximum length of a local part in octets (RFC 5321 §4.5.3.1.1). */
 const MAX_LOCAL = 64
-/** A path has 256 octets with its angle brackets (RFC 5321 §4.5.3.1.3). */
+/** Maximum length of an address: a path has 256 octets with its angle brackets (RFC 5321 §4.5.3.1.3). */
 const MAX_ADDRESS = 254
-/** Ours: keeps header lines foldable and lists readable. In UTF-16 units. */
+/** Maximum length of a name in UTF-16 units. Our own limit; it keeps header lines foldable and lists readable. */
 const MAX_NAME = 320
 
-/** Longest text that is looked at: a name with each character escaped, an address in angle brackets. */
+/** Maximum length of a text to parse: a name with every character escaped, and an address in angle brackets. */
 const MAX_TEXT = 2 * MAX_NAME + 4 * MAX_ADDRESS + MAX_DOMAIN
 
-/** Controls, line and paragraph separators, lone surrogates: nothing that a header field could show. */
+/** Control characters, line and paragraph separators, lone surrogates: nothing that a header field can show. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
-/** Beside those, in a local part: any non-ASCII space, invisible or unassigned character, which only ever deceives. */
+/**
+ * Also forbidden in a local part: non-ASCII spaces, invisible and unassigned characters, which only serve to deceive.
+ */
 const invisible = /[\p{C}\p{Zs}]/u
 
-/** `atext` of RFC 5322 §3.2.3 with the additions of RFC 6532 §3.2. */
+/** `atext` (RFC 5322 §3.2.3) with the additions of RFC 6532 §3.2. */
 const dotAtom = /^[\w!#$%&'*+\-/=?^`{|}~\u0080-\u{10FFFF}]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\u{10FFFF}]+)*$/u
 const quotedString = /^"((?:[^"\\]|\\.)*)"$/u
 /**
- * An unquoted name with a second reading: brackets, an address, an `@` among separators as in a list, or a quoted string
- * that doesn't reach to the end. Dropping the other recipients of a list without a word would lose mail.
+ * An unquoted name that can be read in two ways: with brackets, an address, an `@` among separators as in a list, or a
+ * quoted string that doesn't reach the end. Silently dropping the other recipients of a list would lose mail.
  */
 const ambiguous = /[<>]|[^ ,;]@[^ ,;]|[,;].*@|@.*[,;]|^"/u
 const plainName = /^[\w !#$%&'*+\-/=?^`{|}~.\u0080-\u{10FFFF}]+$/u
 
-/** Reads one mailbox, with or without a name; undefined when it is not one. */
+/** Parses one mailbox, with or without a name; undefined when it isn't one. */
 export function parseMailbox(text: string): Mailbox | undefined {
   if (text.length > MAX_TEXT || unprintable.test(text)) return undefined
   const trimmed = trimSpaces(text)
@@ -55,13 +57,18 @@ export function parseMailbox(text: string): Mailbox | undefined {
   return name === undefined ? undefined : parseAddress(name, trimSpaces(trimmed.slice(open + 1, -1)))
 }
 
-/** Writes a mailbox in Unicode, so that `parseMailbox` reads the same back. Not for header fields: those are encoded by the composer. */
+/**
+ * Formats a mailbox in Unicode so that `parseMailbox` reads it back. Not for header fields, which the composer encodes.
+ */
 export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address'>): string {
   if (name === '') return address
   return `${plainName.test(name) ? name : quote(name)} <${address}>`
 }
 
-/** Whether delivering to it, or showing it in a header, takes SMTPUTF8 (RFC 6531): the domain never does, it has A-labels. */
+/**
+ * Whether the address needs SMTPUTF8 in the envelope or a header (RFC 6531). Only the local part matters: domains are
+ * A-labels.
+ */
 export function needsSmtpUtf8(mailbox: Pick<Mailbox, 'local'>): boolean {
   return /[\u0080-\u{10FFFF}]/u.test(mailbox.local)
 }
@@ -83,7 +90,10 @@ function parseAddress(name: string, text: string): Mailbox | undefined {
   return Buffer.byteLength(address) > MAX_ADDRESS ? undefined : { name, local, domain, address }
 }
 
-/** RFC 5321 §4.1.2: a quoted local part that needs no quotes means the same without them, and is kept so. */
+/**
+ * Parses a local part. A quoted one that needs no quotes is stored without them, because both are the same (RFC 5321
+ * §4.1.2).
+ */
 function parseLocal(text: string): string | undefined {
   const quoted = quotedString.exec(text)
   const content = quoted ? unescape(quoted[1]!) : text
@@ -96,18 +106,18 @@ function parseLocal(text: string): string | undefined {
 
 const quote = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 const unescape = (text: string) => text.replaceAll(/\\(.)/gu, '$1')
-/** Not `trim`, which would take Unicode spaces that belong to a name. */
+/** Trims ASCII spaces only; `trim` would also remove Unicode spaces that belong to a name. */
 const trimSpaces = (text: string) => text.replaceAll(/^ +| +$/g, '')
 
-/** Addresses that show what can become of an email, without a server that it could go to (reference: wire format §7). Pure. */
+/** Test addresses, which produce each outcome without a receiving server (reference: wire format §7). Pure. */
 
-/** What the test addresses show, which is what their local parts say. */
+/** The outcomes, which are the local parts of the test addresses. */
 export const TEST_OUTCOMES = ['delivered', 'bounced', 'complained', 'suppressed'] as const
 export type TestOutcome = (typeof TEST_OUTCOMES)[number]
 
 /**
- * What a test address shows; a label after `+` changes nothing. `unknown`: an address at a test domain that is none of them. Null: not at a
- * test domain.
+ * Returns the outcome of a test address, ignoring a `+` label. `unknown`: another address at a test domain. Null: not
+ * at a test domain.
  * @param domains in lower case
  */
 export function testOutcomeOf(address: string, domains: readonly string[]): TestOutcome | 'unknown' | null {

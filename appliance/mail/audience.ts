@@ -1,11 +1,11 @@
-/** The words of an audience, and the rules about who may undo an opt-out. Pure. */
+/** Shared vocabulary of the audience, and the rules on who may undo an opt-out. Pure. */
 import type { Cause } from './verdict.ts'
 
-/** What somebody chose for a topic, or for everything. */
+/** A contact's choice for a topic, or for all mail. */
 export const SUBSCRIPTIONS = ['opt_in', 'opt_out'] as const
 export type Subscription = (typeof SUBSCRIPTIONS)[number]
 
-/** public: shown to everybody on the preference page · private: only to those who are subscribed. */
+/** public: everyone sees it on the preference page · private: only its subscribers see it. */
 export const VISIBILITIES = ['public', 'private'] as const
 export type Visibility = (typeof VISIBILITIES)[number]
 
@@ -14,31 +14,31 @@ export type PropertyType = (typeof PROPERTY_TYPES)[number]
 export type PropertyValue = string | number
 
 /**
- * Whose decision a change of a subscription was. person: the contact, by a link, a page or a reply · api: an app · import: a file ·
- * complaint: a spam report · operator: a member of the team in the dashboard or on the command line.
+ * Who decided to change a subscription. person: the contact, by a link, a page or a reply · api: an app · import: a
+ * file · complaint: a spam report · operator: a team member in the dashboard or on the command line.
  */
 export const CONSENT_ORIGINS = ['person', 'api', 'import', 'complaint', 'operator'] as const
 export type ConsentOrigin = (typeof CONSENT_ORIGINS)[number]
 
-/** Who changes a subscription, and how. Goes into the consent log. */
+/** Who changes a subscription, and how. Recorded in the consent log. */
 export interface ConsentAct {
   origin: ConsentOrigin
-  /** The means, in a word: `api`, `dashboard`, `one_click`, `preferences`, `import`, … */
+  /** The channel: `api`, `dashboard`, `one_click`, `preferences`, `import`, … */
   via: string
-  /** The API key, user, import or email that it came from; null: none. */
+  /** The API key, user, import or email that caused it; null for none. */
   source: string | null
   ip: string | null
   userAgent: string | null
-  /** Id of the text that the person saw; null: none. */
+  /** Id of the text that the person saw; null for none. */
   wording: string | null
   /**
-   * Whether the act may lift an opt-out: an explicit change of one contact, or the person's own choice. Creating a contact
-   * again and imports never lift one.
+   * Whether the act may undo an opt-out: an explicit change of one contact, or the person's own choice. Creating an
+   * existing contact again and imports never do.
    */
   lifts: boolean
 }
 
-/** Since when somebody gets nothing, and whose decision that was. */
+/** When someone opted out, and who decided it. */
 export interface OptOut {
   /** Unix milliseconds. */
   at: number
@@ -55,9 +55,9 @@ export interface TopicChoice {
 }
 
 /**
- * The opt-out of everything after a change. Who is opted out stays so unless the act lifts opt-outs; the first opt-out keeps
+ * Computes the opt-out of all mail after a change. It stays unless the act may undo opt-outs; the first opt-out keeps
  * its time and origin.
- * @param unsubscribed what the change asks for; undefined: nothing
+ * @param unsubscribed the requested value; undefined for no change
  */
 export function optOutAfter(
   current: OptOut | null,
@@ -70,7 +70,7 @@ export function optOutAfter(
   return act.lifts ? null : current
 }
 
-/** Whether a choice for a topic may replace the one before; undefined: there was none. */
+/** Whether a choice for a topic may replace the previous one; undefined when there was none. */
 export function mayChoose(
   current: Pick<TopicChoice, 'subscription'> | undefined,
   asked: Subscription,
@@ -80,32 +80,32 @@ export function mayChoose(
   return current?.subscription !== 'opt_out' || act.lifts
 }
 
-/** What a contact gets of a topic: their choice, or else the topic's default. */
+/** Returns whether a contact gets a topic: their choice, or the topic's default. */
 export const effectiveSubscription = (
   choice: Pick<TopicChoice, 'subscription'> | undefined,
   topic: { defaultSubscription: Subscription },
 ): Subscription => choice?.subscription ?? topic.defaultSubscription
 
 /**
- * The cause of a delivery that is not made because the recipient opted out.
- * @param topic null: of everything; `chosen`: by a choice of their own rather than the topic's default
+ * Returns the cause of a delivery suppressed because the recipient opted out.
+ * @param topic null for an opt-out of all mail; `chosen`: by the contact's choice, not the topic's default
  */
 export function optedOutCause(topic: { name: string; chosen: boolean } | null): Cause {
   const why = topic
     ? `the recipient ${topic.chosen ? 'unsubscribed from' : "isn't subscribed to"} the topic "${topic.name}"`
     : 'the recipient unsubscribed from everything'
   const note = `Not sent: ${why}.`
-  // RFC 3463 §3.8: delivery not authorised.
+  // Delivery not authorized (RFC 3463 §3.8).
   return { phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', note, by: 'recipient' }
 }
 
-/** The cause of a delivery of a broadcast whose contact was deleted, or has another address by now. */
+/** The cause of a broadcast's delivery that was canceled because its contact was deleted or has a new address. */
 export const deletedCause: Cause = {
   ...{ phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', by: 'recipient' },
   note: 'Not sent: the contact was deleted, or has another address by now.',
 }
 
-/** Names that mean something else in templates and broadcasts. */
+/** Keys with a special meaning in templates and broadcasts. */
 export const RESERVED_KEYS = [
   'FIRST_NAME',
   'LAST_NAME',
@@ -116,7 +116,7 @@ export const RESERVED_KEYS = [
   'this',
 ] as const
 
-/** A contact as an event describes it. */
+/** A contact in an event's payload. */
 export interface EventContact {
   id: string
   email: string
@@ -129,7 +129,7 @@ export interface EventContact {
   updatedAt: number
 }
 
-/** A topic as an event describes it. */
+/** A topic in an event's payload. */
 export interface EventTopic {
   id: string
   name: string
@@ -141,7 +141,7 @@ export interface EventTopic {
   updatedAt: number
 }
 
-/** Choices for topics that an event reports: only those that changed. */
+/** The changed topic choices in an event's payload. */
 export interface EventChoices {
   email: string
   topics: { id: string; subscription: Subscription }[]

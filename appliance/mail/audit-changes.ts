@@ -1,11 +1,11 @@
-/** Says what an act changed of an object: "changed TLS of acme.com from opportunistic to enforced". Pure. */
+/** Describes what an action changed: "changed TLS of acme.com from opportunistic to enforced". Pure. */
 
-/** What was done: in the past, as an infinitive without "to", and to what. */
+/** An action: in the past tense, as an infinitive without "to", and its object. */
 export type Phrase = readonly [past: string, bare: string, object: string]
 
 type Fields = Record<string, unknown>
 
-/** What follows from other changes, or changes without anybody's act. */
+/** Fields that change as a consequence or by themselves. */
 const INCIDENTAL = [
   'activity',
   'changed',
@@ -17,19 +17,19 @@ const INCIDENTAL = [
   'updated_at',
 ]
 
-/** Longest value that a sentence quotes. */
+/** Longest value that a sentence quotes, in characters. */
 const LONGEST_VALUE = 60
-/** Changes that a sentence names. */
+/** How many changes a sentence names. */
 const MOST_NAMED = 3
 
-/** Abbreviations among the names of fields. */
+/** Display names of fields that aren't their plain name. */
 const LABELS: Record<string, string> = { tls: 'TLS', mx: 'MX', hostname: 'the hostname' }
 
 const labelOf = (name: string): string => LABELS[name] ?? name.replaceAll('_', ' ')
 
 /**
- * The phrase for an act that changed settings.
- * @param about what they are of, in words
+ * Returns the phrase for an action that changed settings.
+ * @param about the object of the settings, in words
  */
 export function changePhrase(
   { before, after, details }: { before: Fields; after: Fields; details: Fields },
@@ -54,7 +54,7 @@ function valuePhrase(label: string, { from, to }: { from: unknown; to: unknown }
   return ['changed', 'change', `${label} of ${about}${values}`]
 }
 
-/** Undefined for what is no short text. */
+/** Formats a value; undefined when it isn't a short text. */
 function valueOf(value: unknown): string | undefined {
   if (value === null) return 'none'
   if (typeof value === 'number') return value.toLocaleString('en')

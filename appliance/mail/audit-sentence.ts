@@ -1,9 +1,9 @@
-/** Says an entry of the audit log in one sentence: "ada@acme.com rotated DKIM for acme.com". Pure. */
+/** Describes an audit log entry in one sentence: "ada@acme.com rotated DKIM for acme.com". Pure. */
 import { changePhrase, type Phrase } from './audit-changes.ts'
 import { fieldsOf, targetNameIn } from './audit-target.ts'
 import type { AuditAction, AuditEntry } from './audit.ts'
 
-/** The parts of an entry that its sentence is made of. */
+/** The parts of an entry that the sentence uses. */
 export type Said = Pick<
   AuditEntry,
   'actor' | 'actorKind' | 'actorName' | 'action' | 'target' | 'targetName' | 'before' | 'after' | 'details'
@@ -11,9 +11,9 @@ export type Said = Pick<
 
 type Fields = Record<string, unknown>
 
-/** What the phrases are made of. */
+/** The input of the phrases. */
 interface Facts {
-  /** What it is about: by name, else by id, else `UNKNOWN`. */
+  /** The object: its name, else its id, else `UNKNOWN`. */
   name: string
   before: Fields
   after: Fields
@@ -22,7 +22,7 @@ interface Facts {
 
 type Say = (facts: Facts) => Phrase
 
-/** For acts of which nothing but the name of their object is told. */
+/** Creates a phrase for actions that mention only the name of their object. */
 const simple =
   (past: string, bare: string, object: (name: string) => string): Say =>
   ({ name }) => [past, bare, object(name)]
@@ -31,7 +31,7 @@ const UNKNOWN = '(unknown)'
 const quoted = (name: string): string => (name === '' || name === UNKNOWN ? '' : ` “${name}”`)
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
-/** A text that may be absent, with what stands before it. */
+/** Appends an optional text after `words`. */
 const after = (words: string, value: unknown): string =>
   textOf(value) === '' ? '' : `${words} ${textOf(value)}`
 const many = (count: number, one: string, more: string): string =>
@@ -183,7 +183,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   'webhook.update': (facts) => webhookChange(facts),
 }
 
-/** The sentence of an entry, without a full stop. */
+/** Returns the sentence for an entry, without a full stop. */
 export function auditSentence(entry: Said): string {
   const who = actorWords(entry)
   const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action as AuditAction] : undefined
@@ -197,7 +197,7 @@ export function auditSentence(entry: Said): string {
   return `${who} tried to ${bare}${about}, but ${refusal(data.after.refused)}`
 }
 
-/** The object by name. Entries of older versions have none stored, and objects without one have an id. */
+/** Returns the object's name. Entries of older versions have no stored name; objects without a name have an id. */
 function nameOf(entry: Said): string {
   const [, ...rest] = entry.target.split(' ')
   return entry.targetName ?? targetNameIn(entry) ?? (rest.join(' ') || UNKNOWN)
@@ -224,13 +224,13 @@ const REFUSALS: Record<string, string> = {
   wrong_passkey: 'the passkey was not accepted',
 }
 
-/** Refusals have a name, a status, or, from a command, a sentence. */
+/** Describes a refusal by its name, its status or, for a command, its sentence. */
 function refusal(refused: unknown): string {
   const words = typeof refused === 'number' ? `status ${refused}` : textOf(refused).replace(/\.$/, '')
   return REFUSALS[words] ?? `it was refused: ${words.replaceAll('_', ' ')}`
 }
 
-/** An argument of a command. */
+/** Returns an argument of a command. */
 function argument({ arguments: given }: Fields, at = 0): string {
   return Array.isArray(given) ? textOf(given[at]) : ''
 }
@@ -256,7 +256,7 @@ function assignment(given: Fields, preposition: string): string {
   return `the pool${quoted(pool)} ${preposition} all ${mail}`
 }
 
-/** Conditions that are ids say nothing to people. */
+/** Filters that are ids mean nothing to people. */
 const IDS = ['team_id', 'email_id', 'id', 'touched_by']
 
 function queued(past: string, bare: string, { after: done, details }: Facts): Phrase {
@@ -280,7 +280,7 @@ function method({ method: by }: Fields): string {
   return kind === '' ? '' : `with a ${kind}`
 }
 
-/** One's own session has no name; `deleted` counts all others. */
+/** Your own session has no name; `deleted` counts all others. */
 function sessions(name: string, { deleted }: Fields): string {
   if (name !== UNKNOWN) return 'of another session'
   return typeof deleted === 'number' ? 'of all other sessions' : ''
@@ -309,13 +309,13 @@ function events({ object, events: count }: Fields): string {
   return typeof count === 'number' ? many(count, 'event', 'events') : 'events'
 }
 
-/** Ids and counts only: the log names nobody who gets mail. */
+/** Ids and counts only: the log names no recipients. */
 function addresses({ id, ids }: Fields): string {
   if (Array.isArray(ids)) return many(lengthOf(ids), 'address', 'addresses')
   return textOf(id) === '' ? 'addresses' : '1 address'
 }
 
-/** Of a list as it stands in an entry: a long one ends with how many were left out. */
+/** The length of a stored list: a long one ends with how many were left out. */
 function lengthOf(ids: readonly unknown[]): number {
   const left = /^\[and (\d+) more\]$/.exec(textOf(ids.at(-1)))?.[1]
   return left === undefined ? ids.length : ids.length - 1 + Number(left)

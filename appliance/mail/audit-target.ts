@@ -1,12 +1,12 @@
-/** What an entry of the audit log is about, by the name that people know. Pure. */
+/** Finds the object of an audit log entry by its display name. Pure. */
 import type { AuditEntry } from './audit.ts'
 import { isId } from './ids.ts'
 
-/** Plain data as an object; anything else has no fields. */
+/** Returns plain data as an object; empty for anything else. */
 export const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
-/** Where the data of an entry has the name of what it is about, by noun. */
+/** Fields of an entry's data that contain the object's name, by noun. */
 const NAME_FIELDS: Record<string, readonly string[]> = {
   domain: ['name'],
   api_key: ['name'],
@@ -24,7 +24,7 @@ const NAME_FIELDS: Record<string, readonly string[]> = {
   provider: ['name'],
 }
 
-/** What people call the target, as far as the entry's own data tells: as it was before the act, else as it was made. */
+/** Returns the object's name from the entry's data: before the action, or else after it. */
 export function targetNameIn({
   target,
   before,
@@ -38,7 +38,7 @@ export function targetNameIn({
     const found = wanted.map((name) => fields[name]).filter((one) => typeof one === 'string' && one !== '')
     if (found.length > 0 && found.length === wanted.length) return found.join(' → ')
   }
-  // Commands and paths name some things by what they are called, not by an id.
+  // Commands and paths identify some objects by name instead of an id.
   const named = rest.join(' ')
   return named === '' || isId(named) ? null : named
 }

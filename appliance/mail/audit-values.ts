@@ -1,26 +1,26 @@
-/** What of a value may stand in the audit log: no secret, and no more than a person reads. Pure. */
+/** Reduces values to what the audit log may contain: no secrets, and no more than a person reads. Pure. */
 
-/** Stands where a secret was. */
+/** Replaces a secret. */
 const ELIDED = '[secret]'
 
-/** Names of what nobody may read in a log: passwords, tokens, keys that sign or decrypt, codes of second factors. */
+/** Names of fields that must not be logged: passwords, tokens, private keys, second-factor codes. */
 const SECRET_NAME =
   /pass(word|phrase)|secret|token|private_?key|credential|authorization|cookie|recovery_?codes?|^(otp|code|codes|pin|totp|response|assertion)$|hash$/i
 
 /**
- * Values that are secret whatever their name: API keys, signing secrets of webhooks, links that need no sign-in, private keys
- * in PEM (RFC 7468).
+ * Values that are secret under any name: API keys, webhook signing secrets, links that sign in, private keys in PEM
+ * (RFC 7468).
  */
 const SECRET_VALUE =
   /\bre_\w{8,}|\bwhsec_[\w+/=-]+|(?<=\/shared\/|\/invitation#)[^/\s]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*/g
 
-/** An import has thousands of rows: the first tell what it was. */
+/** How many items of a list to keep. An import has thousands of rows, and the first ones show what it was. */
 const MOST_ITEMS = 50
 const MOST_FIELDS = 100
 const MOST_CHARACTERS = 2000
 const DEEPEST = 8
 
-/** A copy as plain JSON: secrets elided by name and by look, what is long cut with a word that says so. */
+/** Returns a copy as plain JSON with secrets removed by name and by pattern. Long values are cut and marked. */
 export function withoutSecrets(value: unknown): unknown {
   return plain(value, 0)
 }
@@ -46,7 +46,7 @@ function fields(value: object, depth: number): Record<string, unknown> {
   const entries = Object.entries(value).filter(([, one]) => one !== undefined)
   const kept = entries.slice(0, MOST_FIELDS).map(([name, one]) => [
     name,
-    // That there is none, or whether there is one, is no secret.
+    // Whether a secret exists is no secret.
     SECRET_NAME.test(name) && one !== null && typeof one !== 'boolean' ? ELIDED : plain(one, depth + 1),
   ])
   return Object.fromEntries(kept) as Record<string, unknown>
@@ -58,7 +58,10 @@ function text(value: string): string {
   return `${safe.slice(0, MOST_CHARACTERS)} [and ${safe.length - MOST_CHARACTERS} more characters]`
 }
 
-/** An endpoint's URL may carry a password before its host, or a token in its query (RFC 3986 §3.2.1, §3.4). */
+/**
+ * Removes secrets from a URL, which may have a password before the host or a token in its query (RFC 3986 §3.2.1,
+ * §3.4).
+ */
 function withoutUrlSecrets(value: string): string {
   if (!/^https?:/i.test(value) || !URL.canParse(value)) return value
   const url = new URL(value)

@@ -1,21 +1,23 @@
-/** Who did what, in the words of the audit log. */
+/** Shared vocabulary of the audit log: who did what. */
 
-/** user: a person in the dashboard · api_key: an app · command: a person at the command line · system: the appliance itself */
+/**
+ * user: a person in the dashboard · api_key: an app · command: a person at the command line · system: the server itself
+ */
 export const ACTOR_KINDS = ['user', 'api_key', 'command', 'system'] as const
 export type ActorKind = (typeof ACTOR_KINDS)[number]
 
-/** Who acts. */
+/** Who performs an action. */
 export interface Actor {
   kind: ActorKind
-  /** The person's address, the id of the key, or the account of the operating system. */
+  /** The person's address, the key's id, or the operating system account. */
   name: string
-  /** What people call it: the name of the key. */
+  /** Display name: the name of the key. */
   label?: string
-  /** Where the request came from; null where none did. */
+  /** The IP of the request; null when there was none. */
   ip: string | null
 }
 
-/** Everything that is audited: noun and verb. Each has its sentence in mail/audit-sentence.ts. */
+/** Every audited action: noun and verb. Each has its sentence in mail/audit-sentence.ts. */
 export const AUDIT_ACTIONS = [
   'account.passkey.add',
   'account.passkey.remove',
@@ -119,35 +121,35 @@ export const AUDIT_ACTIONS = [
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/** One administrative act. */
+/** One administrative action. */
 export interface AuditEntry {
   id: string
-  /** Whose things it was about; null: the whole appliance's. */
+  /** The team concerned; null for the whole server. */
   teamId: string | null
   /** Unix milliseconds. */
   at: number
   actor: string
   actorKind: ActorKind
-  /** The actor's label at that moment; null: it has none, and `actor` is what people call it. */
+  /** The actor's label at that time; null when it had none, and `actor` is its display name. */
   actorName: string | null
   ip: string | null
-  /** Noun and verb: `queue.hold`. Another version of the program may have written others than `AUDIT_ACTIONS`. */
+  /** Noun and verb, such as `queue.hold`. Other versions may have written actions that aren't in `AUDIT_ACTIONS`. */
   action: string
-  /** What it was about: `queue`, or a noun and an id. */
+  /** The object: `queue`, or a noun and an id. */
   target: string
-  /** What people called it at that moment; null: unknown. */
+  /** The object's name at that time; null when unknown. */
   targetName: string | null
-  /** How it was before, and what came of it; plain data. `after` is null until the act has come to its end. */
+  /** The state before, and the result; plain data. `after` is null until the action is complete. */
   before: unknown
   after: unknown
-  /** What was asked for. */
+  /** The request. */
   details: Record<string, unknown>
 }
 
 /** An entry as it is first written. */
 export type NewAuditEntry = AuditEntry & { action: AuditAction }
 
-/** The actor's part of an entry. */
+/** Returns the actor's fields of an entry. */
 export function actorFields({ kind, name, label = '', ip }: Actor) {
   return { actor: name, actorKind: kind, actorName: label === '' ? null : label, ip }
 }

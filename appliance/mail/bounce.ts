@@ -1,4 +1,4 @@
-/** Where on its way a delivery was when its fate was decided. */
+/** The phase of an attempt in which the outcome was decided. */
 export type Phase =
   | 'queue' // waiting, before any attempt: expired, dropped by an operator
   | 'sign'
@@ -14,10 +14,10 @@ export type Phase =
   | 'report' // by mail, after the server had accepted the message
 
 /**
- * What a failure is about. `recipient`: the mailbox is not there or closed · `mailbox-full`: it has no room · `policy`: a rule forbids it, theirs
- * or ours · `reputation`: they do not trust our address or domain · `content`: what the message holds · `size`: how large it is · `tls`:
- * encryption · `dns`: names, their zone's or ours · `network`: connections, timeouts, loops · `quota`: we send too much or too fast ·
- * `temporary`: the server's own trouble of the moment, greylisting included.
+ * What a failure is about. `recipient`: the mailbox doesn't exist or is closed · `mailbox-full` · `policy`: a rule
+ * forbids it, theirs or ours · `reputation`: they distrust our IP or domain · `content` · `size` · `tls` · `dns`:
+ * names, in their zone or ours · `network`: connections, timeouts, loops · `quota`: we send too much or too fast ·
+ * `temporary`: a passing problem of the server, including greylisting.
  */
 export const CATEGORIES = [
   'recipient',
@@ -34,7 +34,7 @@ export const CATEGORIES = [
 ] as const
 export type Category = (typeof CATEGORIES)[number]
 
-/** Bounces in the words of the wire format (reference: wire format §5.3). */
+/** Bounce subtypes of the wire format (reference: wire format §5.3). */
 export const SUB_TYPES = [
   'General',
   'NoEmail',
@@ -46,45 +46,48 @@ export const SUB_TYPES = [
 export type SubType = (typeof SUB_TYPES)[number]
 
 /**
- * What a reply means for the delivery: `defer`: it is tried again · `bounce`: that was the last word · `suppress`: the last word, and the
- * address is dead: it belongs on the suppression list, it alone.
+ * What a reply means for the delivery. `defer`: retry · `bounce`: final · `suppress`: final, and the address doesn't
+ * exist, so that it goes on the suppression list.
  */
 export const BOUNCE_ACTIONS = ['bounce', 'defer', 'suppress'] as const
 export type BounceAction = (typeof BOUNCE_ACTIONS)[number]
 
-/** What the operator can do about it: one sentence, and where. */
+/** What the operator can do about it: a sentence and a link. */
 export interface Advice {
   text: string
   link?: string
 }
 
-/** What a reply asks of the lane it came through, for so many minutes: less mail, none at all, or fewer connections at the same pace. */
+/**
+ * What a reply means for its lane, for a number of minutes: send less, send nothing, or use fewer connections at the
+ * same pace.
+ */
 export const SHAPINGS = ['slow', 'pause', 'connections'] as const
 export interface Shaping {
   kind: (typeof SHAPINGS)[number]
   minutes: number
 }
 
-/** The conditions of a rule: all that are given must fit; of a list, one. */
+/** The conditions of a rule. All that are given must match; of a list, one. */
 export interface BounceConditions {
-  /** Basic codes: `550`, `55x`, `5xx`. */
+  /** Reply codes: `550`, `55x`, `5xx`. */
   code?: readonly string[]
-  /** Enhanced codes: `5.1.1`, `x.1.1`, `5.7.x`, `5.7.606-649`; `x` stands for any number. */
+  /** Enhanced status codes: `5.1.1`, `x.1.1`, `5.7.x`, `5.7.606-649`; `x` stands for any number. */
   enhanced?: readonly string[]
-  /** One of them must be found in the text, its lines joined by spaces. */
+  /** One of them must match the text, with its lines joined by spaces. */
   text?: readonly RegExp[]
   phase?: readonly Phase[]
   /** Ids of mailbox providers. */
   provider?: readonly string[]
 }
 
-/** What replies mean, as data: the first rule whose conditions fit tells. */
+/** A rule for what replies mean. The first rule whose conditions match decides. */
 export interface BounceRule extends BounceConditions {
-  /** A name for people and tests. */
+  /** Name of the rule, for people and tests. */
   topic: string
   category: Category
   action: BounceAction
-  /** What the server says, in words that complete "mx.example.com …". */
+  /** The meaning in words that complete "mx.example.com …". */
   says: string
   subType: SubType
   advice?: Advice

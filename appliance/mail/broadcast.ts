@@ -1,49 +1,51 @@
-/** Broadcasts: their states, what they say, and why one stops. Pure. */
+/** Shared vocabulary of broadcasts: states, content, and why one pauses. Pure. */
 
-/** The states on the wire. `queued`: being sent, also while it is paused. */
+/** States in the API. `queued`: sending, or paused while sending. */
 export const BROADCAST_STATUSES = ['draft', 'scheduled', 'queued', 'sent', 'canceled', 'failed'] as const
 export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number]
 
-/** `late`: its time passed while the server was down. `restored`: it comes out of a backup, and may have been sent since. */
+/**
+ * `late`: its time passed while the server was down. `restored`: it comes from a backup and may have been sent since.
+ */
 export type PauseReason = 'person' | 'bounces' | 'complaints' | 'late' | 'restored'
 
-/** Why a contact of the segment is not sent to. */
+/** Why a contact of the segment is skipped. */
 export const SKIP_REASONS = ['unsubscribed', 'topic', 'deleted', 'canceled'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
-/** What a draft says. */
+/** The content of a draft. */
 export interface BroadcastContent {
-  /** As a From field: `Ada <ada@example.com>`. */
+  /** As in a From header: `Ada <ada@example.com>`. */
   from: string
   subject: string
   replyTo: string[]
-  /** The line that lists of emails show after the subject. */
+  /** The text that mail clients show after the subject in lists. */
   previewText: string | null
   html: string | null
-  /** Null: made from the html. Empty: there is none. */
+  /** Null: generated from the HTML. Empty: no text part. */
   text: string | null
 }
 
-/** What made a brake pause a broadcast. */
+/** The figures that made a brake pause a broadcast. */
 export interface PauseFigures {
-  /** Bounced or complained. */
+  /** Emails that bounced or were complained about. */
   count: number
-  /** Of the last so many. */
+  /** Out of this many recent emails. */
   of: number
 }
 
-/** Emails of a broadcast, by what happened to them last. */
+/** Emails of a broadcast by their last event. */
 export type BroadcastCounts = Partial<Record<string, number>>
 
-/** The last emails that the brakes look at. */
+/** How many recent emails the brakes consider. */
 export const BRAKE_WINDOW = 1000
-/** Shares that pause a broadcast, and the least number before one does. */
+/** The rates that pause a broadcast, and the minimum count. */
 const BRAKES = {
   bounces: { share: 0.05, least: 10 },
   complaints: { share: 0.003, least: 4 },
 } as const
 
-/** Whether the last emails of a broadcast bounced or were complained about so often that it must pause. */
+/** Whether too many of the last emails of a broadcast bounced or were complained about, so that it must pause. */
 export function brakeOf(
   counts: BroadcastCounts,
 ): { reason: keyof typeof BRAKES; figures: PauseFigures } | undefined {
@@ -57,7 +59,7 @@ export function brakeOf(
   return undefined
 }
 
-/** Why a broadcast is paused, in a sentence for people. */
+/** Explains in a sentence why a broadcast is paused. */
 export function pauseSentence(reason: PauseReason, figures: PauseFigures | null): string {
   const share = figures ? `${figures.count} of the last ${figures.of} emails` : 'Too many emails'
   switch (reason) {
@@ -74,59 +76,59 @@ export function pauseSentence(reason: PauseReason, figures: PauseFigures | null)
   }
 }
 
-/** A schedule that was missed by more than this asks before it sends (milliseconds). */
+/** A schedule missed by more than this waits for confirmation (milliseconds). */
 export const LATE_MS = 3_600_000
-/** How long an email of a broadcast is tried (milliseconds): an offer that comes days late does harm. */
+/** Retry period of a broadcast's emails (milliseconds). An offer that arrives days late does harm. */
 export const BROADCAST_LIFETIME_MS = 48 * 3_600_000
 
-/** The domain of an address, lower case. */
+/** Returns the domain of an address in lower case. */
 export const addressDomain = (address: string): string =>
   address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 
-/** What became of the emails to one provider. */
+/** The outcome of the emails to one provider. */
 export interface ProviderResult {
-  /** Empty: providers that are not known yet. */
+  /** Empty for providers that aren't known yet. */
   provider: string
   emails: number
-  /** In the queue, also those that are retried. */
+  /** In the queue, including deferred ones. */
   waiting: number
-  /** Of those in the queue, the ones that a provider asked to try later. */
+  /** In the queue, and deferred by the provider. */
   deferred: number
   delivered: number
   bounced: number
   complained: number
 }
 
-/** Something to know before a draft is sent. */
+/** A finding of the review before sending. */
 export interface BroadcastFinding {
   id: string
-  /** `block`: it cannot be sent from the dashboard. `attention`: look at it. `pass`: all is well. */
+  /** `block`: it can't be sent from the dashboard. `attention`: check it. `pass`: fine. */
   verdict: 'block' | 'attention' | 'pass'
   /** A sentence. */
   note: string
-  /** What to do about it; null: nothing. */
+  /** What to do about it; null for nothing. */
   fix: string | null
 }
 
-/** A look at a draft before it is sent. */
+/** The review of a draft before sending. */
 export interface Review {
   findings: BroadcastFinding[]
   recipients: {
-    /** Contacts of the segment. */
+    /** Contacts in the segment. */
     contacts: number
     eligible: number
     out: Record<'unsubscribed' | 'topic' | 'suppressed' | 'excluded', number>
-    /** Whether the numbers are estimated from the first contacts. */
+    /** Whether the numbers are estimates from the first contacts. */
     estimated: boolean
   }
-  /** Eligible contacts by provider; empty: not known yet. The largest first. */
+  /** Eligible contacts by provider, largest first; empty while unknown. */
   providers: { provider: string; contacts: number }[]
-  /** The pool of source addresses that it would leave from. */
+  /** The pool it would be sent from. */
   pool: string
-  /** Tags with the number of looked-at contacts that have no value of their own. */
+  /** Merge tags with how many checked contacts lack a value of their own. */
   tags: { key: string; fallback: string | null; missing: number; known: boolean }[]
-  /** Eligible contacts that were looked at. */
+  /** Eligible contacts that were checked. */
   looked: number
-  /** Some of the contacts, with what they would get. */
+  /** Some contacts, with the email each would get. */
   samples: { email: string; subject: string; text: string }[]
 }

@@ -1,18 +1,18 @@
-/** A TLS certificate of this appliance, as people are shown it. Times are Unix milliseconds. */
+/** A TLS certificate of this server, as shown to people. Times are Unix milliseconds. */
 export interface CertificateView {
-  /** The first of the names that it is for. */
+  /** The first of its names. */
   name: string
-  /** Where it comes from: an authority that is asked (`[acme]`), a file of the configuration, or made here. */
+  /** Where it comes from: an ACME server (`[acme]`), a configured file, or self-signed by Posthaste. */
   source: 'authority' | 'file' | 'self_signed'
-  /** Null: there is none yet. */
+  /** Null when there is none yet. */
   file: string | null
   names: string[]
   issuer: string | null
   validFrom: number | null
   validUntil: number | null
-  /** When the authority is asked for the next one. */
+  /** When it will be renewed. */
   renewAt: number | null
-  /** Tries in a row that failed, what the last one said, and when the next one is. */
+  /** Consecutive failures, the last error, and the time of the next attempt. */
   failures: number
   error: string | null
   retryAt: number | null

@@ -1,10 +1,10 @@
 import type { Advice, BounceAction, BounceRule, Category, Shaping, SubType, Phase } from './bounce.ts'
 import type { Reply } from './reply.ts'
 
-/** What is known of a reply beside its words. */
+/** The context of a reply. */
 export interface About {
   phase: Phase
-  /** Id of the mailbox provider that said it; null or absent when it is none of those known. */
+  /** Id of the mailbox provider; null or absent when unknown. */
   provider?: string | null | undefined
 }
 
@@ -13,26 +13,29 @@ export interface Classification {
   /** Name of the rule. */
   topic: string
   category: Category
-  /** `defer` for every 4yz; `suppress` only for what concerns the recipient alone. */
+  /** `defer` for every 4yz; `suppress` only when the recipient alone is the problem. */
   action: BounceAction
   /** Completes "mx.example.com …". */
   says: string
   subType: SubType
   advice?: Advice
-  /** What the lane should do. The pauses that providers are known to want are in their own table. */
+  /** What the lane should do. The pauses that specific providers require are in the providers table. */
   shaping?: Shaping
 }
 
-/** Tells what a reply means; `createClassifier` makes one. Pure. */
+/** Classifies a reply; `createClassifier` creates one. Pure. */
 export type Classify = (reply: Reply, about: About) => Classification
 
-/** The patterns look back and forth in a text that is the remote's: this bounds their work. */
+/** How much of a reply the patterns search. The text is the remote server's, so this bounds their time. */
 const MOST_CHARS = 2000
 
-/** Addresses that a reply echoes: their words are not the server's, and a sender may choose them (`helo-not@example.com`). */
+/**
+ * Matches addresses echoed in a reply. Their words aren't the server's, and a sender can choose them
+ * (`helo-not@example.com`).
+ */
 const ADDRESS = /[^\s<>()[\]"',;:=@]{1,64}@[^\s<>()[\]"',;:=@]{1,255}/g
 
-/** A reply as the rules see it. */
+/** A reply as rules see it. */
 interface Said {
   code: string
   enhanced: string | null
@@ -40,7 +43,7 @@ interface Said {
   about: About
 }
 
-/** For a reply that fits no rule; the shipped table has a rule for each. */
+/** Used when no rule matches; the shipped table has a rule for every reply. */
 const UNKNOWN: BounceRule = {
   topic: 'unknown',
   category: 'temporary',
@@ -50,8 +53,8 @@ const UNKNOWN: BounceRule = {
 }
 
 /**
- * Makes a classifier of rules (config/bounces.toml): the first that fits tells.
- * @param current asked each time: the rules can be exchanged
+ * Creates a classifier from rules (config/bounces.toml); the first match decides.
+ * @param current called each time, because the rules can be replaced
  */
 export function createClassifier(current: () => readonly BounceRule[]): Classify {
   return (reply, about) => {
@@ -71,15 +74,18 @@ export function createClassifier(current: () => readonly BounceRule[]): Classify
   }
 }
 
-/** qmail and its heirs write the enhanced code into the text: `sorry, no mailbox here by that name. (#5.1.1)`. */
+/**
+ * Returns the enhanced status code. qmail and its derivatives put it in the text: `sorry, no mailbox here by that name.
+ * (#5.1.1)`.
+ */
 function enhancedOf({ enhanced }: Reply, text: string): string | null {
   return enhanced ?? /#([45]\.\d{1,3}\.\d{1,3})\b/.exec(text)?.[1] ?? null
 }
 
-/** Replies said before MAIL are about us or the server, never about the recipient. */
+/** Replies before MAIL are about this server or theirs, never about the recipient. */
 const BEFORE_MAIL: readonly Phase[] = ['connect', 'greeting', 'ehlo', 'starttls']
 
-/** Before RCPT no recipient was named: "user unknown" to MAIL is about the sender. */
+/** Before RCPT no recipient is known: "user unknown" at MAIL is about the sender. */
 const BEFORE_RCPT: readonly Phase[] = [...BEFORE_MAIL, 'mail']
 
 function actionOf({ action }: BounceRule, said: Said): BounceAction {
@@ -88,8 +94,9 @@ function actionOf({ action }: BounceRule, said: Said): BounceAction {
 }
 
 /**
- * Whether a reply can be the last word at all. 4yz is tried again whatever its text says: a wrong bounce costs the sender a customer, a useless
- * retry costs a connection. Of "552 4.2.2" the word counts that does no harm.
+ * Whether a reply may be final. Every 4yz is retried whatever its text says: a wrong bounce costs the sender a
+ * customer, a useless retry costs a connection. For contradictions such as "552 4.2.2", the code that does less harm
+ * counts.
  */
 function mayBeFinal({ code, enhanced, about }: Said): boolean {
   return code >= '500' && !BEFORE_MAIL.includes(about.phase) && !enhanced?.startsWith('4')
@@ -109,7 +116,7 @@ function fitsCode(pattern: string, code: string): boolean {
   return [...pattern].every((digit, at) => digit === 'x' || digit === code[at])
 }
 
-/** `5.7.606-649` and `x.1.1` (RFC 3463 §2: class, subject, detail). */
+/** Matches patterns such as `5.7.606-649` and `x.1.1` (RFC 3463 §2: class, subject, detail). */
 function fitsEnhanced(pattern: string, enhanced: string | null): boolean {
   const numbers = enhanced?.split('.').map(Number)
   if (!numbers) return false

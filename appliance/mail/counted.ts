@@ -1,6 +1,6 @@
-/** What happens to emails, in the words in which it is counted and found again. Imports nothing. */
+/** The events that are counted, under the names of their counters. Imports nothing. */
 
-/** Of one recipient each: which mailbox provider it was about is known. */
+/** Events of one recipient, so that the mailbox provider is known. */
 export const COUNTED_BY_RECIPIENT = [
   'delivered',
   'bounced',
@@ -10,12 +10,14 @@ export const COUNTED_BY_RECIPIENT = [
   'suppressed',
 ] as const
 
-/** Of a whole email: who of its recipients it was cannot be told. What machines open and click is counted for itself. */
+/**
+ * Events of a whole email, because the recipient can't be determined. Opens and clicks by bots are counted separately.
+ */
 const COUNTED_BY_EMAIL = ['sent', 'opened', 'clicked', 'opened_by_robots', 'clicked_by_robots'] as const
 
-/** All that is counted and can be asked for. */
+/** All counters that can be queried. */
 export const COUNTED = [...COUNTED_BY_RECIPIENT, ...COUNTED_BY_EMAIL] as const
 export type Counted = (typeof COUNTED)[number]
 
-/** The counter of bounces that were about a category (mail/bounce.ts). */
+/** Returns the counter for bounces of a category (mail/bounce.ts). */
 export const bouncedAbout = (category: string): string => `bounced_about_${category}`

@@ -1,39 +1,42 @@
-/** Lists as text, one record in each line (RFC 4180 §2), as spreadsheets and other services write and read them. Pure. */
+/** Reads and writes CSV (RFC 4180 §2) as spreadsheets and other services do. Pure. */
 
-/** One record, and where it begins. */
+/** A record and its position. */
 export interface CsvRecord {
-  /** Number of its first line, from 1. */
+  /** Line number of its first line, from 1. */
   line: number
   cells: string[]
-  /** False when the text ends within its quotation marks. */
+  /** False when the text ends within quotes. */
   closed: boolean
-  /** Where it ends in the text, its line end included (UTF-16 units), and the number of the line after it. */
+  /** Where it ends in the text, including its line end (UTF-16 units), and the number of the next line. */
   end: number
   next: number
 }
 
-/** Cells of a line that are read; the rest of the line is passed over. */
+/** Maximum cells per line; further ones are ignored. */
 const MAX_CELLS = 200
 
-/** Spreadsheets write semicolons where the comma is the decimal mark. */
+/** Spreadsheets write semicolons in locales with a decimal comma. */
 const SEPARATORS = [',', ';', '\t'] as const
 
-/** The separator that the first line has most of, quotation marks and all; a comma where it has none. */
+/**
+ * Guesses the separator: the one that occurs most in the first line, including within quotes; a comma when there is
+ * none.
+ */
 export function separatorOf<const T extends string>(text: string, separators: readonly [T, ...T[]]): T {
   const [first] = /^[^\r\n]{0,10000}/.exec(text)!
   const count = (mark: string): number => first.split(mark).length
   return separators.reduce((best, mark) => (count(mark) > count(best) ? mark : best))
 }
 
-/** How a text is read. */
+/** How to read a text. */
 export interface CsvFormat {
-  /** Default: the separator that the first line has most of. */
+  /** Default: the most frequent separator of the first line. */
   separator?: string
   /** Number of the first line. Default: 1. */
   line?: number
 }
 
-/** Reads records, whatever ends their lines; empty lines are left out, and so is a byte order mark. */
+/** Reads records with any line ends. Skips empty lines and a byte order mark. */
 export function* readCsv(source: string, format: CsvFormat = {}): Generator<CsvRecord> {
   const start = source.startsWith('\ufeff') ? 1 : 0
   const separator = format.separator ?? separatorOf(source.slice(start, 10_000), SEPARATORS)
@@ -68,7 +71,7 @@ export function* readCsv(source: string, format: CsvFormat = {}): Generator<CsvR
   }
 }
 
-/** Where the quotation mark stands that closes the one at `open`; the end of the text where none does. */
+/** Finds the quote that closes the one at `open`; the end of the text when there is none. */
 function closingOf(source: string, open: number): number {
   for (let at = open + 1; ; at += 2) {
     at = source.indexOf('"', at)
@@ -87,12 +90,15 @@ const breaks = (text: string): number => text.split('\n').length - 1
 
 const isEmpty = ({ cells }: CsvRecord): boolean => cells.length === 1 && cells[0]!.trim() === ''
 
-/** What makes a spreadsheet take a cell for a formula; in East Asia the full-width signs, too. */
+/**
+ * Characters that make a spreadsheet treat a cell as a formula, including full-width signs, which East Asian versions
+ * accept.
+ */
 const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /**
- * Writes one record, its line end included. A cell that a spreadsheet would run gets an apostrophe in front: an address may begin with `=`, and
- * strangers choose addresses. `plainCell` takes it away again.
+ * Writes one record, including its line end. Prefixes an apostrophe to cells that a spreadsheet would run as a formula:
+ * strangers choose their addresses, and one may begin with `=`. `plainCell` removes it.
  */
 export function csvRecord(cells: readonly string[]): string {
   const written = cells.map((cell) => {
@@ -102,7 +108,7 @@ export function csvRecord(cells: readonly string[]): string {
   return `${written.join(',')}\r\n`
 }
 
-/** What a cell says: without spaces around it and without the apostrophe of `csvRecord`. */
+/** Returns a cell's text without surrounding spaces and the apostrophe of `csvRecord`. */
 export function plainCell(cell: string): string {
   const text = cell.trim()
   return text.startsWith("'") && FORMULA.test(text.slice(1)) ? text.slice(1) : text

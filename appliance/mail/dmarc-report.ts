@@ -1,6 +1,6 @@
-/** DMARC aggregate reports (RFC 9990, RFC 7489 Appendix C) as they were read. All texts are a stranger's. Pure vocabulary. */
+/** DMARC aggregate reports (RFC 9990, RFC 7489 Appendix C) after parsing. All texts are untrusted. Types only. */
 
-/** A result of SPF or DKIM (RFC 8601 §2.7); `unknown` for what is none. */
+/** A result of SPF or DKIM (RFC 8601 §2.7); `unknown` for any other value. */
 export const AUTH_RESULTS = [
   'none',
   'pass',
@@ -14,13 +14,13 @@ export const AUTH_RESULTS = [
 ] as const
 export type AuthResult = (typeof AUTH_RESULTS)[number]
 
-/** What the receiver did (RFC 9990 §3.1.1.8); `unknown` for what is none. */
+/** What the receiver did (RFC 9990 §3.1.1.8); `unknown` for any other value. */
 export const DISPOSITIONS = ['none', 'pass', 'quarantine', 'reject', 'unknown'] as const
 export type Disposition = (typeof DISPOSITIONS)[number]
 
 export interface DkimOutcome {
   domain: string
-  /** Required since RFC 9990, often absent; then empty. */
+  /** Required by RFC 9990 but often missing; then empty. */
   selector: string
   result: AuthResult
 }
@@ -31,16 +31,16 @@ export interface SpfOutcome {
   result: AuthResult
 }
 
-/** Messages of one source that fared alike. */
+/** Messages of one source with the same result. */
 export interface DmarcRecord {
   sourceIp: string
-  /** Messages. */
+  /** Number of messages. */
   count: number
   disposition: Disposition
-  /** Whether DKIM, SPF passed with an aligned domain. */
+  /** Whether DKIM or SPF passed with an aligned domain. */
   dkimAligned: boolean
   spfAligned: boolean
-  /** Why the disposition differs from the policy: `mailing_list`, `local_policy`, …, in lower case. */
+  /** Why the disposition differs from the policy, in lower case: `mailing_list`, `local_policy`, … */
   reasons: { type: string; comment: string }[]
   headerFrom: string
   envelopeFrom: string
@@ -49,7 +49,7 @@ export interface DmarcRecord {
   spf: SpfOutcome[]
 }
 
-/** The policy as the receiver found it (RFC 9990 §3.1.1.7); what it did not say is empty. */
+/** The policy that the receiver found (RFC 9990 §3.1.1.7); missing values are empty. */
 export interface PublishedPolicy {
   domain: string
   p: string
@@ -76,6 +76,6 @@ export interface DmarcReport {
   version: string
   policy: PublishedPolicy
   records: DmarcRecord[]
-  /** Records without an IP address or a count, or beyond the limit. */
+  /** Records without an IP address or count, or beyond the limit. */
   skipped: number
 }

@@ -1,34 +1,35 @@
-/** Says in plain words who sends as a domain and whether it passes, out of the rows of DMARC reports. Pure. */
+/** Summarizes in plain words who sends as a domain and whether they pass, from the rows of DMARC reports. Pure. */
 import type { Disposition } from './dmarc-report.ts'
 import type { DmarcRow } from './domain-report.ts'
 
 /**
- * Who a source is. `own`: an address of this server · `aligned`: another service whose mail passes · `forwarder`: its mail passes by its
- * signature alone · `service`: signs or sends as a domain of its own · `unknown`: nothing that it sends is authenticated.
+ * What a source is. `own`: an IP of this server · `aligned`: another service whose mail passes · `forwarder`: its mail
+ * passes only by signature · `service`: signs or sends under its own domain · `unknown`: none of its mail is
+ * authenticated.
  */
 export const SOURCE_KINDS = ['own', 'aligned', 'forwarder', 'service', 'unknown'] as const
 export type SourceKind = (typeof SOURCE_KINDS)[number]
 
-/** All mail of one address in a period. Counts are messages. */
+/** All mail of one IP in a period. Counts are messages. */
 export interface DmarcSource {
   ip: string
   kind: SourceKind
   messages: number
-  /** Passed DMARC: by DKIM, by SPF, or both. */
+  /** Passed DMARC by DKIM, SPF or both. */
   passed: number
   dkimAligned: number
   spfAligned: number
   dispositions: Record<Disposition, number>
-  /** Domains of passing signatures and envelope senders, those with the most messages first; at most five. */
+  /** Domains of passing signatures and envelope senders, by number of messages; at most five. */
   dkimDomains: string[]
   spfDomains: string[]
   status: 'ok' | 'warning' | 'failed'
   verdict: string
-  /** What to do; null: nothing. */
+  /** What to do; null for nothing. */
   nextStep: string | null
 }
 
-/** Sources of a domain's mail, those with the most messages first. @param own addresses that this server sends from, in canonical form */
+/** Summarizes a domain's sources, by number of messages. @param own IPs of this server, in canonical form */
 export function summarizeSources(
   domain: string,
   rows: readonly DmarcRow[],
@@ -79,7 +80,7 @@ function topOf(rows: readonly DmarcRow[], domainOf: (row: DmarcRow) => string): 
     .map(([name]) => name)
 }
 
-/** Most of what it sends decides. */
+/** Decides by the majority of a source's messages. */
 function kindOf(facts: Facts, isOwn: boolean): SourceKind {
   if (isOwn) return 'own'
   if (facts.passed * 2 > facts.messages) return facts.spfAligned > 0 ? 'aligned' : 'forwarder'
@@ -134,9 +135,9 @@ function judgeService(domain: string, { dkimDomains, spfDomains }: Facts): Verdi
   }
 }
 
-/** What the sources are judged together by. */
+/** What the advice for a domain is based on. */
 export interface DmarcPosture {
-  /** The policy that reporters found last; empty: unknown. */
+  /** The policy that reporters found last; empty when unknown. */
   policy: string
   /** UTC days with a report. */
   days: number
@@ -145,10 +146,10 @@ export interface DmarcPosture {
   sources: readonly DmarcSource[]
 }
 
-/** Days of reports before a stricter policy is advised. */
+/** Days of reports required before a stricter policy is advised. */
 const ENOUGH_DAYS = 14
 
-/** The one next step for a domain, in a sentence. */
+/** Returns the next step for a domain, in a sentence. */
 export function dmarcNextStep(domain: string, { policy, days, messages, sources }: DmarcPosture): string {
   if (messages === 0) return `Publish the record below. Reports arrive once a day for mail sent as ${domain}.`
   const own = sources.find(({ kind, status }) => kind === 'own' && status === 'failed')

@@ -1,42 +1,42 @@
-/** Reports of other servers about a domain, as they are kept: what DMARC and TLS reports say, summed up. Texts are a stranger's. Pure vocabulary. */
+/** DMARC and TLS reports about a domain, as stored. Texts are untrusted. Types only. */
 import type { AuthResult, Disposition, PublishedPolicy } from './dmarc-report.ts'
 import type { TlsPolicyResult } from './received-tls-report.ts'
 
 /** `dmarc`: an aggregate report (RFC 9990, RFC 7489) · `tls`: a TLS report (RFC 8460). */
 export type DomainReportKind = 'dmarc' | 'tls'
 
-/** Messages that fared alike, of one source address. */
+/** Messages of one source IP with the same result. */
 export interface DmarcRow {
   sourceIp: string
   headerFrom: string
   disposition: Disposition
   dkimAligned: boolean
   spfAligned: boolean
-  /** The signature that says most: an aligned one that passes, one that passes, or the first. Empty: none. */
+  /** The most meaningful signature: an aligned one that passes, any that passes, or the first. Empty for none. */
   dkimDomain: string
   dkimResult: AuthResult
-  /** The envelope sender's domain, or the EHLO name. Empty: unknown. */
+  /** The envelope sender's domain or the EHLO name. Empty when unknown. */
   spfDomain: string
   spfResult: AuthResult
-  /** Why the disposition differs from the policy: `mailing_list`, `forwarded`, …; empty: it does not. */
+  /** Why the disposition differs from the policy: `mailing_list`, `forwarded`, …; empty when it doesn't. */
   reason: string
   messages: number
 }
 
-/** Sessions that fared alike. */
+/** Sessions with the same result. */
 export interface TlsRow {
   policyType: TlsPolicyResult['type']
-  /** Result type (RFC 8460 §4.3); empty: they succeeded. */
+  /** Result type (RFC 8460 §4.3); empty when they succeeded. */
   failure: string
   receivingMx: string
   reason: string
   sessions: number
 }
 
-/** What a report says, ready to be kept. */
+/** A parsed report, ready to be stored. */
 export interface ReadDomainReport {
   kind: DomainReportKind
-  /** As the report names itself; not verified. */
+  /** As claimed in the report; not verified. */
   organization: string
   reportId: string
   policyDomain: string
@@ -45,10 +45,10 @@ export interface ReadDomainReport {
   /** Unix milliseconds. */
   begin: number
   end: number
-  /** Messages that DMARC was checked of, or sessions; and those of them that failed. */
+  /** Messages checked with DMARC, or TLS sessions; and how many of them failed. */
   total: number
   failed: number
-  /** Records that could not be read, or were too many. Their messages are not in the rows. */
+  /** Records that were invalid or too many. Their messages aren't in the rows. */
   skipped: number
   /** Empty in TLS reports. */
   dmarc: DmarcRow[]

@@ -1,26 +1,26 @@
-/** Delivery status notifications as the envelope asks for them (RFC 3461). Pure. */
+/** Requests for delivery status notifications in the envelope (RFC 3461). Pure. */
 
-/** NOTIFY (RFC 3461 §4.1): when the sender wants to hear of a recipient. */
+/** NOTIFY: when the sender wants a report about a recipient (RFC 3461 §4.1). */
 export type Notify = ('SUCCESS' | 'FAILURE' | 'DELAY')[] | 'NEVER'
 
-/** What MAIL says of reports (RFC 3461 §4.3, §4.4); null where it says nothing. */
+/** Parameters of MAIL about reports (RFC 3461 §4.3, §4.4); null when absent. */
 export interface EnvelopeDsn {
-  /** How much of the message a report of failure brings back. */
+  /** How much of the message a failure report returns. */
   ret: 'FULL' | 'HDRS' | null
-  /** The sender's own name of the transaction, decoded from xtext. */
+  /** The sender's id of the transaction, decoded from xtext. */
   envid: string | null
 }
 
-/** What RCPT says of reports (RFC 3461 §4.1, §4.2); null where it says nothing. */
+/** Parameters of RCPT about reports (RFC 3461 §4.1, §4.2); null when absent. */
 export interface RecipientDsn {
   notify: Notify | null
-  /** The recipient as the sender first wrote it, with its type, decoded from xtext: `rfc822;ada@example.com`. */
+  /** The original recipient and its address type, decoded from xtext: `rfc822;ada@example.com`. */
   orcpt: string | null
 }
 
 /**
- * What a report tells, by its action (RFC 3464 §2.3.3). There is no `delivered`: final delivery is the next server's.
- * `relayed` is its place: the message was handed to a server from which no report of success is to come.
+ * The action in a report (RFC 3464 §2.3.3). There is no `delivered`, because final delivery is the next server's.
+ * `relayed` means that the message went to a server that doesn't send success reports.
  */
 export type ReportKind = 'failed' | 'delayed' | 'relayed'
 
@@ -29,15 +29,15 @@ const KEYWORD = { failed: 'FAILURE', delayed: 'DELAY', relayed: 'SUCCESS' } as c
   Exclude<Notify, 'NEVER'>[number]
 >
 
-/** Whether the sender of a message wants this report. One who asked for nothing hears of failure and of delay (RFC 3461 §4.1). */
+/** Whether the sender of a message wants this report. The default is failure and delay (RFC 3461 §4.1). */
 export function reportWanted(notify: Notify | null, kind: ReportKind): boolean {
   if (notify === null) return kind !== 'relayed'
   return notify !== 'NEVER' && notify.includes(KEYWORD[kind])
 }
 
 /**
- * An original recipient as ORCPT takes it: an address of type `utf-8` in its seven-bit form (RFC 6533 §3), any other as
- * xtext. Undefined when it has no type, or cannot be said in ASCII.
+ * Encodes an original recipient for ORCPT: type `utf-8` in its seven-bit form (RFC 6533 §3), any other as xtext.
+ * Undefined when it has no type or can't be encoded in ASCII.
  */
 export function encodeOriginalRecipient(orcpt: string): string | undefined {
   const [, type, address] = /^([a-z0-9][a-z0-9-]*);(.+)$/is.exec(orcpt) ?? []
@@ -46,7 +46,9 @@ export function encodeOriginalRecipient(orcpt: string): string | undefined {
   return encoded && `${type};${encoded}`
 }
 
-/** utf-8-addr-xtext (RFC 6533 §3): whatever is not printable ASCII, and `+`, `=` and `\`, becomes `\x{…}`. */
+/**
+ * Encodes utf-8-addr-xtext (RFC 6533 §3): characters other than printable ASCII, and `+`, `=` and `\`, become `\x{…}`.
+ */
 export function encodeUtf8Address(address: string): string {
   return address.replaceAll(/\\x\{[0-9A-F]{2,6}\}|[^!-~]|[+=\\]/giu, (char) =>
     char.startsWith('\\x{')
@@ -55,7 +57,10 @@ export function encodeUtf8Address(address: string): string {
   )
 }
 
-/** Text as xtext (RFC 3461 §4): printable ASCII but `+` and `=` stands for itself; undefined when it holds anything but ASCII. */
+/**
+ * Encodes xtext (RFC 3461 §4), in which printable ASCII except `+` and `=` stands for itself; undefined for non-ASCII
+ * text.
+ */
 export function encodeXtext(text: string): string | undefined {
   if (/[^\0-\x7f]/.test(text)) return undefined
   return text.replaceAll(

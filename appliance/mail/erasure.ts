@@ -1,9 +1,9 @@
-/** Taking one person's address out of what is kept. Pure. */
+/** Removes a person's address from stored data. Pure. */
 import { createHmac } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import { suppressionKey } from './suppression.ts'
 
-/** What an erasure counts: each is a number of rows that were changed or removed. */
+/** What an erasure counts: the number of rows changed or removed of each kind. */
 const ERASURE_KINDS = [
   'deliveries',
   'emails',
@@ -25,16 +25,16 @@ const ERASURE_KINDS = [
 export type ErasureKind = (typeof ERASURE_KINDS)[number]
 export type ErasureCounts = Record<ErasureKind, number>
 
-/** Nothing counted yet. */
+/** Returns zero counts. */
 export function noCounts(): ErasureCounts {
   return Object.fromEntries(ERASURE_KINDS.map((kind) => [kind, 0])) as ErasureCounts
 }
 
 /**
- * What stands for an erased address: whoever has the appliance's key and the address finds it, and nobody else can read the address
- * from it. Of each team its own, so that teams cannot compare.
- * @param key secret `erasures`
- * @returns 64 hexadecimal digits
+ * Hashes an erased address. Only someone with the server's key and the address can compute it. Differs per team, so
+ * that teams can't compare.
+ * @param key the secret `erasures`
+ * @returns 64 hex digits
  */
 export function addressHash(key: Uint8Array, teamId: string, address: string): string {
   return createHmac('sha256', key)
@@ -42,7 +42,7 @@ export function addressHash(key: Uint8Array, teamId: string, address: string): s
     .digest('hex')
 }
 
-/** The address that is shown instead of an erased one. Nobody can have it (RFC 2606 §2). */
+/** Returns the address shown instead of an erased one. No one can own it (RFC 2606 §2). */
 export function pseudonymOf(hash: string): string {
   return `erased-${hash.slice(0, 16)}@erased.invalid`
 }
@@ -50,37 +50,39 @@ export function pseudonymOf(hash: string): string {
 /** Whether an address is one that `pseudonymOf` made. */
 export const isPseudonym = (address: string): boolean => /^erased-[0-9a-f]{16}@erased\.invalid$/.test(address)
 
-/** `address` of a suppression whose address was erased. No address looks like it: it has no @. */
+/** Returns `address` of a suppression whose address was erased. It has no @, so that it can't be an address. */
 export function erasedSuppressionKey(hash: string): string {
   return `erased:${hash}`
 }
 
-/** Finds one address in texts and replaces it. */
+/** Finds an address in texts and replaces it. */
 export interface Eraser {
-  /** Whether a text, or a text within JSON, has the address. */
+  /** Whether a text, or a text within JSON, contains the address. */
   finds(text: string): boolean
-  /** The text with the pseudonym; a mailbox (`Name <address>`) loses the name too. */
+  /** Replaces the address by the pseudonym; also removes the name of a mailbox (`Name <address>`). */
   hide(text: string): string
   /**
-   * The same for every text in plain data.
-   * @param words also the local part alone, in what servers said: for what is about nobody else
+   * Does the same for every text in plain data.
+   * @param words also replace the local part alone in what servers said; only for data about no one else
    */
   hideIn<T>(value: T, words?: boolean): T
 }
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 
-/** Not within a longer address; an escape in JSON or a percent code before it is no part of one. */
+/**
+ * Ensures a match isn't part of a longer address. A JSON escape or percent code before it doesn't count as part of it.
+ */
 const BEFORE = String.raw`(?:(?<![\p{L}\p{N}._+-])|(?<=\\[bfnrt])|(?<=%[0-9a-f]{2}))`
 const AFTER = String.raw`(?![\p{L}\p{N}-]|\.[\p{L}\p{N}])`
 
-/** Shorter local parts are found in every other sentence. */
+/** Minimum length of a local part to replace alone; shorter ones occur in ordinary text. */
 const SHORTEST_WORD = 3
 
 /** Fields with the words of remote servers, and ours about them. */
 const SPOKEN = new Set(['text', 'note', 'message', 'diagnosticCode'])
 
-/** @param address in A-labels, as recipients are kept; found in any case, with U-labels, and percent-encoded */
+/** @param address with A-labels, as recipients are stored; found in any case, with U-labels, and percent-encoded */
 export function createEraser(address: string, pseudonym: string): Eraser {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)

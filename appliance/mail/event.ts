@@ -3,7 +3,7 @@ import type { Category, SubType } from './bounce.ts'
 import type { ToldReceived } from './inbound.ts'
 import type { Cause } from './verdict.ts'
 
-/** What can happen to an email, under the names the webhooks use (reference: wire format §5.2). */
+/** Email events, under the names that webhooks use (reference: wire format §5.2). */
 export const EMAIL_EVENTS = [
   'email.scheduled',
   'email.sent',
@@ -18,7 +18,7 @@ export const EMAIL_EVENTS = [
 ] as const
 export type EmailEventType = (typeof EMAIL_EVENTS)[number]
 
-/** What can happen to other things that apps are told of. */
+/** Events about other objects that webhooks report. */
 export const OTHER_EVENTS = [
   'email.received',
   'domain.created',
@@ -36,7 +36,7 @@ export const OTHER_EVENTS = [
 ] as const
 export type EventType = EmailEventType | (typeof OTHER_EVENTS)[number]
 
-/** A sending domain as an event tells of it: as it was at that time. */
+/** A sending domain in an event's payload, as of that time. */
 export interface ToldDomain {
   id: string
   name: string
@@ -46,7 +46,7 @@ export interface ToldDomain {
   createdAt: number
   sending: boolean
   receiving: boolean
-  /** The records to publish, without advice such as DMARC. */
+  /** The records to publish, without recommendations such as DMARC. */
   records: {
     record: string
     name: string
@@ -58,7 +58,7 @@ export interface ToldDomain {
   }[]
 }
 
-/** An entry of the suppression list as an event tells of it. */
+/** A suppression in an event's payload. */
 export interface ToldSuppression {
   id: string
   email: string
@@ -85,56 +85,56 @@ export const LAST_EVENTS = [
 ] as const
 export type LastEvent = (typeof LAST_EVENTS)[number]
 
-/** What an event tells beside its type; all of it optional but the cause where there was one. */
+/** The payload of an event apart from its type. Everything is optional except the cause when there was one. */
 export interface EventData {
   recipient?: string
-  /** Opens and clicks: it was a machine (a privacy proxy, a scanner), which is counted apart. Not on the wire. */
+  /** For opens and clicks by a bot (a privacy proxy or scanner), which are counted separately. Not on the wire. */
   robot?: true
-  /** Opens and clicks: the machine, or the proxy that a person's program hides behind. Not on the wire. */
+  /** For opens and clicks: the bot, or the proxy of a person's mail client. Not on the wire. */
   seenBy?: string
-  /** Opens: who did, as far as can be told. The address is empty where it is not kept. */
+  /** For opens: who opened it, as far as known. The address is empty when it isn't stored. */
   open?: { ipAddress: string; timestamp: string; userAgent: string }
-  /** Clicks: the same, and where the link leads. */
+  /** For clicks: the same, and the target of the link. */
   click?: { ipAddress: string; timestamp: string; userAgent: string; link: string }
   cause?: Cause
-  /** Bounces: the class on the wire. */
+  /** For bounces: the class on the wire. */
   bounce?: {
     type: 'Permanent' | 'Transient' | 'Undetermined'
     subType: SubType | 'Undetermined'
     message: string
     diagnosticCode: string[]
-    /** What it is about. Not on the wire, whose bounces have the four properties above. */
+    /** What the bounce is about. Not on the wire, where bounces have only the four properties above. */
     category?: Category
-    /** The recipient's address is dead and belongs on the suppression list, it alone. Not on the wire. */
+    /** The recipient's address doesn't exist and belongs on the suppression list. Not on the wire. */
     suppress?: true
   }
-  /** Complaints: who told, in a sentence. Not on the wire. */
+  /** For complaints: who reported it, in a sentence. Not on the wire. */
   complaint?: { source: string }
-  /** Failures: the reason in a word or a sentence. */
+  /** For failures: the reason in a word or a sentence. */
   failed?: { reason: string }
-  /** Suppressions: why, in the words of the wire format; `reason` is null for an address put on the list by hand. */
+  /** For suppressions: why, in the wire format's words; `reason` is null for an address that was added by hand. */
   suppressed?: {
     message: string
     type: 'Suppressed' | 'OnAccountSuppressionList'
     reason: 'previous_bounce' | 'previous_complaint' | null
   }
-  /** Delays: the number of the attempt, and when the next one is due (Unix milliseconds). */
+  /** For delays: the number of the attempt, and when the next one is due (Unix milliseconds). */
   delay?: { attempt: number; nextAttemptAt: number }
-  /** Events about a domain. */
+  /** For domain events. */
   domain?: ToldDomain
-  /** Events about the suppression list. */
+  /** For suppression events. */
   suppression?: ToldSuppression
-  /** Events about a contact. */
+  /** For contact events. */
   contact?: EventContact
-  /** Events about a topic. */
+  /** For topic events. */
   topic?: EventTopic
-  /** `email.received`. */
+  /** For `email.received`. */
   received?: ToldReceived
-  /** `contact.topics.updated`. */
+  /** For `contact.topics.updated`. */
   choices?: EventChoices
 }
 
-/** The `last_event` that an event leaves behind: its type without the noun. */
+/** Returns the `last_event` after an event: its type without the noun. */
 export function lastEventOf(type: EmailEventType): LastEvent {
   return type.slice('email.'.length) as LastEvent
 }

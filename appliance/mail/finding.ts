@@ -1,21 +1,23 @@
-/** What a self-check came to, in words for people. Pure vocabulary. */
+/** Results of a self-check, in words for people. Types only. */
 
-/** failed: mail suffers now · warning: mail may suffer · skipped: it could not be told, and `found` says why. */
+/**
+ * failed: mail is affected now · warning: mail may be affected · skipped: it couldn't be checked, and `found` says why.
+ */
 export const FINDING_STATUSES = ['failed', 'warning', 'skipped', 'ok'] as const
 export type FindingStatus = (typeof FINDING_STATUSES)[number]
 
-/** How ids of findings begin that are about what another team has than the one which runs the appliance. */
+/** Prefix of the ids of findings about other teams than the operator's. */
 export const OTHER_TEAMS = 'other-team:'
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
-  /** Names the check for programs: `port25`, `blocklist:zen.spamhaus.org`. */
+  /** Identifies the check for programs: `port25`, `blocklist:zen.spamhaus.org`. */
   id: string
-  /** What was looked at: `Outbound port 25 from 192.0.2.1`. */
+  /** What was checked: `Outbound port 25 from 192.0.2.1`. */
   title: string
   status: FindingStatus
-  /** What was found: whole sentences. */
+  /** What was found, in whole sentences. */
   found: string
-  /** What to do about it; null where nothing is to be done. */
+  /** What to do about it; null for nothing. */
   advice: string | null
 }

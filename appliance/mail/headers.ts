@@ -1,40 +1,45 @@
-/** Header fields (RFC 5322 §2.2): which a caller may set, what their names and values may be, and how to find them in a message. */
+/**
+ * Header fields (RFC 5322 §2.2): which ones a caller may set, what they may contain, and how to find them in a message.
+ */
 
-/** Longest field name that is taken; the longest registered one has 35 characters. */
+/** Maximum length of a field name; the longest registered one has 35 characters. */
 export const MAX_FIELD_NAME = 76
-/** Longest value that is taken, in UTF-16 units. Postfix cuts header fields at 100 KB, others much sooner. */
+/** Maximum length of a value in UTF-16 units. Postfix cuts header fields at 100 KB, others much earlier. */
 const MAX_FIELD_VALUE = 8192
-/** Octets of the whole header of a message; receivers take less. */
+/** Maximum header size in octets; receivers accept less. */
 export const MAX_HEADER = 256 * 1024
-/** Most fields that a caller may add. */
+/** Maximum number of fields that a caller may add. */
 export const MAX_CUSTOM_FIELDS = 100
-/** A word longer than this cannot be folded into lines of 998 octets with the name before it (RFC 5322 §2.1.1). */
+/**
+ * Maximum length of a word; a longer one can't be folded into a line of 998 octets with the field name (RFC 5322
+ * §2.1.1).
+ */
 const MAX_WORD = 900
 
-/** What becomes of a reserved field among `headers`: the request is refused, or the field is dropped. */
+/** What happens to a reserved field in `headers`: the request is refused, or the field is dropped. */
 type Fate = 'refused' | 'dropped'
 
 /**
- * Fields that a caller may not set through `headers`, and why. Patterns end with `*`.
- * Mail frameworks pass on the fields of the message that they would have written themselves. Those that the server writes
- * anyway are dropped. The others are refused: without them the mail would go to other people or say something else.
- * Everything that is not here is passed on: X-*, List-*, Feedback-ID, Auto-Submitted, Precedence, Importance, ...
- * Message-ID replaces ours when it is well formed; Reply-To is read as the `reply_to` field (intake/request.ts).
+ * Fields that a caller may not set in `headers`, and why. Patterns end with `*`.
+ * Mail frameworks pass along the fields that they would have written themselves. Those that the server writes anyway
+ * are dropped. The others are refused, because without them the mail would go to other people or say something else.
+ * Everything else is kept: X-*, List-*, Feedback-ID, Auto-Submitted, Precedence, Importance, ... A well-formed
+ * Message-ID replaces ours; Reply-To is read as the `reply_to` field (intake/request.ts).
  */
 const RESERVED_FIELDS: readonly (readonly [field: string, fate: Fate, reason: string])[] = [
-  // Written from the fields of the request.
+  // The server writes these from the request's fields.
   ['From', 'refused', 'use the `from` field'],
   ['To', 'refused', 'use the `to` field'],
   ['Cc', 'refused', 'use the `cc` field'],
   ['Bcc', 'refused', 'use the `bcc` field'],
   ['Subject', 'refused', 'use the `subject` field'],
-  // Would speak for someone whose right to send was not checked.
+  // These would speak for someone whose right to send wasn't checked.
   ['Sender', 'dropped', 'the server sets it'],
   ['X-Posthaste-Topic', 'refused', 'use the `topic_id` field'],
-  // Describe the body, which the server composes.
+  // These describe the body, which the server composes.
   ['MIME-Version', 'dropped', 'the server sets it'],
   ['Content-*', 'dropped', 'the server sets it'],
-  // Tell when and how the message traveled, who signed it and where reports go: facts of the servers on its way.
+  // These are facts that servers state: when and how the message traveled, who signed it, where reports go.
   ['Date', 'dropped', 'the server sets it'],
   ['Return-Path', 'dropped', 'receiving servers set it'],
   ['DKIM-Signature', 'dropped', 'the server signs'],
@@ -60,22 +65,25 @@ function reservation(name: string): (typeof reserved)[number] | undefined {
   )
 }
 
-/** Why a caller may not set this field, as a clause for the refusal; undefined when it may. */
+/** Returns why a caller may not set this field, as a clause for the refusal; undefined when it may. */
 export function reservedBecause(name: string): string | undefined {
   return reservation(name)?.reason
 }
 
-/** Whether a request with this field among its `headers` is accepted without the field. */
+/** Whether a field in `headers` is silently dropped. */
 export function isDropped(name: string): boolean {
   return isFieldName(name) && reservation(name)?.fate === 'dropped'
 }
 
-/** The value of a folded field as one line (RFC 5322 §2.2.3). A line break that no white space follows stays. */
+/** Unfolds a field's value to one line (RFC 5322 §2.2.3). Keeps a line break that isn't followed by white space. */
 export function unfold(value: string): string {
   return value.replaceAll(/\r\n(?=[ \t])/g, '')
 }
 
-/** Fields that a message or a part may have once only (RFC 5322 §3.6, RFC 2045 §3, RFC 2183): readers differ in which of two they believe. */
+/**
+ * Fields that may occur only once in a message or part (RFC 5322 §3.6, RFC 2045 §3, RFC 2183), because readers differ
+ * in which one they use.
+ */
 const SINGLE_FIELDS = new Map(
   [
     'Date',
@@ -98,7 +106,7 @@ const SINGLE_FIELDS = new Map(
   ].map((name) => [name.toLowerCase(), name]),
 )
 
-/** The first field that occurs more often than it may, and how often; undefined when there is none. */
+/** Returns the first field that occurs too often, and how often; undefined when there is none. */
 export function repeatedField(names: readonly string[]): { field: string; count: number } | undefined {
   const seen = new Set<string>()
   for (const name of names.map((one) => one.toLowerCase())) {
@@ -110,15 +118,15 @@ export function repeatedField(names: readonly string[]): { field: string; count:
   return undefined
 }
 
-/** `ftext` of RFC 5322 §3.6.8: printable ASCII but the colon. */
+/** Whether it is a valid `ftext`: printable ASCII except the colon (RFC 5322 §3.6.8). */
 export function isFieldName(name: string): boolean {
   return name.length <= MAX_FIELD_NAME && /^[!-9;-~]+$/.test(name)
 }
 
-/** What is wrong with the value of a field, as a clause for the refusal; undefined when nothing is. */
+/** Returns what is wrong with a field's value, as a clause for the refusal; undefined when it is valid. */
 export function fieldValueProblem(value: string): string | undefined {
   if (/[\r\n\0]/.test(value)) return 'it must not contain line breaks or NUL'
-  // Tab is white space in a field; other controls are not text.
+  // Tab is white space in a field. Other control characters aren't allowed.
   if (/[^\P{Cc}\t]|\p{Cs}/u.test(value)) return 'it must not contain control characters'
   if (value.length > MAX_FIELD_VALUE) return `it must have at most ${MAX_FIELD_VALUE} characters`
   if (longWord.test(value)) return `it must not contain a word of more than ${MAX_WORD} characters`
@@ -126,22 +134,22 @@ export function fieldValueProblem(value: string): string | undefined {
 }
 const longWord = new RegExp(`[^ \\t]{${MAX_WORD + 1}}`)
 
-/** `msg-id` of RFC 5322 §3.6.4, without its obsolete forms. */
+/** Whether it is a `msg-id` (RFC 5322 §3.6.4), without the obsolete forms. */
 export function isMessageId(text: string): boolean {
   return text.length <= 320 && /^<[\w!#$%&'*+\-/=?^`{|}~.]+@[\w\-.[\]:]+>$/.test(text)
 }
 
-/** A field as it stands in a message. */
+/** A field in a message. */
 export interface HeaderField {
   name: string
-  /** All of the field with its name, its folds and the final CRLF: what a signer hashes. */
+  /** The whole field with name, folding and final CRLF: what a signer hashes. */
   raw: Uint8Array
 }
 
-/** A message taken apart: its fields in order and where the body begins. */
+/** The fields of a message, in order, and where the body begins. */
 export interface MessageParts {
   fields: HeaderField[]
-  /** Offset of the first octet of the body; the length of the message when there is none. */
+  /** Offset of the body; the length of the message when there is none. */
   bodyOffset: number
 }
 
@@ -149,9 +157,9 @@ const CR = 13
 const LF = 10
 
 /**
- * Finds the header fields of a message with CRLF line ends and where its body begins (RFC 5322 §2.1).
- * A line that is no field ends the header there, as receivers do it; nothing is ever copied.
- * @param most stops after one field more than this, with the offset of the end
+ * Finds the header fields and the body of a message with CRLF line ends (RFC 5322 §2.1). A line that isn't a field ends
+ * the header, as with other servers. Copies nothing.
+ * @param most stops after one more field than this, and returns the offset reached
  */
 export function splitMessage(message: Uint8Array, most = Infinity): MessageParts {
   const fields: HeaderField[] = []
@@ -170,13 +178,16 @@ export function splitMessage(message: Uint8Array, most = Infinity): MessageParts
   return { fields, bodyOffset: message.length }
 }
 
-/** Whether the header that ends at `end` ends as it should: with a blank line. */
+/** Whether the header that ends at `end` is followed by a blank line. */
 export function endsWithBlankLine(message: Uint8Array, end: number): boolean {
   const isCrlf = (at: number) => message[at] === CR && message[at + 1] === LF
   return isCrlf(end - 2) && (end === 2 || isCrlf(end - 4))
 }
 
-/** The end of the field that begins at `start`: past the first CRLF that white space does not continue (RFC 5322 §2.2.3). */
+/**
+ * Finds the end of the field that begins at `start`: after the first CRLF that isn't followed by white space (RFC 5322
+ * §2.2.3).
+ */
 function endOfField(message: Uint8Array, start: number): number {
   let at = start
   for (;;) {
@@ -188,16 +199,19 @@ function endOfField(message: Uint8Array, start: number): number {
   }
 }
 
-/** The value of a field as one line: without name, folds and the white space around it. */
+/** Returns a field's value on one line, without name, folding and surrounding white space. */
 export function fieldValue(field: HeaderField): string {
   const text = Buffer.from(field.raw).toString('utf8')
   return unfold(text.slice(text.indexOf(':') + 1)).trim()
 }
 
-/** Octets of a header line where it can be folded (RFC 2047 §2; RFC 5322 §2.1.1 recommends at most 78). */
+/** Length at which header lines are folded (RFC 2047 §2; RFC 5322 §2.1.1 recommends at most 78). */
 export const HEADER_LINE = 76
 
-/** Appends tokens to a field. One that doesn't fit on the line begins a new one, with its own white space or with a space (RFC 5322 §2.2.3). */
+/**
+ * Appends tokens to a field. A token that doesn't fit starts a new line, with its own white space or with a space (RFC
+ * 5322 §2.2.3).
+ */
 export function fold(start: string, tokens: readonly string[]): string {
   let text = start
   let column = start.length - (start.lastIndexOf('\n') + 1)
@@ -210,7 +224,10 @@ export function fold(start: string, tokens: readonly string[]): string {
   return text
 }
 
-/** A field without its CRLF, folded before white space that a word follows, so that no line is blank. Words stay whole, the first beside the name. */
+/**
+ * Formats a field without its CRLF. Folds before white space that is followed by a word, so that no line is blank.
+ * Words stay whole, and the first stays on the line of the name.
+ */
 export function foldField(name: string, value: string): string {
   const line = `${name}: ${value}`
   if (line.length <= HEADER_LINE) return line

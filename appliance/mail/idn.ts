@@ -1,9 +1,10 @@
 /**
- * Internationalized domain names for people: the Unicode form of A-labels (RFC 5890), and the A-label itself where the Unicode form could be
- * taken for another name, as browsers decide. Pure; the dashboard uses it, too, so it needs nothing of Node.
+ * Formats internationalized domain names for people: the Unicode form of A-labels (RFC 5890), or the A-label when the
+ * Unicode form could be confused with another name, as in browsers. Pure; also used by the dashboard, so it needs
+ * nothing of Node.
  */
 
-/** Decodes the part of an A-label behind `xn--` (RFC 3492 §6.2); null where it is not valid. */
+/** Decodes the part of an A-label after `xn--` (RFC 3492 §6.2); null when invalid. */
 function decode(text: string): string | null {
   const cut = text.lastIndexOf('-')
   const output = cut > 0 ? [...text.slice(0, cut)].map((char) => char.codePointAt(0)!) : []
@@ -42,7 +43,7 @@ function adapt(delta: number, length: number, first: boolean): number {
   return k + Math.floor((36 * left) / (left + 38))
 }
 
-/** Scripts in daily use (UAX #31, table 5), and the combinations that are one way of writing. */
+/** Scripts in common use (UAX #31, table 5), and the combinations that form one writing system. */
 const SCRIPTS = [
   ...['Latin', 'Cyrillic', 'Greek', 'Armenian', 'Georgian', 'Hebrew', 'Arabic', 'Ethiopic', 'Thaana'],
   ...['Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam'],
@@ -57,15 +58,15 @@ const ONE_SCRIPT = [...SCRIPTS, ...TOGETHER].map(
   (scripts) => new RegExp(`^(?:[0-9-]|${scripts.map((one) => `\\p{scx=${one}}`).join('|')})+$`, 'u'),
 )
 
-/** Cyrillic and Greek letters that look like Latin ones: a label of nothing else reads as another word. */
+/** Cyrillic and Greek letters that look like Latin ones. A label of these alone reads as another word. */
 const LOOKALIKES = /^[0-9\-асԁеһіјӏорԛѕԝхуүъьҽпгѵѡαγικνορυω]+$/u
 
-/** Whether no reader takes the label for another one. */
+/** Whether no reader would confuse the label with another one. */
 function isPlain(label: string, asciiTop: boolean): boolean {
   return ONE_SCRIPT.some((script) => script.test(label)) && !(asciiTop && LOOKALIKES.test(label))
 }
 
-/** Whether the Unicode label is what the A-label stands for: valid, normalized and in lower case (UTS #46). */
+/** Whether the Unicode label is a valid, normalized, lower-case form of the A-label (UTS #46). */
 function isFaithful(unicode: string, label: string): boolean {
   try {
     return new URL(`http://${unicode}.test`).hostname === `${label}.test`
@@ -74,7 +75,7 @@ function isFaithful(unicode: string, label: string): boolean {
   }
 }
 
-/** A domain with its labels in Unicode where that is safe to read. */
+/** Converts a domain's labels to Unicode when that is safe to read. */
 function unicodeDomain(domain: string): string {
   const labels = domain.toLowerCase().split('.')
   const asciiTop = labels.at(-1)?.startsWith('xn--') === false
@@ -87,8 +88,8 @@ function unicodeDomain(domain: string): string {
     .join('.')
 }
 
-/** A name that has an A-label, wherever it stands in a text. */
+/** A name with an A-label, anywhere in a text. */
 const NAME = /(?:[\p{L}\p{N}_-]+\.)*xn--[a-z0-9-]+(?:\.[\p{L}\p{N}_-]+)*/giu
 
-/** A text, an address or a domain with the domains in it as people write them. Domains without A-labels stay as they are. */
+/** Converts the domains in a text, an address or a domain to Unicode. Domains without A-labels stay unchanged. */
 export const withUnicodeDomains = (text: string): string => text.replaceAll(NAME, unicodeDomain)

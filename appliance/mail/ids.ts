@@ -1,17 +1,17 @@
 import { randomFillSync } from 'node:crypto'
 
 /**
- * Identifiers. Every resource has a UUID version 7 (RFC 9562 §5.7): 48 bits of milliseconds, then a
- * counter and randomness, so that ids sort in the order in which they were made. Lists and cursors rely on it.
+ * Ids: UUID version 7 (RFC 9562 §5.7). 48 bits of milliseconds, then a counter and randomness, so that ids sort in
+ * order of creation. Lists and cursors rely on it.
  */
 
-/** Randomness is fetched for many ids at once: each time is a call into the kernel's generator. */
+/** Random bytes are fetched for many ids at once, because each fetch is a system call. */
 const pool = new Uint8Array(16 * 256)
 let poolAt = pool.length
 let lastMs = 0
 let counter = 0
 
-/** A new id made at `now` (Unix milliseconds). Ids of one process never go backwards (RFC 9562 §6.2, method 1). */
+/** Creates an id for `now` (Unix milliseconds). Ids of one process never go backwards (RFC 9562 §6.2, method 1). */
 export function newId(now: number): string {
   if (poolAt === pool.length) {
     randomFillSync(pool)
@@ -37,7 +37,7 @@ export function newId(now: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** The least id that can have been made at `ms` (Unix milliseconds): ids below it are older. */
+/** Returns the smallest id that can have been created at `ms` (Unix milliseconds). Smaller ids are older. */
 export function firstIdAt(ms: number): string {
   const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
@@ -45,22 +45,25 @@ export function firstIdAt(ms: number): string {
 
 const shape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Whether `text` has the shape of an id. */
+/** Whether `text` is formatted as an id. */
 export function isId(text: string): boolean {
   return shape.test(text)
 }
 
-/** When the thing with this id was made, in Unix milliseconds (RFC 9562 §5.7: its first 48 bits). */
+/** Returns when an id was created, in Unix milliseconds (RFC 9562 §5.7: its first 48 bits). */
 export const madeAt = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
-/** Who holds a lease: a running daemon. Pure. */
+/** The owner of a lease: one run of a daemon. Pure. */
 
-/** Names one run of a node's daemon. */
+/** Identifies one run of a node's daemon. */
 export const ownerOf = (node: string, run: string): string => `${node}/${run}`
 
-/** The node of an owner. */
+/** Returns the node of an owner. */
 export const nodeOf = (owner: string): string => owner.slice(0, Math.max(0, owner.indexOf('/')))
 
-/** Whether the owner is an earlier run of the same node. The lock on the node's data directory says that it has ended. */
+/**
+ * Whether the owner is an earlier run of the same node. It has ended, because this run holds the lock on the node's
+ * data directory.
+ */
 export const isEarlierRun = (owner: string, run: string): boolean =>
   owner !== run && nodeOf(owner) === nodeOf(run)

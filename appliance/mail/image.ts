@@ -1,6 +1,6 @@
-/** Images in emails: what they are called, and their bounds. Pure; the dashboard uses it, too. */
+/** Image types, limits and paths. Pure; also used by the dashboard. */
 
-/** Types of images that all mail clients show, with the endings of their names. SVG is none: it can have scripts. */
+/** Image types that all mail clients show, with their filename extensions. Excludes SVG, which can contain scripts. */
 export const IMAGE_TYPES = {
   'image/png': 'png',
   'image/jpeg': 'jpg',
@@ -9,7 +9,7 @@ export const IMAGE_TYPES = {
 } as const
 export type ImageType = keyof typeof IMAGE_TYPES
 
-/** Octets of one image, pixels of its longest side and in all, and octets of all images of a team. */
+/** Limits: octets of an image, pixels of its longest side and in total, and octets of all images of a team. */
 export const MAX_IMAGE = {
   bytes: 2 * 1024 * 1024,
   side: 6000,
@@ -17,9 +17,9 @@ export const MAX_IMAGE = {
   teamBytes: 256 * 1024 * 1024,
 }
 
-/** What an image is, beside its bytes. */
+/** Metadata of an image. */
 export interface ImageInfo {
-  /** SHA-256 of its bytes, in hex. */
+  /** SHA-256 of its octets, in hex. */
   id: string
   type: ImageType
   /** Pixels. */
@@ -29,13 +29,13 @@ export interface ImageInfo {
   createdAt: number
 }
 
-/** Where an image is served. */
+/** Returns the path under which an image is served. */
 export const imagePath = ({ id, type }: Pick<ImageInfo, 'id' | 'type'>): string =>
   `/i/${id}.${IMAGE_TYPES[type]}`
 
 const PATH = /\/i\/([0-9a-f]{64})\.(?:png|jpg|gif|webp)(?![\w.-])/g
 
-/** The images that a text names, by their ids: a document as JSON, or HTML. */
+/** Finds the ids of images that a text refers to: a document as JSON, or HTML. */
 export const imagesIn = (text: string): string[] => [
   ...new Set([...text.matchAll(PATH)].map(([, id]) => id!)),
 ]

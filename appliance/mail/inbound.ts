@@ -1,4 +1,4 @@
-/** Received email: what is known of who sent it. Pure vocabulary. */
+/** Received email: who sent it, and how well that is authenticated. Types only. */
 
 /** The results of RFC 8601 §2.7 that are used here. */
 export const AUTH_RESULTS = [
@@ -13,24 +13,27 @@ export const AUTH_RESULTS = [
 ] as const
 export type AuthResult = (typeof AUTH_RESULTS)[number]
 
-/** One check of a received message. */
+/** The result of one check. */
 export interface AuthVerdict {
   result: AuthResult
-  /** The domain that was checked; null: none. */
+  /** The domain that was checked; null for none. */
   domain: string | null
 }
 
-/** Whether a received message comes from whom it says: SPF (RFC 7208), DKIM (RFC 6376), DMARC (RFC 9989), ARC (RFC 8617). */
+/**
+ * Whether a received message comes from whom it claims: SPF (RFC 7208), DKIM (RFC 6376), DMARC (RFC 9989), ARC (RFC
+ * 8617).
+ */
 export interface Authentication {
   spf: AuthVerdict
-  /** The best signature: one that passes, then one of the From domain. */
+  /** The best signature: one that passes, or else one of the From domain. */
   dkim: AuthVerdict
-  /** `domain` is the one of From. */
+  /** `domain` is that of From. */
   dmarc: AuthVerdict
   arc: AuthVerdict
 }
 
-/** A received email as an event tells of it. */
+/** A received email in an event's payload. */
 export interface ToldReceived {
   emailId: string
   createdAt: number

@@ -1,33 +1,36 @@
-/** JSON that strangers wrote: how complex it may be, checked while it comes in, and what is made of it. Pure. */
+/** Limits the complexity of untrusted JSON while it arrives, and decodes files in it. Pure. */
 import { createHash } from 'node:crypto'
 import { bytesOfNumbers, decodeBase64 } from './base64.ts'
 import { refuse } from './refusals.ts'
 
-/** Levels of arrays and objects. No request has more than six. */
+/** Maximum nesting. No request has more than six levels. */
 const MAX_DEPTH = 64
-/** Objects, arrays and texts, names included. A batch of 100 emails with 150 recipients each has some 20,000. */
+/**
+ * Maximum number of objects, arrays and strings, including names. A batch of 100 emails with 150 recipients each has
+ * about 20,000.
+ */
 const MAX_VALUES = 100_000
-/** Names in one object. */
+/** Maximum number of names in an object. */
 const MAX_NAMES = 2000
-/** Octets of one name. */
+/** Maximum length of a name, in octets. */
 const MAX_NAME = 4096
 
 const [QUOTE, BACKSLASH, COLON] = [34, 92, 58]
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125]
 
 /**
- * Refuses JSON whose structure would cost more memory and time than its size: 40 MB of `{},` are 14 million objects. Fed piece
- * by piece as the body arrives; a text is skipped at the speed of a search. Numbers and literals are not counted: they take up
- * four times their size at most. Says nothing about JSON that is not well-formed.
+ * Refuses JSON whose structure needs far more memory and time than its size suggests: 40 MB of `{},` are 14 million
+ * objects. Takes the body chunk by chunk, and skips strings as fast as a search. Doesn't count numbers and literals,
+ * which take at most four times their size. Doesn't check that the JSON is well-formed.
  */
 export class JsonBounds {
   #values = 0
   #inText = false
-  /** The last piece ended in a text with an odd number of backslashes. */
+  /** The last chunk ended in a string after an odd number of backslashes. */
   #escaped = false
-  /** Octets of the text that is being read, or was read last. */
+  /** Octets of the current or last string. */
   #text = 0
-  /** Names so far in each object that is open; arrays have an entry too. */
+  /** Names so far in each open object; arrays have an entry too. */
   readonly #names: number[] = []
 
   /** Refuses: `body_too_complex`. */
@@ -61,7 +64,7 @@ export class JsonBounds {
       throw tooComplex(`at most ${MAX_NAMES} names in one object`)
   }
 
-  /** Passes over a text; returns where it ends, or the last octet of the piece. */
+  /** Skips a string; returns where it ends, or the last octet of the chunk. */
   #skipText(piece: Uint8Array, from: number): number {
     let at = from
     if (this.#escaped) at++
@@ -88,25 +91,25 @@ export class JsonBounds {
 
 const tooComplex = (expected: string) => refuse('body_too_complex', { expected })
 
-/** A file in an attachment that was decoded before anyone looked at the request; stands for what Node makes of a Buffer. */
+/** A file in an attachment that was decoded before validation; has the shape of a serialized Buffer. */
 export interface DecodedFile {
   type: 'Buffer'
   data: number[]
   bytes: Uint8Array
 }
 
-/** The bytes of a `DecodedFile`; undefined for anything a client can write. */
+/** Returns the bytes of a `DecodedFile`; undefined for anything a client can send. */
 export function decodedFile(content: unknown): Uint8Array | undefined {
   const { bytes } = (content ?? {}) as Partial<DecodedFile>
   return bytes instanceof Uint8Array ? bytes : undefined
 }
 
-/** Base64 of nothing: refused like the content that it stands for, without decoding that again. */
+/** Invalid base64 of minimal length. Refused just like the content that it replaces, without decoding that again. */
 const NO_BASE64 = '?'
 
 /**
- * Decodes the files in the attachments of one email or a batch, in place, and returns their buffers. For threads: a file of
- * 30 MB takes a tenth of a second.
+ * Decodes the files in the attachments of an email or a batch in place, and returns their buffers. Run it in a thread:
+ * a file of 30 MB takes 100 ms.
  */
 export function decodeFiles(body: unknown): ArrayBuffer[] {
   const buffers: ArrayBuffer[] = []
@@ -120,7 +123,7 @@ export function decodeFiles(body: unknown): ArrayBuffer[] {
       if (bytes === undefined) continue
       if (bytes === null) given.content = NO_BASE64
       else {
-        // A small buffer lives in Node's shared pool, which cannot be moved to another thread.
+        // A small buffer is part of Node's shared pool, which can't be transferred to another thread.
         const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)
         given.content = { type: 'Buffer', data: [], bytes: own } satisfies DecodedFile
         buffers.push(own.buffer as ArrayBuffer)
@@ -130,12 +133,13 @@ export function decodeFiles(body: unknown): ArrayBuffer[] {
   return buffers
 }
 
-/** Characters of the longest text that any field takes: `html`, `text` and `csv`. */
+/** Length of the longest text that a field accepts: `html`, `text` and `csv`. */
 export const MAX_TEXT = 8 * 1024 * 1024
 
 /**
- * Cuts texts that no field takes to one character more than the longest one that is taken, so that they are still refused. For threads:
- * receiving a text of 40 MB stops the event loop for up to a tenth of a second. Returns the same value, changed in place.
+ * Cuts texts longer than any field accepts to one character above the limit, so that they are still refused. Changes
+ * the value in place and returns it. Run it in a thread: receiving a text of 40 MB blocks the event loop for up to 100
+ * ms.
  */
 export function cutTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.length > MAX_TEXT ? value.slice(0, MAX_TEXT + 1) : value
@@ -143,13 +147,13 @@ export function cutTexts(value: unknown): unknown {
   const fields = value as Record<string, unknown>
   for (const [name, field] of Object.entries(fields)) {
     const cut = cutTexts(field)
-    // Assigning what has not changed would call the setter of `__proto__`.
+    // Assigning an unchanged value would call the setter of `__proto__`.
     if (cut !== field) fields[name] = cut
   }
   return value
 }
 
-/** Null: neither base64 nor bytes. Undefined: there is nothing to decode. */
+/** Null: neither base64 nor bytes. Undefined: nothing to decode. */
 function bytesOf(content: unknown): Uint8Array | null | undefined {
   if (typeof content === 'string') return content === '' ? undefined : (decodeBase64(content) ?? null)
   const { data } = (content ?? {}) as { data?: unknown }
@@ -158,20 +162,17 @@ function bytesOf(content: unknown): Uint8Array | null | undefined {
   return bytesOfNumbers(numbers) ?? null
 }
 
-/**
- * What a body means: equal for bodies that are the same JSON value, however spaced and in whatever order of names.
- * SHA-256 in hex.
- */
+/** Hashes the meaning of a body: equal for the same JSON value with any spacing and order of names. SHA-256 in hex. */
 export function digestOf(body: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(body, sorted) ?? '')
     .digest('hex')
 }
 
-/** Objects with their names in one order; arrays and plain values as they are. */
+/** Sorts the names of objects; returns arrays and plain values unchanged. */
 function sorted(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  // Without a prototype, so that a name like __proto__ is a name.
+  // Without a prototype, so that `__proto__` is an ordinary name.
   return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
 }

@@ -1,17 +1,17 @@
-/** The names of queues: where a delivery waits in the spool, and what it shares its turn with. Pure. */
+/** Names of queues: which deliveries wait together and take turns with others. Pure. */
 
 import type { Stream } from './source.ts'
 
 export type { Stream } from './source.ts'
 
-/** Recipients of one message: so many every server has to take (RFC 5321 §4.5.3.1.8). */
+/** Recipients per message; every server must accept this many (RFC 5321 §4.5.3.1.8). */
 export const MOST_RECIPIENTS = 100
 
 /** The parts of a queue's name. */
 export interface QueueName {
-  /** The pool of source addresses that its mail leaves from. */
+  /** The pool of sending IPs. */
   pool: string
-  /** The mailbox provider, or `unplaced(domain)` where no attempt has looked one up yet. */
+  /** The mailbox provider, or `unplaced(domain)` when no attempt has looked it up yet. */
   provider: string
   stream: Stream
   teamId: string
@@ -20,36 +20,37 @@ export interface QueueName {
 const LETTER: Record<Stream, string> = { transactional: 't', broadcast: 'b' }
 
 /**
- * `default/google/t/<team>`. None of the parts has a slash in it: pools and providers are names or domains, teams are ids.
- * The order of the parts makes the queues of one destination a range of an index, broadcast before transactional.
+ * Formats a name such as `default/google/t/<team>`. No part contains a slash: pools and providers are names or domains,
+ * teams are ids. The order of the parts makes the queues of a destination a range of an index, with broadcast before
+ * transactional.
  */
 export function formatQueue({ pool, provider, stream, teamId }: QueueName): string {
   return `${pool}/${provider}/${LETTER[stream]}/${teamId}`
 }
 
-/** What shares a limit: one pool towards one provider, `default/google`. */
+/** Returns what shares a limit: a pool and a provider, such as `default/google`. */
 export function destinationOf({ pool, provider }: { pool: string; provider: string }): string {
   return `${pool}/${provider}`
 }
 
-/** The destination that a queue belongs to, from its name. */
+/** Returns the destination that a queue belongs to. */
 export function destinationOfQueue(queue: string): string {
   return queue.slice(0, queue.indexOf('/', queue.indexOf('/') + 1))
 }
 
-/** Stands for the provider of a domain that was never looked up: `?example.com`. No provider's id begins with `?`. */
+/** Stands in for the provider of a domain that was never looked up: `?example.com`. No provider id begins with `?`. */
 export function unplaced(domain: string): string {
   return `?${domain}`
 }
 
-/** Whether it is the stand-in of a domain that was never looked up. */
+/** Whether the provider is such a stand-in. */
 export function isUnplaced(provider: string): boolean {
   return provider.startsWith('?')
 }
 
-/** What an operator can do to mail that waits. */
+/** What an operator can do with queued mail. */
 export const QUEUE_ACTIONS = ['hold', 'release', 'retry', 'reroute', 'expire', 'drop'] as const
 export type QueueAction = (typeof QUEUE_ACTIONS)[number]
 
-/** Ages, in milliseconds, at which counts of the queue tell younger mail from older. */
+/** Age limits of the bands in which the queue is counted, in milliseconds. */
 export const AGE_BANDS: readonly number[] = [15 * 60_000, 60 * 60_000, 4 * 3_600_000, 24 * 3_600_000]

@@ -1,4 +1,4 @@
-/** TLS reports of other servers (RFC 8460 §4) as they were read. All texts are a stranger's. Pure vocabulary. */
+/** TLS reports of other servers (RFC 8460 §4) after parsing. All texts are untrusted. Types only. */
 
 export interface TlsFailure {
   /** RFC 8460 §4.3, in lower case: `certificate-expired`, `starttls-not-supported`, … */

@@ -1,7 +1,7 @@
-/** How one recipient of an email stands, in one word: the same in the list, the timeline and the queue. Pure. */
+/** The status of a recipient in one word, the same in lists, timeline and queue. Pure. */
 import type { DeliveryState } from './verdict.ts'
 
-/** Failures first: the order in which a summary names them. */
+/** Failures first: the order in a summary. */
 export const RECIPIENT_STATUSES = [
   'complained',
   'bounced',
@@ -18,23 +18,26 @@ export const RECIPIENT_STATUSES = [
 ] as const
 export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number]
 
-/** How many recipients of an email have each status; those that nobody has are absent. */
+/** How many recipients of an email have each status, without zeros. */
 export type RecipientCounts = Partial<Record<RecipientStatus, number>>
 
-/** What is known of a recipient. */
+/** The facts about a recipient. */
 export interface Standing {
   state: DeliveryState
-  /** Attempts so far, the one that is under way included. */
+  /** Attempts so far, including one in progress. */
   attempts: number
-  /** An attempt has ended, or something else has decided. */
+  /** An attempt has ended, or the outcome was decided otherwise. */
   heard: boolean
-  /** The sender chose a time, and nobody was tried before it. */
+  /** The email was scheduled, and no attempt was made before its time. */
   scheduled: boolean
   /** The recipient reported the message as spam. */
   complained: boolean
 }
 
-/** A waiting recipient is scheduled or queued before the first attempt, sent during it, and delayed after it. */
+/**
+ * Derives the status. A queued recipient is scheduled or queued before the first attempt, sent during it, and delayed
+ * after it.
+ */
 export function recipientStatus({
   state,
   attempts,

@@ -1,15 +1,15 @@
 /**
- * The catalogue of refusals: every "no" that a caller can hear, with its name on the wire, HTTP status, SMTP reply and sentence.
- * Names and statuses: reference, wire format §3. SMTP codes: RFC 5321 §4.2, RFC 3463.
+ * The catalog of refusals, with their name on the wire, HTTP status, SMTP reply and sentence. Names and statuses:
+ * reference, wire format §3. SMTP codes: RFC 5321 §4.2, RFC 3463.
  */
 
 interface Entry {
   /** `name` in the error body; clients map it to their exception classes. */
   name: string
   status: number
-  /** Reply code and enhanced code for the same refusal over SMTP. */
+  /** Reply code and enhanced status code of the refusal over SMTP. */
   smtp: string
-  /** The sentence; `{placeholders}` are filled by the caller. */
+  /** The sentence; the caller fills the `{placeholders}`. */
   message: string
 }
 
@@ -952,13 +952,13 @@ export const REFUSALS = {
 
 export type RefusalKey = keyof typeof REFUSALS
 
-/** A refusal on its way to the caller. Thrown by the doors' steps, turned into the wire's shape in one place per door. */
+/** A refusal to be sent to the caller. Thrown anywhere in a request, and formatted in one place per protocol. */
 export class Refusal extends Error {
   readonly key: RefusalKey
   readonly wireName: string
   readonly status: number
   readonly smtp: string
-  /** Seconds after which it is worth trying again, where that is known: what the sentence's `{seconds}` was filled with. */
+  /** Seconds until a retry makes sense, if known: the value of `{seconds}` in the sentence. */
   readonly retryAfter: number | undefined
 
   constructor(key: RefusalKey, fill: Record<string, string | number> = {}) {
@@ -973,12 +973,12 @@ export class Refusal extends Error {
   }
 }
 
-/** The same refusal, said of one element of a list of requests; indexes count from 0. */
+/** Returns the same refusal for one element of a list; indexes count from 0. */
 export function refuseAt(index: number, { key, message }: Refusal): Refusal {
   return Object.assign(new Refusal(key), { message: `Email at index ${index}: ${message}` })
 }
 
-/** Makes a refusal to throw: `throw refuse('not_found', { resource: 'Email' })`. `seconds` is also its `retryAfter`. */
+/** Creates a refusal to throw: `throw refuse('not_found', { resource: 'Email' })`. `seconds` also sets `retryAfter`. */
 export function refuse(key: RefusalKey, fill: Record<string, string | number> = {}): Refusal {
   return new Refusal(key, fill)
 }

@@ -1,18 +1,18 @@
-/** What a server answered to a command (RFC 5321 §4.2). */
+/** A server's reply to a command (RFC 5321 §4.2). */
 export interface Reply {
-  /** Three digits; the first tells 2 done, 3 go on, 4 try again later, 5 never. */
+  /** Three digits; the first means: 2 success, 3 continue, 4 temporary failure, 5 permanent failure. */
   code: number
-  /** Enhanced status code (RFC 3463), such as `5.1.1`, where the server gave one. */
+  /** Enhanced status code (RFC 3463), such as `5.1.1`; null when missing. */
   enhanced: string | null
-  /** The text after the codes; the lines of a multi-line reply joined by `\n`. */
+  /** The text after the codes, with the lines of a multiline reply joined by line feeds. */
   text: string
 }
 
 const enhancedCode = /^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)/
 
 /**
- * Reads the text of a reply as it came over the wire, one or several lines.
- * Returns undefined when it is not a reply at all.
+ * Parses a reply of one or several lines.
+ * Returns undefined when it isn't a reply.
  */
 export function parseReply(text: string): Reply | undefined {
   const lines = text.split(/\r?\n/).filter((line) => line !== '')
@@ -29,7 +29,7 @@ export function parseReply(text: string): Reply | undefined {
   return { code: Number(first[1]), enhanced, text: texts.join('\n').trim() }
 }
 
-/** A reply as one line for people: `550 5.1.1 no such user`. */
+/** Formats a reply as one line for people: `550 5.1.1 no such user`. */
 export function formatReply(reply: Reply): string {
   return [String(reply.code), reply.enhanced, reply.text.replaceAll('\n', ' ')].filter(Boolean).join(' ')
 }

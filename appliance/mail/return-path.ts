@@ -1,29 +1,29 @@
 /**
- * Return paths: the envelope senders of outgoing mail. Each email has its own (VERP), so that a report which comes back names the email it
- * is about even when it quotes nothing. A MAC in it keeps others from making one up: email ids can be guessed in part, and every recipient
- * sees that of his email. Pure but for the key.
+ * Return paths: the envelope senders of outgoing mail. Each email has its own (VERP), so that a bounce identifies its
+ * email even when it quotes nothing. A MAC prevents forgery: email ids can be guessed in part, and every recipient sees
+ * the one of their email. Pure but for the key.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 const SHAPE =
   /^bounce\+([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})(?:-([0-9a-f])([0-9a-f]{20}))?@([^@]+)$/
 
-/** Octets of the MAC. A guess costs a RCPT command at a listener that shuts out who guesses (RFC 2104 §5: at least 80 bits). */
+/** Octets of the MAC. A guess costs a RCPT command at a listener that bans guessers (RFC 2104 §5: at least 80 bits). */
 const MAC = 10
 
 /** A key for return paths. */
 export interface ReturnPathKey {
-  /** 0 to 15; written in the address. */
+  /** 0 to 15; part of the address. */
   number: number
   /** At least 32 random octets. */
   secret: Uint8Array
 }
 
-/** What is written in a return path. Anybody can write one: see `isSignedBy`. */
+/** A parsed return path. Anyone can forge one; check with `isSignedBy`. */
 export interface ReturnPath {
   emailId: string
   host: string
-  /** Number of the key and MAC; null in return paths from before there was one. */
+  /** Key number and MAC; null in old return paths without one. */
   proof: { key: number; mac: string } | null
 }
 
@@ -35,20 +35,20 @@ const macOf = ({ secret }: ReturnPathKey, emailId: string, host: string): string
     .toString('hex')
 
 /**
- * The return path of an email: `bounce+<32 hex>-<key number><20 hex>@<host>`. 61 octets before the `@`; RFC 5321 §4.5.3.1.1 allows 64.
- * Hexadecimal digits, because some servers change letter case.
- * @param host where the reports go, such as `send.example.com`
+ * Creates the return path of an email: `bounce+<32 hex>-<key number><20 hex>@<host>`. It has 61 octets before the `@`;
+ * RFC 5321 §4.5.3.1.1 allows 64. Hex digits, because some servers change letter case.
+ * @param host where reports go, such as `send.example.com`
  */
 export function makeReturnPath(key: ReturnPathKey, emailId: string, host: string): string {
   return `bounce+${emailId.replaceAll('-', '')}-${key.number.toString(16)}${macOf(key, emailId, host)}@${host}`
 }
 
-/** The name under which a domain takes its reports: `send` and `example.com` make `send.example.com`. */
+/** Returns the host that receives a domain's bounces: `send` and `example.com` make `send.example.com`. */
 export function returnPathHost(domain: { name: string; returnPath: string }): string {
   return `${domain.returnPath}.${domain.name}`
 }
 
-/** What an address says, if it has the shape of a return path; undefined for any other address. In lower case. */
+/** Parses an address as a return path; undefined for any other address. In lower case. */
 export function parseReturnPath(address: string): ReturnPath | undefined {
   const match = SHAPE.exec(address.toLowerCase())
   if (!match) return undefined
@@ -57,7 +57,7 @@ export function parseReturnPath(address: string): ReturnPath | undefined {
   return { emailId: match.slice(1, 6).join('-'), host: match[8]!, proof }
 }
 
-/** Whether the return path was made with this key. Takes the same time wherever the MAC differs. */
+/** Whether the return path was created with this key. Compares in constant time. */
 export function isSignedBy(key: ReturnPathKey, { emailId, host, proof }: ReturnPath): boolean {
   if (proof?.key !== key.number) return false
   return timingSafeEqual(Buffer.from(proof.mac), Buffer.from(macOf(key, emailId, host)))

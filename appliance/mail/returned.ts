@@ -1,11 +1,12 @@
-/** What messages that come back to a return path, a feedback loop or a report address are, and what they say. Pure vocabulary. */
+/** Messages received at a return path, for a feedback loop or at a report address, and what they say. Types only. */
 import type { Category } from './bounce.ts'
 
 /**
- * What a received message is. `bounce`, `delayed` and `success` are delivery reports by their worst recipient (RFC 3464 §2.3.3) ·
- * `complaint` and `not-spam`: feedback reports (RFC 5965 §7.3) · `auto-reply`: vacation notes and other automatic answers (RFC 3834) ·
- * `challenge`: asks the sender to confirm · `read-receipt` (RFC 8098) · `dmarc-aggregate` (RFC 9990, RFC 7489 §7.2) · `dmarc-failure`
- * (RFC 9991, RFC 6591) · `tls-report` (RFC 8460) · `reply`: a person's answer.
+ * The kind of a received message. `bounce`, `delayed` and `success`: delivery reports, by their worst recipient (RFC
+ * 3464 §2.3.3) · `complaint` and `not-spam`: feedback reports (RFC 5965 §7.3) · `auto-reply`: vacation notes and other
+ * automatic answers (RFC 3834) · `challenge`: asks the sender to confirm · `read-receipt` (RFC 8098) ·
+ * `dmarc-aggregate` (RFC 9990, RFC 7489 §7.2) · `dmarc-failure` (RFC 9991, RFC 6591) · `tls-report` (RFC 8460) ·
+ * `reply`: a person's answer.
  */
 export const RETURNED_KINDS = [
   'bounce',
@@ -27,30 +28,30 @@ export type ReturnedKind = (typeof RETURNED_KINDS)[number]
 /** Action of a recipient (RFC 3464 §2.3.3). */
 export type ReportAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
-/** What a delivery report says of one recipient. Everything in it is a stranger's text. */
+/** What a delivery report says about a recipient. All of it is untrusted. */
 export interface ReportedRecipient {
-  /** As the sender wrote it (RFC 3464 §2.3.1); null where the report does not say. */
+  /** As the sender wrote it (RFC 3464 §2.3.1); null when missing. */
   original: string | null
-  /** As the reporting server had it (RFC 3464 §2.3.2); null where a notice names nobody. */
+  /** As the reporting server knew it (RFC 3464 §2.3.2); null when missing. */
   final: string | null
   action: ReportAction
-  /** Enhanced status code (RFC 3463), such as `5.1.1`; null where none was found. */
+  /** Enhanced status code (RFC 3463), such as `5.1.1`; null when missing. */
   status: string | null
-  /** Basic reply code (RFC 5321 §4.2), such as 550; null where none was found. */
+  /** Reply code (RFC 5321 §4.2), such as 550; null when missing. */
   code: number | null
-  /** What the last server said, in one line. */
+  /** The last server's reply, on one line. */
   diagnostic: string
-  /** RFC 3464 §2.3.5. */
+  /** The server that the reporting server contacted (RFC 3464 §2.3.5). */
   remoteMta: string | null
   /** What the failure is about; null unless `action` is `failed` or `delayed`. */
   category: Category | null
-  /** Name of the rule that told the category. */
+  /** Name of the rule that decided the category. */
   topic: string | null
-  /** Whether the report says that the address does not exist. Nothing follows from it before the report is authenticated. */
+  /** Whether the report says that the address doesn't exist. Has no effect until the report is authenticated. */
   invalid: boolean
 }
 
-/** What names the message that a report or a reply is about. Hints: anybody could have written them. */
+/** What identifies the message that a report or reply is about. Hints only, because anyone can forge them. */
 export interface MessageReferences {
   /** Of the returned message, with angle brackets. */
   messageId: string | null
@@ -60,48 +61,52 @@ export interface MessageReferences {
   envelopeId: string | null
   /** In-Reply-To and References of the received message itself (RFC 5322 §3.6.4). */
   inReplyTo: readonly string[]
-  /** Own fields of the returned message by their names in lower case: X-Posthaste-*, Feedback-ID, CFBL-Feedback-ID (RFC 9477 §4.2). */
+  /**
+   * Our own fields in the returned message, by name in lower case: X-Posthaste-*, Feedback-ID, CFBL-Feedback-ID (RFC
+   * 9477 §4.2).
+   */
   fields: Readonly<Record<string, string>>
   /** To of the returned message. */
   to: string | null
   subject: string | null
 }
 
-/** What a feedback report says (RFC 5965 §3). */
+/** The content of a feedback report (RFC 5965 §3). */
 export interface Feedback {
   /** In lower case: `abuse`, `fraud`, `opt-out`, … */
   type: string
   userAgent: string | null
-  /** Original-Rcpt-To; redacted ones too (RFC 6590). */
+  /** Original-Rcpt-To, including redacted ones (RFC 6590). */
   recipients: readonly string[]
   sourceIp: string | null
   reportedDomain: string | null
-  /** In the reporter's words. */
+  /** As the reporter wrote it. */
   arrivalDate: string | null
-  /** How many messages it is about. */
+  /** Number of messages that it reports. */
   incidents: number
   /** Auth-Failure (RFC 6591 §3.1), for failure reports. */
   authFailure: string | null
 }
 
-/** A received message, read. */
+/** A parsed received message. */
 export interface Returned {
   kind: ReturnedKind
-  /** What told the kind: `rfc3464`, `rfc5965`, or the name of a rule. */
+  /** How the kind was recognized: `rfc3464`, `rfc5965`, or the name of a rule. */
   format: string
   recipients: readonly ReportedRecipient[]
   references: MessageReferences
   /** Reporting-MTA (RFC 3464 §2.2.2), in lower case. */
   reportingMta: string | null
   feedback: Feedback | null
-  /** The octets of a DMARC aggregate or TLS report, decoded, still compressed. */
+  /** A DMARC aggregate or TLS report: decoded, still compressed. */
   report: Uint8Array | null
 }
 
 /**
- * What a report about a delivery led to. `bounced`: the delivery was · `suppressed`: its address as well · `complained` · `noted`: says
- * nothing final · `unchanged`: the delivery is queued, or bounced or was complained about before · `stranger`: not a recipient of the email · `ambiguous`: the email has
- * several recipients, and any of them could have written it.
+ * What a report about a delivery changed. `bounced`: the delivery · `suppressed`: its address, too · `complained` ·
+ * `noted`: nothing final was said · `unchanged`: the delivery is queued, or already bounced or complained · `stranger`:
+ * not a recipient of the email · `ambiguous`: the email has several recipients, and the report could be about any of
+ * them.
  */
 export const RETURNED_EFFECTS = [
   'bounced',
@@ -114,9 +119,9 @@ export const RETURNED_EFFECTS = [
 ] as const
 export type ReturnedEffect = (typeof RETURNED_EFFECTS)[number]
 
-/** What one message says of one recipient, and what that changed. */
+/** What a message says about a recipient, and what that changed. */
 export interface ReportEntry {
-  /** Null where the message names nobody. */
+  /** Null when the message names no one. */
   recipient: string | null
   /** The delivery that it is about; null: none. */
   deliveryId: string | null

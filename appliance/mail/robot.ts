@@ -5,8 +5,8 @@ export interface RobotRule {
   /** What people are shown: `Apple Mail Privacy Protection`. */
   name: string
   /**
-   * robot: it comes whether or not anybody reads the email, and is counted apart · proxy: it comes when a person opens the
-   * email, and hides who and where they are
+   * robot: loads whether or not anyone reads the email, and is counted separately · proxy: loads when a person opens
+   * the email, and hides who and where they are
    */
   is: 'robot' | 'proxy'
   /** Parts of the User-Agent, in lower case: one of them is enough. */

@@ -1,16 +1,17 @@
-/** Who may do what in a team: the one table, for people in the dashboard and through the API alike. */
+/** Who may do what in a team: one table for the dashboard and the API. */
 
-/** What a member of a team is, the mightiest first. */
+/** Roles of a member, the most powerful first. */
 export const ROLES = ['owner', 'admin', 'developer', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
 
 /**
- * What a role allows, and from which role on.
+ * Each right, and the lowest role that has it.
  *
  * view: read mail, logs, metrics, settings · send: send, cancel, reschedule, share · configure: domains, webhooks,
- * suppressions · keys: API keys · operate: the queue, addresses, lanes of the appliance · export: all contacts in a file ·
+ * suppressions · keys: API keys · operate: the server's queue, sending IPs and lanes · export: all contacts as a file ·
  * erase: a person's data, retention ·
- * members: invitations and roles · security: the team's rules for signing in, the audit log · team: its name, its end, its owners
+ * members: invitations and roles · security: sign-in rules of the team, the audit log · team: its name, its deletion,
+ * its owners
  */
 const LEAST_ROLE = {
   view: 'viewer',
@@ -35,12 +36,12 @@ export function may(role: Role, right: Right): boolean {
   return ROLES.indexOf(role) <= ROLES.indexOf(LEAST_ROLE[right])
 }
 
-/** What a role may do. */
+/** Returns the rights of a role. */
 export function rightsOf(role: Role): Right[] {
   return RIGHTS.filter((right) => may(role, right))
 }
 
-/** The least role that has a right: for the sentence of a refusal. */
+/** Returns the lowest role with a right, for the sentence of a refusal. */
 export function leastRole(right: Right): Role {
   return LEAST_ROLE[right]
 }

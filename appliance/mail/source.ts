@@ -1,46 +1,49 @@
-/** The addresses that mail leaves from, the pools they form, and which mail uses which pool. Pure. */
+/** Sending IPs, the pools they form, and which mail uses which pool. Pure. */
 import { isIP } from 'node:net'
 import type { Finding } from './finding.ts'
 
-/** The pool of sources and mail that nobody gave another. */
+/** The pool for sending IPs and mail that aren't assigned to another one. */
 export const DEFAULT_POOL = 'default'
 
-/** In the place of an address: the system chooses one. */
+/** Used instead of an IP when the operating system chooses it. */
 export const AUTO = 'auto'
 
-/** transactional: one email for one event · broadcast: one email for many people. */
+/** transactional: one email for one event · broadcast: the same email to many people. */
 export const STREAMS = ['transactional', 'broadcast'] as const
 export type Stream = (typeof STREAMS)[number]
 
-/** What the last check of a source saw. */
+/** The result of the last check of a sending IP. */
 export interface SourceHealth {
   findings: Finding[]
-  /** Whether mail may leave over IPv6 from here: PTR and SPF pass. Null: there is no IPv6, or it could not be told yet. */
+  /**
+   * Whether it may send over IPv6: its PTR and SPF records pass. Null: there is no IPv6, or it hasn't been determined
+   * yet.
+   */
   ipv6: boolean | null
 }
 
-/** A source: a local address, or the system's choice. Times in Unix milliseconds. */
+/** A sending IP, or the system's choice. Times in Unix milliseconds. */
 export interface Source {
   /** An address of this machine in its canonical form, or `auto`. */
   ip: string
   pool: string
-  /** EHLO name; null for the appliance's. */
+  /** EHLO name; null for the server's own. */
   hostname: string | null
-  /** Nothing leaves from a suspended source. */
+  /** Nothing is sent from a suspended IP. */
   state: 'active' | 'suspended'
   /** Why it is suspended, for people; null while it is active. */
   stateReason: string | null
-  /** An operator's suspension is never ended by a check. Null while it is active. */
+  /** A suspension by an operator is never lifted by a check. Null while it is active. */
   suspendedBy: 'operator' | 'check' | null
-  /** When its warm-up began; null: it is warm, no plan limits it. */
+  /** When its warm-up began; null when it is warm. */
   warmUpSince: number | null
-  /** `configuration`: comes and goes with `delivery.source_ips`. */
+  /** `configuration`: added and removed with `delivery.source_ips`. */
   origin: 'configuration' | 'operator'
   health: SourceHealth | null
   checkedAt: number | null
 }
 
-/** Sends the mail of a team, a domain and a stream, each null for any, through a pool. */
+/** Assigns the mail of a team, domain and stream (each null for any) to a pool. */
 export interface Assignment {
   id: string
   teamId: string | null
@@ -49,18 +52,18 @@ export interface Assignment {
   pool: string
 }
 
-/** Whose mail is asked about; `domainId` is null for mail of no known domain, such as reports. */
+/** The mail to find a pool for; `domainId` is null for mail of no known domain, such as reports. */
 export interface PoolQuestion {
   teamId: string
   domainId: string | null
   stream: Stream
 }
 
-/** How much an assignment says: a domain more than a team, a team more than a stream. */
+/** Ranks an assignment: a domain is more specific than a team, a team more than a stream. */
 const weight = ({ domainId, teamId, stream }: Assignment): number =>
   (domainId === null ? 0 : 4) + (teamId === null ? 0 : 2) + (stream === null ? 0 : 1)
 
-/** The pool of some mail: the most specific assignment's, and `default` where none is about it. Of equals, the oldest. */
+/** Picks the pool of the most specific matching assignment, the oldest among equals; `default` when none matches. */
 export function choosePool(assignments: readonly Assignment[], mail: PoolQuestion): string {
   const about = assignments.filter(
     ({ teamId, domainId, stream }) =>
@@ -72,10 +75,10 @@ export function choosePool(assignments: readonly Assignment[], mail: PoolQuestio
   return best?.pool ?? DEFAULT_POOL
 }
 
-/** 4 or 6: which kind of address is spoken to. */
+/** The address family of the receiving server, 4 or 6. */
 export type Family = 4 | 6
 
-/** Whether mail can leave from a source towards addresses of a family. IPv6 waits for the first check that passes. */
+/** Whether mail can be sent from a source to IPs of a family. IPv6 requires a passed check. */
 export function isUsable({ ip, state, health }: Source, family: Family): boolean {
   if (state !== 'active') return false
   if (family === 6) return (ip === AUTO || isIP(ip) === 6) && health?.ipv6 === true
@@ -83,8 +86,8 @@ export function isUsable({ ip, state, health }: Source, family: Family): boolean
 }
 
 /**
- * The sources that mail of a pool may leave from towards addresses of `family`. A pool without any usable source, of
- * either family, is replaced by `default`. An empty list: there is no way, for the reason that `whyNoSource` gives.
+ * Returns the sources of a pool that can send to IPs of `family`. Falls back to `default` when the pool has no usable
+ * source in either family. Empty when there is none; `whyNoSource` gives the reason.
  */
 export function usableSources(sources: readonly Source[], pool: string, family: Family): Source[] {
   const inPool = sources.filter((source) => source.pool === pool)
@@ -93,7 +96,7 @@ export function usableSources(sources: readonly Source[], pool: string, family: 
   return chosen.filter((source) => isUsable(source, family))
 }
 
-/** Why no source of a pool can be used towards `family`, for the person who asks why mail waits. */
+/** Explains to people why no source of a pool can send to `family`. */
 export function whyNoSource(sources: readonly Source[], pool: string, family: Family): string {
   const pools = pool === DEFAULT_POOL ? [pool] : [pool, DEFAULT_POOL]
   const reasons = pools.flatMap((name) => {
@@ -113,8 +116,8 @@ function whyNot({ ip, state, stateReason, health }: Source, family: Family): str
 }
 
 /**
- * What SPF policies must name: the configured addresses as they are written, then those that an operator added; `auto` last,
- * where the system chooses beside them. Empty when nothing but the system chooses.
+ * Returns what SPF records must name: configured IPs as written, then those added by an operator, and `auto` last when
+ * the system chooses, too. Empty when only the system chooses.
  */
 export function spfSources(configured: readonly string[], sources: readonly Source[]): string[] {
   const added = sources.filter(({ ip, origin }) => origin === 'operator' && !configured.includes(ip))

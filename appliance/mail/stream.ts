@@ -1,20 +1,20 @@
-/** Which stream an email belongs to: what its sender says, else what its header shows. Pure. */
+/** Determines an email's stream: what its sender says, or else what its header suggests. Pure. */
 import { STREAMS, type Stream } from './source.ts'
 
-/** The field with which a sender names the stream, in lower case; it is not sent on. */
+/** The header field that sets the stream, in lower case; removed before sending. */
 export const STREAM_FIELD = 'x-posthaste-stream'
 
-/** What the field may say, for refusals. */
+/** The field's valid values, for refusals. */
 export const STREAM_EXPECTED = STREAMS.join(' or ')
 
-/** Fields that only mail to many has: RFC 2919, RFC 2369. */
+/** Fields that occur only in mail to many people (RFC 2919, RFC 2369). */
 const LIST_FIELDS = new Set(['list-id', 'list-unsubscribe'])
-/** `Precedence` is in no standard (RFC 2076 §3.9), but what sends to many has always written it. */
+/** `Precedence` isn't standardized (RFC 2076 §3.9), but bulk mailers have always written it. */
 const PRECEDENCES = new Set(['bulk', 'list'])
 
 /**
- * The stream that header fields speak for: `X-Posthaste-Stream`, else broadcast for mail that shows to be for many, else
- * transactional. Undefined when X-Posthaste-Stream says anything else, or two different things.
+ * Determines the stream from header fields: `X-Posthaste-Stream` if present; otherwise broadcast for mail to many
+ * people, transactional for the rest. Undefined when X-Posthaste-Stream is invalid or contradictory.
  */
 export function streamOf(fields: Iterable<{ name: string; value: string }>): Stream | undefined {
   const said = new Set<string>()

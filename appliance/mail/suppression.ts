@@ -1,12 +1,12 @@
-/** Why an address is no longer sent to, in the words of the wire format (reference §2.13, §5.3). Pure. */
+/** Why an address is suppressed, in the words of the wire format (reference §2.13, §5.3). Pure. */
 import type { EventData } from './event.ts'
 import type { Cause, SuppressionOrigin } from './verdict.ts'
 
 /**
- * What makes two addresses one for suppressing: the whole address in lower case. Local parts could differ by case
- * (RFC 5321 §2.4), but no provider of note lets them, and mail to an address that complained costs more than a
- * suppressed twin.
- * @param address the domain in A-labels
+ * Normalizes an address for the suppression list: all lower case. Local parts may be case-sensitive (RFC 5321 §2.4),
+ * but no large provider makes them so, and mail to an address that complained does more harm than suppressing one that
+ * differs in case.
+ * @param address with its domain in A-labels
  */
 export function suppressionKey(address: string): string {
   return address.normalize('NFC').toLowerCase()
@@ -18,14 +18,14 @@ const WHY: Record<SuppressionOrigin, string> = {
   manual: 'a team member added it to the suppression list',
 }
 
-/** The cause of a delivery that is not made because of an entry on the suppression list. */
+/** Returns the cause of a delivery suppressed because of an entry on the suppression list. */
 export function suppressedCause({ origin }: { origin: SuppressionOrigin }): Cause {
   const note = `Not sent: the address is suppressed because ${WHY[origin]}. To send to it again, remove it from the suppression list.`
-  // RFC 3463 §3.8: delivery not authorised.
+  // Delivery not authorized (RFC 3463 §3.8).
   return { phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', note, origin }
 }
 
-/** What `email.suppressed` tells beside the cause. */
+/** Returns the payload of `email.suppressed` other than the cause. */
 export function suppressedData({ note, origin }: Cause): NonNullable<EventData['suppressed']> {
   return {
     message: note,

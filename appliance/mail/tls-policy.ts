@@ -1,26 +1,26 @@
-/** A domain's TLS policy for people: what holds, host by host, and why. */
+/** A domain's TLS policy as shown to people: what applies to each host, and why. */
 
-/** What would be demanded of one host. */
+/** The TLS required of one host. */
 export interface TlsHostView {
   host: string
-  /** Null where the domain itself is the exchanger. */
+  /** Null when the domain itself is the mail exchanger (no MX record). */
   preference: number | null
-  /** dane · verified · encrypted · opportunistic · skipped: mail does not go there. */
+  /** dane · verified · encrypted · opportunistic · skipped: no mail is sent there. */
   tls: (typeof TLS_LEVELS)[number]
-  /** In words; null where no policy says anything. */
+  /** The reason in words; null when no policy applies. */
   why: string | null
-  /** The TLSA records that hold, in presentation format. */
+  /** The applicable TLSA records, in presentation format. */
   tlsa: string[]
 }
 
 export const TLS_LEVELS = ['dane', 'verified', 'encrypted', 'opportunistic', 'skipped'] as const
 
-/** All that is published about TLS towards a domain, and what follows. Times in Unix milliseconds. */
+/** Everything that a domain publishes about TLS, and the result. Times in Unix milliseconds. */
 export interface TlsPolicyView {
   domain: string
-  /** Whether answers of DNS can be believed to be validated: `dns.trust_ad`. */
+  /** Whether the resolver's AD flag is trusted: `dns.trust_ad`. */
   validating: boolean
-  /** Whether the MX answer was. */
+  /** Whether the MX answer was validated. */
   mxAuthentic: boolean
   mtaSts: {
     mode: 'enforce' | 'testing' | 'none'
@@ -34,22 +34,22 @@ export interface TlsPolicyView {
   /** What is wrong with the domain's policies, in sentences. */
   troubles: string[]
   hosts: TlsHostView[]
-  /** Where the domain wants reports about TLS: URIs. */
+  /** Where the domain wants TLS reports: URIs. */
   reportsTo: string[]
 }
 
 /**
- * What a sender says of encryption on the way (RFC 8689): yes: REQUIRETLS, only over TLS with servers that promise the same ·
- * no: `TLS-Required: No`, delivery matters more than secrecy · null: nothing.
+ * A sender's requirement on TLS (RFC 8689). yes: REQUIRETLS, only over TLS and to servers that enforce the same · no:
+ * `TLS-Required: No`, delivery matters more than secrecy · null: neither.
  */
 export type RequireTls = 'yes' | 'no' | null
 
 /**
- * What the parameter of MAIL and the header field say together: the parameter wins (RFC 8689 §4.1). Pure.
- * @param fields the values of all `TLS-Required` fields; two of them, or another word than No, say nothing (§3)
+ * Combines the MAIL parameter with the header field; the parameter wins (RFC 8689 §4.1). Pure.
+ * @param fields the values of all `TLS-Required` fields; ignored when there are two or the value isn't No (§3)
  */
 export function requireTlsOf(parameter: boolean, fields: readonly string[]): RequireTls {
   if (parameter) return 'yes'
-  // A comment in brackets may stand on either side (RFC 5322 §3.2.2).
+  // A comment may precede or follow the value (RFC 5322 §3.2.2).
   return fields.length === 1 && /^\s*(\([^()]*\)\s*)*no\s*(\([^()]*\)\s*)*$/i.test(fields[0]!) ? 'no' : null
 }

@@ -1,21 +1,21 @@
-/** Reports about TLS: the days that they count, and where a domain wants to hear of the TLS that its senders met (RFC 8460 §3). Pure. */
+/** TLS reports: the days they cover, and where a domain wants them (RFC 8460 §3). Pure. */
 
-/** The day of an instant in UTC, YYYY-MM-DD (RFC 8460 §4.1). @param at Unix milliseconds */
+/** Returns the UTC day, YYYY-MM-DD, of a time (RFC 8460 §4.1). @param at Unix milliseconds */
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** What `_smtp._tls.<domain>` says: URIs in their order; `invalid` completes "the record …". */
+/** The content of `_smtp._tls.<domain>`: URIs in order; `invalid` completes "the record …". */
 export type TlsReportTargets =
   { kind: 'targets'; uris: string[] } | { kind: 'none' } | { kind: 'invalid'; why: string }
 
-/** More than any honest record names; each is one more email or request a day. */
+/** More targets than any real record has; each costs one more email or request a day. */
 const MOST_TARGETS = 5
 
-/** A field that a later version may add. */
+/** An extension field (RFC 8460 §3). */
 const EXTENSION = /^[a-z0-9][a-z0-9_.-]{0,31}=[!-:<>-~]+$/i
 
 /**
- * Reads the TXT records of `_smtp._tls.<domain>`. Those that do not begin with `v=TLSRPTv1;` are left out; if the rest is not exactly one, the
- * domain wants no reports.
+ * Parses the TXT records of `_smtp._tls.<domain>`. Ignores those that don't begin with `v=TLSRPTv1;`. Unless exactly
+ * one is left, the domain wants no reports (RFC 8460 §3).
  */
 export function readTlsReportRecord(records: readonly string[]): TlsReportTargets {
   const ours = records.filter((record) => /^v=TLSRPTv1[ \t]*;/.test(record))
@@ -45,7 +45,7 @@ function isTarget(uri: string): boolean {
   return /^https:\/\/[!-~]+$/i.test(uri) && URL.canParse(uri)
 }
 
-/** The address of a `mailto:` URI, percent-encoding undone; undefined for what is no address. Header fields in it are left out. */
+/** Returns the address of a `mailto:` URI, percent-decoded and without header fields; undefined when invalid. */
 export function mailtoAddress(uri: string): string | undefined {
   const encoded = /^mailto:([^?,]+)(?:\?.*)?$/i.exec(uri)?.[1]
   if (encoded === undefined) return undefined

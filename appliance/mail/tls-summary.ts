@@ -1,12 +1,12 @@
-/** Says in plain words how other servers reach a domain over TLS, out of the rows of TLS reports. Pure. */
+/** Summarizes in plain words how other servers reach a domain over TLS, from the rows of TLS reports. Pure. */
 import type { TlsRow } from './domain-report.ts'
 
-/** Sessions that failed for one reason. */
+/** Sessions that failed for the same reason. */
 export interface TlsFailureSummary {
   /** Result type (RFC 8460 §4.3). */
   type: string
   sessions: number
-  /** MX hosts that it happened at; at most ten. */
+  /** MX hosts where it happened; at most ten. */
   mxHosts: string[]
   meaning: string
   nextStep: string
@@ -15,9 +15,9 @@ export interface TlsFailureSummary {
 export interface TlsSummary {
   sessions: number
   failed: number
-  /** Sessions by the kind of policy that was applied. */
+  /** Sessions by the type of the applied policy. */
   policies: { type: TlsRow['policyType']; sessions: number; failed: number }[]
-  /** Those with the most sessions first. */
+  /** By number of sessions. */
   failures: TlsFailureSummary[]
 }
 
@@ -25,7 +25,7 @@ const RENEW = 'Check the certificate of the MX host: its names, its chain and it
 const STS = 'Check the MTA-STS policy file and the web server that it is on.'
 const DANE = 'Check the TLSA records of the MX host, and DNSSEC of their zone.'
 
-/** RFC 8460 §4.3. */
+/** The result types of RFC 8460 §4.3. */
 const MEANINGS: Record<string, readonly [meaning: string, nextStep: string]> = {
   'starttls-not-supported': [
     'The MX host did not offer STARTTLS.',
@@ -68,7 +68,7 @@ export function summarizeTls(rows: readonly TlsRow[]): TlsSummary {
   }
 }
 
-/** The one next step for a domain, in a sentence. */
+/** Returns the next step for a domain, in a sentence. */
 export function tlsNextStep({ sessions, failures }: TlsSummary): string {
   if (sessions === 0)
     return 'If the domain receives mail, publish the record below. Reports arrive once a day from servers that send to it.'

@@ -1,7 +1,7 @@
 import type { Reply } from './reply.ts'
 import type { Waited } from './waiting.ts'
 
-/** One exchange of an attempt: what we did or said, what came back, how long it took. */
+/** One step of an attempt: a command or lookup, the response, and how long it took. */
 export interface Step {
   name:
     | 'resolve' // DNS lookups that chose the hosts
@@ -17,64 +17,75 @@ export interface Step {
     | 'body'
     | 'rset'
     | 'quit'
-  /** Host and address that the step spoke to; null for lookups. */
+  /** Host and IP of the peer; null for lookups. */
   host: string | null
   ip: string | null
-  /** The command as sent, without CRLF; null where nothing is said. The body itself is never kept, only its size. */
+  /** The command as sent, without CRLF; null when nothing was sent. Of the message itself only the size is kept. */
   sent: string | null
-  /** The reply, null where none came. */
+  /** The reply; null when there was none. */
   reply: Reply | null
-  /** What is worth telling beside the reply: an error, the addresses found, why TLS was given up. */
+  /** Additional information: an error, the IPs found, why TLS wasn't used. */
   note: string | null
   /** Milliseconds from the start of the attempt to the start of the step. */
   at: number
-  /** Milliseconds that the step took. */
+  /** Duration in milliseconds. */
   ms: number
 }
 
-/** What TLS was agreed on for the connection that carried the message. */
+/** TLS parameters of the connection that carried the message. */
 export interface TlsInfo {
   version: string
-  /** Cipher suite by its name in the registry of IANA. */
+  /** Cipher suite, by its IANA name. */
   cipher: string
-  /** Key exchange group, such as X25519MLKEM768; empty where the key exchange has none. Absent in attempts from before it was kept. */
+  /**
+   * Key exchange group, such as X25519MLKEM768; empty when the key exchange has none. Absent in attempts of older
+   * versions.
+   */
   group?: string
-  /** Whether the certificate is valid: chain and name, or by DANE; opportunistic TLS goes on without (RFC 7435). */
+  /**
+   * Whether the certificate is valid: by chain and name, or by DANE. Opportunistic TLS continues without (RFC 7435).
+   */
   verified: boolean
-  /** Why it is not valid, null when it is. */
+  /** Why it isn't valid; null when it is. */
   error: string | null
-  /** What the certificate was measured by: the authorities of this machine, or TLSA records (RFC 7672). Absent as `group` is. */
+  /**
+   * How the certificate was verified: by this machine's CAs or by TLSA records (RFC 7672). Absent in attempts of older
+   * versions.
+   */
   by?: 'pkix' | 'dane'
-  /** Whether a chain leads to an authority that this machine trusts, and whether the certificate names the host. Absent as `group` is. */
+  /**
+   * Whether a chain leads to a CA that this machine trusts, and whether the certificate names the host. Absent in
+   * attempts of older versions.
+   */
   chainValid?: boolean
   nameMatched?: boolean
-  /** Subject, issuer, and validity (ISO 8601) of the certificate shown. */
+  /** Subject, issuer and validity (ISO 8601) of the certificate. */
   subject: string
   issuer: string
   validFrom?: string
   validTo: string
-  /** SHA-256 of the certificate, in hexadecimal bytes with colons between. Absent as `group` is. */
+  /** SHA-256 of the certificate, in hex bytes separated by colons. Absent in attempts of older versions. */
   fingerprint?: string
 }
 
-/** Who answers for a message, and where the public key is (RFC 6376 §3.5: `d=`, `s=`, `a=`). */
+/** A DKIM signature's domain, selector and algorithm (RFC 6376 §3.5: `d=`, `s=`, `a=`). */
 export interface SigningIdentity {
   domain: string
   selector: string
   algorithm: 'rsa-sha256' | 'ed25519-sha256'
 }
 
-/** All that was said in one attempt, in order. Data: it is stored, shown and tested as it is. */
+/** The record of one attempt, in order. Plain data: stored, shown and tested as is. */
 export interface Transcript {
   steps: Step[]
-  /** Host and address that took the message or refused it last; null when none was reached. */
+  /** Host and IP that accepted the message or refused it last; null when none was reached. */
   host: string | null
   ip: string | null
   tls: TlsInfo | null
-  /** The source that the lane gave: an address of ours, or `auto`. Absent where none was needed. */
+  /** The sending IP that the lane chose, or `auto`. Absent when none was needed. */
   source?: string
-  /** The DKIM signatures that the message was sent with. Absent where it was not signed, and in attempts from before it was kept. */
+  /** The DKIM signatures of the message. Absent when it wasn't signed, and in attempts of older versions. */
   signatures?: SigningIdentity[]
-  /** Why the attempt began later than it was due; absent where it did not. */
+  /** Why the attempt began later than it was due; absent when it didn't. */
   waited?: Waited
 }

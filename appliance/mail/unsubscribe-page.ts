@@ -1,10 +1,10 @@
-/** How a team's preference page looks, and when its colors can be read. Pure; the dashboard uses it, too. */
+/** The design of a team's preference page, and checks of its contrast. Pure; also used by the dashboard. */
 
-/** Languages that the page has texts in. */
+/** Languages in which the page is available. */
 export const PAGE_LANGUAGES = ['en', 'de', 'fr', 'es'] as const
 export type PageLanguage = (typeof PAGE_LANGUAGES)[number]
 
-/** What a team says in the place of the usual heading and text; null: as usual. */
+/** A team's own heading and text; null for the default ones. */
 export interface OwnWords {
   title: string | null
   text: string | null
@@ -13,15 +13,15 @@ export interface OwnWords {
 /** Colors: `#rrggbb`, in lower case. */
 export interface UnsubscribePage {
   words: Partial<Record<PageLanguage, OwnWords>>
-  /** Shown to those who ask for none of the languages. */
+  /** For visitors who want none of the languages. */
   defaultLanguage: PageLanguage
   background: string
   text: string
   accent: string
-  /** A `data:` URL; null: the team's name is shown. */
+  /** A `data:` URL; null to show the team's name. */
   logo: string | null
   postalAddress: string | null
-  /** Unix milliseconds; null: never changed. */
+  /** Unix milliseconds; null when never changed. */
   updatedAt: number | null
 }
 
@@ -36,16 +36,16 @@ export const DEFAULT_PAGE: UnsubscribePage = {
   updatedAt: null,
 }
 
-/** The least contrast of text, and of what is no text (WCAG 2.2, 1.4.3 and 1.4.11). */
+/** Minimum contrast of text and of other elements (WCAG 2.2, 1.4.3 and 1.4.11). */
 export const LEAST_CONTRAST = { text: 4.5, accent: 3 }
 
-/** Channels of a color, 0 to 255. */
+/** Splits a color into its channels, 0 to 255. */
 const channels = (color: string): [number, number, number] => {
   const at = (from: number): number => Number.parseInt(color.slice(from, from + 2), 16)
   return [at(1), at(3), at(5)]
 }
 
-/** The relative luminance of a color, 0 to 1 (WCAG 2.2). */
+/** Computes the relative luminance of a color, 0 to 1 (WCAG 2.2). */
 function luminance(color: string): number {
   const [red, green, blue] = channels(color).map((channel) => {
     const part = channel / 255
@@ -54,23 +54,23 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** The contrast of two colors, 1 to 21 (WCAG 2.2). */
+/** Computes the contrast of two colors, 1 to 21 (WCAG 2.2). */
 export function contrastOf(one: string, other: string): number {
   const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a) as [number, number]
   return (high + 0.05) / (low + 0.05)
 }
 
-/** Which color cannot be seen well enough on the background; null: all can. */
+/** Returns which color has too little contrast with the background; null for none. */
 export function tooFaint({ background, text, accent }: PageColors): 'text' | 'accent' | null {
   if (contrastOf(text, background) < LEAST_CONTRAST.text) return 'text'
   return contrastOf(accent, background) < LEAST_CONTRAST.accent ? 'accent' : null
 }
 
-/** Black or white, whichever is easier to read on a color: one of them has a contrast of at least 4.58. */
+/** Picks black or white, whichever is easier to read on a color. One of them has a contrast of at least 4.58. */
 export const inkOn = (ground: string): string =>
   contrastOf('#ffffff', ground) >= contrastOf('#000000', ground) ? '#ffffff' : '#000000'
 
-/** A color moved towards another. @param share 0 to 1 */
+/** Mixes a color with another. @param share 0 to 1 */
 function mix(color: string, towards: string, share: number): string {
   const [from, to] = [channels(color), channels(towards)]
   const mixed = from.map((channel, at) => Math.round(channel + (to[at]! - channel) * share))
@@ -85,8 +85,8 @@ export interface PageColors {
 }
 
 /**
- * The colors at night. A background that is dark already stays; else it becomes dark, the text light, and the accent as much lighter as
- * it must be to stand out.
+ * Derives the dark theme. Keeps a dark background; otherwise makes the background dark, the text light, and the accent
+ * light enough to stand out.
  */
 export function nightColors({ background, text, accent }: PageColors): PageColors {
   if (luminance(background) < 0.1) return { background, text, accent }
@@ -99,7 +99,10 @@ export function nightColors({ background, text, accent }: PageColors): PageColor
   return { background: dark, text: '#e8e9ec', accent: '#ffffff' }
 }
 
-/** The language for an Accept-Language field (RFC 9110 §12.5.4): the first of ours by weight, else `fallback`. */
+/**
+ * Picks the language for an Accept-Language field (RFC 9110 §12.5.4): the supported one with the highest weight, else
+ * `fallback`.
+ */
 export function chooseLanguage(field: string | undefined, fallback: PageLanguage): PageLanguage {
   const wanted = (field ?? '')
     .slice(0, 200)
@@ -117,7 +120,7 @@ export function chooseLanguage(field: string | undefined, fallback: PageLanguage
   return best && known(best.language) ? best.language : fallback
 }
 
-/** An address as a page shows it that may be forwarded: `a•••@example.com`. */
+/** Masks an address for a page that may be forwarded: `a•••@example.com`. */
 export function maskAddress(address: string): string {
   const at = address.lastIndexOf('@')
   const [first = ''] = address.slice(0, at)

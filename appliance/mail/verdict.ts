@@ -1,43 +1,44 @@
 import type { Advice, Category, SubType, Phase } from './bounce.ts'
 import type { Reply } from './reply.ts'
 
-/** What put an address on the list: a hard bounce, a complaint, or a person. */
+/** Why an address was suppressed: a hard bounce, a complaint, or by hand. */
 export const SUPPRESSION_ORIGINS = ['bounce', 'complaint', 'manual'] as const
 
 export type SuppressionOrigin = (typeof SUPPRESSION_ORIGINS)[number]
 
-// the reply after the final dot
+// The reply after the final dot.
 
-/** Why a delivery is where it is: enough to explain it to a person and to write a bounce report. */
+/** Why a delivery is in its state: enough to explain it to people and to write a bounce report. */
 export interface Cause {
   phase: Phase
-  /** Mail exchanger concerned, null when none was reached for. */
+  /** The mail exchanger concerned; null when none was contacted. */
   host: string | null
   ip: string | null
-  /** What the remote server said, null when it was not its word that decided. */
+  /** The remote server's reply; null when it didn't decide. */
   reply: Reply | null
-  /** Enhanced status code (RFC 3463) of what we found ourselves; a reply carries its own. */
+  /** Enhanced status code (RFC 3463) of an outcome decided here; a reply has its own. */
   status?: string
-  /** What the failure is about; absent where nothing failed, and where people decided. */
+  /** What the failure is about; absent when nothing failed, and when a person decided. */
   category?: Category
-  /** One sentence for people, without the codes. */
+  /** A sentence for people, without codes. */
   note: string
-  /** What the operator can do about it, where the server's words are known to mean that. */
+  /** What the operator can do about it, if known for this reply. */
   advice?: Advice
-  /** Who ended it, where no attempt did. */
+  /** Who ended it, if no attempt did. */
   by?: 'operator' | 'sender' | 'recipient' | 'erasure'
-  /** Of a suppressed delivery: what had put the address on the list. */
+  /** For a suppressed delivery: why the address was suppressed. */
   origin?: SuppressionOrigin
 }
 
 /**
- * What an attempt means for one delivery.
- * `failed` is our own fault or the sender's (no key, forbidden target); `bounced` is the remote's word;
- * `expired` is a deferral that ran out of time. `suppress`: the bounce tells that this recipient's address is dead.
+ * The outcome of an attempt for a delivery.
+ * `failed` is this server's or the sender's fault (no key, forbidden target); `bounced` is decided by the remote
+ * server; `expired` is a deferral whose retry period ended. `suppress`: the bounce shows that this recipient's address
+ * doesn't exist.
  */
 export type Verdict =
   | { kind: 'delivered'; cause: Cause }
-  /** `interrupted`: this server stopped during the attempt; nobody hears of it. */
+  /** `interrupted`: this server stopped during the attempt; produces no event. */
   | { kind: 'deferred'; until: number; cause: Cause; interrupted?: true }
   | { kind: 'bounced'; cause: Cause; subType: SubType; suppress: boolean }
   | { kind: 'expired'; cause: Cause; subType: SubType }
@@ -45,8 +46,8 @@ export type Verdict =
   | { kind: 'suppressed'; cause: Cause }
 
 /**
- * Where a delivery is: waiting for its next attempt, held by an operator, or in a final state. `canceled` is the
- * sender's own word, before any attempt.
+ * A delivery's state: waiting for its next attempt, held by an operator, or final. `canceled` is the sender's decision,
+ * before any attempt.
  */
 export type DeliveryState = 'waiting' | 'held' | 'canceled' | Exclude<Verdict['kind'], 'deferred'>
 

@@ -1,12 +1,12 @@
 /**
- * Why mail waits, and why a lane gets less than it could: as data, and the one place that puts it into words. No reason names a time:
- * who shows it knows in which zone. Pure; the dashboard uses it too.
+ * Why mail waits, and why a lane sends less than it could: as data, and its only wording. No reason contains a time,
+ * because only the caller knows the time zone. Pure; also used by the dashboard.
  */
 import type { Reply } from './reply.ts'
 
 /** The last decision about a lane. */
 export type LaneReason =
-  /** The provider's table knows this reply, and what it `says`. */
+  /** The providers table has a rule for this reply, with its `says`. */
   | { key: 'answered'; reply: Reply; says: string }
   | { key: 'one_at_a_time'; note: string }
   | { key: 'fewer_connections'; connections: number; note: string }
@@ -15,7 +15,7 @@ export type LaneReason =
   | { key: 'recovered' }
   | { key: 'paused_by_operator' }
   | { key: 'resumed_by_operator' }
-  /** A day of the warm-up is repeated: `complained` of `sent` messages were refused, or the lane was paused. */
+  /** A day of the warm-up is repeated, because `complained` of `sent` messages were refused, or the lane was paused. */
   | {
       key: 'warm_up_setback'
       messages: number
@@ -23,7 +23,7 @@ export type LaneReason =
       complained: number
       because?: LaneReason | null | undefined
     }
-  /** A sentence that an earlier version saved. */
+  /** A sentence that an older version stored. */
   | { key: 'text'; text: string }
 
 export const LANE_REASONS = [
@@ -39,7 +39,7 @@ export const LANE_REASONS = [
   'text',
 ] as const satisfies readonly LaneReason['key'][]
 
-/** Which lane is meant; `source` is null where the system chooses the address. */
+/** The lane; `source` is null when the system chooses the IP. */
 interface Where {
   provider: string
   source: string | null
@@ -49,7 +49,7 @@ interface Where {
 export type WaitReason =
   | { key: 'held' }
   | { key: 'scheduled' }
-  /** `attempt`: the next one. */
+  /** `attempt`: the number of the next one. */
   | { key: 'deferred'; attempt: number; note: string; reply: Reply | null }
   | { key: 'in_flight'; attempt: number }
   | ({ key: 'paused'; because: LaneReason | null } & Where)
@@ -72,7 +72,7 @@ export const WAIT_REASONS = [
   'due',
 ] as const satisfies readonly WaitReason['key'][]
 
-/** A sentence of somebody's within another: on one line, without its full stop. */
+/** Prepares a remote sentence for use within another: one line, no full stop. */
 const within = (text: string): string =>
   text
     .replaceAll(/\s+/g, ' ')
@@ -82,7 +82,7 @@ const within = (text: string): string =>
 const counted = (count: number, one: string): string =>
   count === 1 ? `1 ${one}` : `${count.toLocaleString('en')} ${one}s`
 
-/** A reply in a few words: what stands in brackets names the case (`TSS04`), else the codes and the first words. */
+/** Shortens a reply: a code in brackets (`TSS04`) if there is one, else its codes and first words. */
 function briefly({ code, enhanced, text }: Reply): string {
   const named = /\[([A-Z]{1,5}\d{1,4})\]/.exec(text)?.[1]
   if (named !== undefined) return named
@@ -91,11 +91,11 @@ function briefly({ code, enhanced, text }: Reply): string {
   return `"${[code, enhanced, words].filter((part) => part !== null && part !== '').join(' ')}"`
 }
 
-/** The codes of a reply: `421 4.7.28`. */
+/** Returns a reply's codes: `421 4.7.28`. */
 const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =>
   enhanced === null ? String(code) : `${code} ${enhanced}`
 
-/** A decision about a lane, without a full stop. @param provider its name */
+/** Words a decision about a lane, without a full stop. @param provider its name */
 export function laneWords(reason: LaneReason, provider: string): string {
   switch (reason.key) {
     case 'answered':
@@ -131,7 +131,7 @@ const from = ({ source }: Where): string => (source === null ? '' : ` from ${sou
 const oneOf = ({ connections, provider }: { connections: number; provider: string }): string =>
   connections === 1 ? `the one connection to ${provider}` : `one of ${connections} connections to ${provider}`
 
-/** Why a delivery waits, in one line that begins with a capital and has no full stop. */
+/** Words why a delivery waits, on one line with a capital and without a full stop. */
 export function waitLine(reason: WaitReason): string {
   switch (reason.key) {
     case 'held':
@@ -163,8 +163,8 @@ export function waitLine(reason: WaitReason): string {
 }
 
 /**
- * The same with the time that it ends, for a paragraph: begins small and has no full stop.
- * @param at writes an instant
+ * Words the same with the time at which the wait ends, to continue a paragraph: lower case, no full stop.
+ * @param at formats a time
  */
 export function waitWords(reason: WaitReason, until: number | null, at: (instant: number) => string): string {
   const because =
@@ -212,7 +212,7 @@ export const PAST_WAIT_REASONS = [
 ] as const
 export type PastWaitReason = (typeof PAST_WAIT_REASONS)[number]
 
-/** Waits under a second are not worth a word (milliseconds). */
+/** Shorter waits aren't mentioned (milliseconds). */
 export const SHORTEST_WAIT = 1000
 
 /** Why an attempt began later than it was due. */

@@ -1,8 +1,8 @@
-/** The words of webhooks: which events can be asked for, and when a failed delivery is tried again. */
+/** Shared vocabulary of webhooks: the events, and the retry schedule. */
 
 /**
- * Every event type that an endpoint can be subscribed to: the hosted service's (reference: wire format §5.2), so that its clients work
- * unchanged. Which of them happen here is told in docs/webhooks.md.
+ * Every event type that an endpoint can subscribe to: those of the hosted service (reference: wire format §5.2), so
+ * that its clients work unchanged. docs/webhooks.md lists which ones this server sends.
  */
 export const WEBHOOK_EVENTS = [
   'email.sent',
@@ -44,37 +44,37 @@ export const WEBHOOK_EVENTS = [
   'inbox.draft.deleted',
 ] as const
 
-/** What `ping` sends; no endpoint subscribes to it. */
+/** The event that `ping` sends; endpoints can't subscribe to it. */
 export const PING = 'webhook.ping'
 
 export type WebhookStatus = 'enabled' | 'disabled'
 
-/** Shares of failed requests in 24 hours from which on an endpoint is failing, and from which on it is broken. */
+/** The rates of failed requests in 24 hours above which an endpoint counts as failing, and as broken. */
 const FAILING = 0.05
 const BROKEN = 0.5
 
-/** How an endpoint does: for the dashboard and the command line alike. */
+/** The health of an endpoint, for the dashboard and the command line. */
 export interface WebhookHealth {
   state: 'disabled' | 'broken' | 'failing' | 'healthy' | 'idle' | 'untried'
   /** `healthy`, `failing 33%` */
   words: string
 }
 
-/** Judges an endpoint by its requests of the last 24 hours, and by the newest one of all. */
+/** Judges an endpoint by its requests of the last 24 hours and by its newest request. */
 export function webhookHealth(facts: {
   enabled: boolean
   /** The newest request failed. */
   failing: boolean
-  /** A request succeeded at some time. */
+  /** A request has ever succeeded. */
   succeeded: boolean
-  /** Requests of the last 24 hours, and how many of them succeeded. */
+  /** Requests of the last 24 hours, and how many succeeded. */
   count: number
   taken: number
 }): WebhookHealth {
   const { enabled, failing, succeeded, count, taken } = facts
   if (!enabled) return { state: 'disabled', words: 'disabled' }
   const share = count === 0 ? 0 : (count - taken) / count
-  // Never 100% while something succeeded.
+  // Not 100% while something succeeded.
   const percent = taken === 0 ? 100 : Math.min(99, Math.round(share * 100))
   if (share >= FAILING) return { state: share >= BROKEN ? 'broken' : 'failing', words: `failing ${percent}%` }
   if (failing) return { state: count === 0 ? 'broken' : 'failing', words: 'failing' }
@@ -84,7 +84,7 @@ export function webhookHealth(facts: {
     : { state: 'untried', words: 'no requests yet' }
 }
 
-/** How a delivery to an endpoint stands: `attempting` while a request is under way, `pending` while it waits for its next one. */
+/** The state of a webhook delivery: `attempting` during a request, `pending` until the next one. */
 export const WEBHOOK_DELIVERY_STATES = ['pending', 'attempting', 'success', 'failed'] as const
 export type WebhookDeliveryState = (typeof WEBHOOK_DELIVERY_STATES)[number]
 
@@ -92,7 +92,7 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** Pauses after each failed attempt, in milliseconds; after the last comes one more attempt, and then no other. */
+/** Delays after each failed attempt, in milliseconds. The attempt after the last one is final. */
 export const RETRY_PAUSES = [
   5 * second,
   5 * minute,
@@ -103,11 +103,11 @@ export const RETRY_PAUSES = [
   10 * hour,
 ] as const
 
-/** The share of a pause that chance may add: receivers that failed together are not asked again together. */
+/** Random share added to a delay, so that endpoints that failed together aren't retried together. */
 const JITTER = 0.2
 
 /**
- * When a delivery whose attempt number `attempts` (from 1) failed is tried again; null when it is given up.
+ * Decides when to retry after attempt number `attempts` (from 1) failed; null after the last one.
  * @param dice a number in [0, 1)
  */
 export function nextWebhookAttempt(attempts: number, now: number, dice: number): number | null {

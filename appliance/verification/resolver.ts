@@ -1,15 +1,18 @@
-/** Our resolver as mailauth asks it, with a bound on how much one message may ask. */
+/** Adapts the daemon's DNS resolver to mailauth, and limits the queries for one message. */
 import type { DNSResolver } from 'mailauth'
 import type { RecordType, Resolver } from '../dns/dns.ts'
 
-/** An error of the shape that `node:dns` throws, which mailauth tells apart by its code. */
+/** Creates an error like those of `node:dns`, which mailauth distinguishes by code. */
 function dnsError(code: string, name: string): Error {
   return Object.assign(new Error(`${code} ${name}`), { code })
 }
 
 const TYPES = new Set<string>(['A', 'AAAA', 'MX', 'TXT', 'PTR', 'CNAME', 'NS'] satisfies RecordType[])
 
-/** Our resolver in the manner of `dns.promises.resolve`. @param most queries; those beyond fail, as if no server answered */
+/**
+ * Wraps a resolver in the interface of `dns.promises.resolve`. @param most number of queries; further ones fail as if
+ * no server answered
+ */
 export function mailauthResolver(resolver: Pick<Resolver, 'resolve'>, most = Infinity): DNSResolver {
   let asked = 0
   const lookup = async (name: string, type: string): Promise<unknown[]> => {
@@ -23,6 +26,6 @@ export function mailauthResolver(resolver: Pick<Resolver, 'resolve'>, most = Inf
       return 'exchange' in record ? { priority: record.preference, exchange: record.exchange } : record
     })
   }
-  // Its types know strings only; MX records are objects all the same, as in node:dns.
+  // The type allows strings only, but MX records are objects, as in node:dns.
   return lookup as DNSResolver
 }

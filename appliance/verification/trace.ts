@@ -1,8 +1,8 @@
-/** The fields that a receiving server puts in front of a message, and those it takes away (RFC 5321 §4.4, RFC 8601). Pure. */
+/** Adds and removes the header fields that a receiving server is responsible for (RFC 5321 §4.4, RFC 8601). Pure. */
 import { endsWithBlankLine, fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
 import type { Authentication, AuthVerdict } from '../mail/inbound.ts'
 
-/** How a message came. */
+/** How a message was received. */
 export interface TraceArgs {
   hostname: string
   id: string
@@ -11,22 +11,22 @@ export interface TraceArgs {
   tls: string | null
   extended: boolean
   mailFrom: string
-  /** Named in the trace where it is the only one: the others must not learn of each other (RFC 5321 §7.2). */
+  /** Named in the trace only when there is one recipient, so that several don't learn of each other (RFC 5321 §7.2). */
   recipients: readonly string[]
   authentication: Authentication
   now: number
 }
 
 /**
- * The message with Return-Path, Authentication-Results and Received in front. Older Return-Paths are left out, and all results that claim to
- * be from here (RFC 8601 §5).
+ * Prepends Return-Path, Authentication-Results and Received. Removes older Return-Path fields, and all results that
+ * claim to be from this server (RFC 8601 §5).
  */
 export function withTrace(bytes: Uint8Array, args: TraceArgs): Buffer {
   const { fields, bodyOffset } = splitMessage(bytes)
   const kept = fields.filter((field) => !isForged(field, args.hostname)).map(({ raw }) => raw)
   const fieldsEnd = fields.reduce((end, { raw }) => end + raw.length, 0)
   const front = [`Return-Path: <${safe(args.mailFrom)}>`, results(args), received(args)].join('\r\n')
-  // A message without fields, or without a blank line after them, is told apart from its header here.
+  // Separate the body with a blank line when the message has no header, or no blank line after it.
   const blank = bodyOffset > fieldsEnd || endsWithBlankLine(bytes, bodyOffset) ? '' : '\r\n'
   return Buffer.concat([Buffer.from(`${front}\r\n`), ...kept, Buffer.from(blank), bytes.subarray(fieldsEnd)])
 }
@@ -39,7 +39,7 @@ function isForged(field: HeaderField, hostname: string): boolean {
   return id?.toLowerCase() === hostname.toLowerCase()
 }
 
-/** Comments may be nested (RFC 5322 §3.2.2): each character is looked at once, however deep they are. */
+/** Removes comments, which may be nested (RFC 5322 §3.2.2). Linear in the length of the text. */
 function withoutComments(text: string): string {
   let depth = 0
   const kept = [...text].filter((character) => {
@@ -51,7 +51,7 @@ function withoutComments(text: string): string {
   return kept.join('')
 }
 
-/** What a stranger chose, without anything that could end a line, a comment or a value. */
+/** Removes everything from a stranger's text that could end a line, comment or value. */
 const safe = (text: string): string =>
   text.replaceAll(/[^\w.!#$%&'*+/=?^`{|}~@:\-\u0080-\u{10FFFF}]/gu, '').slice(0, 320)
 

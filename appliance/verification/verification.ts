@@ -1,6 +1,6 @@
 /**
- * Whether a received message comes from whom it says (SPF, DKIM, DMARC, ARC), by mailauth, which has no bounds of its own: on signatures,
- * queries and time they are here.
+ * Checks whether a received message comes from whom it claims (SPF, DKIM, DMARC, ARC), using mailauth. mailauth has no
+ * limits of its own, so this file limits signatures, queries and time.
  */
 import { Readable } from 'node:stream'
 import type { AuthenticateResult } from 'mailauth'
@@ -13,26 +13,26 @@ import { mailauthResolver } from './resolver.ts'
 export { mailauthResolver } from './resolver.ts'
 export { withTrace } from './trace.ts'
 
-/** A message and how it came. */
+/** A message and how it was received. */
 export interface VerifyArgs {
   bytes: Uint8Array
   ip: string
   helo: string
-  /** Empty for the null sender. */
+  /** Empty for the null reverse-path. */
   mailFrom: string
 }
 
-/** For one message: signatures that are tried (RFC 6376 §6.1 leaves the choice to us), queries, and time (milliseconds). */
+/** Limits for one message: signatures to verify (RFC 6376 §6.1 allows a limit), DNS queries, and milliseconds. */
 const MOST_SIGNATURES = 10
 const MOST_SEALS = 10
 const MOST_QUERIES = 60
 const DEADLINE_MS = 10_000
-/** The message is hashed in pieces of this size, with a turn for others between them. */
+/** Chunk size for hashing, with a yield to the event loop after each chunk. */
 const PIECE = 64 * 1024
 
 const unknown = (result: AuthResult): AuthVerdict => ({ result, domain: null })
 
-/** What is said of a message that nobody could look at. */
+/** The result when a message couldn't be checked. */
 const IN_DOUBT: Authentication = {
   spf: unknown('temperror'),
   dkim: unknown('temperror'),
@@ -40,7 +40,7 @@ const IN_DOUBT: Authentication = {
   arc: unknown('temperror'),
 }
 
-/** Checks a message; never rejects. After ten seconds everything is `temperror`. */
+/** Checks a message; never rejects. After ten seconds every result is `temperror`. */
 export async function verify(
   args: VerifyArgs,
   { resolver, clock, hostname }: { resolver: Pick<Resolver, 'resolve'>; clock: Clock; hostname: string },
@@ -49,7 +49,7 @@ export async function verify(
   const late = new Promise<Authentication>((resolve) => {
     cancel = clock.after(DEADLINE_MS, () => resolve(IN_DOUBT))
   })
-  // A message may be made so that the verifier trips over it: that proves nothing for or against its sender.
+  // A message may be crafted to crash the verifier. That proves nothing for or against its sender.
   const checked = check(args, resolver, hostname).catch(() => IN_DOUBT)
   try {
     return await Promise.race([checked, late])
@@ -64,7 +64,7 @@ async function check(
   hostname: string,
 ): Promise<Authentication> {
   const { pieces, sealed } = bounded(bytes)
-  // Loaded by the first message that is received: it takes 20 MB.
+  // Loaded when the first message is received, because it takes 20 MB.
   const { authenticate } = await import('mailauth')
   const result = await authenticate(Readable.from(pieces, { objectMode: false }), {
     ip,
@@ -79,7 +79,7 @@ async function check(
   return summarize(result)
 }
 
-/** The message in pieces, without signatures beyond the bound. Those of the From domain come first. */
+/** Splits a message into chunks, without signatures beyond the limit. Signatures of the From domain come first. */
 function bounded(bytes: Uint8Array): { pieces: Buffer[]; sealed: boolean } {
   const { fields, bodyOffset } = splitMessage(bytes)
   const signatures = fields.filter((field) => named(field, 'dkim-signature'))
@@ -109,7 +109,7 @@ const resultOf = (text: string | undefined): AuthResult =>
   text !== undefined && KNOWN.has(text) ? (text as AuthResult) : 'none'
 
 function summarize({ spf, dkim, dmarc, arc }: AuthenticateResult): Authentication {
-  // `l=` leaves a part of the message to anybody: such a signature says nothing of the whole.
+  // With `l=`, anyone can append text (RFC 6376 §8.2), so such a signature doesn't count for the whole message.
   const whole = dkim.results.filter(({ status }) => !status.underSized)
   const best =
     whole.find(({ status }) => status.result === 'pass' && status.aligned) ??
