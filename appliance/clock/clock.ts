@@ -1,14 +1,16 @@
-/** The port of time: everything that reads the clock or waits takes one of these, so that tests can move it. */
+/** The interface to time. Everything that reads the clock or waits takes one, so that tests can move it. */
 export interface Clock {
   /** Unix time in milliseconds. */
   now(): number
-  /** Calls `callback` once, `ms` from now; the returned function takes it back. Does not keep the process alive. */
+  /** Calls `callback` once, `ms` from now; the returned function cancels it. Doesn't keep the process alive. */
   after(ms: number, callback: () => void): () => void
-  /** Like `now`, but never jumps: for deadlines of what goes on. Absent: `now` does not jump either. */
+  /** Like `now`, but never jumps: for measuring timeouts. When absent, `now` doesn't jump either. */
   steady?: () => number
 }
 
-/** The time that deadlines are measured by: when somebody sets the clock, conversations with other servers do not end for it. */
+/**
+ * Returns the time to measure timeouts by, so that conversations with other servers don't end when the clock is set.
+ */
 export const steady = (clock: Clock): number => clock.steady?.() ?? clock.now()
 
 /** The machine's own clock. */
@@ -16,7 +18,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   steady: () => performance.timeOrigin + performance.now(),
   after(ms, callback) {
-    // setTimeout overflows beyond 2^31-1 ms (24.8 days): wake early, the caller looks at the clock again.
+    // setTimeout overflows at 2^31-1 ms (24.8 days). Wake early; the caller checks the clock again.
     const timer = setTimeout(callback, Math.min(Math.max(0, ms), 2_147_483_647))
     timer.unref()
     return () => clearTimeout(timer)

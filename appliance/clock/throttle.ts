@@ -1,18 +1,18 @@
 import type { Clock } from './clock.ts'
 
-/** Counts attempts by what they have in common. */
+/** Limits attempts per key. */
 export interface Throttle {
-  /** Counts an attempt under each key that may have one more. Returns 0, or the seconds to wait when one may not. */
+  /** Counts an attempt under each key if all of them allow one more. Returns 0, or the seconds to wait. */
   attempt(keys: string[]): number
-  /** The seconds until this key may have another attempt; 0 for now. Counts nothing. */
+  /** Returns the seconds until this key allows another attempt; 0 when it does now. Counts nothing. */
   wait(key: string): number
-  /** Takes back an attempt that shall not count. */
+  /** Removes an attempt from the count. */
   takeBack(key: string): void
 }
 
-/** Keys remembered, so that memory is bounded. */
+/** Maximum number of keys, to bound memory. */
 const REMEMBERED = 20_000
-/** So many stay when there are more. */
+/** How many keys to keep when there are more. */
 const KEPT = 15_000
 
 interface Count {
@@ -20,7 +20,7 @@ interface Count {
   until: number
 }
 
-/** Allows `most` attempts for each key within `windowMs`, counted from its first. */
+/** Allows `most` attempts per key within `windowMs` of its first attempt. */
 export function createThrottle(clock: Pick<Clock, 'now'>, most: number, windowMs: number): Throttle {
   const counts = new Map<string, Count>()
   const current = (key: string): Count => {
@@ -54,8 +54,8 @@ export function createThrottle(clock: Pick<Clock, 'now'>, most: number, windowMs
 }
 
 /**
- * Forgets what is over, then keys with the fewest attempts, of those the oldest first: whoever tries many keys once frees none that was
- * tried often.
+ * Drops expired keys, then those with the fewest attempts, oldest first. Trying many keys once therefore never resets
+ * one that was tried often.
  */
 function forget(counts: Map<string, Count>, now: number): void {
   for (const [key, { until }] of counts) if (until <= now) counts.delete(key)

@@ -1,4 +1,4 @@
-/** Reads the bounce rules: a TOML file with a [[rule]] for each, checked whole, with every complaint at once. */
+/** Reads the bounce rules, a TOML file of [[rule]] tables. Validates the whole file and reports all errors at once. */
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import {
@@ -15,10 +15,10 @@ import type { KeySchema } from './keys.ts'
 import { whyUnsafe } from './pattern.ts'
 import { readTables, type Complain } from './tables.ts'
 
-/** The rules that come with the program. */
+/** The rules shipped with the program. */
 const SHIPPED_BOUNCES = join(import.meta.dirname, '..', '..', 'config', 'bounces.toml')
 
-/** Phases in which a server can have spoken (mail/verdict.ts). */
+/** Phases in which a server replies (mail/verdict.ts). */
 const PHASES = ['connect', 'greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'body'] as const
 
 const oneOf = <const T extends readonly string[]>(values: T) =>
@@ -44,7 +44,7 @@ const RuleSchema = Type.Object({
 type Written = Static<typeof RuleSchema>
 
 /**
- * The rules in the order in which they are asked: those of the operator's own file, which so have precedence, then the shipped ones.
+ * Loads the rules in order of precedence: the operator's own file, then the shipped one.
  * @throws TableRefused
  */
 export function loadBounces(file?: string): readonly BounceRule[] {
@@ -60,7 +60,7 @@ function readRules(file: string): BounceRule[] {
   })
 }
 
-/** One rule; none when it is not sound, and then there are complaints. */
+/** Reads one rule; undefined when it is invalid, which is reported. */
 export function readRule(value: unknown, path: string, complain: Complain): BounceRule[] {
   const misfits = checkValue(RuleSchema as unknown as KeySchema, value, path)
   for (const misfit of misfits)
@@ -78,7 +78,7 @@ const CODE = /^[45](?:\d\d|\dx|xx)$/
 const ENHANCED = /^[45x]\.(?:\d{1,3}|x)\.(?:\d{1,3}(?:-\d{1,3})?|x)$/
 const CONDITIONS = ['code', 'enhanced', 'text', 'phase', 'provider'] as const
 
-/** What is wrong with a rule of the right shape: the key, and what completes the sentence. */
+/** Checks a rule of the right types. Returns the key, and the rest of a sentence. */
 function complaintsOf(rule: Written): Wrong[] {
   const { topic, category, action, code = [], enhanced = [], text = [], link, shaping, minutes } = rule
   const found: (Wrong | false)[] = [
@@ -127,7 +127,7 @@ function complaintOfPattern(pattern: string): Wrong | false {
   try {
     compile(pattern)
   } catch (error) {
-    // The engine's reason says what is wrong and where.
+    // The regular expression engine's message says what is wrong and where.
     return ['text', `has a pattern that is not a regular expression (${(error as Error).message})`]
   }
   const unsafe = whyUnsafe(pattern)
@@ -136,7 +136,7 @@ function complaintOfPattern(pattern: string): Wrong | false {
 
 const compile = (pattern: string): RegExp => new RegExp(pattern, 'iu')
 
-/** What a bounce of a category is called on the wire, where the rule does not say. */
+/** The wire format's subtype for a category, unless the rule names one. */
 const SUB_TYPE_OF: Partial<Record<Category, SubType>> = {
   recipient: 'NoEmail',
   'mailbox-full': 'MailboxFull',

@@ -1,16 +1,19 @@
 import { FORMATS } from './formats.ts'
 import type { KeySchema } from './keys.ts'
 
-/** A value that does not fit: where inside the setting (empty: the whole), what was found, what is expected. */
+/**
+ * A value that doesn't match its schema: where within the setting (empty for all of it), what was found, what is
+ * expected.
+ */
 export interface Misfit {
   path: string
   found: string
   expected: string
 }
 
-/** Checks one value against its schema; an empty list when it fits. */
+/** Checks a value against its schema; returns an empty list when it matches. */
 export function checkValue(schema: KeySchema, value: unknown, path = ''): Misfit[] {
-  // Made when needed: to describe every value that fits took most of the time of reading a table.
+  // Created on demand: describing every value took most of the time of reading a table.
   const misfit = (): Misfit[] => [
     { path, found: describe(value, schema.secret), expected: expectation(schema) },
   ]
@@ -67,7 +70,7 @@ function checkTable(schema: KeySchema, table: Record<string, unknown>, path: str
   ]
 }
 
-/** What a key takes, in words: for complaints and for the reference. */
+/** Describes a key's valid values in words, for complaints and the reference. */
 export function expectation(schema: KeySchema): string {
   if (schema.anyOf) return choices(schema.anyOf)
   switch (schema.type) {

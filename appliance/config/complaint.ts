@@ -1,23 +1,23 @@
-/** One thing that is wrong with the configuration. */
+/** An error in the configuration. */
 export interface Complaint {
-  /** The file in which it is, with the line where that is known; null for the environment and for what is missing. */
+  /** The file, with the line if known; null for the environment and for missing settings. */
   file: string | null
   line: number | null
-  /** The environment variable in which it is. */
+  /** The environment variable. */
   variable: string | null
-  /** The dotted name of the setting; null when the file as a whole is meant. */
+  /** The setting's dotted name; null for the file as a whole. */
   key: string | null
-  /** What was found and what is expected, one sentence. */
+  /** What was found and what is expected, in a sentence. */
   message: string
 }
 
-/** A complaint as one line: `/etc/posthaste/posthaste.toml:12: http.listen is …`. */
+/** Formats a complaint on one line: `/etc/posthaste/posthaste.toml:12: http.listen is …`. */
 export function formatComplaint({ file, line, variable, message }: Complaint): string {
   const place = variable ?? (file === null ? null : line === null ? file : `${file}:${line}`)
   return place === null ? message : `${place}: ${message}`
 }
 
-/** The file from top to bottom, then the environment, then what is missing. */
+/** Sorts complaints: the file from top to bottom, then the environment, then missing settings. */
 export function sortComplaints(complaints: readonly Complaint[]): Complaint[] {
   const rank = ({ file, variable }: Complaint) => (file !== null ? 0 : variable !== null ? 1 : 2)
   return complaints.toSorted((a, b) => rank(a) - rank(b) || (a.line ?? 0) - (b.line ?? 0))

@@ -1,4 +1,4 @@
-/** The configuration: one TOML file and the environment, or the sandbox's. */
+/** Finds the configuration: a TOML file and the environment, or the sandbox's. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadConfig, type Loaded } from './load.ts'
@@ -17,12 +17,12 @@ export { completeProvider } from './sign-in.ts'
 export { TableRefused } from './tables.ts'
 export type { Config } from './schema.ts'
 
-/** Read when no other file is asked for. */
+/** Read when no other file is given. */
 const DEFAULT_FILE = '/etc/posthaste/posthaste.toml'
 
 /**
- * The configuration that a command works with: the file asked for, the default file, or, when there is neither and no
- * `POSTHASTE_HOSTNAME`, the sandbox.
+ * Returns the configuration for a command: the given file, the default file, or the sandbox when there is neither and
+ * `POSTHASTE_HOSTNAME` isn't set.
  */
 export function findConfig({
   file,
@@ -37,28 +37,28 @@ export function findConfig({
   return { sandbox, loaded: sandbox ? sandboxConfig({ env }) : loadConfig({ file, env, defaultFile }) }
 }
 
-/** What a running sandbox tells the commands beside it. */
+/** What a running sandbox tells commands. */
 export interface Running {
-  /** The sandbox's name server, `ip:port`. */
+  /** The sandbox's DNS server, `ip:port`. */
   dns: string
-  /** Port of its mail exchangers. */
+  /** The port of its mail exchangers. */
   deliveryPort: number
   pid: number
 }
 
-/** Where a running sandbox writes that, in its data directory. */
+/** The file in the data directory in which a running sandbox publishes this. */
 export function runningFile(dataDir: string): string {
   return join(dataDir, 'running.json')
 }
 
-/** The sandbox that runs on this data directory; undefined when none does. */
+/** Returns the sandbox running on this data directory; undefined when none is. */
 export function readRunning(dataDir: string): Running | undefined {
   try {
     const running = JSON.parse(readFileSync(runningFile(dataDir), 'utf8')) as Running
     process.kill(running.pid, 0)
     return running
   } catch {
-    // No file, half a file, or a process that is gone: all mean that no sandbox runs.
+    // No file, an incomplete file or a dead process: no sandbox is running.
     return undefined
   }
 }

@@ -2,7 +2,7 @@ import type { Complaint } from './complaint.ts'
 import type { Given } from './environment.ts'
 import { checkProviders, type ProviderTable } from './sign-in.ts'
 
-/** What no single key can tell: settings that do not go together. Runs when each of them is sound. */
+/** Finds settings that contradict each other. Runs when each one is valid by itself. */
 export function crossCheck(
   values: ReadonlyMap<string, unknown>,
   given: ReadonlyMap<string, Given>,
@@ -39,7 +39,7 @@ export function crossCheck(
   return complaints
 }
 
-/** What listens, in the order in which it is told. */
+/** Listeners in the order of their messages. */
 const LISTENERS = [
   'http.listen',
   'http.tls_listen',
@@ -52,7 +52,7 @@ const LISTENERS = [
   'acme.http_listen',
 ]
 
-/** One address is one listener's. Port 0 is a free one, each time another. */
+/** Checks that no two listeners share an address. Port 0 picks a free port each time. */
 function checkListeners(
   values: ReadonlyMap<string, unknown>,
   given: ReadonlyMap<string, Given>,
@@ -76,7 +76,7 @@ function checkListeners(
   return wrong
 }
 
-/** Certificates of an authority: what each way of proving a name needs, and what goes together. */
+/** Checks [acme]: what each challenge type requires, and settings that exclude each other. */
 function checkAcme(
   values: ReadonlyMap<string, unknown>,
   given: ReadonlyMap<string, Given>,

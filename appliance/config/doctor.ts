@@ -1,4 +1,4 @@
-/** The data of the self-checks: whom to ask, and which blocklists there are. */
+/** Loads the data of the self-checks: which hosts to contact, and the blocklists. */
 import { join } from 'node:path'
 import { isIPv4 } from 'node:net'
 import { isTable } from './check-value.ts'
@@ -10,17 +10,17 @@ export interface Blocklist {
   zone: string
   name: string
   lists: 'addresses' | 'domains'
-  /** Whether an address on it is taken out of use. */
+  /** Whether a listed sending IP is suspended. */
   suspend: boolean
-  /** Where to ask for removal. */
+  /** Where to request removal. */
   delist: string
-  /** What an answer means; `*` is every other one in 127.0.0.0/8. */
+  /** The meaning of each response; `*` for any other in 127.0.0.0/8. */
   listed: Record<string, string>
-  /** Answers that say nothing about what was asked, and why. */
+  /** Responses that mean the query was refused, and why. */
   refused: Record<string, string>
 }
 
-/** Whom the self-checks ask. */
+/** The hosts that self-checks contact. */
 export interface DoctorTargets {
   /** Mail exchangers, `host` or `host:port`. */
   port25: string[]
@@ -31,14 +31,14 @@ export interface DoctorTargets {
 
 const shipped = (name: string): string => join(import.meta.dirname, '..', '..', 'config', name)
 
-/** The blocklists that come with the program. */
+/** The blocklists shipped with the program. */
 const SHIPPED_BLOCKLISTS = shipped('blocklists.toml')
-/** Whom the program asks unless told otherwise. */
+/** The hosts shipped with the program. */
 const SHIPPED_TARGETS = shipped('doctor.toml')
 
 /**
- * The blocklists of a file.
- * @param file the shipped one by default
+ * Loads the blocklists.
+ * @param file default: the shipped one
  * @throws TableRefused
  */
 export function loadBlocklists(file: string = SHIPPED_BLOCKLISTS): Blocklist[] {
@@ -51,8 +51,8 @@ export function loadBlocklists(file: string = SHIPPED_BLOCKLISTS): Blocklist[] {
 }
 
 /**
- * Whom to ask, of a file.
- * @param file the shipped one by default
+ * Loads the hosts for the self-checks.
+ * @param file default: the shipped one
  * @throws TableRefused
  */
 export function loadTargets(file: string = SHIPPED_TARGETS): DoctorTargets {

@@ -1,7 +1,7 @@
 import type { Complaint } from './complaint.ts'
 import { KEYS, VARIABLE_PREFIX, type KeySchema } from './keys.ts'
 
-/** A value that somebody set, and the place to name in a complaint about a part of it. */
+/** A value that was set, and where, for complaints about a part of it. */
 export interface Given {
   value: unknown
   at(inner: string): Omit<Complaint, 'message'>
@@ -12,14 +12,15 @@ export interface Environment {
   notes: string[]
 }
 
-/** Variables that others read: they have no place in a file. */
+/** Variables that are read elsewhere and can't be set in the file. */
 const NOT_SETTINGS = ['POSTHASTE_MASTER_KEY']
 
 /**
- * Reads the settings in environment variables. Empty variables count as unset.
+ * Reads settings from environment variables. Empty ones count as unset.
  *
- * A strange `POSTHASTE_…` name is a complaint when it has the `__` of a setting or is nearly one; others are noted only, because
- * container platforms make up such names for a service called posthaste (`POSTHASTE_SERVICE_HOST`).
+ * An unknown `POSTHASTE_…` name is an error when it contains the `__` of a setting or resembles one. Others only
+ * produce a note, because container platforms generate such names for a service called posthaste
+ * (`POSTHASTE_SERVICE_HOST`).
  */
 export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[]): Environment {
   const given = new Map<string, Given>()
@@ -46,7 +47,10 @@ export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[])
   return { given, notes }
 }
 
-/** A variable's text as the value that its setting takes; what cannot be read stays text, for the check to complain about. */
+/**
+ * Converts a variable's text to the type of its setting. Text that can't be converted is returned as is, and fails
+ * validation.
+ */
 function readText(schema: KeySchema, text: string): unknown {
   switch (schema.type) {
     case 'boolean':
@@ -72,12 +76,12 @@ function readList(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // "[::]:8025,[::1]:8026" begins with a bracket too: not JSON, then a plain list.
+    // "[::]:8025,[::1]:8026" begins with a bracket but isn't JSON: treat it as a plain list.
     return text.split(',').map((item) => item.trim())
   }
 }
 
-/** Edits (insert, drop, replace, swap of neighbours) that turn one word into the other. */
+/** Counts the edits (insert, delete, replace, transpose neighbors) between two words. */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {
@@ -94,7 +98,7 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!
 }
 
-/** The candidate that was probably meant, at most a third of the word away; undefined when none is near. */
+/** Returns the candidate that was probably meant, at most a third of the word's length in edits; undefined for none. */
 export function nearMiss(word: string, candidates: readonly string[]): string | undefined {
   const plain = word.toLowerCase().replaceAll('-', '_').slice(0, 100)
   const scored = candidates.map((candidate) => ({

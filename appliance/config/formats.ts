@@ -2,10 +2,10 @@ import { isAbsolute } from 'node:path'
 import { isIP } from 'node:net'
 import { Type, type TSchema } from 'typebox'
 
-/** A string format that the schema names: what error messages say is expected, and the test. */
+/** A string format in the schema: the description for error messages, and the test. */
 interface Format {
   expected: string
-  /** The same for the items of a list; set for every format that a list uses. */
+  /** The plural for lists; set for every format that a list uses. */
   plural?: string
   test(text: string): boolean
 }
@@ -21,7 +21,7 @@ function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535
 }
 
-/** Takes `1.2.3.4:25`, `[::1]:25` and `localhost:25` apart; undefined for anything else. */
+/** Splits `1.2.3.4:25`, `[::1]:25` or `localhost:25`; undefined for anything else. */
 function splitHostPort(text: string): { host: string; port: string } | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text)
   if (!match) return undefined
@@ -48,7 +48,10 @@ function isDirectory(text: string): boolean {
   return URL.canParse(text) && new URL(text).protocol === 'https:'
 }
 
-/** Where who listens on the way could be the provider, there is none: http:// is for this machine only. */
+/**
+ * Whether a URL can be an issuer. http:// is allowed for this machine only: anyone on the path could pose as the
+ * provider.
+ */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, search, hash, username, password } = new URL(text)
@@ -125,13 +128,13 @@ export const FORMATS: Record<string, Format> = {
   id: { expected: 'an ID from the list of API keys', test: (text) => /^[0-9a-f-]{36}$/i.test(text) },
 }
 
-/** A list of texts of one format (formats.ts). */
+/** Defines a list of strings in one format (formats.ts). */
 export const strings = (description: string, format: string, value: string[] = [], options: object = {}) =>
   Type.Array(Type.String({ format }), { default: value, description, ...options })
 
-/** A section of the file. */
+/** Defines a section of the file. */
 export const section = <T extends Record<string, TSchema>>(description: string, properties: T) =>
   Type.Object(properties, { additionalProperties: false, default: {}, description })
 
-/** Keys whose value is never repeated in a complaint. */
+/** Marks keys whose value is never shown in a complaint. */
 export const secret = { secret: true }

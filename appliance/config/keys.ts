@@ -1,6 +1,6 @@
 import { ConfigSchema } from './schema.ts'
 
-/** The parts of JSON Schema that the configuration uses. */
+/** The subset of JSON Schema that the configuration uses. */
 export interface KeySchema {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
   description?: string
@@ -11,15 +11,15 @@ export interface KeySchema {
   exclusiveMinimum?: number
   minItems?: number
   items?: KeySchema
-  /** A choice: each alternative is one constant. */
+  /** A choice of constants. */
   anyOf?: { const: string }[]
   properties?: Record<string, KeySchema>
   required?: string[]
-  /** The value is not for anybody's eyes. */
+  /** Whether the value must not be shown. */
   secret?: boolean
 }
 
-/** One setting: where it stands in the file, what its environment variable is called, what it takes. */
+/** A setting: its name in the file, its environment variable and its type. */
 export interface Key {
   /** Dotted, as in the file: `http.listen`. */
   name: string
@@ -30,7 +30,7 @@ export interface Key {
   required: boolean
 }
 
-/** A `[section]` of the file with its meaning; null for the keys before the first one. */
+/** A `[section]` of the file with its description; null for the keys before the first one. */
 export interface Section {
   name: string | null
   description: string
@@ -54,7 +54,7 @@ function key(section: string | null, name: string, schema: KeySchema, required: 
 
 const entries = Object.entries(root.properties ?? {})
 
-/** The whole schema as a flat list, in the order in which it is written. */
+/** The schema as a flat list, in file order. */
 export const SECTIONS: readonly Section[] = [
   {
     name: null,

@@ -1,4 +1,4 @@
-/** Reads the configuration from a TOML file and the environment and checks it whole, with every complaint at once. */
+/** Loads the configuration from a TOML file and the environment, and reports all errors at once. */
 import { readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
 import { checkValue, isTable } from './check-value.ts'
@@ -10,12 +10,12 @@ import { crossCheck } from './cross-check.ts'
 import type { Config } from './schema.ts'
 
 export interface LoadArgs {
-  /** The file that was asked for; it must exist. */
+  /** The file that the user named; it must exist. */
   file?: string | undefined
   env: NodeJS.ProcessEnv
-  /** Read when no file was asked for and it exists. */
+  /** Read when the user named no file, if it exists. */
   defaultFile?: string
-  /** Values to use in place of the schema's defaults, by dotted name. */
+  /** Overrides of the schema's defaults, by dotted name. */
   defaults?: Record<string, unknown>
 }
 
@@ -25,7 +25,7 @@ export type Loaded =
   | { complaints: Complaint[] }
 
 /**
- * Reads the configuration. Environment variables beat the file, which beats the defaults.
+ * Loads the configuration. Environment variables override the file, which overrides the defaults.
  * `notes` are sentences for the log.
  */
 export function loadConfig({
@@ -71,7 +71,7 @@ function readText(file: string, demanded: boolean, complaints: Complaint[]): str
   }
 }
 
-/** The settings of a file; what it has beyond them goes to the complaints. */
+/** Returns the settings of a file; adds complaints about everything else in it. */
 function readToml(text: string, file: string, complaints: Complaint[]): Map<string, Given> {
   const given = new Map<string, Given>()
   let document: Record<string, unknown>
@@ -127,7 +127,7 @@ function missing({ name, variable, schema }: Key, file: string): Complaint {
   }
 }
 
-/** Builds the nested object; keys without value and default stay absent. */
+/** Builds the nested object; omits keys without value and default. */
 function assemble(values: ReadonlyMap<string, unknown>): Config {
   const config: Record<string, unknown> = {}
   for (const { name, keys } of SECTIONS) {
@@ -138,7 +138,7 @@ function assemble(values: ReadonlyMap<string, unknown>): Config {
     if (name === null) Object.assign(config, table)
     else config[name] = table
   }
-  // Every value was checked against the schema that Config is the type of.
+  // Every value was validated against the schema that Config is derived from.
   return normalise(config as Config)
 }
 

@@ -1,7 +1,7 @@
 /**
- * Finds the lines of keys in a TOML text, which the parser does not tell. It reads table headers and `key =` at the
- * beginning of lines, and steps over multi-line strings. Keys inside inline tables and inside arrays get no line of their own:
- * ask for the key around them instead, as `locate` does. The text must have passed the parser.
+ * Finds the lines of keys in a TOML text, which the parser doesn't report. Reads table headers and `key =` at the start
+ * of lines, and skips multi-line strings. Keys within inline tables and arrays have no line of their own; `locate`
+ * returns that of the enclosing key. The text must be valid TOML.
  */
 
 const part = String.raw`(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')`
@@ -13,14 +13,16 @@ function split(path: string): string[] {
   return [...path.matchAll(new RegExp(part, 'g'))].map(([text]) => text.replace(/^["']|["']$/g, ''))
 }
 
-/** Where a value leaves a multi-line string open: the delimiter that ends it. */
+/** Returns the closing delimiter if a value opens a multi-line string. */
 function opens(rest: string): string | undefined {
   const match = /"""|'''/.exec(rest)
   if (!match) return undefined
   return rest.slice(match.index + 3).includes(match[0]) ? undefined : match[0]
 }
 
-/** Line numbers, from 1, of every table and key, under their dotted paths; elements of `[[arrays]]` as `smtp.trusted[0]`. */
+/**
+ * Returns line numbers (from 1) of every table and key by dotted path; elements of `[[arrays]]` as `smtp.trusted[0]`.
+ */
 export function keyLines(toml: string): Map<string, number> {
   const lines = new Map<string, number>()
   const counts = new Map<string, number>()
@@ -54,12 +56,12 @@ export function keyLines(toml: string): Map<string, number> {
   return lines
 }
 
-/** The path one step up: without its last `[0]`, or its last name. Always shorter. */
+/** Returns the parent path: without its last `[0]` or name. Always shorter. */
 function parent(path: string): string {
   return /\[\d+\]$/.test(path) ? path.replace(/\[\d+\]$/, '') : path.replace(/(?:^|\.)[^.]*$/, '')
 }
 
-/** The line of a key, or of the nearest thing around it; undefined when nothing of it is in the text. */
+/** Returns the line of a key, or of its nearest enclosing key or table; undefined when none is in the text. */
 export function locate(lines: ReadonlyMap<string, number>, path: string): number | undefined {
   for (let at = path; at !== ''; at = parent(at)) {
     const line = lines.get(at)

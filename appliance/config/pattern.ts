@@ -1,15 +1,15 @@
-/** Most repetitions that `{n,m}` may allow. */
+/** Maximum repetitions in `{n,m}`. */
 const MOST_REPEATS = 100
-/** Most quantifiers between two `|`: their ranges multiply. */
+/** Maximum quantifiers between two `|`, because their ranges multiply. */
 const MOST_QUANTIFIERS = 3
 
-/** One token of a pattern: an escape, a class, a group's beginning, a quantifier or a single character. */
+/** A token of a pattern: an escape, a class, the start of a group, a quantifier or a character. */
 const token =
   /\\(?:u\{[^}]*\}|p\{[^}]*\}|k<[^>]*>|.)|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]))?|\{\d+(?:,\d*)?\}|[\s\S]/gu
 
 /**
- * Why a regular expression is not used on text that strangers write; undefined when it is fine. What passes takes time that grows with the
- * text at most polynomially and slowly: no repeated group, no unbounded `.`, no reference back to a group.
+ * Returns why a regular expression isn't safe for untrusted text; undefined when it is. Safe patterns take polynomial
+ * time of low degree: no repeated group, no unbounded `.`, no backreference.
  */
 export function whyUnsafe(pattern: string): string | undefined {
   let quantifiers = 0

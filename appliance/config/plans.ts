@@ -1,4 +1,4 @@
-/** Reads the plans: a TOML file with a table for each, checked whole, with every complaint at once. */
+/** Reads the plans, a TOML file with a table for each. Validates the whole file and reports all errors at once. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
@@ -6,17 +6,17 @@ import { isTable } from './check-value.ts'
 import { formatComplaint, sortComplaints, type Complaint } from './complaint.ts'
 import { keyLines, locate } from './locate.ts'
 
-/** The plans that come with the program. */
+/** The plans shipped with the program. */
 const SHIPPED_PLANS = join(import.meta.dirname, '..', '..', 'config', 'plans.toml')
 
-/** The plan of every team that was given no other. */
+/** The plan of teams that weren't assigned one. */
 const DEFAULT_PLAN = 'unlimited'
 const LIMITS = ['daily', 'monthly'] as const
 
-/** Recipients in a UTC day and month; null for any number. */
+/** Recipients per UTC day and month; null for no limit. */
 type Limits = Record<(typeof LIMITS)[number], number | null>
 
-/** The plans file cannot be used; the message has one line for each complaint, each with the file and the line. */
+/** The plans file is invalid. The message has one line per complaint, with file and line. */
 export class PlansRefused extends Error {
   constructor(complaints: readonly Complaint[]) {
     super(['The plans file has errors:', ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
@@ -25,8 +25,8 @@ export class PlansRefused extends Error {
 }
 
 /**
- * The plans of a file, by name.
- * @param file the shipped one by default
+ * Loads the plans by name.
+ * @param file default: the shipped one
  * @throws PlansRefused
  */
 export function loadPlans(file: string = SHIPPED_PLANS): ReadonlyMap<string, Limits> {
@@ -55,7 +55,7 @@ function readText(file: string, complain: Complain): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    // Whatever the reason, it is for the person who starts the daemon.
+    // Any reason is worth reporting to whoever starts the daemon.
     complain(null, null, `it cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`)
     return undefined
   }

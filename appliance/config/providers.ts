@@ -1,4 +1,7 @@
-/** Reads the mailbox providers: a TOML file with a table for each, checked whole, with every complaint at once. */
+/**
+ * Reads the mailbox providers, a TOML file with a table for each. Validates the whole file and reports all errors at
+ * once.
+ */
 import { join } from 'node:path'
 import {
   DEFAULT_PROVIDER,
@@ -16,18 +19,18 @@ import { FORMATS } from './formats.ts'
 import { whyUnsafe } from './pattern.ts'
 import { readTables, type Complain } from './tables.ts'
 
-/** The providers that come with the program. */
+/** The providers shipped with the program. */
 export const SHIPPED_PROVIDERS = join(import.meta.dirname, '..', '..', 'config', 'providers.toml')
 
-/** What the connections of the default come from, unless its entry says otherwise. */
+/** Defaults for the default provider, unless its entry sets them. */
 export interface ProvidersContext {
   /** `delivery.max_connections_per_domain`. */
   connections: number
 }
 
 /**
- * The providers of a file.
- * @param file the shipped one by default
+ * Loads the providers.
+ * @param file default: the shipped one
  * @throws TableRefused
  */
 export function loadProviders(
@@ -83,7 +86,7 @@ function readMx(id: string, mx: unknown, complain: Complain): string[] {
   return []
 }
 
-/** Two providers with the same suffix: which one it is would depend on the order of the file. */
+/** Reports providers with the same suffix, because the match would depend on the order of the file. */
 function complainOfShared(providers: readonly ProviderEntry[], complain: Complain): void {
   const owners = new Map<string, string>()
   for (const { id, mx } of providers)
@@ -94,7 +97,7 @@ function complainOfShared(providers: readonly ProviderEntry[], complain: Complai
     }
 }
 
-/** The default must say everything: others leave out what it says. */
+/** Checks that the default provider sets everything; others inherit from it. */
 function complete(settings: Partial<Settings>, complain: Complain): Settings {
   for (const { name, key } of [...NUMBER_SETTINGS, { name: WARM_UP.name, key: 'warmUp' as const }])
     if (settings[key] === undefined)
@@ -144,7 +147,7 @@ function readPattern(key: string, value: unknown, complain: Complain): RegExp | 
   try {
     return new RegExp(value, 'i')
   } catch (error) {
-    // The engine's own words say best what is wrong with it.
+    // The regular expression engine's message says what is wrong.
     complain(key, `${key} is not a regular expression: ${(error as Error).message}.`)
     return null
   }

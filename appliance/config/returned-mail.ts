@@ -1,4 +1,7 @@
-/** Reads the formats of received mail that no structure tells (config/returned-mail.toml), checked whole, with every complaint at once. */
+/**
+ * Reads the formats of received mail that have no standard structure (config/returned-mail.toml). Validates the whole
+ * file and reports all errors at once.
+ */
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import type { BounceRule } from '../mail/bounce.ts'
@@ -9,7 +12,7 @@ import type { KeySchema } from './keys.ts'
 import { whyUnsafe } from './pattern.ts'
 import { readTables, type Complain } from './tables.ts'
 
-/** The table that comes with the program. */
+/** The table shipped with the program. */
 const SHIPPED_FORMATS = join(import.meta.dirname, '..', '..', 'config', 'returned-mail.toml')
 
 const KINDS = ['bounce', 'delayed', 'complaint', 'auto-reply', 'challenge', 'other'] as const
@@ -29,14 +32,14 @@ const FormatSchema = Type.Object({
 })
 type Written = Static<typeof FormatSchema>
 
-/** The table: formats in the order in which they are asked, and rules for reasons that precede those of config/bounces.toml. */
+/** Formats in matching order, and rules for reasons that precede those of config/bounces.toml. */
 export interface ReturnedMailRules {
   formats: readonly ReturnedFormat[]
   reasons: readonly BounceRule[]
 }
 
 /**
- * Loads the table: the operator's own file, if any, has precedence over the shipped one.
+ * Loads the table. The operator's own file takes precedence over the shipped one.
  * @throws TableRefused
  */
 export function loadReturnedMail(file?: string): ReturnedMailRules {
@@ -69,7 +72,7 @@ function readFile(file: string): ReturnedMailRules {
   )
 }
 
-/** One format; none when it is not sound, and then there are complaints. */
+/** Reads one format; undefined when it is invalid, which is reported. */
 function readFormat(value: unknown, path: string, complain: Complain): ReturnedFormat[] {
   const misfits = checkValue(FormatSchema as unknown as KeySchema, value, path)
   for (const misfit of misfits)
@@ -115,7 +118,7 @@ function complaintsOfPattern(key: keyof Written, pattern: string): Wrong[] {
   try {
     compile(pattern)
   } catch (error) {
-    // The engine's reason says what is wrong and where.
+    // The regular expression engine's message says what is wrong and where.
     return [[key, `has a pattern that is not a regular expression (${(error as Error).message})`]]
   }
   const unsafe = whyUnsafe(pattern.replaceAll(ADDRESS_MARK, ''))
@@ -123,7 +126,7 @@ function complaintsOfPattern(key: keyof Written, pattern: string): Wrong[] {
 }
 
 const ADDRESS_MARK = '{address}'
-/** Bounded, and without what stands around addresses. */
+/** Matches an address of bounded length, without the punctuation around it. */
 const ADDRESS = String.raw`([^\s<>()[\],;:"'@]{1,128}@[^\s<>()[\],;:"'@]{1,255})`
 
 const compile = (pattern: string): RegExp => new RegExp(pattern.replaceAll(ADDRESS_MARK, ADDRESS), 'imu')

@@ -1,4 +1,4 @@
-/** Reads the rules by which machines are told from people: a TOML file with a [[rule]] for each, with every complaint at once. */
+/** Reads the rules that tell bots from people, a TOML file of [[rule]] tables. Reports all errors at once. */
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import type { RobotRule } from '../mail/robot.ts'
@@ -6,7 +6,7 @@ import { parseNetworks } from '../wire/networks.ts'
 import { checkValue } from './check-value.ts'
 import { readTables, type Complain } from './tables.ts'
 
-/** The rules that come with the program. */
+/** The rules shipped with the program. */
 const SHIPPED_ROBOTS = join(import.meta.dirname, '..', '..', 'config', 'robots.toml')
 
 const some = Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }))
@@ -21,7 +21,7 @@ const RuleSchema = Type.Object({
 type Written = Static<typeof RuleSchema>
 
 /**
- * The rules in the order in which they are asked: those of the operator's own file, which so have precedence, then the shipped ones.
+ * Loads the rules in order of precedence: the operator's own file, then the shipped one.
  * @throws TableRefused
  */
 export function loadRobots(file?: string): readonly RobotRule[] {
@@ -37,7 +37,7 @@ function readRules(file: string): RobotRule[] {
   })
 }
 
-/** One rule; none when it is not sound, and then there are complaints. */
+/** Reads one rule; undefined when it is invalid, which is reported. */
 function readRule(value: unknown, path: string, complain: Complain): RobotRule[] {
   const misfits = checkValue(RuleSchema, value, path)
   for (const misfit of misfits)
@@ -51,7 +51,7 @@ function readRule(value: unknown, path: string, complain: Complain): RobotRule[]
   try {
     parseNetworks(networks)
   } catch (error) {
-    // The reason lists every entry that is none.
+    // The message lists every invalid entry.
     complain(`${path}.networks`, `${path}.networks: ${(error as Error).message}.`)
     return []
   }

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { loadConfig, type Loaded } from './load.ts'
 
-/** The folder of this checkout: sandbox data live in it. */
+/** The project folder, which contains the sandbox's data. */
 const project = join(import.meta.dirname, '..', '..')
 
 /**
- * The configuration of the sandbox: everything on loopback, data in `.sandbox/` of the project. Environment variables count,
- * no file does. Its DNS servers and delivery port are not here: a running sandbox writes them to `runningFile`.
+ * The sandbox's configuration: everything on loopback, data in `.sandbox/` of the project. Reads environment variables
+ * but no file. Its DNS server and delivery port aren't here: a running sandbox writes them to `runningFile`.
  */
 export function sandboxConfig({
   env,

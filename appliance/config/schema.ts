@@ -5,8 +5,8 @@ import { smtpSection } from './schema-smtp.ts'
 import { section, strings } from './formats.ts'
 
 /**
- * The configuration: every key with its type, default and meaning. The loader, the environment names, the
- * commented example file and the reference in docs/ are all made from this one schema.
+ * The configuration schema: every key with its type, default and description. The loader, the environment names, the
+ * example file and the reference in docs/ are all derived from it.
  */
 
 export const ConfigSchema = Type.Object(
@@ -372,5 +372,5 @@ export const ConfigSchema = Type.Object(
   { additionalProperties: false },
 )
 
-/** A complete, valid configuration, defaults filled in. */
+/** A complete, valid configuration, with defaults. */
 export type Config = Static<typeof ConfigSchema>

@@ -1,7 +1,7 @@
-/** `[[sign_in.providers]]`: who else may say who people are. Its schema, and what no single key of it can tell. */
+/** `[[sign_in.providers]]`: external identity providers. Its schema, and checks across its keys. */
 import { Type, type Static } from 'typebox'
 
-/** One table of the list; its defaults are given by `completeProvider`. */
+/** One table of the list; `completeProvider` fills in its defaults. */
 export const ProviderSchema = Type.Object(
   {
     id: Type.String({ format: 'provider-id' }),
@@ -27,10 +27,10 @@ export const ProviderSchema = Type.Object(
   { additionalProperties: false },
 )
 
-/** One table as it was written. */
+/** One table as written. */
 export type ProviderTable = Static<typeof ProviderSchema>
 
-/** What is said of the list in the example and in the reference. */
+/** The description of the list in the example and the reference. */
 export const PROVIDERS_DESCRIPTION =
   'Identity providers for sign-in, one [[sign_in.providers]] table each. See docs/sign-in-providers.md. ' +
   'id: a short name, used in the redirect URI (PUBLIC_URL/session/oidc/ID/callback). ' +
@@ -42,13 +42,13 @@ export const PROVIDERS_DESCRIPTION =
   'link_by_email: sign in to the account with the same verified email address, without linking it first. ' +
   'trust_second_factor: do not require a second step after sign-in with this provider.'
 
-/** A complaint about one key of one table: `path` goes on from `sign_in.providers`. */
+/** A complaint about a key of a table; `path` continues `sign_in.providers`. */
 export interface ProviderComplaint {
   path: string
   message: string
 }
 
-/** What does not go together, in words. The tables themselves are sound. */
+/** Finds contradictory settings. The tables themselves are valid. */
 export function checkProviders(
   tables: readonly ProviderTable[],
   publicUrl: string | undefined,
@@ -84,7 +84,7 @@ function checkProvider(table: ProviderTable, index: number, all: readonly Provid
   return found
 }
 
-/** Settings that would let in people whom the operator does not mean. */
+/** Finds settings that would let in people whom the operator doesn't intend to. */
 function weakDoors(table: ProviderTable): [keyof ProviderTable, string][] {
   const { preset = 'oidc', join, link_by_email: byEmail, allowed_domains: domains } = table
   const found: [keyof ProviderTable, string][] = []
@@ -108,7 +108,7 @@ function weakDoors(table: ProviderTable): [keyof ProviderTable, string][] {
 
 const LABELS = { google: 'Google', github: 'GitHub', oidc: null } as const
 
-/** A table with its defaults. @param clientSecret as written, or as read from its file */
+/** Fills in a table's defaults. @param clientSecret as written, or as read from its file */
 export function completeProvider(table: ProviderTable, clientSecret: string) {
   const { preset = 'oidc', join } = table
   const issuer = { google: 'https://accounts.google.com', github: 'https://github.com', oidc: '' }[preset]

@@ -1,10 +1,12 @@
-/** Reads TOML files of data: tables that come with the program or that the operator wrote, checked whole, with every complaint at once. */
+/**
+ * Reads TOML data files, shipped or written by the operator. Validates the whole file and reports all errors at once.
+ */
 import { readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
 import { formatComplaint, sortComplaints, type Complaint } from './complaint.ts'
 import { keyLines, locate } from './locate.ts'
 
-/** A file of data cannot be used; the message has one line for each complaint, each with the file and the line. */
+/** A data file is invalid. The message has one line per complaint, with file and line. */
 export class TableRefused extends Error {
   constructor(what: string, complaints: readonly Complaint[]) {
     super([`${what} could not be loaded:`, ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
@@ -12,13 +14,13 @@ export class TableRefused extends Error {
   }
 }
 
-/** Notes what is wrong with a key of a file (`rule[3].text`), or with the file as a whole. */
+/** Records an error in a key of a file (`rule[3].text`), or in the file as a whole. */
 export type Complain = (key: string | null, message: string) => void
 
 /**
- * Reads a file and everything in it.
+ * Reads a file.
  * @param what begins the sentence of a refusal: `The blocklists`
- * @param read takes what it needs out of the document, complains of the rest
+ * @param read extracts the data from the document and reports everything else
  * @throws TableRefused
  */
 export function readTables<T>(
@@ -30,7 +32,7 @@ export function readTables<T>(
   const complain = (line: number | null, key: string | null, message: string): void =>
     void complaints.push({ file, line, variable: null, key, message })
   const found = readToml(file, (line, message) => complain(line, null, message))
-  // Found when the first complaint needs it: the files that come with the program give rise to none.
+  // Computed for the first complaint only: shipped files have none.
   let lines: Map<string, number> | undefined
   const value =
     found &&
@@ -54,7 +56,7 @@ function readToml(
       const reason = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
       complain(error.line, `not TOML at column ${error.column}: ${reason}.`)
     } else {
-      // Whatever the reason, it is for the person who wrote the file's name.
+      // Any reason is worth reporting to whoever named the file.
       complain(null, `it cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`)
     }
     return undefined
