@@ -1,28 +1,28 @@
 /**
- * Records that a domain may have beside those that are asked for. They are looked for with the others and shown, and nothing
- * depends on them: what they say is the domain owner's own affair.
+ * Optional records of a domain. They are looked up and shown with the required ones, but nothing depends on them: their
+ * content is up to the domain's owner.
  */
 import type { Resolver } from '../dns/dns.ts'
 import type { Domain, RecordStatus } from '../storage/storage.ts'
 import { reverseDnsOf, type ReverseDns, type WaysOut } from './reverse-dns.ts'
 import type { RecordOpinion } from './verification.ts'
 
-/** RFC 8461 §3.1, RFC 8460 §3, and the draft of the BIMI group (default selector). */
+/** RFC 8461 §3.1, RFC 8460 §3, and the draft for BIMI (default selector). */
 const ADVISED = [
   { name: 'MTA-STS', label: '_mta-sts', version: /^v=STSv1\s*(;|$)/ },
   { name: 'TLS-RPT', label: '_smtp._tls', version: /^v=TLSRPTv1\s*(;|$)/ },
   { name: 'BIMI', label: 'default._bimi', version: /^v=BIMI1\s*(;|$)/i },
 ] as const
 
-/** What is known of a domain at a glance. `pending`: there is no such record. */
+/** The status of one aspect of a domain. `pending`: there is no such record. */
 export interface Light extends ReverseDns {
   name: 'SPF' | 'DKIM' | 'DMARC' | (typeof ADVISED)[number]['name'] | 'PTR'
 }
 
-/** Whether this check is of a record that nobody asked for. */
+/** Whether a check is of an optional record. */
 export const isAdvised = (key: string): boolean => ADVISED.some(({ name }) => name === key)
 
-/** Looks for all of them, at once. Never throws for what DNS does. */
+/** Looks up all of them in parallel. Never throws because of DNS. */
 export function lookForAdvised(resolver: Resolver, domain: string): Promise<RecordOpinion[]> {
   return Promise.all(
     ADVISED.map(async ({ name, label, version }) => {
@@ -36,18 +36,19 @@ export function lookForAdvised(resolver: Resolver, domain: string): Promise<Reco
   )
 }
 
-/** Of several records those who read them take none (RFC 8461 §3.1, RFC 8460 §3). */
+/** Several records count as none (RFC 8461 §3.1, RFC 8460 §3). */
 function statusOf(unanswered: boolean, count: number): RecordStatus {
   if (unanswered) return 'temporary_failure'
   return count === 0 ? 'pending' : count === 1 ? 'verified' : 'failed'
 }
 
-/** In this order the state of a record decides for others of the same name. */
+/** Statuses by severity: the first one among records of the same name counts. */
 const WORST: readonly RecordStatus[] = ['failed', 'pending', 'temporary_failure', 'not_started', 'verified']
 
 /**
- * The lights of a domain, by its last checks and the last looks at the sources of its mail. DKIM is right with one key in place:
- * mail is signed with that one. A light has a note where no record of the domain would say what is wrong.
+ * Returns the status lights of a domain from its last checks and the last checks of its sending IPs. DKIM passes with
+ * one key published, because mail is signed with that key. A light has a note when no record of the domain would
+ * explain it.
  */
 export function lightsOf(domain: Pick<Domain, 'id' | 'teamId' | 'checks'>, ways: WaysOut): Light[] {
   const checks = (kind: string) =>

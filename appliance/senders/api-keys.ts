@@ -1,4 +1,4 @@
-/** API keys: making, knowing, naming and ending them. */
+/** Creates, authenticates, renames and revokes API keys. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { fieldValueProblem } from '../mail/headers.ts'
@@ -11,26 +11,29 @@ export interface NewKeyArgs {
   teamId: string
   /** One line of at most 50 characters; may be empty. */
   name: string
-  /** Default `full_access`. Whatever is no permission is refused. */
+  /** Default `full_access`. Invalid permissions are refused. */
   permission?: string | undefined
   /** Restricts a `sending_access` key to this domain. */
   domainId?: string | null | undefined
 }
 
 export interface KeyMethods {
-  /** The token is told here and never again. Refuses: `invalid_field`, `invalid_access`, `not_found` (domain). */
+  /**
+   * Creates a key. The token is returned here and never again. Refuses: `invalid_field`, `invalid_access`, `not_found`
+   * (domain).
+   */
   createKey(args: NewKeyArgs): Promise<{ key: ApiKey; token: string }>
-  /** Whose key that is; undefined when it is nobody's. Notes the use, a few seconds late. */
+  /** Finds the owner of a token; undefined when it is unknown. Records the use, a few seconds late. */
   authenticate(token: string): Promise<Caller | undefined>
-  /** The caller of a listener that is bound to a key; undefined when the key is gone. Notes the use. */
+  /** Returns the caller for a listener bound to a key; undefined when the key was revoked. Records the use. */
   callerOf(apiKeyId: string): Promise<Caller | undefined>
   /** Newest first. */
   listKeys(args: { teamId: string }): Promise<ApiKey[]>
   /** Refuses: `invalid_field`, `not_found`. */
   renameKey(args: { teamId: string; id: string; name: string }): Promise<void>
-  /** Ends a key at once, also when it is the one that asks. Refuses: `not_found`. */
+  /** Revokes a key at once, even the one that makes the request. Refuses: `not_found`. */
   revokeKey(args: { teamId: string; id: string }): Promise<void>
-  /** Writes the uses that are not yet written. */
+  /** Writes pending uses. */
   close(): Promise<void>
 }
 
@@ -38,7 +41,9 @@ const MAX_NAME = 50
 const permissions: readonly string[] = ['full_access', 'sending_access'] satisfies Permission[]
 const isPermission = (text: string): text is Permission => permissions.includes(text)
 
-/** How long uses of keys are gathered before they are written, in milliseconds: one write for thousands of requests. */
+/**
+ * How long uses of keys are collected before they are written, in milliseconds: one write for thousands of requests.
+ */
 const touchDelay = 3000
 
 export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock }): KeyMethods {
@@ -69,7 +74,7 @@ export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock 
       return { key, token }
     },
 
-    // Reads the database each time: a key that was deleted works no more, whichever process deleted it.
+    // Reads the database each time, so that a key revoked by any process stops working at once.
     async authenticate(token) {
       if (!token.startsWith('re_') || token.length > 200) return undefined
       const key = await storage.findApiKey({ tokenHash: hashToken(token) }, clock.now())
@@ -107,7 +112,7 @@ function checkName(name: string): void {
   if (problem !== undefined) throw refuse('invalid_field', { field: 'name', expected: problem })
 }
 
-/** Gathers "key was used" and writes it now and then. */
+/** Collects uses of keys and writes them periodically. */
 function useNotes(
   storage: Storage,
   clock: Clock,
@@ -124,7 +129,7 @@ function useNotes(
   const flush = () => {
     scheduled?.()
     scheduled = null
-    // "Last used" is a hint for people: when writing it fails, mail goes on and the next use writes it.
+    // "Last used" is informative only: if writing it fails, mail goes on and the next use writes it.
     writing = writing.then(write).catch(() => undefined)
     return writing
   }

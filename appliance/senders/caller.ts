@@ -1,7 +1,7 @@
 import type { Role } from '../mail/roles.ts'
 import type { ApiKey } from '../storage/storage.ts'
 
-/** On whose behalf something is asked: an app with its key, or a signed-in person (no key). */
+/** Who makes a request: an app with its key, or a signed-in person (no key). */
 export interface Caller {
   teamId: string
   apiKey: ApiKey | null
@@ -9,6 +9,6 @@ export interface Caller {
   user?: string
   /** Id of the person; absent for an app. */
   userId?: string
-  /** What the person is in the team; absent for an app, which its key's permission restricts. */
+  /** The person's role in the team; absent for an app, which is restricted by its key's permission. */
   role?: Role
 }

@@ -1,4 +1,4 @@
-/** Looks up what is published for a domain. All the judging is in verification.ts. */
+/** Looks up a domain's published records. verification.ts judges them. */
 import type { Answer, RecordType, Resolver } from '../dns/dns.ts'
 import type { Domain } from '../storage/storage.ts'
 import { zoneOf, type ExpectedRecord } from './records.ts'
@@ -6,7 +6,7 @@ import { judgeRecord, type Elsewhere, type Evidence, type RecordOpinion } from '
 
 export { asksForNothing } from './judge-spf.ts'
 
-/** Checks every expected record, all at once. Never throws for what DNS does. */
+/** Checks every expected record in parallel. Never throws because of DNS. */
 export function checkRecords(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
@@ -23,7 +23,7 @@ export function checkRecords(
 }
 
 const NO_CNAME: Answer<'CNAME'> = { kind: 'absent', why: 'nodata', ttl: 0, authentic: false }
-/** Before anybody has looked for the record at other names. */
+/** The value before the record was looked for at other names. */
 export const nowhere: Elsewhere = { misplaced: null, cname: null }
 
 async function checkAt(
@@ -37,7 +37,10 @@ async function checkAt(
   return judgeRecord(record, { ...evidence, elsewhere: await searchElsewhere(resolver, domain, record) })
 }
 
-/** A policy at the organisational domain covers its subdomains (RFC 9989, the tree walk; two steps of it do in practice). */
+/**
+ * Looks for a DMARC policy of the organizational domain, which covers its subdomains (RFC 9989, the tree walk; two
+ * steps suffice in practice).
+ */
 export async function checkOrganisation(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
@@ -58,31 +61,32 @@ async function lookUp(resolver: Resolver, { type }: ExpectedRecord, fqdn: string
     : { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
 }
 
-/** The zone's own servers know first; where they cannot be reached, the resolver's word counts. */
+/** Asks the zone's own servers, which are up to date. Falls back to the resolver when they can't be reached. */
 async function freshest<T extends RecordType>(resolver: Resolver, fqdn: string, type: T): Promise<Answer<T>> {
   const answer = await resolver.resolveAuthoritative(fqdn, type)
   return answer.kind === 'failed' ? resolver.resolve(fqdn, type) : answer
 }
 
-/** The names at which DNS panels put a record when the name was entered too long or too short. */
+/** Returns names where DNS panels put a record when the name was entered too long or too short. */
 function misplacements({ name }: Pick<Domain, 'name'>, { fqdn, record }: ExpectedRecord): string[] {
   const zone = zoneOf(name)
   const names = [`${fqdn}.${zone}`, `${fqdn}.${name}`]
-  // For a subdomain the part between label and zone is easily forgotten; a policy at the zone is another matter.
+  // For a subdomain, the part between label and zone is easily forgotten. A DMARC record at the zone is legitimate,
+  // though.
   if (record !== 'DMARC' && zone !== name) names.push(`${fqdn.slice(0, -name.length - 1)}.${zone}`)
   return [...new Set(names)]
 }
 
-/** Looks for a record that is not at its name: at the names of usual mistakes, and for what keeps it from being there. */
+/** Searches for a missing record: at the names of common mistakes, and for what blocks it. */
 export async function searchElsewhere(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
   record: ExpectedRecord,
 ): Promise<Elsewhere> {
   const [cname, addresses, ...places] = await Promise.all([
-    // Of a record that is a CNAME itself, no other was found.
+    // For a record that is a CNAME itself, nothing else was found.
     record.type === 'CNAME' ? NO_CNAME : resolver.resolve(record.fqdn, 'CNAME'),
-    // A proxy answers for a CNAME with addresses of its own.
+    // A proxy answers for a CNAME with its own IPs.
     record.type === 'CNAME' ? resolver.resolve(record.fqdn, 'A') : NO_CNAME,
     ...misplacements(domain, record).map(async (name) => {
       const answer = await resolver.resolve(name, record.type)

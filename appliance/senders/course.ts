@@ -1,8 +1,8 @@
 /**
- * How the verification of a domain goes on: from what was seen to the domain's next status and the next look. Pure.
+ * Decides a domain's next status and its next check from what was found. Pure.
  *
- * One bad answer never stops mail: a domain that was verified is downgraded only when a second look, a while after the
- * first, finds the same. What DNS could not tell changes nothing.
+ * A single bad answer never stops mail: a verified domain is only downgraded when a second check, some time after the
+ * first, finds the same. An answer that DNS couldn't give changes nothing.
  */
 import type { Domain, DomainStatus, DomainWatch, RecordCheck } from '../storage/storage.ts'
 import type { ExpectedRecord } from './records.ts'
@@ -11,25 +11,25 @@ const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-/** How long a verification that was asked for goes on before it has failed. */
+/** How long a requested verification runs before it fails. */
 const VERIFY_FOR = 72 * hour
-/** Looks at a verified domain are this far apart, and up to a tenth more, so that they do not all come together. */
+/** The interval between checks of a verified domain, plus up to a tenth, so that checks are spread out. */
 const RECHECK_EVERY = day
-/** How far apart the two looks are that downgrade a verified domain. */
+/** The time between the two checks that downgrade a verified domain. */
 const CONFIRM_AFTER = 15 * minute
 
-/** What one look at the records says of the domain as a whole. */
+/** The result of one check for the domain as a whole. */
 export type Sight =
   /** Every required record is right. */
   | 'whole'
-  /** The signature's key is right, but the return path is not: mail still passes DMARC, bounces may not come back. */
+  /** The DKIM key is right but the return path isn't: mail passes DMARC, but bounces may not come back. */
   | 'partial'
-  /** The signature's key is missing or wrong. */
+  /** The DKIM key is missing or wrong. */
   | 'broken'
   /** Nothing is wrong as far as DNS answered. */
   | 'unknown'
 
-/** Sums up the checks of the required records. */
+/** Summarizes the checks of the required records. */
 export function sightOf(records: readonly ExpectedRecord[], checks: readonly RecordCheck[]): Sight {
   const required = records.filter((record) => record.required)
   const statusOf = ({ key }: ExpectedRecord) => checks.find((check) => check.key === key)?.status
@@ -40,7 +40,7 @@ export function sightOf(records: readonly ExpectedRecord[], checks: readonly Rec
   return required.every((record) => statusOf(record) === 'verified') ? 'whole' : 'unknown'
 }
 
-/** What `advance` decides. */
+/** The decision of `advance`. */
 export interface Step {
   status: DomainStatus
   watch: DomainWatch
@@ -48,14 +48,14 @@ export interface Step {
 
 type Before = Pick<Domain, 'status' | 'statusSince' | 'createdAt'> & DomainWatch
 
-/** Whether mail may be sent: a domain that is only partly broken goes on. */
+/** Whether mail may be sent, which includes partly broken domains. */
 export function maySend(status: DomainStatus): boolean {
   return status === 'verified' || status === 'partially_failed'
 }
 
 /**
- * Begins a verification, as its owner asks for it: the first look is due at once. A domain that may send keeps its status
- * meanwhile, or asking would stop its mail.
+ * Starts a verification at its owner's request: the first check is due at once. A domain that may send keeps its
+ * status, so that the request doesn't stop its mail.
  */
 export function begin(before: Before, now: number): Step {
   if (maySend(before.status))
@@ -63,7 +63,7 @@ export function begin(before: Before, now: number): Step {
   return { status: 'pending', watch: { verifyUntil: now + VERIFY_FOR, suspect: null, nextCheckAt: now } }
 }
 
-/** @param random the dice for the next daily look, in [0, 1) */
+/** @param random a number in [0, 1) that spreads the next daily check */
 export function advance(before: Before, sight: Sight, now: number, random: number): Step {
   if (sight === 'whole')
     return {
@@ -75,7 +75,7 @@ export function advance(before: Before, sight: Sight, now: number, random: numbe
   return { status: 'failed', watch: brokenWatch(before.statusSince, now) }
 }
 
-/** The look-up of a domain could not even be done: nothing changes, and it is tried again soon. */
+/** Reschedules a check that failed for internal reasons; the status stays. */
 export function postpone(before: Before, now: number): Step {
   return { status: before.status, watch: { ...watchOf(before), nextCheckAt: now + CONFIRM_AFTER } }
 }
@@ -102,7 +102,10 @@ function standing(before: Before, sight: Exclude<Sight, 'whole'>, now: number): 
   return { status: target, watch: brokenWatch(now, now) }
 }
 
-/** Looks become rarer the longer it takes: a record that was just entered is seen soon, a forgotten one costs little. */
+/**
+ * Schedules checks of a pending domain, less often over time: a record that was just added is found soon, and a
+ * forgotten one costs little.
+ */
 function pending({ verifyUntil }: Before, now: number): Step {
   const until = verifyUntil!
   if (now >= until) return { status: 'failed', watch: brokenWatch(now, now) }
@@ -114,7 +117,10 @@ function pending({ verifyUntil }: Before, now: number): Step {
   }
 }
 
-/** A broken domain recovers by itself when its records return: it is looked at ever more rarely, at least daily. */
+/**
+ * Schedules checks of a broken domain, which recovers when its records return: less often over time, but at least
+ * daily.
+ */
 function recoverAt(brokenSince: number, now: number): number {
   return Math.round(now + Math.min(Math.max((now - brokenSince) / 2, CONFIRM_AFTER), day))
 }

@@ -1,4 +1,4 @@
-/** Sending domains: adding, setting, verifying and removing them, and rotating their DKIM keys. */
+/** Sending domains: adds, configures, verifies and removes them, and rotates their DKIM keys. */
 import { domainToASCII } from 'node:url'
 import { parseDomain } from '../mail/domain.ts'
 import type { ToldDomain } from '../mail/event.ts'
@@ -17,57 +17,57 @@ export interface NewDomainArgs {
   teamId: string
   /** U-labels or A-labels. */
   name: string
-  /** Default `us-east-1`, the hosted service's; it means nothing here but clients ask for it. */
+  /** Default `us-east-1`, as in the hosted service. Has no effect here, but clients send it. */
   region?: string | undefined
   /** Label of the return path, default `send`. */
   returnPath?: string | undefined
   settings?: Partial<DomainSettings> | undefined
-  /** Selectors under which somebody else's keys are published: ours get other ones. */
+  /** Selectors already used by others, which new keys must avoid. */
   takenSelectors?: readonly string[] | undefined
 }
 
 export interface DomainMethods {
-  /** Adds a domain with fresh DKIM keys. Refuses: `invalid_field`, `invalid_region`, `domain_taken`. */
+  /** Adds a domain with new DKIM keys. Refuses: `invalid_field`, `invalid_region`, `domain_taken`. */
   addDomain(args: NewDomainArgs): Promise<Domain>
-  /** Refuses what `addDomain` would, all but `domain_taken`; changes nothing. */
+  /** Refuses what `addDomain` would refuse, except `domain_taken`. Changes nothing. */
   checkDomain(args: NewDomainArgs): void
   /** Newest first. */
   listDomains(args: { teamId: string }): Promise<Domain[]>
   /** Refuses: `not_found`. */
   getDomain(args: { teamId: string; id: string }): Promise<Domain>
-  /** By name, in any case and script; undefined when the team has none. */
+  /** Finds a domain by name, in any case and script; undefined when the team has none. */
   findDomain(args: { teamId: string; name: string }): Promise<Domain | undefined>
-  /** Changes the settings that are given. Refuses: `not_found`, `invalid_field`. */
+  /** Changes the given settings. Refuses: `not_found`, `invalid_field`. */
   updateDomain(args: { teamId: string; id: string; settings: Partial<DomainSettings> }): Promise<void>
   /** Refuses: `not_found`. */
   removeDomain(args: { teamId: string; id: string }): Promise<void>
-  /** The records that the domain's owner has to publish. */
+  /** Returns the records that the domain's owner has to publish. */
   expectedRecords(domain: Domain): Promise<ExpectedRecord[]>
-  /** All DKIM keys, oldest first; retired ones too. Without their private halves. */
+  /** Returns all DKIM keys, oldest first, including retired ones, without private keys. */
   dkimKeys(domain: Domain): Promise<PublicKey[]>
-  /** Looks up every record, keeps what was found and the domain's new status. Refuses: `not_found`, `domain_held`. */
+  /** Looks up every record; stores the results and the domain's new status. Refuses: `not_found`, `domain_held`. */
   verifyDomain(args: { teamId: string; id: string }): Promise<Domain>
-  /** Begins a verification in the background and returns at once. Refuses: `not_found`, `domain_held`. */
+  /** Starts a verification in the background and returns at once. Refuses: `not_found`, `domain_held`. */
   requestVerification(args: { teamId: string; id: string }): Promise<void>
   /**
-   * Makes new DKIM keys. They wait for their records and then take over by themselves; asked again meanwhile, it changes
-   * nothing. Returns the keys that wait. Refuses: `not_found`.
+   * Creates new DKIM keys, which take over once their records are published; calling it again before that changes
+   * nothing. Returns the pending keys. Refuses: `not_found`.
    */
   rotateKeys(args: { teamId: string; id: string }): Promise<PublicKey[]>
 }
 
-/** A DKIM key as it may be shown. */
+/** A DKIM key without its private key. */
 export type PublicKey = Omit<DkimKey, 'privateKey'>
 
 export interface DomainDeps extends LookDeps {
   storage: Storage
-  /** Tells the watcher that something is due. */
+  /** Notifies the watcher that a check is due. */
   wake: () => void
-  /** Makes DKIM keys. */
+  /** Generates DKIM keys. */
   keygen?: KeyGenerator | undefined
 }
 
-/** What clients of the hosted service choose from; all mail leaves from here. */
+/** The regions that clients of the hosted service choose from. All mail is sent from here. */
 export const REGIONS = ['us-east-1', 'eu-west-1', 'sa-east-1', 'ap-northeast-1'] as const
 
 const defaults: DomainSettings = {
@@ -79,7 +79,7 @@ const defaults: DomainSettings = {
   trackingSubdomain: null,
 }
 
-/** The A-labels of a name, which need not be one of a mail domain: then nobody has it. */
+/** Converts a name to A-labels. It need not be a valid mail domain: then it isn't found. */
 const asciiOf = (name: string): string => parseDomain(name) ?? domainToASCII(name).replace(/\.$/, '')
 
 export function domainMethods(deps: DomainDeps): DomainMethods {
@@ -119,7 +119,7 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       return getDomain(args)
     },
     async requestVerification(args) {
-      // Once more where a look has changed the status meanwhile.
+      // Retry when a check has changed the status at the same time.
       while (!(await beginVerification(args)));
       wake()
     },
@@ -152,7 +152,7 @@ async function updateDomain(
   checkSettings({ ...domain, ...changes })
   const told = await toldOf({ ...domain, ...changes })
   if (!(await storage.updateDomain({ ...args, told }, clock.now()))) {
-    // Another caller has switched the other capability off meanwhile, or removed the domain.
+    // Another request has turned the other capability off, or removed the domain.
     checkSettings({ ...(await getDomain(args)), ...changes })
     throw refuse('not_found', { resource: 'Domain' })
   }
@@ -160,14 +160,14 @@ async function updateDomain(
   if (named !== null && named !== domain.trackingSubdomain) await lookSoon(deps, domain)
 }
 
-/** The domain, when no other team has verified its name. Refuses: `domain_held`. */
+/** Returns the domain unless another team has verified its name. Refuses: `domain_held`. */
 async function unheld(domain: Domain, { storage, clock }: DomainDeps): Promise<Domain> {
   const isHeld = await storage.isDomainHeld({ id: domain.id }, clock.now())
   if (isHeld) throw refuse('domain_held', { domain: domain.name })
   return domain
 }
 
-/** New records are expected: they are looked for at once, unless nobody has asked to look for any yet. */
+/** Checks new records at once, unless no verification has been requested yet. */
 async function lookSoon({ storage, clock, wake }: DomainDeps, { teamId, id }: Domain): Promise<void> {
   await storage.hastenDomainCheck({ teamId, id }, clock.now())
   wake()
@@ -175,7 +175,7 @@ async function lookSoon({ storage, clock, wake }: DomainDeps, { teamId, id }: Do
 
 const publicOf = ({ privateKey: _, ...key }: DkimKey): PublicKey => key
 
-/** Without the fields that are undefined: spread, they would wipe out what is there. */
+/** Removes undefined fields, which would overwrite existing values when spread. */
 const defined = (settings: Partial<DomainSettings>): Partial<DomainSettings> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 
@@ -200,7 +200,7 @@ function checkSettings({
     })
 }
 
-/** What is asked for as a domain, once nothing speaks against it. */
+/** Builds the requested domain, after validation. */
 function newDomain(
   { teamId, name, region = REGIONS[0], returnPath = 'send', settings = {} }: NewDomainArgs,
   now: number,
@@ -227,7 +227,7 @@ async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain>
   const domain = newDomain(args, now)
   const selectors = newSelectors([...(args.takenSelectors ?? [])], now)
   const [rsa, ed25519] = await makeKeys(deps, domain, selectors, 'active')
-  // Ed25519 signs once its record is seen; RSA from the start, as nothing is sent before the domain is verified.
+  // Ed25519 signs once its record is found; RSA from the start, because nothing is sent before the domain is verified.
   const keys: DkimKey[] = [rsa!, { ...ed25519!, state: 'pending' }]
   const told = toldDomain(domain, expectedRecords(domain, keys, deps.config))
   const done = await storage.createDomain({ domain, keys, told }, now)
@@ -235,7 +235,7 @@ async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain>
   return domain
 }
 
-/** An RSA and an Ed25519 key, in this order. */
+/** Generates an RSA and an Ed25519 key, in this order. */
 async function makeKeys(
   { clock, keygen = generateDkimKey }: DomainDeps,
   { id: domainId, teamId }: Domain,

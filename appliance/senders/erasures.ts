@@ -1,4 +1,4 @@
-/** Erasing one person's data by address: in the background, in steps, and on after a restart. */
+/** Erases a person's data by address: in the background, step by step, resumed after a restart. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import type { Actor } from '../mail/audit.ts'
@@ -11,18 +11,18 @@ import { silentLogger, type Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
 
 export interface Erasures {
-  /** Begins an erasure, and goes on with it in the background once `start` was called. Refuses: `invalid_address`. */
+  /** Starts an erasure, which runs in the background once `start` was called. Refuses: `invalid_address`. */
   begin(args: { teamId: string; address: string; actor: Actor }): Promise<Erasure>
-  /** Takes all steps of one that was begun. Refuses: `not_found`. */
+  /** Runs all steps of a started erasure. Refuses: `not_found`. */
   run(args: { teamId: string; id: string }): Promise<Erasure>
-  /** What an erasure would touch; nothing is changed. Refuses: `invalid_address`. */
+  /** Counts what an erasure would change, without changing it. Refuses: `invalid_address`. */
   survey(args: { teamId: string; address: string }): Promise<ErasureCounts>
   /** Refuses: `not_found`. */
   get(args: { teamId: string; id: string }): Promise<Erasure>
   list(args: PageArgs): Promise<Page<Erasure>>
-  /** Goes on with what was begun and not finished, by this process or another. For the daemon alone. */
+  /** Resumes unfinished erasures of this process and others. For the daemon only. */
   start(): void
-  /** Ends after the step that is under way. */
+  /** Stops after the current step. */
   stop(): Promise<void>
 }
 
@@ -30,15 +30,15 @@ export interface ErasuresDeps {
   storage: StorageOf<'erasures'> & Pick<Storage, 'eraseStep' | 'surveyErasure'>
   clock: Clock
   log?: Logger
-  /** By default this process is alone. */
+  /** Default: this process is the only one. */
   duties?: Duties | undefined
-  /** How often it is looked for erasures that other processes left, in milliseconds. */
+  /** How often to look for erasures left by other processes, in milliseconds. */
   pollMs?: number
 }
 
 const DEFAULT_POLL_MS = 60_000
 
-/** The address in A-labels, its local part as it was written. */
+/** Normalizes an address: domain in A-labels, local part unchanged. */
 function readAddress(text: string): string {
   const address = parseMailbox(text)?.address
   if (address === undefined) throw refuse('invalid_address', { field: 'address' })
@@ -86,7 +86,7 @@ export function createErasures(deps: ErasuresDeps): Erasures {
   }
 }
 
-/** One erasure after the other, one step after the other: between two steps everybody else is served. */
+/** Runs erasures one at a time, step by step, so that other work runs between steps. */
 function createErasureWorker({
   storage,
   clock,

@@ -4,7 +4,10 @@ import { right, wrong, type Opinion, parseTags } from './judge-spf.ts'
 const withoutSpace = (text: string) => text.replaceAll(/\s+/g, '')
 const ends = (key: string) => (key.length > 24 ? `${key.slice(0, 8)}…${key.slice(-8)}` : key)
 
-/** Whether receivers will find our key (RFC 6376 §3.6.1, §3.6.2.2): the key itself decides, the tags around it may differ. */
+/**
+ * Judges whether receivers will find our key (RFC 6376 §3.6.1, §3.6.2.2). Only the key must match; other tags may
+ * differ.
+ */
 export function judgeDkim(expected: ExpectedRecord, records: string[]): Opinion {
   if (records.length > 1 && isSplit(expected, records))
     return wrong(
@@ -29,13 +32,16 @@ export function judgeDkim(expected: ExpectedRecord, records: string[]): Opinion 
   return limits.right ? judgeKey(tags.get('p'), wanted.get('p')!) : limits
 }
 
-/** Whether the records are the pieces of one: strings of one record are joined (RFC 6376 §3.6.2.2), records are not. */
+/**
+ * Whether one record was split into several. Strings of one record are concatenated (RFC 6376 §3.6.2.2), records
+ * aren't.
+ */
 function isSplit({ value }: ExpectedRecord, records: string[]): boolean {
   const whole = withoutSpace(value)
   return [records, records.toReversed()].some((pieces) => withoutSpace(pieces.join('')) === whole)
 }
 
-/** Tags that keep a right key from being used. */
+/** Checks for tags that prevent a correct key from being used. */
 function judgeLimits(tags: Map<string, string>): Opinion {
   const list = (name: string) =>
     tags

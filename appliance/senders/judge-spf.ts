@@ -9,13 +9,16 @@ interface Term {
 
 const mechanisms = new Set(['all', 'include', 'a', 'mx', 'ptr', 'ip4', 'ip6', 'exists'])
 
-/** Whether the policy lets us send (RFC 7208): exactly one record, sound, with each of our mechanisms before any `all`. */
+/**
+ * Judges whether the policy lets us send (RFC 7208): exactly one valid record, with each of our mechanisms before any
+ * `all`.
+ */
 export function judgeSpf(expected: ExpectedRecord, records: string[]): Opinion {
   if (records.length > 1)
     return wrong(
       `There are ${records.length} SPF records at ${expected.fqdn}, which receivers treat as an error (RFC 7208 §4.5). Merge them into one.`,
     )
-  // Receivers look for exactly this (RFC 7208 §4.5).
+  // Receivers select records by exactly this (RFC 7208 §4.5).
   if (!/^v=spf1( |$)/i.test(records[0]!))
     return wrong('The record must start with "v=spf1 ". Replace it with the one shown here.')
   const published = parseSpf(records[0]!)
@@ -31,7 +34,7 @@ export function judgeSpf(expected: ExpectedRecord, records: string[]): Opinion {
 
 function judgeTerm(ours: Term, published: Term[]): Opinion {
   const text = `${ours.name}:${ours.value}`
-  // Terms after `all` are never reached (RFC 7208 §5.1).
+  // Terms after `all` are ignored (RFC 7208 §5.1).
   const all = published.findIndex(({ name }) => name === 'all')
   const at = published.findIndex((term) => covers(term, ours))
   if (at < 0)
@@ -46,7 +49,7 @@ function judgeTerm(ours: Term, published: Term[]): Opinion {
   return right
 }
 
-/** The terms of a policy; a string, the first one that is none. */
+/** Parses the terms of a policy; returns the first invalid one as a string. */
 function parseSpf(text: string): Term[] | string {
   const [, ...words] = text.trim().split(/ +/)
   const terms: Term[] = []
@@ -64,7 +67,7 @@ function parseSpf(text: string): Term[] | string {
   return terms
 }
 
-/** Whether a published term takes in ours: the same, or a network around the address. */
+/** Whether a published term covers ours: the same term, or a network that contains the IP. */
 function covers(term: Term, ours: Term): boolean {
   if (term.name !== ours.name) return false
   if (term.name !== 'ip4' && term.name !== 'ip6') return term.value.replace(/\.?(\/.*)?$/, '') === ours.value
@@ -84,17 +87,17 @@ function covers(term: Term, ours: Term): boolean {
   return list.check(ours.value, family)
 }
 
-/** What the judge of one kind of record says: whether receivers will take it, and if not, why and what to do. */
+/** The opinion on one record: whether receivers will accept it, and if not, why and what to do. */
 export type Opinion = { right: true } | { right: false; note: string }
 
 export const right: Opinion = { right: true }
 
-/** An adverse opinion with its sentence. */
+/** Creates a negative opinion. */
 export const wrong = (note: string): Opinion => ({ right: false, note })
 
 const policies = ['none', 'quarantine', 'reject']
 
-/** Whether there is a DMARC policy that receivers will follow (RFC 9989): one record, valid, of whatever strictness. */
+/** Judges whether there is a DMARC policy that receivers apply (RFC 9989): one valid record, of any strictness. */
 export function judgeDmarc(records: string[]): Opinion {
   if (records.length > 1)
     return wrong(`There are ${records.length} DMARC records, so receivers ignore all of them. Keep one.`)
@@ -108,15 +111,15 @@ export function judgeDmarc(records: string[]): Opinion {
   return right
 }
 
-/** Whether a policy that is sound changes nothing: `p=none`, and no address for the reports that it would be good for (RFC 9989). */
+/** Whether a valid policy has no effect: `p=none` without an address for reports (RFC 9989). */
 export function asksForNothing(texts: readonly string[]): boolean {
   const tags = texts.map(parseTags).find((one) => one?.get('v') === 'DMARC1')
   return tags?.get('p')?.toLowerCase() === 'none' && !tags.get('rua')
 }
 
 /**
- * Reads a tag-list, `name=value; …` (RFC 6376 §3.2). White space around names and values does not count.
- * Undefined when it is none: a part without `=`, or a name twice.
+ * Parses a tag list, `name=value; …` (RFC 6376 §3.2), without surrounding white space. Undefined when invalid: a part
+ * without `=`, or a duplicate name.
  */
 export function parseTags(text: string): Map<string, string> | undefined {
   const tags = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** One look at the records of a domain: what is published, what it means for the domain and its keys, and keeping it. */
+/** Checks a domain: looks up its records, decides the status of the domain and its keys, and stores both. */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
@@ -15,23 +15,23 @@ export interface LookDeps {
   resolver: Resolver
   clock: Clock
   config: SendingHost
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number
 }
 
-/** What a look has changed. */
+/** The result of a check. */
 export interface Looked {
   status: Domain['status']
   suspect: Domain['suspect']
   checks: RecordCheck[]
   keys: DkimKeyChange[]
-  /** False when the domain was changed or removed meanwhile, and nothing was kept. */
+  /** False when the domain was changed or removed at the same time, so that nothing was stored. */
   saved: boolean
 }
 
 /**
- * Looks up all records of a domain and keeps what came of it.
- * @param asked somebody wants to know now: a verification begins with it, and its result counts whatever else happens
+ * Looks up all records of a domain and stores the result.
+ * @param asked a person requested it: starts a verification, and the result counts in any case
  */
 export async function look(domain: Domain, asked: boolean, deps: LookDeps): Promise<Looked> {
   const { storage, resolver, clock, config, random } = deps
@@ -47,7 +47,7 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   const checks = dated([...judged, ...advised], domain.checks, now)
   const changes = turnKeys(keys, checks, now)
   const turned = afterwards(keys, changes)
-  // Judged with the keys as they are from now on: after a change the old key's record is no longer required.
+  // Judge with the keys' new states: after a rotation, the old key's record is no longer required.
   const sight = sightOf(expectedRecords(domain, turned, config), checks)
   const begun = asked ? begin(domain, now) : { status: domain.status, watch: domain }
   const { status, watch } = advance({ ...domain, ...begun.watch, status: begun.status }, sight, now, random())
@@ -68,7 +68,10 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   return { status, suspect: watch.suspect, checks, keys: changes, saved }
 }
 
-/** Two teams' records are told apart by their DKIM keys, so that is where the one that came later is stopped. */
+/**
+ * Marks a record as held by another team. Teams' records differ in their DKIM keys, so this is where the later team is
+ * stopped.
+ */
 function heldByAnother(opinion: RecordOpinion): RecordOpinion {
   const proof = opinion.status === 'verified' && opinion.key.startsWith('DKIM ')
   return proof ? { ...opinion, status: 'failed', note: HELD } : opinion
@@ -76,7 +79,7 @@ function heldByAnother(opinion: RecordOpinion): RecordOpinion {
 
 const HELD = 'Another team on this server has verified this domain, and must remove it first.'
 
-/** Adds when each opinion was formed, and since when it has been the same. */
+/** Adds when each opinion was formed, and how long it has been the same. */
 function dated(opinions: RecordOpinion[], before: readonly RecordCheck[], now: number): RecordCheck[] {
   return opinions.map((opinion) => {
     const last = before.find(({ key }) => key === opinion.key)
@@ -88,7 +91,10 @@ function afterwards(keys: readonly DkimKey[], changes: readonly DkimKeyChange[])
   return keys.map((key) => ({ ...key, ...changes.find(({ id }) => id === key.id) }))
 }
 
-/** A domain and the records that it takes to send; DMARC is advice, and the wire format has no such record. */
+/**
+ * Formats a domain and its required records for events. Omits DMARC, which is a recommendation and not part of the wire
+ * format.
+ */
 export function toldDomain(domain: Domain, records: readonly ExpectedRecord[]): ToldDomain {
   const { id, name, status, region, createdAt, sending, receiving, checks } = domain
   return {
@@ -102,7 +108,7 @@ export function toldDomain(domain: Domain, records: readonly ExpectedRecord[]): 
   }
 }
 
-/** Whether an app would want to know: the domain or one of its records has another status. */
+/** Whether a webhook should report it: the status of the domain or a record has changed. */
 export function isNews(before: Domain, after: Pick<Domain, 'status' | 'checks'>): boolean {
   if (before.status !== after.status) return true
   const statuses = ({ checks }: Pick<Domain, 'checks'>) => new Map(checks.map((one) => [one.key, one.status]))

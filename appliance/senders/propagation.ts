@@ -1,4 +1,4 @@
-/** How far the records of a domain have come: what each authoritative server of its zone answers at this moment. */
+/** Reports how far a domain's records have propagated: what each authoritative server of its zone answers now. */
 import type { Clock } from '../clock/clock.ts'
 import type { RecordType, Resolver, Survey, Surveyor } from '../dns/dns.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -7,7 +7,7 @@ import { checkOrganisation, nowhere, searchElsewhere } from './check.ts'
 import { expectedRecords, zoneOf, type ExpectedRecord, type SendingHost } from './records.ts'
 import { judgeRecord, type Elsewhere, type Evidence, type RecordOpinion } from './verification.ts'
 
-/** What one server answers for one record. */
+/** One server's answer for one record. */
 export interface ServerAnswer {
   host: string
   status: RecordCheck['status']
@@ -15,27 +15,30 @@ export interface ServerAnswer {
   note: string | null
 }
 
-/** One record on its way to all servers of its zone. */
+/** The propagation of one record to all servers of its zone. */
 export interface RecordPropagation {
   expected: ExpectedRecord
-  /** The zone that the servers are of; null where it could not be found. */
+  /** The servers' zone; null when it wasn't found. */
   zone: string | null
-  /** `partial`: some servers have it, others not yet. */
+  /** `partial`: only some servers have it. */
   status: RecordCheck['status'] | 'partial'
-  /** What is wrong and what to do; null: nothing. */
+  /** What is wrong and what to do; null for nothing. */
   note: string | null
   servers: ServerAnswer[]
 }
 
-/** All records of a domain, as they were published at `at` (Unix milliseconds). */
+/** All records of a domain as published at `at` (Unix milliseconds). */
 export interface Propagation {
   at: number
   records: RecordPropagation[]
 }
 
-/** Looks at domains for people who have just changed their DNS. */
+/** Checks propagation for people who have just changed their DNS. */
 export interface PropagationWatch {
-  /** Looks now, or shares the look of a moment ago. Refuses: `too_many_attempts` when too many domains are looked at. */
+  /**
+   * Checks now, or returns the result of a moment ago. Refuses: `too_many_attempts` when too many domains are being
+   * checked.
+   */
   look(domain: Domain): Promise<Propagation>
 }
 
@@ -47,12 +50,12 @@ export interface PropagationDeps {
   config: SendingHost
 }
 
-/** How long a look is given out again, in milliseconds: it asks some dozens of questions, and many may watch one page. */
+/** How long a result is reused, in milliseconds. A check sends dozens of queries, and many people may watch a page. */
 const KEPT = 4000
-/** Domains looked at side by side. */
+/** Domains checked in parallel. */
 const MOST = 8
 
-/** Shares looks, so that watching a page costs other people's name servers no more than one person does. */
+/** Shares results, so that a page costs other people's name servers the same however many watch it. */
 export function createPropagation(deps: PropagationDeps): PropagationWatch {
   const { clock } = deps
   const looks = new Map<string, { begun: number; running: boolean; result: Promise<Propagation> }>()
@@ -84,7 +87,7 @@ async function lookAt(domain: Domain, deps: PropagationDeps): Promise<Propagatio
   return { at: clock.now(), records }
 }
 
-/** Asks every server for one record, and looks for it elsewhere when none has it. */
+/** Asks every server for one record, and searches elsewhere when none has it. */
 async function follow(
   resolver: Resolver & Surveyor,
   domain: Domain,
@@ -103,14 +106,14 @@ async function follow(
   return { ...told, ...(await searchFor(resolver, domain, expected, absent.evidence)) }
 }
 
-/** Where a record is that no server has at its name. */
+/** Searches for a record that no server has at its name. */
 async function searchFor(
   resolver: Resolver,
   domain: Domain,
   expected: ExpectedRecord,
   evidence: Evidence,
 ): Promise<Pick<RecordPropagation, 'status' | 'note'>> {
-  // Past the caches: a mistake that was just made is to be seen, and one that was mended to be gone.
+  // Bypass the caches, so that new mistakes show up and fixed ones don't.
   const fresh: Resolver = {
     ...resolver,
     resolve: (name, type) => resolver.resolveAuthoritative(name, type),
@@ -125,7 +128,7 @@ async function searchFor(
     : { status, note }
 }
 
-/** What the answers of all servers come to. Servers that do not answer leave it to the others. */
+/** Summarizes the answers of all servers. Servers that don't answer are ignored. */
 export function summarise(servers: readonly ServerAnswer[]): Pick<RecordPropagation, 'status' | 'note'> {
   const telling = servers.filter(({ status }) => status !== 'temporary_failure')
   if (telling.length === 0)
@@ -146,7 +149,7 @@ export function summarise(servers: readonly ServerAnswer[]): Pick<RecordPropagat
 
 type Told = { host: string; evidence: Evidence }[]
 
-/** The answers as evidence, by the type that was asked for. */
+/** Converts the answers to evidence, by the type that was asked for. */
 function answersOf(expected: ExpectedRecord, survey: Survey<RecordType> & { kind: 'asked' }): Told {
   return survey.servers.map(({ host, answer }) => ({
     host,

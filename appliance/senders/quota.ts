@@ -1,17 +1,17 @@
-/** How much a team may still send: its plan, and what was counted. The counting itself is part of `storage.put`. */
+/** Reports how much a team may still send, from its plan and its usage. `storage.put` does the counting. */
 import type { Clock } from '../clock/clock.ts'
 import type { QuotaLimit, Storage, Usage, UsageHistory } from '../storage/storage.ts'
 
 export interface Quotas {
-  /** What `storage.put` has to hold a team to. */
+  /** Returns the limit that `storage.put` enforces for a team. */
   limitOf(teamId: string): Promise<QuotaLimit>
-  /** A team's plan. */
+  /** Returns a team's plan. */
   planOf(teamId: string): Promise<NamedPlan>
-  /** All plans that a team can be given. */
+  /** Lists all plans that a team can have. */
   plans(): NamedPlan[]
-  /** A team's plan, what it has used of it today and this month, and when those end. */
+  /** Returns a team's plan, its usage today and this month, and when those periods end. */
   usageOf(teamId: string): Promise<{ plan: Plan; usage: Usage; ends: PeriodEnds }>
-  /** What a team used in the last 30 days and 12 months. */
+  /** Returns a team's usage in the last 30 days and 12 months. */
   historyOf(teamId: string): Promise<UsageHistory>
 }
 
@@ -55,23 +55,23 @@ export interface PeriodEnds {
   month: number
 }
 
-/** When the UTC day and month of a moment end: what was used counts no longer. */
+/** Returns when the UTC day and month of a time end, and usage is reset. */
 export function periodEnds(now: number): PeriodEnds {
   const date = new Date(now)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
   return { day: Date.UTC(year, month, date.getUTCDate() + 1), month: Date.UTC(year, month + 1, 1) }
 }
 
-/** Plans: how much a team may send. The file with them is read in config/; a team has the name of one. */
+/** Plans limit how much a team may send. config/ reads the file; a team stores the name of its plan. */
 
 export interface Plan {
-  /** Recipients in a UTC day; null for any number. */
+  /** Recipients per UTC day; null for no limit. */
   daily: number | null
-  /** Recipients in a UTC month; null for any number. */
+  /** Recipients per UTC month; null for no limit. */
   monthly: number | null
 }
 
-/** A plan with what it is called; null: it is no longer in the file. */
+/** A plan with its name; null when it is no longer in the file. */
 export interface NamedPlan extends Plan {
   name: string | null
 }
@@ -79,5 +79,5 @@ export interface NamedPlan extends Plan {
 /** All plans by name. */
 export type Plans = ReadonlyMap<string, Plan>
 
-/** What a plan without any limit says; also for a team whose plan is no longer in the file. */
+/** The limits of a plan without any, and of a plan that is no longer in the file. */
 const UNLIMITED: Plan = { daily: null, monthly: null }

@@ -1,39 +1,39 @@
-/** How often a team may ask: a token bucket for each, shared by all its keys and by every door. */
+/** Rate-limits requests by team: a token bucket each, shared by all its keys and protocols. */
 import type { Clock } from '../clock/clock.ts'
 
-/** What is in a bucket, in thousandths of a token, so that the sums are whole numbers and exact. */
+/** Contents of a bucket in thousandths of a token, so that arithmetic is exact. */
 export interface Bucket {
   level: number
-  /** When that was (Unix milliseconds). */
+  /** As of this time (Unix milliseconds). */
   at: number
 }
 
-/** The answer to one request. */
+/** The result for one request. */
 export interface Allowance {
   allowed: boolean
-  /** Whole requests that would be allowed now. */
+  /** Requests that would be allowed now. */
   remaining: number
   /** Seconds until the bucket is full again, rounded up. */
   resetSeconds: number
-  /** Seconds until the next request is allowed, rounded up; 0 when it is now. */
+  /** Seconds until the next request is allowed, rounded up; 0 for now. */
   retrySeconds: number
 }
 
 export interface RateLimiter {
-  /** Tokens that come in each second, and the most that a bucket holds. */
+  /** Tokens added per second, and the size of the bucket. */
   readonly perSecond: number
-  /** Takes a token for one request of the team, if there is one. */
+  /** Takes a token for a request of the team, if there is one. */
   take(teamId: string): Allowance
 }
 
-/** Thousandths: a rate of n a second is n of them each millisecond. */
+/** In thousandths: a rate of n per second adds n of them per millisecond. */
 const TOKEN = 1000
-/** A bucket is full after this many milliseconds, since it holds what comes in a second. */
+/** Milliseconds to fill an empty bucket, which holds one second's tokens. */
 const FULL_MS = 1000
-/** Teams remembered; those idle for a second are as good as new, so forgetting them changes nothing. */
+/** How many teams to remember. Idle teams have a full bucket after a second, so dropping them changes nothing. */
 const REMEMBERED = 10_000
 
-/** What a bucket holds at `now`. A clock that was set back brings no tokens and costs none. Pure. */
+/** Computes a bucket's contents at `now`. Setting the clock back neither adds nor removes tokens. Pure. */
 export function refill(bucket: Bucket | undefined, perSecond: number, now: number): Bucket {
   const most = perSecond * TOKEN
   if (!bucket) return { level: most, at: now }
@@ -41,7 +41,7 @@ export function refill(bucket: Bucket | undefined, perSecond: number, now: numbe
   return { level: Math.min(bucket.level + elapsed * perSecond, most), at: now }
 }
 
-/** Takes a token out of a bucket that was just refilled. Pure. */
+/** Takes a token from a refilled bucket. Pure. */
 export function take(bucket: Bucket, perSecond: number): { bucket: Bucket; allowance: Allowance } {
   const allowed = bucket.level >= TOKEN
   const level = allowed ? bucket.level - TOKEN : bucket.level
@@ -55,7 +55,7 @@ export function take(bucket: Bucket, perSecond: number): { bucket: Bucket; allow
   return { bucket: { level, at: bucket.at }, allowance }
 }
 
-/** @param perSecond a whole number of requests, at least 1; as many may come at once */
+/** @param perSecond requests per second, an integer of at least 1; also the burst size */
 export function createRateLimiter({ clock, perSecond }: { clock: Clock; perSecond: number }): RateLimiter {
   const buckets = new Map<string, Bucket>()
 

@@ -4,44 +4,46 @@ import { dmarcValue, type AddressedDomain } from '../mail/report-address.ts'
 import { AUTO } from '../mail/source.ts'
 import type { DkimKey } from '../storage/storage.ts'
 
-/** One DNS record that the owner of a sending domain publishes, and how it is shown. */
+/** A DNS record for the owner of a sending domain to publish, and how to show it. */
 export interface ExpectedRecord {
-  /** Ties the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `Tracking <name>`. */
+  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `Tracking <name>`. */
   key: string
-  /** The heading under which the wire format lists it. */
+  /** The group in which the wire format lists it. */
   record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'Tracking'
   type: 'TXT' | 'MX' | 'CNAME'
-  /** Owner name relative to the registrable zone, as most DNS panels want it. */
+  /** Owner name relative to the registrable zone, as most DNS panels expect it. */
   name: string
-  /** The whole owner name, without the root dot. */
+  /** The full owner name, without the root dot. */
   fqdn: string
   value: string
   /** Preference of an MX record; null for the others. */
   priority: number | null
-  /** False for advice: the domain may send without it. */
+  /** False for recommendations: the domain may send without it. */
   required: boolean
-  /** One of a few words for a record that is not required; null for those that are. */
+  /** Why a record isn't required, as a keyword; null when it is required. */
   label: 'recommended' | 'optional' | 'next key' | 'old key' | null
-  /** What the record is good for, where that is not plain; null otherwise. */
+  /** The purpose of the record if it isn't obvious; null otherwise. */
   advice: string | null
 }
 
-/** What this host is to receivers of its mail. */
+/** How this host appears to receivers. */
 export interface SendingHost {
   /** Target of the return-path MX records, A-labels. */
   hostname: string
-  /** Addresses that mail leaves from, `auto` where the system chooses beside them; empty when it alone does. */
+  /** Sending IPs, with `auto` when the system chooses, too; empty when only the system does. */
   sourceIps: readonly string[]
-  /** The name at which its web server is reached, where that is another one. */
+  /** The name of the web server, if different. */
   webHost?: string | undefined
 }
 
-/** The zone in which the records of `domain` are published: its registrable domain, by the public suffix list. */
+/**
+ * Returns the zone in which the records of `domain` are published: its registrable domain, by the public suffix list.
+ */
 export function zoneOf(domain: string): string {
   return getDomain(domain, { validateHostname: false }) ?? domain
 }
 
-/** The SPF policy of the return path (RFC 7208 §4.5, §5.3, §5.6). */
+/** Builds the SPF policy of the return path (RFC 7208 §4.5, §5.3, §5.6). */
 function spfPolicy({ hostname, sourceIps }: SendingHost): string {
   const ours = sourceIps.map((ip) => {
     if (ip === AUTO) return `a:${hostname}`
@@ -50,25 +52,25 @@ function spfPolicy({ hostname, sourceIps }: SendingHost): string {
   return ['v=spf1', ...(ours.length > 0 ? ours : [`a:${hostname}`]), '~all'].join(' ')
 }
 
-/** The DKIM key record (RFC 6376 §3.6.1). */
+/** Builds a DKIM key record (RFC 6376 §3.6.1). */
 export function dkimRecord(key: Pick<DkimKey, 'algorithm' | 'publicKey'>): string {
   return `v=DKIM1; k=${key.algorithm === 'rsa-sha256' ? 'rsa' : 'ed25519'}; p=${key.publicKey}`
 }
 
-/** What `expectedRecords` needs of a key. */
+/** The fields of a key that `expectedRecords` needs. */
 export type RecordedKey = Pick<DkimKey, 'selector' | 'algorithm' | 'publicKey' | 'state' | 'retireAt'>
 
-/** The `key` of a DKIM key's record and check. */
+/** Returns the `key` of a DKIM key's record and check. */
 export function dkimKeyOf({ selector }: Pick<DkimKey, 'selector'>): string {
   return `DKIM ${selector}`
 }
 
-/** Where the key is published (RFC 6376 §3.6.2.1). */
+/** Returns the name at which a key is published (RFC 6376 §3.6.2.1). */
 export function dkimName({ selector }: Pick<DkimKey, 'selector'>, domain: { name: string }): string {
   return `${selector}._domainkey.${domain.name}`
 }
 
-/** The recommended policy (RFC 9989 §4): any strictness will do. */
+/** The recommended policy (RFC 9989 §4). Any strictness is accepted. */
 const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
   key: 'DMARC',
   record: 'DMARC',
@@ -81,9 +83,9 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
 }
 
 /**
- * The records that make `domain` a sender here: DKIM (signature), MX and SPF of the return path (so that bounces come back
- * and the envelope sender is authorised), and the recommended DMARC policy (RFC 9989). Records of retired keys are not
- * among them. Where the domain wants its tracked links under a name of its own, a CNAME leads from there to our web server.
+ * Returns the records that `domain` needs to send from here: DKIM, MX and SPF of the return path (so that bounces come
+ * back and SPF passes), and the recommended DMARC policy (RFC 9989). Omits retired keys. Adds a CNAME to our web server
+ * when tracked links use the domain's own name.
  */
 export function expectedRecords(
   domain: AddressedDomain & { receiving?: boolean; trackingSubdomain?: string | null },
@@ -139,7 +141,7 @@ export function expectedRecords(
   ]
 }
 
-/** It has to be the most preferred MX of the name. The domain may send without it. */
+/** Must be the most preferred MX of the name. The domain may send without it. */
 const receivingRecord = ({ hostname }: SendingHost): Omit<ExpectedRecord, 'name' | 'fqdn'> => ({
   key: 'Receiving MX',
   record: 'Receiving',
@@ -152,7 +154,10 @@ const receivingRecord = ({ hostname }: SendingHost): Omit<ExpectedRecord, 'name'
     'Mail for the domain comes to this server once this is its most preferred MX record. If people have mailboxes at the domain, receive at a subdomain instead.',
 })
 
-/** The `key` of the record under which tracked links live: with the name, as what was seen of another says nothing. */
+/**
+ * Returns the `key` of the tracking record. It includes the name, because the check of one name says nothing about
+ * another.
+ */
 export function trackingKeyOf(domain: { name: string; trackingSubdomain: string }): string {
   return `Tracking ${domain.trackingSubdomain}.${domain.name}`
 }

@@ -1,4 +1,4 @@
-/** Makes and checks return paths with keys that Posthaste makes for itself. */
+/** Creates and verifies return paths, with keys that Posthaste generates. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import { madeAt } from '../mail/ids.ts'
@@ -7,24 +7,24 @@ import type { Storage } from '../storage/storage.ts'
 
 export interface ReturnPaths {
   /**
-   * The return path of an email.
-   * @param host where the reports go, such as `send.example.com`
+   * Creates the return path of an email.
+   * @param host where reports go, such as `send.example.com`
    */
   make(emailId: string, host: string): Promise<string>
-  /** Whether it was made here, at most two key periods ago. Rejects when the storage fails. */
+  /** Whether it was created here, at most two key periods ago. Rejects when storage fails. */
   isOurs(path: ReturnPath): Promise<boolean>
 }
 
 /**
- * How long a key signs, in milliseconds. It is accepted for as long again, so every return path is good for at least this time:
- * complaints can arrive months after an email.
+ * How long a key is used, in milliseconds. It is accepted for as long again, so that every return path is valid for at
+ * least this time: complaints can arrive months after an email.
  */
 export const KEY_PERIOD = 365 * 86_400_000
 
 /** Key numbers fit in one hexadecimal digit. */
 const NUMBERS = 16
 
-/** Periods are counted from the start of 1970. The time in the id of an email tells whose period it is. */
+/** Numbers the periods since 1970. The time in an email's id determines its period. */
 const periodOf = (ms: number): number => Math.floor(ms / KEY_PERIOD)
 
 export function createReturnPaths({
@@ -36,7 +36,7 @@ export function createReturnPaths({
 }): ReturnPaths {
   const known = new Map<number, Uint8Array>()
 
-  /** The key of a period, made when it is first asked for. */
+  /** Returns the key of a period; generates it on first use. */
   async function keyOf(period: number): Promise<ReturnPathKey> {
     let secret = known.get(period)
     if (!secret) {
@@ -51,7 +51,7 @@ export function createReturnPaths({
     async isOurs(path) {
       const period = periodOf(madeAt(path.emailId))
       const age = periodOf(clock.now()) - period
-      // A stranger chooses the id, and must not make us make keys.
+      // A stranger chooses the id, and must not make us generate keys.
       if (path.proof === null || age < 0 || age > 1) return false
       return isSignedBy(await keyOf(period), path)
     },

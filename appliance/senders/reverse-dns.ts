@@ -1,6 +1,6 @@
 /**
- * Reverse DNS of the addresses from which mail of a domain leaves now. Nothing is looked up here: the sources are looked after
- * in the background, and what was found is kept with them.
+ * Reports the reverse DNS of the IPs that a domain's mail is sent from. Does no lookups: background checks store their
+ * results with the sources.
  */
 import { isIPv6 } from 'node:net'
 import type { Finding, FindingStatus } from '../mail/finding.ts'
@@ -15,13 +15,13 @@ import {
 } from '../mail/source.ts'
 import type { Domain, RecordStatus } from '../storage/storage.ts'
 
-/** All sources, and which mail goes through which pool. */
+/** All sources, and which mail uses which pool. */
 export interface WaysOut {
   sources: readonly Source[]
   assignments: readonly Assignment[]
 }
 
-/** What all the addresses come to: the worst of them decides, and `note` says which it is and what to do. */
+/** The combined result: the worst IP decides, and `note` names it and says what to do. */
 export interface ReverseDns {
   status: RecordStatus | 'warning'
   note: string | null
@@ -30,7 +30,7 @@ export interface ReverseDns {
 type Opinion = Pick<ReverseDns, 'status'> & Pick<Finding, 'id' | 'found' | 'advice'>
 
 const FAMILIES: readonly Family[] = [4, 6]
-/** Addresses that a note tells of: pools have tens of them, and often lack the same. */
+/** How many IPs a note names. Pools may have dozens, often with the same problem. */
 const MOST_TOLD = 3
 
 const STATUS: Record<FindingStatus, ReverseDns['status']> = {
@@ -47,7 +47,7 @@ const WORST: readonly ReverseDns['status'][] = [
 const UNKNOWN = 'No sending IP is known yet. The server records them when it starts.'
 const UNUSABLE = 'No sending IP is usable right now, so no mail is sent.'
 
-/** Of all pools that a domain's mail goes through. Addresses that nothing leaves from do not count. Pure. */
+/** Combines the results for all pools that a domain uses. Skips suspended IPs. Pure. */
 export function reverseDnsOf(
   { id, teamId }: Pick<Domain, 'id' | 'teamId'>,
   { sources, assignments }: WaysOut,

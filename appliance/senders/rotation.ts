@@ -1,18 +1,18 @@
 /**
- * The life of a domain's DKIM keys: pending, active, retiring, retired. Pure.
+ * The lifecycle of a domain's DKIM keys: pending, active, retiring, retired. Pure.
  *
- * A key signs only once its record has been seen, so receivers never meet a signature whose key they cannot find; the key
- * before it stays published until no mail that it signed can be on its way.
+ * A key signs only after its record was found, so that receivers can always look it up. Its predecessor stays published
+ * until no mail signed with it can be in transit.
  */
 import type { DkimKey, DkimKeyChange, RecordCheck, RecordStatus } from '../storage/storage.ts'
 import { dkimKeyOf } from './records.ts'
 
-/** Longer than a delivery waits (spool: 96 hours), with time for a receiver that verifies late. */
+/** Longer than the retry period (96 hours), plus time for receivers that verify late. */
 export const RETIRE_AFTER = 7 * 24 * 3_600_000
 
 type Key = Pick<DkimKey, 'id' | 'selector' | 'algorithm' | 'state' | 'retireAt' | 'stateSince'>
 
-/** What the state of each key becomes after a look at the records; keys that stay as they are, are left out. */
+/** Returns the new state of each key after a check of the records; omits keys that stay the same. */
 export function turnKeys(keys: readonly Key[], checks: readonly RecordCheck[], now: number): DkimKeyChange[] {
   const published = (key: Key): RecordStatus | undefined =>
     checks.find((check) => check.key === dkimKeyOf(key))?.status
@@ -26,7 +26,7 @@ export function turnKeys(keys: readonly Key[], checks: readonly RecordCheck[], n
       return key === successor ? [{ id: key.id, state: 'active', retireAt: null }] : []
     if (key.state === 'active' && successor)
       return [{ id: key.id, state: 'retiring', retireAt: now + RETIRE_AFTER }]
-    // An optional signature that nobody can verify is only noise.
+    // An optional signature that can't be verified is useless.
     if (key.state === 'active' && key.algorithm === 'ed25519-sha256' && isGone(published(key)))
       return [{ id: key.id, state: 'pending', retireAt: null }]
     if (key.state === 'retiring' && key.retireAt !== null && key.retireAt <= now)
@@ -37,15 +37,15 @@ export function turnKeys(keys: readonly Key[], checks: readonly RecordCheck[], n
 
 const isGone = (status: RecordStatus | undefined): boolean => status === 'failed' || status === 'pending'
 
-/** When the next key is due to retire by itself; undefined when none is. */
+/** Returns when the next key is due to retire; undefined when none is. */
 export function nextRetirement(keys: readonly Pick<DkimKey, 'retireAt'>[]): number | undefined {
   const times = keys.flatMap(({ retireAt }) => (retireAt === null ? [] : [retireAt]))
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
 /**
- * When to look for the record of a key that is to take over: soon at first, then ever more rarely, at least daily.
- * Undefined when none waits.
+ * Returns when to check for the record of a pending key: soon at first, then less often, but at least daily. Undefined
+ * when none is pending.
  */
 export function nextProof(keys: readonly Key[], now: number): number | undefined {
   const waiting = keys.find(({ state, algorithm }) => state === 'pending' && algorithm === 'rsa-sha256')
@@ -55,8 +55,8 @@ export function nextProof(keys: readonly Key[], now: number): number | undefined
 }
 
 /**
- * Selectors for a new pair of keys: the first are `posthaste` and `posthaste-ed25519`, those of a rotation carry its date
- * (UTC), and a number when the day has seen one before.
+ * Picks selectors for a new pair of keys: first `posthaste` and `posthaste-ed25519`; rotations add the UTC date, and a
+ * number for further ones on the same day.
  */
 export function newSelectors(taken: readonly string[], now: number): { rsa: string; ed25519: string } {
   const date = new Date(now).toISOString().slice(0, 10).replaceAll('-', '')

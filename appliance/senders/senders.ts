@@ -1,4 +1,4 @@
-/** Who may send as whom: API keys, sending domains with their DKIM keys, their verification, and suppressed addresses. */
+/** Who may send as whom: API keys, sending domains with their DKIM keys and verification, and suppressed addresses. */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -31,13 +31,14 @@ export { createRateLimiter, type RateLimiter } from './rate-limit.ts'
 
 export interface Senders extends KeyMethods, DomainMethods, SuppressionMethods {
   /**
-   * Whether the caller may send from addresses at `domain`, now. Only the exact name counts: a subdomain is a domain of its own.
-   * Refuses: `domain_unknown`, `domain_not_verified`, `domain_sending_disabled`, `key_restricted_to_domain`.
+   * Checks whether the caller may send from addresses at `domain` now. Only the exact name counts: a subdomain is a
+   * domain of its own. Refuses: `domain_unknown`, `domain_not_verified`, `domain_sending_disabled`,
+   * `key_restricted_to_domain`.
    */
   authorize(caller: Caller, args: { domain: string }): Promise<Domain>
-  /** Begins to look after domains in the background. For the daemon alone: commands leave it to the daemon. */
+  /** Starts background checks of domains. For the daemon only. */
   watch(): void
-  /** Ends the background work and writes what is not yet written. */
+  /** Stops background work and writes pending data. */
   close(): Promise<void>
 }
 
@@ -47,13 +48,13 @@ export interface SendersDeps {
   clock: Clock
   config: SendingHost
   log?: Logger
-  /** Makes DKIM keys; real ones unless tests need them faster. */
+  /** Generates DKIM keys; replaced in tests for speed. */
   keygen?: KeyGenerator
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random?: () => number
-  /** How often to see which domains other processes want verified, in milliseconds. Default a minute. */
+  /** How often to look for verifications requested by other processes, in milliseconds. Default one minute. */
   pollMs?: number
-  /** By default this process is alone. */
+  /** Default: this process is the only one. */
   duties?: Duties | undefined
 }
 
@@ -67,7 +68,7 @@ export function createSenders(deps: SendersDeps): Senders {
     ...domains,
     ...suppressionMethods(deps),
 
-    // Reads the database each time: other processes change it (the command line), and one indexed read is cheap.
+    // Reads the database each time: the command line may change it, and one indexed read is cheap.
     async authorize({ teamId, apiKey }, args) {
       const domain = await domains.findDomain({ teamId, name: args.domain })
       const only = apiKey?.domainId ?? null

@@ -1,29 +1,29 @@
-/** Reads lists of suppressed addresses, ours and those of other services. Pure. */
+/** Parses CSV lists of suppressed addresses, exported here or by other services. Pure. */
 import { parseMailbox } from '../mail/address.ts'
 import { plainCell, readCsv, type CsvRecord } from '../mail/csv.ts'
 import { isId } from '../mail/ids.ts'
 import type { NewSuppression } from '../storage/storage.ts'
 import { SUPPRESSION_ORIGINS, type SuppressionOrigin } from '../mail/verdict.ts'
 
-/** What a line says. */
+/** The content of a line. */
 export type ListedAddress = Pick<
   NewSuppression,
   'email' | 'origin' | 'sourceId' | 'reason' | 'reply' | 'createdAt'
 >
 
-/** A line of a list that was read. */
+/** A parsed line of a list. */
 export type ListLine =
   | { kind: 'listed'; line: number; listed: ListedAddress }
   | { kind: 'invalid'; line: number; text: string; expected: string }
 
-/** A list, line by line. */
+/** A parsed list. */
 export interface AddressList {
-  /** Names of the columns that nothing is made of. */
+  /** Names of ignored columns. */
   ignored: string[]
   lines: Iterable<ListLine>
 }
 
-/** What each column is called, ours first; the others are those of well-known services. */
+/** Known names of each column: ours first, then those of well-known services. */
 const COLUMNS = {
   email: ['email', 'email_address', 'address', 'recipient', 'e-mail', 'emailaddress'],
   origin: ['origin'],
@@ -35,14 +35,14 @@ const COLUMNS = {
 type Column = keyof typeof COLUMNS
 type Positions = Partial<Record<Column, number>>
 
-/** Of what strangers wrote, what is kept and shown (UTF-16 units). */
+/** Maximum length of untrusted text to store and show (UTF-16 units). */
 const MOST_TEXT = 500
 const MOST_SHOWN = 100
 
 /**
- * Reads a list. With a line of column names at the top, one of them must be `email`; without one, addresses are in the first column.
- * @param defaults for lines that do not say it themselves
- * @param now what lies after it is no time at which an address can have been suppressed
+ * Parses a list. A header line must have a column `email`; without a header, addresses are in the first column.
+ * @param defaults for lines that don't set these themselves
+ * @param now suppression times after this are invalid
  */
 export function readAddressList(
   csv: string,
@@ -107,7 +107,7 @@ function lineOf(
   }
 }
 
-/** ISO 8601 with a zone, or as the API writes it: `2026-11-20 08:15:00.25+00`. */
+/** Parses ISO 8601 with a zone, or the API's format: `2026-11-20 08:15:00.25+00`. */
 function instantOf(text: string): number | undefined {
   const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d(?::?\d\d)?)$/i.exec(text)
   if (!match) return undefined

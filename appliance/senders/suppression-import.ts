@@ -11,37 +11,37 @@ import type { SuppressionOrigin } from '../mail/verdict.ts'
 export interface ImportArgs {
   teamId: string
   csv: string
-  /** Of lines that do not say it themselves. */
+  /** For lines that don't name one. */
   origin: SuppressionOrigin
-  /** Only tells what would happen. */
+  /** Only report what would happen. */
   preview: boolean
 }
 
-/** What became of a list, or would. */
+/** The result of an import, or of its preview. */
 export interface SuppressionImport {
-  /** Lines that are neither empty nor the column names. */
+  /** Lines other than empty ones and the header. */
   lines: number
   added: number
-  /** On the list already, or named before in this one. */
+  /** Already on the list, or repeated in this one. */
   present: number
   invalid: number
-  /** The first of the invalid ones, with the number of their line and what was expected there. */
+  /** The first invalid lines: their number, and what was expected. */
   examples: { line: number; text: string; expected: string }[]
   /** The first addresses that are added. */
   first: string[]
-  /** Columns that nothing is made of. */
+  /** Ignored columns. */
   ignoredColumns: string[]
 }
 
-/** Lines that are read at a stretch: some milliseconds. */
+/** Lines to process before yielding to the event loop; takes a few milliseconds. */
 const BREATH = 500
-/** Most lines of one list; a longer one is to be cut. */
+/** Maximum number of lines. */
 const MOST_LINES = 100_000
-/** Entries in one transaction, which the next email waits for. */
+/** Entries per transaction, which delays the next email. */
 const PIECE = 500
-/** Lines that an answer shows. */
+/** Invalid lines shown in a response. */
 const EXAMPLES = 100
-/** Addresses that an answer shows. */
+/** Addresses shown in a response. */
 const FIRST = 10
 
 /** See `SuppressionMethods.importSuppressions`. */
@@ -64,7 +64,7 @@ export async function importList(
   const seen = new Set<string>()
   let piece: ListedAddress[] = []
   for (const line of list.lines) {
-    // Lines that add nothing would not let anybody else be served.
+    // Yield here, because lines that add nothing never wait for storage.
     if (result.lines % BREATH === 0) await setImmediate()
     const listed = sort(line, seen, result)
     if (listed) piece.push(listed)
@@ -76,7 +76,7 @@ export async function importList(
   return result
 }
 
-/** Counts a line; what it lists, where nothing is wrong and it is not a repetition. */
+/** Counts a line; returns its entry if it is valid and not a duplicate. */
 function sort(line: ListLine, seen: Set<string>, result: SuppressionImport): ListedAddress | undefined {
   result.lines += 1
   if (line.kind === 'invalid') {
@@ -94,7 +94,7 @@ function sort(line: ListLine, seen: Set<string>, result: SuppressionImport): Lis
   return line.listed
 }
 
-/** Adds what is not on the list yet. */
+/** Adds the entries that aren't on the list yet. */
 async function keep(
   piece: ListedAddress[],
   { teamId, preview }: ImportArgs,
@@ -108,11 +108,11 @@ async function keep(
   const suppressions = piece
     .filter(({ email }) => !known.has(email))
     .map((one): NewSuppression => ({ id: newId(now), teamId, ...one }))
-  // A list of a hundred thousand would be as many requests to every endpoint, of what its owner knows already.
+  // No events: a list of 100,000 would mean as many requests to every endpoint, with nothing new for its owner.
   const stored = preview
     ? suppressions
     : await storage.addSuppressions({ teamId, suppressions, quiet: true }, now)
-  // Somebody else may have added some meanwhile: those come back with other ids.
+  // Entries that someone else added at the same time come back with other ids.
   const added = suppressions.filter(({ id }, at) => stored[at]!.id === id)
   result.added += added.length
   result.present += piece.length - added.length

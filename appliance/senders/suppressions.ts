@@ -1,4 +1,4 @@
-/** The addresses that a team does not send to. The list is the team's, across all its domains. */
+/** The addresses that a team doesn't send to, across all its domains. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { isId, newId } from '../mail/ids.ts'
@@ -15,35 +15,35 @@ import { importList, type ImportArgs, type SuppressionImport } from './suppressi
 
 export interface SuppressionMethods {
   /**
-   * Puts addresses on the list by hand; an address that is there already keeps its entry. All or none.
-   * Refuses: `invalid_address`, naming `field` (of a list, with its index).
+   * Adds addresses by hand; an existing entry stays as it is. All or none. Refuses: `invalid_address`, naming `field`
+   * (of a list, with its index).
    */
   suppress(args: { teamId: string; emails: string[]; field: string }): Promise<Suppression[]>
   listSuppressions(args: PageArgs & Which): Promise<Page<Suppression>>
-  /** The whole list, or what `which` says of it, newest first; read page by page as it is asked for. */
+  /** Returns the whole list or the part selected by `which`, newest first; reads page by page. */
   allSuppressions(args: { teamId: string } & Which): AsyncGenerator<Suppression[]>
   /**
-   * Puts the addresses of a CSV list onto the list. Lines that cannot be used are told and left out; an address that is there already keeps its
-   * entry. It is done in pieces of 500: after a failure, what was added stays, and the same list can be given again.
-   * Refuses: `invalid_field` for a list that is too long.
+   * Adds the addresses of a CSV list. Invalid lines are reported and skipped; existing entries stay as they are. Runs
+   * in batches of 500: after a failure, what was added stays, and the same list can be imported again. Refuses:
+   * `invalid_field` for a list that is too long.
    */
   importSuppressions(args: ImportArgs): Promise<SuppressionImport>
   /** By id or address. Refuses: `not_found`. */
   getSuppression(args: { teamId: string; idOrEmail: string }): Promise<Suppression>
   /** By id or address. Refuses: `not_found`. */
   unsuppress(args: { teamId: string; idOrEmail: string }): Promise<Suppression>
-  /** Many at once, by id or address; those that are not on the list are passed over. Returns the removed ones. */
+  /** Removes many by id or address; skips those that aren't on the list. Returns the removed ones. */
   unsuppressAll(args: { teamId: string; idsOrEmails: string[] }): Promise<Suppression[]>
 }
 
-/** Which part of the list. */
+/** Selects a part of the list. */
 interface Which {
   origin?: Suppression['origin'] | undefined
   /** Only addresses that contain this, in any case. */
   search?: string | undefined
 }
 
-/** Entries that are read at once. */
+/** Entries per page. */
 const PAGE = 200
 
 export function suppressionMethods({
@@ -97,7 +97,7 @@ export function suppressionMethods({
   }
 }
 
-/** Undefined for what can be neither. */
+/** Parses an id or address; undefined for anything else. */
 function refOf(text: string): SuppressionRef | undefined {
   if (isId(text)) return { id: text.toLowerCase() }
   const email = parseMailbox(text)?.address

@@ -1,6 +1,6 @@
 /**
- * Judges what is published for a sending domain against what should be. Pure: an answer goes in, a sentence comes out.
- * Lenient where receivers are lenient (tag order, spaces, more SPF mechanisms), strict where they would fail the mail.
+ * Judges what is published for a sending domain. Pure: an answer goes in, a sentence comes out. Lenient where receivers
+ * are (tag order, spaces, more SPF mechanisms), strict where they would fail the mail.
  */
 import type { Answer } from '../dns/dns.ts'
 import type { RecordCheck } from '../storage/storage.ts'
@@ -8,7 +8,7 @@ import { judgeDkim } from './judge-dkim.ts'
 import { judgeSpf, right, wrong, type Opinion, judgeDmarc } from './judge-spf.ts'
 import type { ExpectedRecord } from './records.ts'
 
-/** What DNS said of one record, and what was seen where people put it by mistake. */
+/** What DNS answered for a record, and what was found at the places of common mistakes. */
 export type Evidence =
   | { type: 'TXT'; answer: Answer<'TXT'>; elsewhere: Elsewhere }
   | { type: 'MX'; answer: Answer<'MX'>; elsewhere: Elsewhere }
@@ -17,13 +17,13 @@ export type Evidence =
 export interface Elsewhere {
   /** Another name at which the right record was found. */
   misplaced: string | null
-  /** The target of a CNAME at the record's own name, when it led nowhere. */
+  /** The target of a dangling CNAME at the record's own name. */
   cname: string | null
   /** Addresses are published at the name of a record that should be a CNAME. */
   proxied?: boolean
 }
 
-/** The opinion of one record; when it was formed, its keeper adds. */
+/** The opinion on one record. Its timestamps are added when it is stored. */
 export type RecordOpinion = Omit<RecordCheck, 'checkedAt' | 'since'>
 
 /** Judges one record. */
@@ -44,7 +44,7 @@ export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): Recor
     : { key, status: 'failed', found, note: opinion.note }
 }
 
-/** What is published, as text, and the opinion of it; no opinion where nothing is published for the purpose. */
+/** The published texts, and the opinion; no opinion when nothing is published for the purpose. */
 type Judged = [found: string[], opinion: Opinion | undefined]
 
 function judgeEvidence(expected: ExpectedRecord, evidence: Evidence): Judged {
@@ -69,7 +69,7 @@ function judgeAlias({ value }: ExpectedRecord, answer: Answer<'CNAME'>): Judged 
 
 function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
   const found = answer.kind === 'found' ? answer.records : []
-  // A key record needs no version tag (RFC 6376 §3.6.1): whatever is at its name is meant.
+  // A key record needs no version tag (RFC 6376 §3.6.1), so everything at its name counts.
   const purpose = {
     DKIM: /^/,
     SPF: /^["'\s]*v\s*=\s*spf1(?![^\s"'])/i,
@@ -97,7 +97,7 @@ function judgeTxt(expected: ExpectedRecord, records: string[]): Opinion {
   return expected.record === 'SPF' ? judgeSpf(expected, records) : judgeDmarc(records)
 }
 
-/** Mail must come here first: our host alone at the lowest preference (RFC 5321 §5.1). */
+/** Judges whether mail comes here first: our host alone at the lowest preference (RFC 5321 §5.1). */
 function judgeMx(expected: ExpectedRecord, records: { preference: number; exchange: string }[]): Opinion {
   const target = expected.value.toLowerCase()
   const mail = expected.record === 'Receiving' ? 'the mail' : 'bounces'

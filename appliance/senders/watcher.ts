@@ -1,6 +1,6 @@
 /**
- * Looks at the records of domains by itself: those that wait for verification, those that were verified (daily), those that
- * broke, and keys that wait for their record or for their end. What is due, storage knows; the timers here only wake.
+ * Checks the records of domains in the background: pending and verified ones (daily), broken ones, and keys that wait
+ * for their record or retirement. Storage knows what is due; the timers here only wake.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
@@ -14,16 +14,16 @@ export interface WatcherDeps extends LookDeps {
   storage: Storage
   clock: Clock
   log: Logger
-  /** By default this process is alone. */
+  /** Default: this process is the only one. */
   duties?: Duties | undefined
-  /** How often to see what other processes scheduled, in milliseconds. */
+  /** How often to look for checks scheduled by other processes, in milliseconds. */
   pollMs: number
 }
 
-/** Domains looked at together: a handful of DNS questions each. */
+/** Domains checked in parallel; each needs a handful of DNS queries. */
 const TOGETHER = 10
 
-/** `stop` finishes the looks that run. */
+/** `stop` lets running checks finish. */
 export function createWatcher(deps: WatcherDeps): Worker {
   const { storage, clock, log, pollMs } = deps
   const onDuty = dutyOf(deps.duties, 'domain checks')
@@ -35,15 +35,15 @@ export function createWatcher(deps: WatcherDeps): Worker {
     await Promise.all(due.map((domain) => watchOne(domain, deps)))
     return due.length === TOGETHER
   }
-  // What another node does stays due until it has done it.
+  // What another node is responsible for stays due until that node has done it.
   const next = async (): Promise<number | undefined> =>
     elsewhere ? undefined : storage.nextDomainCheck({}, clock.now())
-  // Only the storage rejects here; mail has its own way of noticing.
+  // Only storage rejects here. Accepting mail reports its own storage failures.
   const trouble = 'could not check domains; will retry'
   return createWorker({ step, next, clock, log, pollMs, trouble })
 }
 
-/** One domain; what goes wrong with it must not keep the others from being looked at, nor come back at once. */
+/** Checks one domain. A failure must neither keep the others from being checked, nor be retried at once. */
 async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
   const { storage, clock, log } = deps
   try {
@@ -56,7 +56,7 @@ async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
   }
 }
 
-/** Says in the log what a person on call should know. */
+/** Logs what a person on call should know. */
 function tell(before: Domain, after: Looked, log: Logger): void {
   if (!after.saved) return
   const about = { domain_id: before.id, team_id: before.teamId, domain: before.name }
