@@ -1,27 +1,27 @@
-/** The queue by pool and provider: how each backlog stands, and why. Pure. */
+/** Groups the queue by pool and provider: the state of each backlog, and why. Pure. */
 import { isUnplaced } from '../mail/queue.ts'
 import type { WaitReason } from '../mail/waiting.ts'
 import { explain, type Situation, type Waiting } from './explain.ts'
 
-/** Deliveries of one pool towards one provider, counted. Times in Unix milliseconds. */
+/** The number of deliveries of one pool to one provider. Times in Unix milliseconds. */
 export interface BacklogCount {
-  /** Null: several. */
+  /** Null for several pools. */
   pool: string | null
-  /** `?`: domains that were never looked up; null: several. */
+  /** `?` for domains that were never looked up; null for several providers. */
   provider: string | null
   count: number
-  /** Due now, and waiting for a later time. */
+  /** Due now, and due later. */
   due: number
   later: number
   held: number
   inFlight: number
-  /** The next time that one of `later` is due. */
+  /** When the first of `later` is due. */
   nextAt: number | null
-  /** The oldest, of those that were attempted where there are any. */
+  /** The oldest delivery, preferably one with attempts. */
   sample: Waiting | null
 }
 
-/** One word for a backlog, or for most of it where that is held. `mixed`: several destinations together. */
+/** The state of a backlog in one word; `held` when most of it is. `mixed`: several destinations. */
 export const BACKLOG_STATES = [
   'paused',
   'no_source',
@@ -42,9 +42,9 @@ export type BacklogState = (typeof BACKLOG_STATES)[number]
 
 export interface Backlog {
   state: BacklogState
-  /** Null: the state says it all. */
+  /** Null when the state says everything. */
   reason: WaitReason | null
-  /** When it continues, where that is known. */
+  /** When it continues, if known. */
   until: number | null
 }
 
@@ -53,7 +53,7 @@ export const UNPLACED = '?'
 
 const plain = (state: BacklogState, until: number | null = null): Backlog => ({ state, reason: null, until })
 
-/** How a backlog stands. @param busy whether all connections that its lanes may have are in use */
+/** Describes a backlog. @param busy whether its lanes use all connections they may have */
 export function backlogOf(counted: BacklogCount, busy: boolean, situation: Situation, now: number): Backlog {
   const { count, held, due, inFlight, pool, provider, sample, nextAt } = counted
   if (pool === null || provider === null) return plain('mixed')
@@ -71,7 +71,7 @@ export function backlogOf(counted: BacklogCount, busy: boolean, situation: Situa
   return { state, reason, until: moving ? until : (nextAt ?? until) }
 }
 
-/** A lane that nothing waits for. */
+/** Describes a lane without queued mail. */
 function laneAlone({ pool, provider }: BacklogCount, situation: Situation, now: number): Backlog {
   if (pool === null || provider === null || isUnplaced(provider)) return plain('idle')
   const asked = { state: 'waiting' as const, dueAt: now, pool, provider, attempts: 0, cause: null }

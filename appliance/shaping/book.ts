@@ -1,4 +1,7 @@
-/** What people do with providers and lanes, by API or command line: the same on both, whether the daemon runs or not. */
+/**
+ * What operators do with providers and lanes, through the API or the command line. Works the same whether or not the
+ * daemon runs.
+ */
 import type { Clock } from '../clock/clock.ts'
 import { isUnplaced } from '../mail/queue.ts'
 import type { Source } from '../mail/source.ts'
@@ -21,28 +24,31 @@ export interface ShapingDeps {
     'listLanes' | 'saveLanes' | 'listProviderSettings' | 'saveProviderSettings' | 'listSources'
   >
   clock: Clock
-  /** Asked each time: it can be exchanged. */
+  /** Called each time, because the table can be replaced. */
   table: () => ProviderTable
-  /** Runs a change so that the daemon in this process acts on it at once; without one, a running daemon notices it by itself. */
+  /**
+   * Runs a change so that the daemon in this process applies it at once. When absent, a running daemon notices it by
+   * itself.
+   */
   change?: (work: () => Promise<void>) => Promise<void>
-  /** What the daemon in this process does on a lane now; without one, nobody knows. */
+  /** Returns a lane's current activity, if the daemon runs in this process. */
   activity?: (source: string, provider: string) => LaneActivity
 }
 
-/** A lane as people see it. Times in Unix milliseconds. */
+/** A lane as shown to people. Times in Unix milliseconds. */
 export interface LaneFacts {
   id: string
   source: string
-  /** Of the source; null: it is no longer there. */
+  /** The pool of the source; null when the source was removed. */
   pool: string | null
   provider: string
   name: string
-  /** What it allows now, and the limits that it may grow to. */
+  /** The current limits, and those it may grow to. */
   allowed: { connections: number; messagesPerMinute: number }
   limits: Provider['limits']
   paused: { until: number | null } | null
   warmUp: WarmUp | null
-  /** Null: asked of no daemon. */
+  /** Null when no daemon was asked. */
   activity: LaneActivity | null
   /** The last decision. */
   reason: LaneReason | null
@@ -53,48 +59,50 @@ export interface LaneFacts {
 /** A backlog with its lanes. */
 export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends Backlog {
   counted: T
-  /** What people call the provider. */
+  /** Display name of the provider. */
   name: string
-  /** One for each source address that was used so far. */
+  /** One for each sending IP used so far. */
   lanes: LaneFacts[]
 }
 
 export interface ShapingBook {
   providers(): Promise<Provider[]>
-  /** Of any id; refuses what can be none. */
+  /** Returns a provider by id; refuses an invalid id. */
   provider(id: string): Promise<Provider>
-  /** Sets what is given; null gives a setting back to the table. Names and values as they are written outside. */
+  /** Changes the given settings; null resets a setting to the table's value. Names and values as in the API. */
   setProvider(id: string, change: Record<string, unknown>): Promise<Provider>
-  /** By source and provider; those on which something happened. */
+  /** By source and provider; only lanes that have been used. */
   lanes(): Promise<LaneFacts[]>
   /** @param minutes null: until resumed */
   pauseLane(id: string, minutes: number | null): Promise<LaneFacts>
   resumeLane(id: string): Promise<LaneFacts>
   /**
-   * How each backlog stands, those with the most first; then lanes that nothing waits for.
-   * @param idle whether the last are wanted
+   * Returns the state of each backlog, largest first, then idle lanes.
+   * @param idle whether to include idle lanes
    */
   backlog<T extends BacklogCount>(
     counts: readonly T[],
     idle: boolean,
   ): Promise<QueueLaneFacts<T | BacklogCount>[]>
-  /** About how many hours sending so much from a pool takes to each provider; null: not known, or more than 60 days. */
+  /**
+   * Estimates how many hours it takes to send to each provider from a pool; null when unknown, or more than 60 days.
+   */
   forecast(pool: string, asked: readonly { provider: string; contacts: number }[]): Promise<(number | null)[]>
-  /** Why each of these waits. */
+  /** Explains why each of these waits. */
   explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
 }
 
-/** Of a domain that was never looked up, the domain. */
+/** Returns the domain itself for one that was never looked up. */
 const nameOf = (id: string, providers: Providers): string =>
   isUnplaced(id) ? id.slice(1) : providers.get(id).name
 
 const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt: null, sample: null }
 
-/** Whether all connections that it may have now are in use. */
+/** Whether it uses all connections it may have now. */
 const isBusy = ({ activity, allowed: { connections } }: LaneFacts): boolean =>
   activity !== null && activity.inFlight >= connections
 
-/** The longest pause that ends by itself: a week. */
+/** The longest pause with an end, in minutes: a week. */
 export const MOST_PAUSE_MINUTES = 10_080
 
 export function createShapingBook(deps: ShapingDeps): ShapingBook {
@@ -220,7 +228,7 @@ class Book implements ShapingBook {
       if (!record && !known) throw refuse('not_found', { resource: `Lane ${id}` })
       const provider = providers.get(named.provider)
       const state = next(readLane(record?.state ?? '', provider.limits), now)
-      // The daemon tells a row of somebody else's by its time.
+      // The daemon recognizes rows written by others by their time.
       const saved = recordOf(named.source, provider, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
       await storage.saveLanes({ lanes: [saved] }, now)
       facts = this.#factsOf(saved, providers, sources)
@@ -258,12 +266,15 @@ class Book implements ShapingBook {
   }
 }
 
-/** `default`, an id of the table, a domain, or an address literal; never a domain that was not looked up. */
+/** Accepts `default`, an id of the table, a domain or an address literal; not a domain that was never looked up. */
 const isProviderId = (id: string): boolean =>
   /^(?:[a-z0-9](?:[a-z0-9._-]{0,250}[a-z0-9])?|\[[0-9a-fA-F.:v]{2,45}\])$/i.test(id) &&
   id === id.toLowerCase()
 
-/** Outside the table a provider is the domain of its exchangers; in private networks these may have names of one label, known once mail went there. */
+/**
+ * Whether a provider exists. Outside the table, a provider is the domain of its mail exchangers. In private networks
+ * these may be single labels, known once mail was sent there.
+ */
 function isThere(id: string, providers: Providers, records: readonly LaneRecord[]): boolean {
   if (!isProviderId(id)) return false
   const listed = providers.list().some((one) => one.id === id)

@@ -1,4 +1,4 @@
-/** Why a delivery waits: for the API, the dashboard and the command line. Pure. */
+/** Explains why a delivery waits, for the API, the dashboard and the command line. Pure. */
 import { isUnplaced } from '../mail/queue.ts'
 import { AUTO, usableSources, whyNoSource, type Source } from '../mail/source.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
@@ -7,7 +7,7 @@ import { allowed, isPaused, opensAt, shownRate, type LaneState } from './lane.ts
 import type { Provider, Providers } from './providers.ts'
 import { warmUpOf, moment, nextMidnight } from './warm-up.ts'
 
-/** What is known of a delivery; times in Unix milliseconds. */
+/** The facts about a delivery; times in Unix milliseconds. */
 export interface Waiting {
   state: DeliveryState
   dueAt: number | null
@@ -17,14 +17,14 @@ export interface Waiting {
   cause: Cause | null
 }
 
-/** A lane as it was last saved, or as it is. */
+/** A lane, as last saved or as of now. */
 export interface LaneView {
   source: string
   provider: string
   state: LaneState
 }
 
-/** What an explanation is made of. */
+/** What explanations are based on. */
 export interface Situation {
   lanes: readonly LaneView[]
   sources: readonly Source[]
@@ -32,20 +32,20 @@ export interface Situation {
 }
 
 export interface Explanation {
-  /** When it continues, where that is known. */
+  /** When it continues, if known. */
   until: number | null
   reason: WaitReason
-  /** The reason in words without a full stop, its time in UTC. */
+  /** The reason in words, without a full stop, with its time in UTC. */
   why: string
 }
 
-/** A reason, and until when it holds. */
+/** A reason, and until when it applies. */
 interface Found {
   until: number | null
   reason: WaitReason
 }
 
-/** Why a delivery waits, and until when; null when it does not wait. */
+/** Explains why a delivery waits, and until when; null when it doesn't. */
 export function explain(delivery: Waiting, situation: Situation, now: number): Explanation | null {
   const found = find(delivery, situation, now)
   return found && { ...found, why: waitWords(found.reason, found.until, (at) => moment(at, now)) }
@@ -60,7 +60,7 @@ function find(delivery: Waiting, situation: Situation, now: number): Found | nul
   return lane ?? { until: null, reason: { key: 'due' } }
 }
 
-/** Its own time has not come. */
+/** Explains why a delivery isn't due yet. */
 function whyLater({ attempts, cause }: Waiting, until: number): Found {
   if (attempts === 0) return { until, reason: { key: 'scheduled' } }
   const attempt = attempts + 1
@@ -68,7 +68,7 @@ function whyLater({ attempts, cause }: Waiting, until: number): Found {
   return { until, reason: { key: 'deferred', attempt, note: cause.note, reply: cause.reply } }
 }
 
-/** What keeps the whole lane waiting: of several source addresses, the first that opens. */
+/** Explains what blocks the lane. Among several sending IPs, picks the one that continues first. */
 function whyLane({ pool, provider: id }: Waiting, situation: Situation, now: number): Found | null {
   const { sources, providers, lanes } = situation
   if (isUnplaced(id)) return null
@@ -92,7 +92,7 @@ function sooner(a: Found | null, b: Found | null): Found | null {
   return (b.until ?? Infinity) < (a.until ?? Infinity) ? b : a
 }
 
-/** Why one lane has no room. */
+/** Explains why one lane has no capacity. */
 function whyThis(state: LaneState, source: Source, provider: Provider, now: number): Found {
   const { name, limits, warmUp: plan } = provider
   const where = { provider: name, source: source.ip === AUTO ? null : source.ip }
@@ -112,7 +112,7 @@ function whyThis(state: LaneState, source: Source, provider: Provider, now: numb
   return { until: null, reason: { key: 'connections', connections, because, ...where } }
 }
 
-/** Whether nothing of its limits was taken from a lane. */
+/** Whether a lane has its full limits. */
 function isWide({ connections, pace }: LaneState, limits: Provider['limits']): boolean {
   return connections >= limits.connections && pace.rate >= limits.messagesPerMinute && !pace.refused
 }

@@ -1,21 +1,22 @@
-/** How long sending to a provider takes, as far as limits and warm-up tell. Pure. */
+/** Estimates how long sending to a provider takes, from limits and warm-up. Pure. */
 import type { Limits } from './settings.ts'
 
 /** What one source may send to a provider. */
 export interface Supply {
   /** Messages per minute. */
   rate: number
-  /** Messages of today and the following days; empty: no warm-up limits it. */
+  /** Messages allowed today and on the following days; empty without a warm-up. */
   days: readonly number[]
 }
 
 const MINUTES = 24 * 60
-/** Days that are looked ahead. */
+/** How many days to look ahead. */
 const MOST_DAYS = 60
 
 /**
- * Hours until `messages` are sent, with a decimal; null: nothing can be sent, or it takes more than 60 days.
- * @param left minutes until the day of the warm-up plans ends
+ * Estimates the hours until `messages` are sent, with a decimal; null when nothing can be sent, or it takes more than
+ * 60 days.
+ * @param left minutes until the current day of the warm-up plans ends
  */
 export function hoursFor(messages: number, supplies: readonly Supply[], left: number): number | null {
   let [rest, passed] = [messages, 0]
@@ -33,7 +34,7 @@ export function hoursFor(messages: number, supplies: readonly Supply[], left: nu
   return null
 }
 
-/** The supply of a source. @param lane what is known of it; undefined: nothing was sent on it yet */
+/** Returns what a source may send. @param lane its state; undefined when nothing was sent on it yet */
 export function supplyOf(
   limits: Limits,
   lane:

@@ -1,8 +1,10 @@
 /**
- * One lane: how much goes from one source address to one provider. A pure state machine; times in Unix milliseconds.
+ * The state machine of a lane, which controls how much is sent from one IP to one provider. Pure; times in Unix
+ * milliseconds.
  *
- * Connections: additive increase, multiplicative decrease, once for all conversations that were under way; how many the provider called too
- * many is remembered. Messages a minute: pace.ts. Replies that the provider's table knows pause the lane.
+ * Connections: additive increase, multiplicative decrease once per group of concurrent conversations; remembers how
+ * many the provider considered too many. Messages per minute: pace.ts. Replies listed in the providers table pause the
+ * lane.
  */
 import type { LaneReason } from '../mail/waiting.ts'
 import type { Limits } from './settings.ts'
@@ -10,92 +12,95 @@ import { accepted, askRate, freshPace, messageBegan, refused, resetPace, type Pa
 import type { PauseRule, Provider, Slow } from './providers.ts'
 import { freeAt, freeNow, taken } from './rate.ts'
 
-/** A lane begins with so many connections, as Postfix does, and earns the others. */
+/** Initial connections of a lane, as in Postfix; it has to earn more. */
 const FIRST_CONNECTIONS = 5
-/** Above every limit, so that the provider's own counts. */
+/** Higher than every limit, so that the provider's own applies. */
 const WHOLE_RATE = 1_000_000
-/** How long a number of connections that was too many is avoided at most, and remembered. */
+/** How long a number of connections that was too many is avoided at most, in milliseconds. */
 const LONGEST_AVOIDED = 60 * 60_000
 const CROWDED_KNOWN = 6 * 60 * 60_000
-/** The longest wait of an open connection for its turn to say MAIL; a message that would wait longer goes back to the spool. */
+/**
+ * Longest wait of an open connection before MAIL, in milliseconds. A message that would wait longer returns to the
+ * queue.
+ */
 const LONGEST_TURN = 10_000
-/** So many attempts in a row reached nobody: the provider is left alone for a while. */
+/** Consecutive attempts without any response after which the lane pauses. */
 const SILENT_AFTER = 5
 const SILENCE = 60_000
 const LONGEST_SILENCE = 15 * 60_000
 
 const minute = 60_000
 
-/** Longest text of a reply that is kept as a reason. */
+/** Maximum length of a reply stored as a reason. */
 const MAX_TEXT = 500
 
-/** Why and until when nothing goes. */
+/** Why nothing is sent, and until when. */
 export interface Pause {
   /** When it began. */
   at: number
-  /** Null: until somebody ends it. */
+  /** Null: until an operator ends it. */
   until: number | null
   by: 'reply' | 'silence' | 'operator'
 }
 
-/** The state of a lane, as it is saved. */
+/** The state of a lane, as saved. */
 export interface LaneState {
-  /** Allowed now, within the provider's limit. */
+  /** Current limit, within the provider's. */
   connections: number
-  /** Connections that were not too many when more were, and how long no more are tried. */
+  /** A number of connections that worked when more didn't, and how long no more are tried. */
   crowded: { most: number; at: number; holdMs: number } | null
   pace: Pace
-  /** When the next message would be admitted at an even pace, and when the next MAIL would be said (rate.ts). */
+  /** When the next message may start at an even pace, and when the next MAIL may be sent (rate.ts). */
   next: number
   nextMail: number
-  /** Messages taken since the connections were last changed. */
+  /** Messages accepted since the last change of connections. */
   clean: number
-  /** What began before this has been answered for by the last decrease. */
+  /** Conversations that began earlier are covered by the last decrease. */
   cutAt: number
-  /** Attempts in a row that reached nobody. */
+  /** Consecutive attempts without any response. */
   silent: number
   pause: Pause | null
-  /** Narrow limits after a pause. */
+  /** Reduced limits after a pause. */
   slow: { until: number; messagesPerMinute: number; connections: number } | null
   /** The last decision. */
   reason: LaneReason | null
   reasonAt: number | null
-  /** Recipients of one day of UTC: all that the provider answered for, and those it deferred or refused because of us. */
+  /** Recipients of one UTC day: all that the provider replied for, and those it deferred or refused because of us. */
   today: { day: string; sent: number; complained: number }
-  /** How the warm-up that began at `since` fares (warm-up.ts). */
+  /** The progress of the warm-up that began at `since` (warm-up.ts). */
   warmUp: { since: number | null; setbacks: number; badDay: string | null }
 }
 
-/** What a conversation means for its lane. */
+/** What the outcome of a conversation means for its lane. */
 export type SignalKind =
-  /** The provider took it. */
+  /** The provider accepted the message. */
   | 'taken'
-  /** It wants less, or has trouble of its own. */
+  /** It wants less mail, or has problems of its own. */
   | 'slower'
-  /** It complains of the source address. */
+  /** It objects to the sending IP. */
   | 'reputation'
-  /** Nobody answered: a refused connection, a timeout, an end without a word. */
+  /** No response: connection refused, timeout, or connection closed. */
   | 'silent'
-  /** It is about the recipient or the message. */
+  /** The outcome concerns only the recipient or the message. */
   | 'neutral'
 
 export interface Signal {
   kind: SignalKind
-  /** When its attempt was admitted. */
+  /** When the attempt was admitted. */
   since: number
-  /** What was said: code, enhanced code and text. */
+  /** The reply: code, enhanced code and text. */
   said: { code: number; enhanced: string | null; text: string } | null
-  /** One sentence for people. */
+  /** A sentence for people. */
   note: string
-  /** How many recipients it was said of. */
+  /** How many recipients it applies to. */
   recipients: number
-  /** It was the last word on them. */
+  /** Whether it is their final outcome. */
   final: boolean
-  /** What the rules of replies (config/bounces.toml) ask of the lane. */
+  /** What the bounce rules (config/bounces.toml) require of the lane. */
   asks?: { kind: 'slow' | 'pause' | 'connections'; minutes: number }
 }
 
-/** The state of a lane that nothing happened on yet. */
+/** Creates the state of an unused lane. */
 export function freshLane(limits: Limits): LaneState {
   return {
     connections: Math.min(FIRST_CONNECTIONS, limits.connections),
@@ -115,7 +120,7 @@ export function freshLane(limits: Limits): LaneState {
   }
 }
 
-/** What a lane allows now: its own state, the provider's limits, and the narrow ones after a pause. */
+/** Returns the lane's current limits, from its state, the provider's limits, and reduced limits after a pause. */
 export function allowed(
   { connections, pace, slow }: LaneState,
   limits: Limits,
@@ -136,7 +141,7 @@ export function isPaused({ pause }: LaneState, now: number): boolean {
   return pause !== null && (pause.until === null || now < pause.until)
 }
 
-/** How many messages may begin now. @param open connections with a message on them */
+/** Returns how many messages may start now. @param open connections with a message in progress */
 export function roomIn(state: LaneState, limits: Limits, open: number, now: number): number {
   if (isPaused(state, now)) return 0
   const { connections, rate } = allowed(state, limits, now)
@@ -146,27 +151,30 @@ export function roomIn(state: LaneState, limits: Limits, open: number, now: numb
   return Math.max(0, Math.min(connections - open, most))
 }
 
-/** Messages a minute for people: while the provider refuses, those that ask whether it still does. */
+/** Returns messages per minute as shown to people; while the provider refuses mail, the rate of test messages. */
 export function shownRate(state: LaneState, limits: Limits, now: number): number {
   const { rate } = allowed(state, limits, now)
   return Math.max(1, Math.round(Math.min(rate, askRate(state.pace))))
 }
 
-/** When a lane that has no room for another reason than its connections will have some; null when somebody must end its pause. */
+/**
+ * Returns when a lane that is blocked by something other than its connections continues; null when an operator has to
+ * end the pause.
+ */
 export function opensAt(state: LaneState, now: number): number | null {
   if (isPaused(state, now)) return state.pause!.until
   return Math.max(freeAt(state.next, now), state.pace.refused?.askAt ?? 0)
 }
 
-/** One message is admitted. */
+/** Records that a message was admitted. */
 export function began(state: LaneState, limits: Limits, now: number): LaneState {
   const { rate } = allowed(state, limits, now)
   return { ...state, next: taken(state.next, rate, now), pace: messageBegan(state.pace, now) }
 }
 
 /**
- * How long a message that was admitted at `since` waits before it says MAIL, in milliseconds; null: it has to be admitted again. Hosts greet
- * sooner or later, and providers count MAIL.
+ * Returns how long a message admitted at `since` has to wait before MAIL, in milliseconds; null when it must be
+ * admitted again. Hosts differ in how fast they greet, and providers count MAIL.
  */
 export function mailWait(state: LaneState, since: number, now: number): number | null {
   if (isPaused(state, now) || (state.pace.refused !== null && since < state.cutAt)) return null
@@ -174,21 +182,21 @@ export function mailWait(state: LaneState, since: number, now: number): number |
   return wait > LONGEST_TURN ? null : wait
 }
 
-/** One message says MAIL. */
+/** Records a MAIL command. */
 export function mailSaid(state: LaneState, limits: Limits, now: number): LaneState {
   const { rate } = allowed(state, limits, now)
   const nextMail = taken(state.nextMail, rate, now)
-  // A message that is offered to several hosts says MAIL more than once.
+  // A message offered to several hosts sends MAIL several times.
   return { ...state, nextMail, next: Math.max(state.next, nextMail) }
 }
 
-/** An operator's pause. @param until null: until somebody ends it */
+/** Pauses the lane for an operator. @param until null: until someone ends it */
 export function pausedBy(state: LaneState, until: number | null, now: number): LaneState {
   const reason: LaneReason = { key: 'paused_by_operator' }
   return { ...state, pause: { at: now, until, by: 'operator' }, reason, reasonAt: now }
 }
 
-/** An operator ends a pause and the narrow limits after it: the lane begins anew. */
+/** Ends a pause and its reduced limits for an operator: the lane starts over. */
 export function resumed(state: LaneState, now: number): LaneState {
   return {
     ...state,
@@ -205,13 +213,13 @@ export function resumed(state: LaneState, now: number): LaneState {
   }
 }
 
-/** The state after a conversation. */
+/** Returns the state after a conversation. */
 export function observe(state: LaneState, signal: Signal, provider: Provider, now: number): LaneState {
   switch (signal.kind) {
     case 'taken':
       return widened({ ...state, silent: 0, clean: state.clean + 1 }, signal.since, provider, now)
     case 'neutral':
-      // The table may know a reply that says nothing to others.
+      // The table may list a reply that is neutral otherwise.
       return signal.said && pauseFor(signal.said, provider.pauses)
         ? complained({ ...state, silent: 0 }, signal, provider, now)
         : { ...state, silent: 0 }
@@ -238,12 +246,12 @@ function complained(state: LaneState, signal: Signal, provider: Provider, now: n
   return slowedDown(state, asks ? asks.minutes * minute : null, signal.note, now)
 }
 
-/** The first rule that fits a reply. */
+/** Finds the first matching pause rule. */
 function pauseFor(
   said: { enhanced: string | null; text: string },
   rules: readonly PauseRule[],
 ): PauseRule | undefined {
-  // Bounded: the text is the remote's, and the patterns look back and forth in it.
+  // Bounded, because the patterns search a remote text.
   const text = said.text.slice(0, 2000).replaceAll(/\s+/g, ' ')
   return rules.find(
     (rule) =>
@@ -252,7 +260,7 @@ function pauseFor(
   )
 }
 
-/** Pauses, and goes on with narrow limits, from which it grows again when their time is over. */
+/** Pauses the lane, then continues with reduced limits, from which it grows when their time is over. */
 function pausedFor(
   state: LaneState,
   { minutes, slow, says }: PauseRule,
@@ -280,7 +288,7 @@ const slowed = ({ minutes, messagesPerMinute, connections }: Slow, from: number)
   connections,
 })
 
-/** Half the connections; the pace stops until the provider accepts mail again. */
+/** Halves the connections, and stops sending until the provider accepts mail again. */
 function slowedDown(state: LaneState, holdMs: number | null, note: string, now: number): LaneState {
   return {
     ...state,
@@ -293,7 +301,7 @@ function slowedDown(state: LaneState, holdMs: number | null, note: string, now: 
   }
 }
 
-/** Half the connections, at the same pace. */
+/** Halves the connections at the same pace. */
 function fewerConnections(state: LaneState, note: string, { limits }: Provider, now: number): LaneState {
   const { connections } = allowed(state, limits, now)
   const half = Math.max(1, Math.floor(connections / 2))
@@ -301,7 +309,7 @@ function fewerConnections(state: LaneState, note: string, { limits }: Provider, 
   return { ...state, connections: half, clean: 0, cutAt: now, reason, reasonAt: now }
 }
 
-/** The same because there were too many: as many are not tried again for a while, longer each time. */
+/** Halves the connections because there were too many. As many aren't tried for some time, longer each time. */
 function crowdedOut(
   state: LaneState,
   holdMs: number,
@@ -333,10 +341,10 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
   }
 }
 
-/** A message was accepted: steps up that are due. */
+/** Increases limits that are due after an accepted message. */
 function widened(state: LaneState, since: number, provider: Provider, now: number): LaneState {
   const { limits } = provider
-  // Narrow limits last as long as they were asked for.
+  // Reduced limits last as long as requested.
   const narrow = state.slow !== null && now < state.slow.until
   const most = narrow
     ? Math.min(limits.messagesPerMinute, state.slow!.messagesPerMinute)
@@ -354,7 +362,7 @@ function widened(state: LaneState, since: number, provider: Provider, now: numbe
     slow: null,
     clean: wider > connections ? 0 : state.clean,
   }
-  // A lane that never met trouble has nothing to tell.
+  // A lane without problems so far has no reason to show.
   return state.reason === null ? after : { ...after, reason: recovered(after, provider, now), reasonAt: now }
 }
 

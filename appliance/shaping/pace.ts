@@ -1,83 +1,85 @@
 /**
- * How fast a lane sends: found out from what the provider accepts and refuses. Pure; times in Unix milliseconds.
+ * Determines how fast a lane sends, from what the provider accepts and refuses. Pure; times in Unix milliseconds.
  *
- * Providers hardly ever publish their limits, so the lane looks for them as TCP CUBIC (RFC 9438) looks for the capacity of a path:
+ * Providers rarely publish their limits, so the lane searches for them as TCP CUBIC (RFC 9438) searches for the
+ * capacity of a path:
  *
- * 1. A refusal stops the flow. One message at a time asks whether the provider accepts mail again.
- * 2. Once it does, what it accepted before the refusal is its ceiling. The lane goes on just below it.
- * 3. It stays there for a while, longer each time the same ceiling is confirmed. Then it goes beyond, first by a little, then by more and more,
- *    so that a limit that was lifted is soon noticed.
- * 4. A ceiling that nothing confirmed for hours is forgotten.
+ * 1. A refusal stops sending. Single messages test whether the provider accepts mail again.
+ * 2. Once it does, the rate accepted before the refusal becomes the ceiling. The lane continues just below it.
+ * 3. It stays there for some time, longer each time the ceiling is confirmed. Then it exceeds the ceiling, first
+ * slightly, then more and more,
+ *    so that a lifted limit is soon noticed.
+ * 4. A ceiling that wasn't confirmed for hours is dropped.
  */
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** A ceiling is never lower: one message a minute. */
+/** Lowest ceiling, in messages per minute. */
 const LEAST_RATE = 1
-/** The first guess is never lower: a single refusal of a lane that hardly sends says little about its pace. */
+/** Lowest first estimate: a single refusal of a lane that hardly sends says little about its pace. */
 const LEAST_GUESS = 6
-/** Between two messages that ask whether mail is accepted again: at least, at most, and as a share of the time since the refusal. */
+/** Time between two test messages: minimum, maximum, and as a share of the time since the refusal. */
 const ASK_LEAST = 10_000
 const ASK_MOST = 5 * MINUTE
 const ASK_SHARE = 0.2
-/** A limit counted by the minute is over by then; one that lasts longer is counted by the hour or the day. */
+/** A per-minute limit has passed after this time. One that lasts longer is hourly or daily. */
 const MINUTE_LIMIT = 2 * MINUTE
-/** A lane that had nothing accepted for so long begins a new run. */
+/** A lane without an accepted message for this long starts a new run. */
 const RUN_GAP = 5 * MINUTE
-/** Shares of the ceiling: where the lane goes on after a refusal, where it stays, and the first step beyond it. */
+/** Shares of the ceiling: where the lane continues after a refusal, where it stays, and the first step above it. */
 const RESUME = 0.9
 const STAY = 0.97
 const PROBE = 0.05
-/** The first step beyond a ceiling that was found once: it may be far too low. */
+/** The first step above a ceiling found only once, which may be far too low. */
 const BOLD_PROBE = 0.4
-/** A new estimate this close confirms the ceiling. */
+/** A new estimate within this share confirms the ceiling. */
 const SAME = 0.2
-/** How long the lane stays below a confirmed ceiling: at first, and at most. */
+/** How long the lane stays below a confirmed ceiling: initially, and at most. */
 const STAY_LEAST = 4 * MINUTE
 const STAY_MOST = HOUR / 2
 const FORGET = 6 * HOUR
-/** Without a ceiling, a step up adds this share of the provider's limit. */
+/** Without a ceiling, each increase adds this share of the provider's limit. */
 const STEP = 0.05
 
-/** What a lane knows of the pace that its provider accepts. */
+/** What a lane knows about the pace its provider accepts. */
 export interface Pace {
-  /** Messages a minute, within the provider's limit. */
+  /** Messages per minute, within the provider's limit. */
   rate: number
   changedAt: number
-  /** Messages accepted in the minute with this number since 1970, and in the one before. */
+  /** Messages accepted in the minute with this number since 1970, and in the previous one. */
   accepted: { minute: number; now: number; before: number }
-  /** Messages accepted since the last refusal or rest. */
+  /** Messages accepted since the last refusal or idle time. */
   run: { since: number; count: number; lastAt: number }
-  /** From a refusal until a message is accepted again. */
+  /** Set from a refusal until a message is accepted again. */
   refused: Refused | null
   ceiling: Ceiling | null
 }
 
 interface Refused {
-  /** The first refusal, and the last. */
+  /** The first and the last refusal. */
   since: number
   lastAt: number
-  /** When the next message may ask. */
+  /** When the next test message may be sent. */
   askAt: number
   /** Messages accepted in the 60 seconds before. */
   accepted: number
-  /** How long the provider's words ask for less mail. Null: they do not speak of how much is sent. */
+  /** How long the reply asks for less mail. Null when it isn't about volume. */
   holdMs: number | null
 }
 
-/** The highest rate that the provider accepts, as far as is known. */
+/** The highest rate that the provider is known to accept. */
 interface Ceiling {
   rate: number
   at: number
-  /** How long the provider refused. It counts by such a time at least, so the rate is not raised more often. */
+  /** How long the provider refused. Its limit applies to at least this time, so the rate isn't raised more often. */
   windowMs: number
   /** How long the lane stays below it. */
   holdMs: number
   confirmed: boolean
 }
 
-/** The pace of a lane that nothing is known of. */
+/** Creates the pace of an unused lane. */
 export function freshPace(rate: number): Pace {
   return {
     rate,
@@ -89,38 +91,38 @@ export function freshPace(rate: number): Pace {
   }
 }
 
-/** A fixed pace, from which it grows: after a pause that a provider asked for. */
+/** Sets a fixed pace to grow from, after a pause that a provider asked for. */
 export function resetPace(pace: Pace, rate: number, now: number): Pace {
   return { ...pace, rate, changedAt: now, refused: null, ceiling: null }
 }
 
-/** Messages a minute that ask whether mail is accepted again; Infinity while it is. */
+/** Returns test messages per minute; Infinity while mail is accepted. */
 export function askRate({ refused: refusal }: Pace): number {
   return refusal ? MINUTE / askDelay(refusal.lastAt - refusal.since) : Infinity
 }
 
-/** A message begins. While the provider refuses, the next one waits. */
+/** Records the start of a message. While the provider refuses, the next one waits. */
 export function messageBegan(pace: Pace, now: number): Pace {
   return pace.refused ? { ...pace, refused: { ...pace.refused, askAt: now + ASK_LEAST } } : pace
 }
 
 /**
- * The provider accepted a message.
+ * Records an accepted message.
  * @param since when it was admitted
- * @param limit messages a minute that are allowed at most
+ * @param limit maximum messages per minute
  */
 export function accepted(pace: Pace, since: number, limit: number, now: number): Pace {
   const counted = { ...pace, accepted: countedMinute(pace.accepted, now), run: countedRun(pace, now) }
   const { refused: refusal } = pace
   if (!refusal) return grown(counted, limit, now)
-  // Accepted before the refusal, which is told at MAIL and overtakes it: no sign that mail is accepted again.
+  // Accepted before the refusal, which came at MAIL and overtook it: no sign that mail is accepted again.
   if (since <= refusal.lastAt) return { ...counted, refused: { ...refusal, accepted: refusal.accepted + 1 } }
   return resumed(counted, refusal, limit, now)
 }
 
 /**
- * The provider refused a message that began after all that is known.
- * @param holdMs for how long its words ask for less mail; null when they are about something else
+ * Records a refusal of a message that began after everything known so far.
+ * @param holdMs how long the reply asks for less mail; null when it isn't about volume
  */
 export function refused(pace: Pace, holdMs: number | null, now: number): Pace {
   const first = pace.refused ?? { since: now, accepted: lastMinute(pace.accepted, now), holdMs: null }
@@ -131,7 +133,7 @@ export function refused(pace: Pace, holdMs: number | null, now: number): Pace {
 
 const askDelay = (lasted: number): number => Math.min(ASK_MOST, Math.max(ASK_LEAST, lasted * ASK_SHARE))
 
-/** Mail is accepted again. */
+/** Continues after mail was accepted again. */
 function resumed(pace: Pace, before: Refused, limit: number, now: number): Pace {
   const run = { since: now, count: 1, lastAt: now }
   const known = ceilingOf(pace, now)
@@ -152,29 +154,29 @@ function resumed(pace: Pace, before: Refused, limit: number, now: number): Pace 
   return { ...pace, run, refused: null, ceiling, rate, changedAt: now }
 }
 
-/** Messages a minute that the provider accepted before it refused. */
+/** Estimates the messages per minute that the provider accepted before it refused. */
 function estimate(pace: Pace, before: Refused, lasted: number, known: Ceiling | null): number {
   const { since, count } = pace.run
-  // Of a limit that is counted by the hour, what was accepted counts for the time of the refusal too.
+  // For an hourly limit, the accepted messages also cover the time of the refusal.
   const seen = lasted <= MINUTE_LIMIT ? before.accepted : count / ((before.since + lasted - since) / MINUTE)
-  // Refused although it stayed below what is known: that was too high.
+  // Refused below the known ceiling: that was too high.
   const lower = known && pace.rate <= known.rate ? Math.min(seen, RESUME * pace.rate) : seen
   return Math.max(known || lasted > MINUTE_LIMIT ? LEAST_RATE : LEAST_GUESS, lower)
 }
 
-/** A step up, when the last change is long enough ago for the provider to have judged it. */
+/** Increases the rate if the last change was long enough ago for the provider to react. */
 function grown(pace: Pace, limit: number, now: number): Pace {
   const { rate, changedAt } = pace
   if (rate >= limit) return pace
   const ceiling = ceilingOf(pace, now)
-  // A clock that was set back must not stop it for hours.
+  // Setting the clock back must not stop the lane for hours.
   const since = now >= changedAt ? now - changedAt : Infinity
   if (since < (ceiling?.windowMs ?? MINUTE)) return pace
   const next = ceiling ? beyond(pace, ceiling, now) : rate + Math.max(LEAST_GUESS, Math.ceil(limit * STEP))
   return next > rate ? { ...pace, ceiling, rate: Math.min(limit, next), changedAt: now } : pace
 }
 
-/** The next rate of a lane with a ceiling: half the way up to it, then nothing, then more and more beyond. */
+/** Returns the next rate of a lane with a ceiling: halfway up to it, then constant, then increasingly above it. */
 function beyond({ rate, accepted }: Pace, ceiling: Ceiling, now: number): number {
   const top = STAY * ceiling.rate
   if (rate < top) return top - rate < 0.03 * top ? top : (rate + top) / 2
@@ -198,7 +200,7 @@ function countedRun({ run, refused }: Pace, now: number): Pace['run'] {
   return rested ? { since: now, count: 1, lastAt: now } : { ...run, count: run.count + 1, lastAt: now }
 }
 
-/** In the last 60 seconds, taking the minute before as even. */
+/** Estimates the last 60 seconds, assuming an even rate in the previous minute. */
 function lastMinute({ minute, now: current, before }: Pace['accepted'], now: number): number {
   const passed = now / MINUTE - minute
   if (passed < 1) return current + before * (1 - passed)

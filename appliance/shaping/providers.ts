@@ -1,23 +1,23 @@
-/** Mailbox providers: who is behind a set of mail exchangers, and what they are given. Pure. */
+/** Mailbox providers: recognizes them by mail exchangers, and returns their settings. Pure. */
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
 import { isUnplaced } from '../mail/queue.ts'
 import { readSettings, type Limits, type Settings } from './settings.ts'
 
-/** A reply after which a provider is left alone for a while. */
+/** A reply that pauses sending to a provider. */
 export interface PauseRule {
-  /** Found in the text of the reply, its lines joined by spaces. */
+  /** Matches the text of the reply, with lines joined by spaces. */
   text: RegExp | null
-  /** Fits the enhanced status code. With both, both must fit. */
+  /** Matches the enhanced status code. If both are given, both must match. */
   enhanced: RegExp | null
   minutes: number
-  /** How the lane goes on after the pause. */
+  /** Reduced limits after the pause. */
   slow: Slow | null
-  /** What the reply is about, in words that complete "Yahoo says that …". */
+  /** What the reply means, in words that complete "Yahoo says that …". */
   says: string
 }
 
-/** Narrow limits for a while. */
+/** Reduced limits for some time. */
 export interface Slow {
   messagesPerMinute: number
   connections: number
@@ -27,9 +27,9 @@ export interface Slow {
 /** A provider of config/providers.toml. */
 export interface ProviderEntry {
   id: string
-  /** For people. */
+  /** Display name. */
   name: string
-  /** Names of hosts, or the domains above them. */
+  /** Host names, or their parent domains. */
   mx: string[]
   settings: Partial<Settings>
   pauses: PauseRule[]
@@ -37,12 +37,15 @@ export interface ProviderEntry {
 
 /** The whole of config/providers.toml. */
 export interface ProviderTable {
-  /** For providers that are not in the table, and for what an entry leaves out. Its pauses are looked for after the provider's own. */
+  /**
+   * For providers outside the table, and for settings that an entry leaves out. Its pauses are checked after the
+   * provider's own.
+   */
   default: { settings: Settings; pauses: PauseRule[] }
   providers: ProviderEntry[]
 }
 
-/** A provider with all that holds for it now. */
+/** A provider with its effective settings. */
 export interface Provider {
   id: string
   name: string
@@ -50,24 +53,24 @@ export interface Provider {
   limits: Limits
   warmUp: number[]
   pauses: PauseRule[]
-  /** Where the settings come from: the table, its default, or somebody's hand. */
+  /** The origin of the settings: the table or its default. */
   origin: 'table' | 'default'
-  /** Names of what was set live. */
+  /** Names of the settings changed at run time. */
   changed: string[]
 }
 
-/** A mail exchanger's name and preference. */
+/** A mail exchanger's name and preference (RFC 5321 §5.1). */
 export interface Exchanger {
   preference: number
   exchange: string
 }
 
-/** The id of the default entry, whose settings every provider outside the table has. */
+/** The id of the default entry, which applies to every provider outside the table. */
 export const DEFAULT_PROVIDER = 'default'
 
 /**
- * The provider behind the best exchangers of a domain: the entry with the longest suffix that fits one of them, else the
- * registrable domain of the first of them by name, so that the answer's order does not matter.
+ * Determines the provider of a domain's best mail exchangers: the entry with the longest suffix that matches one of
+ * them, else the registrable domain of the alphabetically first, so that the order of the answer doesn't matter.
  * @param hosts the hosts to try, with their preference; never empty
  */
 export function providerOf(hosts: readonly Exchanger[], table: ProviderTable): string {
@@ -85,16 +88,16 @@ export function providerOf(hosts: readonly Exchanger[], table: ProviderTable): s
 
 const isBelow = (name: string, suffix: string): boolean => name === suffix || name.endsWith(`.${suffix}`)
 
-/** A host on its own: its registrable domain; an address literal and a name that is nobody's stand for themselves. */
+/** Returns a host's registrable domain; an address literal or a name without one stands for itself. */
 function ownProvider(name: string): string {
   if (name.startsWith('[') || isIP(name) !== 0) return name
   return getDomain(name) ?? name
 }
 
-/** What is set live, by provider, as storage has it. */
+/** Settings changed at run time, by provider, as stored. */
 export type LiveSettings = ReadonlyMap<string, Record<string, unknown>>
 
-/** The providers as they are now: the table and what was set live over it. */
+/** The current providers: the table with run-time changes applied. */
 export class Providers {
   readonly table: ProviderTable
   readonly #live: LiveSettings
@@ -105,19 +108,19 @@ export class Providers {
     this.#live = live
   }
 
-  /** Of any id: of the table, a registrable domain, `?example.com`, or `default`. */
+  /** Returns a provider by id: from the table, a registrable domain, `?example.com`, or `default`. */
   get(id: string): Provider {
     let known = this.#known.get(id)
     if (!known) {
       known = this.#make(id)
-      // Ids of no table are as many as there are domains.
+      // Bounded, because there are as many ids outside the table as domains.
       if (this.#known.size >= 10_000) this.#known.clear()
       this.#known.set(id, known)
     }
     return known
   }
 
-  /** Those of the table and those that somebody set something for, the default first. */
+  /** Lists the table's providers and those with changed settings, the default first. */
   list(): Provider[] {
     const ids = [DEFAULT_PROVIDER, ...this.table.providers.map(({ id }) => id), ...this.#live.keys()]
     return [...new Set(ids)].map((id) => this.get(id))
@@ -128,7 +131,7 @@ export class Providers {
     const { settings, pauses } = this.table.default
     const common = this.#set(DEFAULT_PROVIDER)
     const own = id === DEFAULT_PROVIDER ? {} : this.#set(id)
-    // What somebody set for all does not loosen or tighten what the table says of one.
+    // A run-time change for all providers doesn't override what the table says about one.
     const { warmUp, ...limits } = { ...settings, ...common, ...entry?.settings, ...own }
     return {
       id,
@@ -147,7 +150,7 @@ export class Providers {
   }
 }
 
-/** What people call a provider outside the table. */
+/** Returns the display name of a provider outside the table. */
 function nameOf(id: string): string {
   if (id === DEFAULT_PROVIDER) return 'every other provider'
   return isUnplaced(id) ? id.slice(1) : id

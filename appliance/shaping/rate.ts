@@ -1,21 +1,23 @@
-/** Messages in a minute, exactly: two numbers instead of a list of times. Pure; times in Unix milliseconds. */
+/**
+ * An exact rate limit per minute that stores two numbers instead of a list of times. Pure; times in Unix milliseconds.
+ */
 
-/** Messages that come closer than the even pace, at once or after a rest: as many as fit into this time at that pace. */
+/** Burst size: as many messages as an even pace sends in this time may go at once or after an idle time. */
 const BURST = 2000
 /**
- * Added to a minute's even pace, so that a burst and the pace after it stay within the limit of any minute; with half a second to spare, since
- * a server may read the last message sooner than the first.
+ * Length of a minute for the even pace. The extra time keeps a burst and what follows within the limit of any minute,
+ * with half a second to spare, because a server may read the last message sooner than the first.
  */
 const MINUTE = 60_500
-/** The longest that one message can keep the next waiting: at one message a minute. */
+/** The longest that one message can delay the next: at one message per minute. */
 const LONGEST = MINUTE + BURST
 
-/** Time from one message to the next at an even pace. */
+/** Returns the time between two messages at an even pace. */
 const spacing = (perMinute: number): number => LONGEST / perMinute
 
 /**
- * The generic cell rate algorithm: `next` is when the next message would come at an even pace; up to BURST before it is allowed.
- * So perMinute + 1 messages need at least perMinute × spacing − BURST = 60.5 seconds.
+ * The generic cell rate algorithm. `next` is when the next message is due at an even pace; it is allowed up to BURST
+ * earlier. perMinute + 1 messages therefore take at least perMinute × spacing − BURST = 60.5 seconds.
  */
 export function freeNow(next: number, perMinute: number, now: number): number {
   const ahead = clamped(next, now) - now
@@ -23,16 +25,19 @@ export function freeNow(next: number, perMinute: number, now: number): number {
   return Math.floor((BURST - Math.max(0, ahead)) / spacing(perMinute)) + 1
 }
 
-/** The state after one more message. */
+/** Returns the state after one more message. */
 export function taken(next: number, perMinute: number, now: number): number {
   return Math.max(clamped(next, now), now) + spacing(perMinute)
 }
 
-/** When the next message may go: now or later. */
+/** Returns when the next message may be sent: now or later. */
 export function freeAt(next: number, now: number): number {
   // A fraction of a millisecond early would be refused and asked again.
   return Math.max(now, Math.ceil(clamped(next, now) - BURST))
 }
 
-/** A lane never gets as far ahead by itself: the clock was set back, which must not stop it for hours. It begins anew. */
+/**
+ * Resets a state that is too far ahead, which only happens when the clock was set back. That must not stop the lane for
+ * hours.
+ */
 const clamped = (next: number, now: number): number => (next > now + BURST + LONGEST ? now : next)

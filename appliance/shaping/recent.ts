@@ -1,32 +1,32 @@
-/** How many messages a lane began in each of the last minutes. In memory only: after a restart it begins empty. */
+/** Counts the messages that a lane started in each of the last minutes. In memory only, so it starts empty. */
 
-/** So many minutes are remembered. */
+/** How many minutes to remember. */
 export const RECENT_MINUTES = 60
 const MINUTE = 60_000
 
-/** What a lane of a running daemon does now. */
+/** The current activity of a lane in a running daemon. */
 export interface LaneActivity {
-  /** Messages that are being sent. */
+  /** Messages in flight. */
   inFlight: number
-  /** Messages that began in the last 60 seconds, as far as whole minutes tell. */
+  /** Messages started in about the last 60 seconds (counted in whole minutes). */
   lastMinute: number
-  /** Messages that began in each of the last 60 minutes of the clock, the oldest first. */
+  /** Messages started in each of the last 60 clock minutes, oldest first. */
   minutes: number[]
 }
 
-/** Counts of one lane, 240 bytes whatever it sends. Times in Unix milliseconds. */
+/** The counts of one lane, always 240 bytes. Times in Unix milliseconds. */
 export class RecentMessages {
   readonly #counts = new Uint32Array(RECENT_MINUTES)
-  /** The minute that was counted last. */
+  /** The last minute counted. */
   #minute = 0
 
-  /** One message begins. */
+  /** Counts a message. */
   count(now: number): void {
     const at = this.#turn(now)
     this.#counts[at] = this.#counts[at]! + 1
   }
 
-  /** By minute, the oldest first; the last one is not over yet. */
+  /** By minute, oldest first; the last one is incomplete. */
   minutes(now: number): number[] {
     const newest = this.#turn(now)
     return Array.from({ length: RECENT_MINUTES }, (_, at) => {
@@ -34,14 +34,16 @@ export class RecentMessages {
     })
   }
 
-  /** In the last 60 seconds, taking the minute before as even. */
+  /** Estimates the last 60 seconds, assuming an even rate in the previous minute. */
   lastMinute(now: number): number {
     const minutes = this.minutes(now)
     const [before, current] = [minutes.at(-2)!, minutes.at(-1)!]
     return Math.round(current + before * (1 - (now % MINUTE) / MINUTE))
   }
 
-  /** Empties the minutes since the last call; returns the place of the current one. A clock that was set back stays where it was. */
+  /**
+   * Clears the minutes since the last call; returns the index of the current one. Ignores a clock that was set back.
+   */
   #turn(now: number): number {
     const minute = Math.max(this.#minute, Math.floor(now / MINUTE))
     const passed = Math.min(minute - this.#minute, RECENT_MINUTES)

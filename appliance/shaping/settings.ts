@@ -1,25 +1,25 @@
-/** What can be set for a provider: in config/providers.toml, and live by API and command line. Pure. */
+/** The settings of a provider: in config/providers.toml, and at run time through the API and command line. Pure. */
 
-/** Limits of one lane: one source address towards one provider. */
+/** Limits of one lane, from one sending IP to one provider. */
 export interface Limits {
-  /** Connections open at once. */
+  /** Concurrent connections. */
   connections: number
   messagesPerConnection: number
   messagesPerMinute: number
   recipientsPerMessage: number
-  /** A connection that is not used for so long is closed. */
+  /** A connection unused for this long is closed. */
   idleSeconds: number
 }
 
-/** All that can be set. */
+/** All settings. */
 export interface Settings extends Limits {
-  /** Messages that a new source address may send on its first, second, … day. */
+  /** Messages that a new sending IP may send on its first, second, … day. */
   warmUp: number[]
 }
 
-/** One setting that is a number. */
+/** A numeric setting. */
 interface NumberSetting {
-  /** As it is written in files, on the wire and on the command line. */
+  /** Its name in files, the API and the command line. */
   name: string
   key: keyof Limits
   minimum: number
@@ -27,7 +27,7 @@ interface NumberSetting {
   description: string
 }
 
-/** The settings that are numbers, in the order in which they are shown. */
+/** The numeric settings in display order. */
 export const NUMBER_SETTINGS: readonly NumberSetting[] = [
   {
     name: 'connections',
@@ -78,7 +78,7 @@ export const WARM_UP = {
 /** All names of settings. */
 export const SETTING_NAMES: readonly string[] = [...NUMBER_SETTINGS.map(({ name }) => name), WARM_UP.name]
 
-/** A value that cannot be used; `expected` completes "expected …". */
+/** An invalid value; `expected` completes "expected …". */
 export interface BadSetting {
   name: string
   expected: string
@@ -87,7 +87,7 @@ export interface BadSetting {
 const isWhole = (value: unknown, minimum: number, maximum: number): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum && value <= maximum
 
-/** Reads the settings of an object as it is written outside; names that are no settings are left to the caller. */
+/** Reads settings from an object with external names; leaves other names to the caller. */
 export function readSettings(given: Record<string, unknown>): {
   settings: Partial<Settings>
   bad: BadSetting[]
@@ -118,7 +118,7 @@ function isPlan(value: unknown): value is number[] {
   )
 }
 
-/** The settings as they are written outside. */
+/** Returns the settings under their external names. */
 export function writeSettings(settings: Settings): Record<string, number | number[]> {
   return {
     ...Object.fromEntries(NUMBER_SETTINGS.map(({ name, key }) => [name, settings[key]])),

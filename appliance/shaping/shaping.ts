@@ -1,6 +1,6 @@
 /**
- * How much goes where: mailbox providers with their limits, the state of each lane, warm-up, and why something waits. All of it is
- * pure; `delivery/lanes.ts` acts on it, the API, the dashboard and the command line tell of it.
+ * Traffic shaping: mailbox providers with their limits, the state of each lane, warm-up, and why mail waits. Pure;
+ * `delivery/lanes.ts` applies it, and the API, dashboard and command line show it.
  */
 export { explain, type Explanation, type Waiting } from './explain.ts'
 export {

@@ -1,15 +1,15 @@
-/** Warm-up: how much a new source address may send to a provider on each of its first days. Pure. */
+/** Warm-up: limits what a new sending IP may send to a provider on each of its first days. Pure. */
 import type { LaneState, Signal } from './lane.ts'
 import type { Provider } from './providers.ts'
 
-/** Times in sentences. Always UTC: the person who reads it may sit elsewhere than the server. */
+/** Formats times for sentences, always in UTC, because the reader may be in another zone than the server. */
 
 /** `14:31`. */
 function clock(at: number): string {
   return new Date(at).toISOString().slice(11, 16)
 }
 
-/** `14:31 UTC`, with the day where it is not today's. */
+/** Formats as `14:31 UTC`, with the date unless it is today. */
 export function moment(at: number, now: number): string {
   const day = utcDay(at)
   return day === utcDay(now) ? `${clock(at)} UTC` : `${day} ${clock(at)} UTC`
@@ -20,31 +20,31 @@ export function utcDay(at: number): string {
   return new Date(at).toISOString().slice(0, 10)
 }
 
-/** When the next day of UTC begins. */
+/** Returns when the next UTC day begins. */
 export function nextMidnight(now: number): number {
   return (Math.floor(now / 86_400_000) + 1) * 86_400_000
 }
 
 const day = 86_400_000
 
-/** Complaints about the address count as bad from so many messages of a day on, … */
+/** Minimum messages per day before complaints about the IP count as a bad day, … */
 const LEAST_MESSAGES = 50
-/** … when more than this share of them was deferred for its reputation. */
+/** … and the share that was deferred for its reputation. */
 const BAD_SHARE = 0.1
 
-/** Where a warm-up stands. */
+/** The progress of a warm-up. */
 export interface WarmUp {
   /** 1 for the first day of the plan. */
   day: number
-  /** Messages for today. */
+  /** Messages allowed today. */
   share: number
   sent: number
   left: number
 }
 
 /**
- * Where a warm-up stands; null when the plan is done, or there is none.
- * @param since when it began; null: the source is warm
+ * Returns the progress of a warm-up; null when the plan is complete, or there is none.
+ * @param since when it began; null when the source is warm
  */
 export function warmUpOf(
   state: LaneState,
@@ -53,7 +53,7 @@ export function warmUpOf(
   now: number,
 ): WarmUp | null {
   if (since === null || plan.length === 0) return null
-  // Days of UTC, as people read them in the plan. A clock that was set back makes no negative day.
+  // UTC days, as in the plan. Setting the clock back must not give a negative day.
   const passed = Math.max(0, Math.floor(now / day) - Math.floor(since / day))
   const at = Math.max(0, passed - (state.warmUp.since === since ? state.warmUp.setbacks : 0))
   const share = plan[at]
@@ -62,7 +62,7 @@ export function warmUpOf(
   return { day: at + 1, share, sent, left: Math.max(0, share - sent) }
 }
 
-/** Counts a conversation's recipients to the day; nobody saw those of a conversation that reached nobody. */
+/** Adds a conversation's recipients to the day's counts, unless it reached no server. */
 export function countedToday(state: LaneState, { kind, recipients }: Signal, now: number): LaneState {
   if (kind === 'silent') return state
   const today = utcDay(now)
@@ -75,8 +75,9 @@ export function countedToday(state: LaneState, { kind, recipients }: Signal, now
 }
 
 /**
- * A step back on a bad day, once a day: a provider that paused us, or that complained of more than a tenth of the day's mail. Today
- * as much as on the day before, tomorrow as much as today was to be; it grows on with the first day without complaints.
+ * Repeats a day of the plan after a bad day, once per day. A day is bad when the provider paused the lane, or objected
+ * to more than a tenth of the mail. Today's limit becomes that of the previous day, tomorrow's that of today; growth
+ * continues after a day without complaints.
  */
 export function warmUpJudged(
   state: LaneState,
@@ -91,7 +92,7 @@ export function warmUpJudged(
   const many = sent >= LEAST_MESSAGES && complained / sent > BAD_SHARE
   if (!many && !paused) return state
   const before = state.warmUp.since === since ? state.warmUp.setbacks : 0
-  // From the first day there is no way back, only another one like it.
+  // The first day can only be repeated.
   const setbacks = before + 1
   return {
     ...state,

@@ -1,47 +1,47 @@
-/** Under which addresses receivers see this machine. */
+/** Determines under which IPs receivers see this machine. */
 import { isIP } from 'node:net'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import { AUTO, type Family } from '../mail/source.ts'
 import { whyForbidden } from '../wire/networks.ts'
 
-/** What DNS says of a host name. */
+/** DNS answers for a host name. */
 export interface HostAnswers {
   name: string
   A: Answer<'A'>
   AAAA: Answer<'AAAA'>
 }
 
-/** An address under which receivers see mail from a source. */
+/** An IP under which receivers see mail from a source. */
 export interface SeenAddress {
   ip: string
   family: Family
-  /** The local address behind a router that replaces it; null where receivers see it as it is. */
+  /** The local IP behind a NAT router; null when receivers see it directly. */
   behind: string | null
 }
 
-/** Looks up both kinds of addresses. Never rejects. */
+/** Looks up A and AAAA. Never rejects. */
 export async function lookUpHost(resolver: Pick<Resolver, 'resolve'>, name: string): Promise<HostAnswers> {
   const [A, AAAA] = await Promise.all([resolver.resolve(name, 'A'), resolver.resolve(name, 'AAAA')])
   return { name, A, AAAA }
 }
 
-/** The addresses that were found for a host; empty also when DNS failed. */
+/** Returns the IPs found for a host; empty also when DNS failed. */
 export function addressesOf({ A, AAAA }: HostAnswers): string[] {
   return [...(A.kind === 'found' ? A.records : []), ...(AAAA.kind === 'found' ? AAAA.records : [])]
 }
 
-/** Whether the world can see an address as it is. */
+/** Whether an IP is publicly routable. */
 export function isPublicAddress(ip: string): boolean {
   return whyForbidden(ip, []) === undefined
 }
 
-/** Of an address without a scope such as `%eth0`. */
+/** Returns the family of an IP without a scope such as `%eth0`. */
 export const familyOf = (ip: string): Family => (isIP(ip) === 6 ? 6 : 4)
 
 /**
- * How receivers see a source. A private address is behind a router; what that makes of it nobody can tell from here, so the
- * addresses of the host name are believed. Empty when not even those are public.
- * @param local all addresses of the machine, for the source that the system chooses
+ * Returns the IPs under which receivers see a source. A private IP is behind NAT, and its public IP can't be determined
+ * from here; the IPs of the host name are used instead. Empty when those aren't public either.
+ * @param local all IPs of the machine, for when the system chooses
  */
 export function seenAddresses(
   source: string,

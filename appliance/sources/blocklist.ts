@@ -1,25 +1,25 @@
-/** Whether blocklists list an address or a domain (RFC 5782). */
+/** Checks whether blocklists list an IP or a domain (RFC 5782). */
 import type { Blocklist } from '../config/config.ts'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 import { inNetworks, parseNetworks, reverseLabels } from '../wire/networks.ts'
 
-/** What a list says of one thing, and of another that it must not list. */
+/** A list's answer about an entry, and about a control entry (RFC 5782 §5). */
 export interface Listing {
   list: Blocklist
-  /** The address or domain that was asked about. */
+  /** The IP or domain. */
   what: string
   answer: Answer<'A'>
   /**
-   * Where `what` is listed, the answer about 127.0.0.1 or `invalid`, which no list that works lists. Where it is not, that about
-   * 127.0.0.2, which every list of addresses lists. Null where neither was asked.
+   * When `what` is listed: the answer for 127.0.0.1 or `invalid`, which must not be listed. When it isn't: the answer
+   * for 127.0.0.2, which must be (RFC 5782 §5). Null when neither was queried.
    */
   control: Answer<'A'> | null
 }
 
 const LOOPBACK = parseNetworks(['127.0.0.0/8'])
 
-/** Asks one list about an address or a domain. Never rejects. */
+/** Queries one list about an IP or domain. Never rejects. */
 export async function askBlocklist(
   resolver: Pick<Resolver, 'resolve'>,
   list: Blocklist,
@@ -34,7 +34,7 @@ export async function askBlocklist(
   return { list, what, answer, control }
 }
 
-/** What an answer means. A list that cannot be believed says nothing. */
+/** Interprets an answer. A list that fails the control check yields no result. */
 export function judgeListing({ list, what, answer, control }: Listing): Finding {
   const { zone, name, delist, listed, refused, suspend } = list
   const about = { id: `blocklist:${zone}:${what}`, title: `${name}: ${what}` }
@@ -74,7 +74,7 @@ export function judgeListing({ list, what, answer, control }: Listing): Finding 
   }
 }
 
-/** Puts together what several lists say of one thing: every listing, and one finding for all that is well or unknown. */
+/** Combines the results of several lists: one finding per listing, and one for everything that is fine or unknown. */
 export function summarise(what: string, findings: readonly Finding[]): Finding[] {
   const of = (status: Finding['status']) => findings.filter((one) => one.status === status)
   const about = { id: `blocklists:${what}`, title: `Blocklists: ${what}` }

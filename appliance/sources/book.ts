@@ -1,4 +1,4 @@
-/** The book of the sources: which there are, in which pools, and which mail goes through which pool. */
+/** The registry of sending IPs: which there are, in which pools, and which mail uses which pool. */
 import { isIP } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
@@ -22,20 +22,20 @@ export interface NewSource {
   ip: string
   pool?: string | undefined
   hostname?: string | null | undefined
-  /** It begins with little mail. */
+  /** Whether to start a warm-up. */
   warmUp?: boolean | undefined
 }
 
-/** What an operator can change; what is undefined stays. */
+/** What an operator can change; undefined keeps the value. */
 export interface SourceEdit {
   pool?: string | undefined
   hostname?: string | null | undefined
   suspended?: boolean | undefined
-  /** True begins a warm-up now, false ends it. */
+  /** True starts a warm-up now, false ends it. */
   warmUp?: boolean | undefined
 }
 
-/** A new assignment; what is null or undefined means any. */
+/** A new assignment; null or undefined means any. */
 export interface NewAssignment {
   teamId?: string | null | undefined
   domainId?: string | null | undefined
@@ -43,20 +43,20 @@ export interface NewAssignment {
   pool: string
 }
 
-/** Every method refuses what makes no sense, naming the field. */
+/** Every method refuses invalid input and names the field. */
 export interface SourceBook {
-  /** What SPF policies and checks of domains go by; follows the book. */
+  /** The basis of SPF policies and domain checks; follows changes of the registry. */
   readonly host: SendingHost
-  /** Makes the book agree with the configuration. For the daemon, at its start. */
+  /** Updates the registry from the configuration. Called by the daemon at startup. */
   reconcile(): Promise<void>
   list(): Promise<Source[]>
   get(ip: string): Promise<Source>
   add(source: NewSource): Promise<Source>
   change(ip: string, edit: SourceEdit): Promise<Source>
-  /** Returns what was removed. */
+  /** Removes a source and returns it. */
   remove(ip: string): Promise<Source>
   assignments(): Promise<Assignment[]>
-  /** Both, to tell where whose mail leaves from. */
+  /** Returns sources and assignments, to show which IPs mail is sent from. */
   waysOut(): Promise<WaysOut>
   assign(assignment: NewAssignment): Promise<Assignment>
   unassign(id: string): Promise<void>
@@ -64,13 +64,13 @@ export interface SourceBook {
 
 export interface SourceBookDeps {
   storage: StorageOf<'sources'>
-  /** Whose configuration it is: sources of other nodes stay as they are. */
+  /** The node whose configuration this is; sources of other nodes stay unchanged. */
   nodeId: string
   clock: Clock
   hostname: string
   /** See `SendingHost`. */
   webHost?: string | undefined
-  /** `delivery.source_ips`, and whether new ones begin with little mail. */
+  /** `delivery.source_ips`, and whether new ones start a warm-up. */
   configured: readonly string[]
   warmUp: boolean
 }
@@ -84,7 +84,7 @@ const fresh = (ip: string, more: Partial<Source>): Source => ({
   ...more,
 })
 
-/** Which addresses must be added to and removed from the sources of a node for them to agree with its configuration. Pure. */
+/** Returns which IPs to add to and remove from a node's sources to match its configuration. Pure. */
 export function differences(
   sources: readonly Source[],
   { configured, warmUp }: Pick<SourceBookDeps, 'configured' | 'warmUp'>,
@@ -100,7 +100,7 @@ export function differences(
   return { add, remove: gone.map(({ ip }) => ip) }
 }
 
-/** Opens the book. */
+/** Creates the registry. */
 export function createSourceBook(deps: SourceBookDeps): SourceBook {
   const { storage, nodeId, clock, hostname, webHost, configured } = deps
   let named: readonly string[] = configured
@@ -114,7 +114,7 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
     const { add, remove } = differences(own, deps, clock.now())
     for (const source of add) await storage.addSource({ source, nodeId }, clock.now())
     for (const ip of remove) await storage.removeSource({ ip }, clock.now())
-    // Mail without an assignment always has a way out: as long as its pool has no address, the system chooses one.
+    // Mail without an assignment can always be sent: while its pool has no IP, the system chooses one.
     await storage.keepWayOut({ source: fresh(AUTO, {}), nodeId }, clock.now())
     await list()
   }
@@ -163,7 +163,7 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
   }
 }
 
-/** Which mail goes through which pool. */
+/** Creates the methods for assignments. */
 function assignmentMethods(
   { storage, clock }: SourceBookDeps,
   list: () => Promise<Source[]>,
@@ -240,7 +240,7 @@ function readEdit(source: Source, edit: SourceEdit, now: number): SourceChange {
   const change: SourceChange = {}
   if (pool !== undefined) change.pool = readPool(pool)
   if (hostname !== undefined) change.hostname = readHostname(hostname)
-  // A warm-up that runs goes on: beginning anew is ending it first.
+  // Keep a running warm-up; to restart it, end it first.
   if (warmUp !== undefined) change.warmUpSince = warmUp ? (source.warmUpSince ?? now) : null
   if (suspended === true)
     Object.assign(change, {

@@ -1,4 +1,6 @@
-/** One look at a source: is it here, does reverse DNS agree, is it listed, does SPF cover it; and what follows from it. */
+/**
+ * Checks a source: whether it belongs to this machine, its reverse DNS, blocklists and SPF; and decides what follows.
+ */
 import type { Blocklist } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
@@ -9,23 +11,23 @@ import { judgePtr, lookUpPtr } from './ptr.ts'
 import type { ReturnPath } from './return-paths.ts'
 import { askSpf, judgeSpfOf, judgeSpfOfOther } from './spf.ts'
 
-/** What a look needs beside the source. */
+/** Dependencies of a check. */
 export interface SourceCheckDeps {
   resolver: Pick<Resolver, 'resolve'>
   blocklists: readonly Blocklist[]
-  /** The appliance's EHLO name. */
+  /** The server's EHLO name. */
   hostname: string
-  /** Domains in the envelope senders of what is sent. */
+  /** Domains of envelope senders. */
   returnPaths: readonly ReturnPath[]
-  /** The machine's own addresses. */
+  /** Returns the machine's own IPs. */
   local: () => string[]
-  /** Whether receivers see an address as it is. */
+  /** Whether an IP is publicly routable. */
   isPublic: (ip: string) => boolean
-  /** Null when the address is the machine's own, else why it cannot be used. */
+  /** Null when the IP belongs to this machine; otherwise why it can't be used. */
   probe: (ip: string) => Promise<string | null>
 }
 
-/** Looks at everything. Never rejects for what the internet does. */
+/** Runs all checks. Never rejects because of the network. */
 export async function lookAtSource(
   source: Pick<Source, 'ip' | 'hostname'>,
   deps: SourceCheckDeps,
@@ -72,7 +74,7 @@ async function lookAtPolicy(
   return otherTeam === null ? judgeSpfOf(facts) : judgeSpfOfOther(facts, otherTeam)
 }
 
-/** A private address, and nothing public is known of it. */
+/** The finding for a private IP whose public IP is unknown. */
 function unseen(ip: string, { name }: HostAnswers): Finding {
   const what = ip === AUTO ? 'This machine' : ip
   return {
@@ -84,7 +86,10 @@ function unseen(ip: string, { name }: HostAnswers): Finding {
   }
 }
 
-/** PTR and SPF decide over IPv6 (large receivers refuse what lacks either). An address that only this network sees may be used. */
+/**
+ * Decides about IPv6 from PTR and SPF, because large receivers refuse mail that lacks either. An IP that is only
+ * visible in the local network may be used.
+ */
 function judgeIpv6(ip: string, seen: readonly SeenAddress[], findings: readonly Finding[]): boolean | null {
   const six = seen.filter(({ family }) => family === 6)
   if (six.length === 0) return ip !== AUTO && familyOf(ip) === 6 ? true : null
@@ -96,8 +101,8 @@ function judgeIpv6(ip: string, seen: readonly SeenAddress[], findings: readonly 
 const decidesIpv6 = (id: string, ip: string): boolean => id === `ptr:${ip}` || id.startsWith(`spf:${ip}:`)
 
 /**
- * The health to keep: where DNS gave no answer this time, what was known before stays. Otherwise a name server that is down for
- * an hour would put a listed address back to use, or take a good one out.
+ * Merges results: where DNS gave no answer, the previous result stays. Otherwise a name server that is down for an hour
+ * would put a listed IP back into use, or take a good one out.
  */
 export function keepKnown(before: SourceHealth | null, now: SourceHealth, ip: string): SourceHealth {
   const findings = now.findings.map((finding) => {
@@ -111,13 +116,13 @@ export function keepKnown(before: SourceHealth | null, now: SourceHealth, ip: st
   return { findings, ipv6: judgeIpv6(ip, seen, findings) ?? null }
 }
 
-/** What a look means for the use of a source. */
+/** The consequences of a check for a source. */
 export type SourceState = Pick<Source, 'state' | 'stateReason' | 'suspendedBy'>
 
 /**
- * Whether a source is used from now on. What an operator suspended stays so. A listing takes an address out of use only while
- * another one can take its mail: mail that is refused by some receivers is worth more than mail that waits for all.
- * @param others all other sources as they are now
+ * Decides whether to use a source. One suspended by an operator stays so. A listed IP is suspended only while another
+ * one can take over: mail refused by some receivers is better than mail that waits for all.
+ * @param others the current state of all other sources
  */
 export function decideState(source: Source, health: SourceHealth, others: readonly Source[]): SourceState {
   const { ip, state, stateReason, suspendedBy, pool } = source

@@ -1,6 +1,6 @@
-/** What a host name looks like to receivers. Pure. */
+/** Judges host names as receivers do. Pure. */
 
-/** Top-level names that no receiver can look up (RFC 6761, RFC 8375, and what is in use without a standard). */
+/** Top-level names that receivers can't look up (RFC 6761, RFC 8375, and others used without a standard). */
 const INTERNAL = new Set([
   'local',
   'localhost',
@@ -14,16 +14,16 @@ const INTERNAL = new Set([
   'example',
 ])
 
-/** Words in names that providers give to addresses of customers; such names count against mail. */
+/** Words in host names that providers assign to customers; such names count against mail. */
 const GENERIC =
   /(^|[.-])(dyn|dynamic|dhcp|ppp|pppoe|dsl|adsl|vdsl|cable|dial|dialup|dialin|pool|pools|cust|customer|broadband|user|client)\d*([.-]|$)/i
 
-/** Whether a name is of the local network only. */
+/** Whether a name is only valid in the local network. */
 export function isInternalName(name: string): boolean {
   return INTERNAL.has(name.toLowerCase().split('.').at(-1)!)
 }
 
-/** Whether a name looks made up for an address (`ip-192-0-2-1.example.net`), as those of home connections are. */
+/** Whether a name looks generated from an IP (`ip-192-0-2-1.example.net`), as for home connections. */
 export function looksGeneric(name: string): boolean {
   const [host] = /^(.*?)\.[^.]+\.[^.]+$/.exec(name)?.slice(1) ?? [name]
   const numbers = (host ?? '').split(/\D+/).filter((part) => part !== '' && Number(part) < 256)

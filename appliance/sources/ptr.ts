@@ -1,27 +1,29 @@
-/** Reverse DNS: whether the PTR record of an address leads to a name that leads back (forward-confirmed, FCrDNS). */
+/**
+ * Checks reverse DNS: whether the PTR record of an IP names a host that resolves to the IP (forward-confirmed, FCrDNS).
+ */
 import { isIPv6 } from 'node:net'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 import { reverseLabels } from '../wire/networks.ts'
 import { looksGeneric } from './names.ts'
 
-/** PTR records followed; honest addresses have one. */
+/** How many PTR records to follow; normal IPs have one. */
 const MOST_NAMES = 5
 
-/** What DNS says of an address. */
+/** DNS answers about an IP. */
 export interface PtrFacts {
   ip: string
   ptr: Answer<'PTR'>
-  /** The addresses of each name that the PTR record gives. */
+  /** The IPs of each name in the PTR records. */
   forward: { name: string; answer: Answer<'A' | 'AAAA'> }[]
 }
 
-/** The name at which the PTR record of an address is. */
+/** Returns the name of an IP's PTR record (RFC 1035 §3.5, RFC 3596 §2.5). */
 export function reverseName(ip: string): string {
   return `${reverseLabels(ip)}.${isIPv6(ip) ? 'ip6' : 'in-addr'}.arpa`
 }
 
-/** Looks up both ways. Never rejects. */
+/** Looks up both directions. Never rejects. */
 export async function lookUpPtr(resolver: Pick<Resolver, 'resolve'>, ip: string): Promise<PtrFacts> {
   const ptr = await resolver.resolve(reverseName(ip), 'PTR')
   const names = ptr.kind === 'found' ? ptr.records.slice(0, MOST_NAMES) : []
@@ -30,7 +32,7 @@ export async function lookUpPtr(resolver: Pick<Resolver, 'resolve'>, ip: string)
   return { ip, ptr, forward: await Promise.all(names.map(look)) }
 }
 
-/** The names that lead back to the address. */
+/** Returns the names that resolve back to the IP. */
 function confirmedNames({ ip, forward }: PtrFacts): string[] {
   return forward
     .filter(({ answer }) => answer.kind === 'found' && answer.records.includes(ip))
@@ -38,8 +40,8 @@ function confirmedNames({ ip, forward }: PtrFacts): string[] {
 }
 
 /**
- * What reverse DNS of an address means for mail.
- * @param helo the name by which mail from the address introduces itself
+ * Judges an IP's reverse DNS.
+ * @param helo the EHLO name used with this IP
  */
 export function judgePtr(facts: PtrFacts, helo: string): Finding {
   const { ip, ptr } = facts

@@ -1,13 +1,13 @@
-/** Whose domains are looked at, and from which of their names mail is sent. */
+/** Lists the domains to check, and their envelope sender domains. */
 import type { Domain, Storage } from '../storage/storage.ts'
 
-/** A team beside the one that runs the appliance. */
+/** A team other than the operator's. */
 export interface OtherTeam {
   id: string
   name: string
 }
 
-/** A domain with the team that has it; null: the team that runs the appliance. */
+/** A domain with its team; null for the operator's team. */
 export interface TeamDomain {
   domain: Domain
   otherTeam: OtherTeam | null
@@ -19,7 +19,7 @@ export interface ReturnPath {
   otherTeam: OtherTeam | null
 }
 
-/** The domains of the first team, which runs the appliance; with `everyTeam` then those of the others. */
+/** Returns the domains of the first team, which operates the server; with `everyTeam` also those of the others. */
 export async function readDomains(
   storage: Pick<Storage, 'listTeams' | 'listDomains'>,
   { everyTeam }: { everyTeam: boolean },
@@ -33,7 +33,7 @@ export async function readDomains(
   return found
 }
 
-/** Domains in the envelope senders of what may be sent now. Pure. */
+/** Returns the envelope sender domains of domains that may send now. Pure. */
 export function returnPathsOf(domains: readonly TeamDomain[]): ReturnPath[] {
   return domains
     .filter(({ domain }) => domain.status === 'verified')

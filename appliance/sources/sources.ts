@@ -1,4 +1,4 @@
-/** The IP addresses that mail leaves from: their registry, their checks, and what receivers see of them. */
+/** Sending IPs: their registry, their checks, and how receivers see them. */
 export {
   addressesOf,
   familyOf,

@@ -1,18 +1,18 @@
-/** Whether SPF lets a domain's mail come from an address, as a receiver evaluates it (RFC 7208 §4). */
+/** Evaluates SPF for a domain and an IP as a receiver does (RFC 7208 §4). */
 import type { DNSResolver } from 'mailauth'
 import { isIPv6 } from 'node:net'
 import type { RecordType, Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import { ofTeam, type OtherTeam } from './return-paths.ts'
 
-/** A receiver's verdict: `pass`, `fail`, `softfail`, `neutral`, `none`, `temperror`, `permerror`. */
+/** The result: `pass`, `fail`, `softfail`, `neutral`, `none`, `temperror`, `permerror` (RFC 7208 §2.6). */
 export interface SpfFacts {
   ip: string
   domain: string
   result: string
 }
 
-/** Our resolver in the manner of `node:dns`, as the evaluator wants it. */
+/** Adapts the resolver to the interface of `node:dns`, which the evaluator expects. */
 function asNodeDns(resolver: Pick<Resolver, 'resolve'>): DNSResolver {
   const wrong = (code: string, name: string): Error => Object.assign(new Error(`${code} ${name}`), { code })
   const TYPES = new Set<string>(['A', 'AAAA', 'MX', 'TXT', 'PTR'] satisfies RecordType[])
@@ -26,16 +26,16 @@ function asNodeDns(resolver: Pick<Resolver, 'resolve'>): DNSResolver {
       return 'exchange' in record ? { priority: record.preference, exchange: record.exchange } : record
     })
   }
-  // Its types know strings only; MX records are objects all the same, as in node:dns.
+  // The type allows strings only, but MX records are objects, as in node:dns.
   return lookup as DNSResolver
 }
 
-/** Evaluates the policy of a return-path domain for mail from `ip`. Never rejects for what DNS does. */
+/** Evaluates the policy of a return-path domain for mail from `ip`. Never rejects because of DNS. */
 export async function askSpf(
   resolver: Pick<Resolver, 'resolve'>,
   args: { ip: string; domain: string; helo: string },
 ): Promise<SpfFacts> {
-  // Loaded when it is first needed: few machines send over IPv6.
+  // Loaded on first use, because few machines send over IPv6.
   const { spf } = await import('mailauth/lib/spf/index.js')
   const { ip, domain, helo } = args
   const { status } = await spf({
@@ -48,7 +48,7 @@ export async function askSpf(
   return { ip, domain, result: status.result }
 }
 
-/** What a verdict means. */
+/** Explains a result. */
 export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
   const about = { id: `spf:${ip}:${domain}`, title: `SPF of ${domain} for ${ip}` }
   if (result === 'pass')
@@ -69,8 +69,8 @@ export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
 }
 
 /**
- * What it means of a domain that another team than the one which runs the appliance has. It decides nothing: with a record of
- * its own a team could take IPv6 away from all.
+ * Explains a result for a domain of a team other than the operator's. It decides nothing: otherwise a team could
+ * disable IPv6 for everyone with its own record.
  */
 export function judgeSpfOfOther(facts: SpfFacts, team: OtherTeam): Finding {
   const finding = judgeSpfOf(facts)
@@ -86,8 +86,8 @@ export function judgeSpfOfOther(facts: SpfFacts, team: OtherTeam): Finding {
 }
 
 /**
- * What the verdicts on an EHLO name mean, one for each address that introduces itself by it. Receivers are advised to check it (RFC 7208 §2.3),
- * and of mail without a return path, such as delivery reports, there is no other (§2.4).
+ * Explains the results for an EHLO name, one per IP that uses it. Receivers are advised to check it (RFC 7208 §2.3);
+ * for mail with an empty reverse-path, such as bounces, it is the only identity (§2.4).
  */
 export function judgeSpfOfHelo(name: string, facts: readonly SpfFacts[]): Finding {
   const about = { id: `spf-helo:${name}`, title: `SPF of the EHLO name ${name}` }

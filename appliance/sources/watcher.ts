@@ -1,4 +1,4 @@
-/** Looks after the sources in the background: hourly, and every quarter of an hour while something is wrong with one. */
+/** Checks the sources in the background: hourly, and every 15 minutes while one has a problem. */
 import type { Clock } from '../clock/clock.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import type { Source, SourceHealth } from '../mail/source.ts'
@@ -10,34 +10,34 @@ import { decideState, keepKnown, lookAtSource, type SourceCheckDeps } from './ch
 import type { SourceBook } from './book.ts'
 
 export interface SourceWatcher {
-  /** Looks at all sources at once, then goes on. */
+  /** Checks all sources at once, then periodically. */
   start(): void
-  /** Ends at once; a look that is on its way is dropped. */
+  /** Stops at once; drops the result of a running check. */
   stop(): Promise<void>
 }
 
 export interface SourceWatcherDeps {
   storage: Pick<Storage, 'saveSource' | 'listTeams' | 'listDomains'>
   book: Pick<SourceBook, 'list'>
-  /** Asked at each look: the blocklists can be exchanged. */
+  /** Called for each check, because the blocklists can be replaced. */
   look: () => Omit<SourceCheckDeps, 'returnPaths'>
   clock: Clock
   log: Logger
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number
-  /** How often to see whether other processes added a source, in milliseconds. */
+  /** How often to check whether other processes added a source, in milliseconds. */
   pollMs: number
-  /** Told when a source came into use or went out of it. */
+  /** Called when a source was suspended or put back into use. */
   onChange: () => void
 }
 
 const HOUR = 3_600_000
-/** How soon a source is looked at again with which something is wrong. */
+/** How soon a source with a problem is checked again. */
 const SOON = HOUR / 4
-/** Looks are spread by this share of the time, so that many machines do not ask a list at once. */
+/** Random share of the interval, so that many servers don't query a list at the same time. */
 const JITTER = 0.1
 
-/** When to look again. Pure. */
+/** Decides when to check again. Pure. */
 export function nextLook(
   source: Pick<Source, 'suspendedBy'>,
   health: SourceHealth,
@@ -48,7 +48,7 @@ export function nextLook(
   return now + (bad ? SOON : HOUR) * (1 + JITTER * (2 * dice - 1))
 }
 
-/** Builds the watcher; it begins with `start()`. */
+/** Creates the watcher; it begins with `start()`. */
 export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
   const { storage, book, clock, log, random, pollMs } = deps
   const due = new Map<string, number>()
@@ -59,7 +59,7 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
     if (!going()) return
     const health = keepKnown(source.health, seen, source.ip)
     const all = await book.list()
-    // What happened during the look counts: the pool may be another, the others may be suspended meanwhile.
+    // Use the current state: the pool or the other sources may have changed during the check.
     const current = all.find(({ ip }) => ip === source.ip)
     if (!current) return
     const others = all.filter(({ ip }) => ip !== source.ip)
@@ -69,7 +69,7 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
     const save = storage.saveSource({ ip: source.ip, change, seen: current }, now)
     saving = save
     if (!(await save)) {
-      // An operator was quicker: the next poll looks again.
+      // An operator changed it first; the next poll checks again.
       due.set(source.ip, now + pollMs)
       return
     }
@@ -84,14 +84,14 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
     const sources = all.filter(({ ip }) => (due.get(ip) ?? 0) <= clock.now())
     if (sources.length === 0) return false
     const domains = await readDomains(storage, { everyTeam: true }, clock.now())
-    // One after the other: of two that are listed, the second sees that the first is suspended already.
+    // One after the other, so that of two listed sources, the second sees that the first is suspended.
     for (const source of sources) if (going()) await look(source, returnPathsOf(domains), going)
     return false
   }
 
   const next = (): Promise<number> => Promise.resolve(Math.min(Infinity, ...due.values()))
   const trouble = 'could not check the sending IPs; will retry'
-  // After the end the storage is closed: what rejects then is no trouble.
+  // Storage is closed after a stop, so a rejection then is no problem.
   const tolerant = (going: () => boolean): Promise<boolean> =>
     step(going).catch((error: unknown) => {
       if (going()) throw error
@@ -101,19 +101,19 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
   return {
     start: () => worker.start(),
     async stop() {
-      // Not waited for: a look asks the blocklists for seconds, and what it sees then is not stored.
+      // Not awaited: a check queries blocklists for seconds, and its result would not be stored.
       void worker.stop()
       await saving.catch(() => undefined) // Its failure was told in the round.
     },
   }
 }
 
-/** What is no longer in the book is never due. */
+/** Drops sources that are no longer in the registry. */
 function forgetOthers(due: Map<string, number>, sources: readonly Source[]): void {
   for (const ip of due.keys()) if (!sources.some((one) => one.ip === ip)) due.delete(ip)
 }
 
-/** Says in the log what a person on call should know. */
+/** Logs what a person on call should know. */
 function tell(before: Source, after: Source, log: Logger): void {
   const about = { source: after.ip, pool: after.pool }
   if (after.state !== before.state) {
