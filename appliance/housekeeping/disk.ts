@@ -1,8 +1,8 @@
-/** What is kept for how long, what it takes, and how long the disk will do. */
+/** Reports what is kept for how long, disk usage, and how long the disk will last. */
 import type { Clock } from '../clock/clock.ts'
 import { forecast } from './retention.ts'
 
-/** What the view needs of the storage; a shape, so that this folder knows no other. */
+/** The storage methods needed. A structural type, so that this folder imports no other. */
 export interface Viewable {
   diskUse(args: object, now: number): Promise<{ database: number; free: number; files: number }>
   listDiskDays(args: object, now: number): Promise<{ day: string; bytes: number }[]>
@@ -12,20 +12,20 @@ export interface Viewable {
 export interface DiskView {
   database: number
   files: number
-  /** Pages of the database that are free: they are used before the disk is. */
+  /** Free pages of the database, which are reused before the file grows. */
   freePages: number
   held: number
-  /** Null: as many as the disk has. */
+  /** Null to use the whole disk. */
   budget: number | null
-  /** What is left, of the disk or the budget. */
+  /** What is left of the disk or the budget. */
   room: number
-  /** At the rate of the last week; null: it does not grow, or too little is known. */
+  /** Estimated from the last week; null when usage doesn't grow, or too little is known. */
   fullInDays: number | null
 }
 
 /**
- * @param budget bytes that may be held; null: as many as the disk has
- * @param onDisk bytes that the disk has left
+ * @param budget maximum bytes to keep; null to use the whole disk
+ * @param onDisk free bytes on the disk
  */
 export async function viewDisk(
   storage: Viewable,

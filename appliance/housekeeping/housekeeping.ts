@@ -6,7 +6,7 @@ import { removeUnkept, retain, type Retainable, type RetentionPeriods } from './
 export { viewDisk, type DiskView } from './disk.ts'
 export { forecast, removeUnkept, retain, type RetentionPeriods } from './retention.ts'
 
-/** What housekeeping needs of the storage; a shape, so that this folder knows no other. */
+/** The storage methods needed. A structural type, so that this folder imports no other. */
 export interface Sweepable extends Retainable {
   purgeSessions(args: object, now: number): Promise<number>
   purgeTickets(args: object, now: number): Promise<number>
@@ -24,32 +24,32 @@ export interface Sweepable extends Retainable {
 
 const DAY = 24 * 60 * 60 * 1000
 
-/** Rows removed in one transaction: a few milliseconds, in which nothing else is written. */
+/** Rows removed per transaction: a few milliseconds, in which nothing else can be written. */
 const STEP = 500
 
-/** Removes all expired receipts of idempotent requests, in steps between which mail is taken; returns how many. */
+/** Removes expired idempotency receipts in steps between which mail is accepted; returns how many. */
 function purgeReceipts(storage: Sweepable, clock: Clock): Promise<number> {
   return inSteps(() => storage.purgeReceipts({ limit: STEP }, clock.now()))
 }
 
-/** Removes the API's requests that are older than `days`, in such steps; returns how many. */
+/** Removes logged API requests older than `days`, in steps; returns how many. */
 function purgeLogs(storage: Sweepable, clock: Clock, days: number): Promise<number> {
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeLogs({ before, most: STEP }, clock.now()))
 }
 
-/** Removes what endpoints were sent more than `days` ago, in such steps; returns how many. */
+/** Removes webhook deliveries older than `days`, in steps; returns how many. */
 function purgeWebhooks(storage: Sweepable, clock: Clock, days: number): Promise<number> {
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeWebhookDeliveries({ before, most: STEP }, clock.now()))
 }
 
-/** Days that an image is kept which no document has had: its writer may not have saved yet. */
+/** How long an image is kept that no document uses, in days: its author may not have saved yet. */
 const UNUSED_IMAGE_DAYS = 30
-/** Images removed in one transaction: each may have megabytes. */
+/** Images removed per transaction, each of which may have megabytes. */
 const IMAGES_STEP = 20
 
-/** Removes images that were uploaded and never used, in such steps; returns how many. */
+/** Removes images that were uploaded but never used, in steps; returns how many. */
 async function purgeImages(storage: Sweepable, clock: Clock): Promise<number> {
   const before = clock.now() - UNUSED_IMAGE_DAYS * DAY
   let removed = 0
@@ -60,7 +60,7 @@ async function purgeImages(storage: Sweepable, clock: Clock): Promise<number> {
   }
 }
 
-/** Removes entries of the audit log that are older than `days`, in such steps; 0: none. Returns how many. */
+/** Removes audit log entries older than `days`, in steps; 0 keeps all. Returns how many. */
 export async function purgeAudit(storage: Sweepable, clock: Clock, days: number): Promise<number> {
   if (days === 0) return 0
   const before = clock.now() - days * DAY
@@ -68,8 +68,9 @@ export async function purgeAudit(storage: Sweepable, clock: Clock, days: number)
 }
 
 /**
- * Sums up the roll-ups of days that are over, a day of a team at a time, between which mail is taken; returns how many days.
- * @param stopped asked between two days
+ * Sums up the metrics of past days, one team and day at a time, so that mail is accepted in between; returns how many
+ * days.
+ * @param stopped called between two days
  */
 export async function sumUpMetrics(
   storage: Pick<Sweepable, 'metricsToSum' | 'sumMetricsUp'>,
@@ -91,12 +92,12 @@ async function inSteps(step: () => Promise<number>): Promise<number> {
   }
 }
 
-/** Days that results of TLS and reports about them are kept. */
+/** How long TLS results and reports are kept, in days. */
 const TLS_DAYS = 30
-/** Domains of one day removed at a time: each has up to a hundred rows. */
+/** Domains of one day removed per transaction; each has up to a hundred rows. */
 const TLS_STEP = 20
 
-/** Removes what is known of TLS towards recipient domains after its time, and policies that have expired; returns how many rows. */
+/** Removes old TLS results of recipient domains, and expired policies; returns how many rows. */
 async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number> {
   const before = new Date(clock.now() - TLS_DAYS * DAY).toISOString().slice(0, 10)
   let removed = 0
@@ -107,9 +108,12 @@ async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number
   }
 }
 
-/** Days that DMARC and TLS reports of other servers are kept: a year can be compared with the one before it. */
+/**
+ * How long DMARC and TLS reports of other servers are kept, in days: long enough to compare a year with the previous
+ * one.
+ */
 const REPORT_DAYS = 400
-/** Reports removed in one transaction: each has up to a thousand rows. */
+/** Reports removed per transaction; each has up to a thousand rows. */
 const REPORT_STEP = 20
 
 /** Removes old reports about domains. */
@@ -121,29 +125,29 @@ async function purgeDomainReports(storage: Sweepable, clock: Clock, log: Logger)
   if (reports > 0) log.info({ reports }, 'deleted old DMARC and TLS reports')
 }
 
-/** What the chores need. */
+/** Dependencies of the chores. */
 export interface ChoreDeps {
-  /** By default this process is alone. */
+  /** Default: this process is the only one. */
   duties?: Duties | undefined
   storage: Sweepable
   clock: Clock
   log: Logger
-  /** How many days the API's requests are kept. */
+  /** How many days API requests are kept. */
   logDays: number
-  /** How many days deliveries to webhooks are kept. */
+  /** How many days webhook deliveries are kept. */
   webhookDays: number
-  /** How many days entries of the audit log are kept; 0: for ever. */
+  /** How many days audit log entries are kept; 0 for forever. */
   auditDays: number
-  /** How long finished emails are kept. */
+  /** How long final emails are kept. */
   retention: RetentionPeriods
 }
 
-/** Regular chores: removing what has ended or is old enough, and summing up the metrics of days that are over. */
+/** Starts the regular chores: removes what has expired, and sums up the metrics of past days. */
 export function startHousekeeping({
   pollMs,
   ...deps
 }: ChoreDeps & {
-  /** How often bodies that are not to be kept are looked for, in milliseconds. */
+  /** How often to look for bodies that must not be kept, in milliseconds. */
   pollMs: number
 }): {
   stop(): Promise<void>
@@ -181,13 +185,13 @@ function everyHour(run: () => void): () => void {
 
 /** The hourly chores. */
 export interface Chores {
-  /** All of them, once. Never rejects: a failure is told to the log, and the next hour tries again. */
+  /** Runs all of them once. Never rejects: a failure is logged, and the next hour retries. */
   run(): Promise<void>
-  /** Ends a run between two steps and waits for it. Never rejects: what failed an hour ago must not fail a stop. */
+  /** Ends a run between two steps and waits for it. Never rejects, because an old failure must not make a stop fail. */
   stop(): Promise<void>
 }
 
-/** Makes the hourly chores; who calls `run` decides when. */
+/** Creates the hourly chores; the caller decides when to call `run`. */
 export function createChores(deps: ChoreDeps): Chores {
   const { storage, clock, log, logDays, webhookDays, auditDays, retention } = deps
   const onDuty = dutyOf(deps.duties, 'retention')
@@ -249,7 +253,7 @@ export function createChores(deps: ChoreDeps): Chores {
   }
 }
 
-/** One run of the retention, told to the log. */
+/** Runs the retention once and logs the result. */
 async function applyRetention(
   {
     storage,
@@ -269,12 +273,12 @@ async function applyRetention(
     )
 }
 
-/** Milliseconds between looks where no request is logged, so that nothing has to be waited for. */
+/** Interval in milliseconds when requests aren't logged, so that there is nothing to wait for. */
 const SOON = 5000
 
 /**
- * Removes bodies of domains whose bodies are not kept, on the clock that the mail goes by. No duty: it looks often, and would write each time
- * to keep one; that two nodes remove the same does no harm.
+ * Removes bodies of domains that don't keep them, by the mail clock. Not a duty: it runs often, and would write each
+ * time to keep the duty. Two nodes removing the same do no harm.
  */
 function watchUnkept({
   storage,
@@ -305,7 +309,7 @@ function watchUnkept({
   }
   const arm = (): void => void (cancel = clock.after(wait, () => void (looking = look())))
   let cancel = (): void => undefined
-  // What became final just before the last stop need not wait.
+  // Also handle what became final just before the last stop.
   looking = look()
   return {
     async stop() {

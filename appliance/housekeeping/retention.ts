@@ -1,15 +1,15 @@
-/** Removing what has been kept long enough, and how long the disk will do. */
+/** Removes what has been kept long enough, and estimates how long the disk will last. */
 import type { Clock } from '../clock/clock.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-/** Days that finished emails are kept. */
+/** How many days final emails are kept. */
 export interface RetentionPeriods {
   bodiesDays: number
   attemptsDays: number
   eventsDays: number
   emailsDays: number
-  /** Bytes that may be held; null: as many as the disk has. */
+  /** Maximum bytes to keep; null to use the whole disk. */
   diskBudget: number | null
 }
 
@@ -24,7 +24,7 @@ type Purge = (
   now: number,
 ) => Promise<Purged>
 
-/** What retention needs of the storage; a shape, so that this folder knows no other. */
+/** The storage methods needed. A structural type, so that this folder imports no other. */
 export interface Retainable {
   purgeBodies: Purge
   purgeUnkeptBodies: Purge
@@ -39,18 +39,18 @@ export interface Retainable {
 
 /** What one run removed. */
 export interface RetentionDone {
-  /** Emails whose bodies went; those that the budget took included. */
+  /** Emails whose bodies were removed, including for the budget. */
   bodies: number
   attempts: number
   events: number
   emails: number
   /** Returned messages, and mail to postmaster. */
   received: number
-  /** Whether the appliance holds more than its budget although nothing is left to remove. */
+  /** Whether usage exceeds the budget although nothing is left to remove. */
   overBudget: boolean
 }
 
-/** Rows looked at in one step, so that the writer is held for a few milliseconds. */
+/** Rows examined per step, so that the writer is blocked for only a few milliseconds. */
 const MOST: Record<'bodies' | 'attempts' | 'events' | 'emails' | 'received', number> = {
   bodies: 200,
   attempts: 200,
@@ -59,12 +59,12 @@ const MOST: Record<'bodies' | 'attempts' | 'events' | 'emails' | 'received', num
   received: 20,
 }
 
-/** Pages of the database given back in one step: some four megabytes. */
+/** Database pages released per step: about 4 MB. */
 const PAGES = 1000
-/** Free pages are used again; only beyond this share of the database some go back. */
+/** Free pages are reused. Only when they exceed this share of the database, some are released. */
 const FREE_SHARE = 0.25
 
-/** Takes the steps of one kind until nothing is left, the bytes are enough, or `stop` says so. */
+/** Runs steps of one kind until nothing is left, enough bytes were freed, or `stop` returns true. */
 async function every(
   step: (after: string | undefined, enough: number) => Promise<Purged>,
   stop: () => boolean,
@@ -84,9 +84,9 @@ async function every(
 }
 
 /**
- * One run: each kind after its period, then bodies, oldest first, while the appliance holds more than its budget, then free pages back to
- * the disk. Broken off at any point it has done what it did; the next run goes on.
- * @param stopped asked between steps, each of which holds the writer for a moment only
+ * Runs the retention once: each kind after its period, then bodies, oldest first, while usage exceeds the budget, then
+ * releases free pages. Can be interrupted at any point; the next run continues.
+ * @param stopped called between steps, each of which blocks the writer only briefly
  */
 export async function retain(
   storage: Retainable,
@@ -115,7 +115,7 @@ export async function retain(
   return { bodies, attempts, events, emails, received, overBudget: diskBudget !== null && bytes > diskBudget }
 }
 
-/** Received messages quote what was sent, so they go with the bodies. */
+/** Removes received messages together with the bodies, because they quote what was sent. */
 async function purgeReceived(
   storage: Pick<Retainable, 'purgeReceived'>,
   clock: Clock,
@@ -139,12 +139,12 @@ async function shrink(storage: Retainable, clock: Clock, stopped: () => boolean)
   }
 }
 
-/** Emails younger than this are left alone: the request that made them may not be logged yet. */
+/** Newer emails are left alone, because the request that created them may not be logged yet. */
 const LOGGED_BY = 60_000
 
 /**
- * Removes bodies of final emails of domains whose bodies are not kept, and of erased addresses; returns of how many.
- * @param logged whether requests are logged: then emails of the last minute are left for the next time
+ * Removes bodies of final emails of domains that don't keep them, and of erased addresses; returns how many.
+ * @param logged whether requests are logged; if so, emails of the last minute are left for the next run
  */
 export function removeUnkept(
   storage: Pick<Retainable, 'purgeUnkeptBodies'>,
@@ -158,13 +158,14 @@ export function removeUnkept(
   )
 }
 
-/** Days that growth is judged by. */
+/** How many days the growth is estimated from. */
 const JUDGED_DAYS = 7
 
 /**
- * In how many days the room is used up, at the rate of the last week; null when what is held does not grow, or too little is known.
- * @param days what was held on UTC days, oldest first
- * @param room bytes that are left now
+ * Estimates in how many days the space is used up, from the last week; null when usage doesn't grow, or too little is
+ * known.
+ * @param days usage per UTC day, oldest first
+ * @param room free bytes
  */
 export function forecast(days: readonly { day: string; bytes: number }[], room: number): number | null {
   const last = days.at(-1)

@@ -4,14 +4,14 @@ import { dnsBehaviourFor } from './behaviours.ts'
 import type { ZoneEntry, ZoneRecords } from './zone.ts'
 
 /**
- * What the DNS of the sandbox says: every name exists and takes mail at the two exchangers, unless its first label asks for
- * something else; the records that the teams' domains need are published as soon as a domain is added.
+ * DNS answers of the sandbox. Every name exists and accepts mail at the two exchangers, unless its first label selects
+ * something else. Records that the teams' domains need are published as soon as a domain is added.
  */
 
-/** Addresses of the exchangers `mx1` and `mx2` of every domain, and one where nobody listens. */
+/** IPs of the exchangers `mx1` and `mx2` of every domain, and one where nothing listens. */
 export const EXCHANGERS = { mx1: '127.0.0.1', mx2: '127.0.0.2', dead: '127.0.0.3' }
 
-/** Short, so that what changes is seen at once. */
+/** Short, so that changes are visible at once. */
 const TTL = 5
 
 const mxOf = (domain: string): ZoneRecords['MX'] => [
@@ -19,7 +19,7 @@ const mxOf = (domain: string): ZoneRecords['MX'] => [
   { preference: 20, exchange: `mx2.${domain}` },
 ]
 
-/** What is published under `name`, from the records that the team's domains expect. */
+/** Returns the published records of `name`, from those that the teams' domains expect. */
 function publishedEntry(name: string, records: readonly ExpectedRecord[]): ZoneRecords | undefined {
   const here = records.filter((record) => record.fqdn === name)
   if (here.length === 0) return undefined
@@ -32,7 +32,7 @@ function publishedEntry(name: string, records: readonly ExpectedRecord[]): ZoneR
   return { MX, TXT, ttl: TTL }
 }
 
-/** What any other name answers. */
+/** Returns the generated answer for any other name. */
 function inventedEntry(name: string, hostname: string): ZoneEntry {
   if (name === hostname) return { A: '127.0.0.1', ttl: TTL }
   if (name.endsWith('.in-addr.arpa')) return { PTR: hostname, ttl: TTL }
@@ -48,12 +48,15 @@ function inventedEntry(name: string, hostname: string): ZoneEntry {
   return { MX: mxOf(name), ttl: TTL }
 }
 
-/** Of several teams with the same name the one that has verified it publishes its records. */
+/** Of several teams with the same domain, the one that verified it publishes its records. */
 const holds = ({ status }: Domain): boolean => status === 'verified' || status === 'partially_failed'
 
-/** The DNS of the sandbox as a function of name; reads the teams' domains at each question, as other processes add them. */
+/**
+ * Creates the sandbox's DNS as a function of the name. Reads the teams' domains for each query, because other processes
+ * add them.
+ */
 export function sandboxAnswers(storage: Storage, host: SendingHost, now: () => number) {
-  /** The innermost domain of any team that a name is in. */
+  /** Finds the innermost domain of any team that contains a name. */
   const domainAround = async (name: string): Promise<Domain | undefined> => {
     const teams = await storage.listTeams({}, now())
     const all = await Promise.all(teams.map(({ id }) => storage.listDomains({ teamId: id }, now())))

@@ -1,26 +1,26 @@
 /**
- * What the sandbox's mail exchangers and its DNS do, chosen by the recipient: the local part (before any `+` or `-`)
- * names the behaviour of the exchanger, the first label of the domain that of the DNS. Anything else is delivered.
- * docs/sandbox.md is made from these tables.
+ * What the sandbox's mail exchangers and DNS do, selected by the recipient: the local part (before any `+` or `-`)
+ * selects the exchanger's behavior, the first label of the domain that of DNS. Anything else is delivered.
+ * docs/sandbox.md is generated from these tables.
  */
 
-/** How an exchanger treats one recipient. */
+/** How an exchanger treats a recipient. */
 export interface Behaviour {
   /** What the exchanger does, in words. */
   does: string
-  /** What becomes of the delivery. */
+  /** The outcome of the delivery. */
   outcome: string
-  /** Answer to RCPT. */
+  /** Reply to RCPT. */
   rcpt?: { code: number; text: string }
-  /** Answer after the final dot. */
+  /** Reply after the final dot. */
   body?: { code: number; text: string }
-  /** Refuses like `rcpt` only until the same recipient comes back after so many milliseconds. */
+  /** Refuses with `rcpt` until the same recipient comes back after this many milliseconds. */
   untilAfterMs?: number
-  /** Milliseconds before the answer to RCPT. */
+  /** Delay before the reply to RCPT, in milliseconds. */
   delayMs?: number
-  /** Closes the connection without a word at this point. */
+  /** Closes the connection without a reply at this point. */
   drop?: 'rcpt' | 'body'
-  /** Lets the TLS handshake of the domain's second exchanger fail. */
+  /** Makes the TLS handshake of the domain's second exchanger fail. */
   breakTls?: true
 }
 
@@ -69,7 +69,7 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
   },
 }
 
-/** What the DNS says of a recipient domain that begins with the label. */
+/** DNS answers for a recipient domain that begins with the label. */
 export interface DnsBehaviour {
   does: string
   outcome: string
@@ -87,7 +87,7 @@ export const DNS_BEHAVIOURS: Record<string, DnsBehaviour> = {
   },
 }
 
-/** The behaviour that an address asks for; undefined for plain delivery. */
+/** Returns the behavior that an address selects; undefined for plain delivery. */
 export function behaviourFor(address: string): Behaviour | undefined {
   const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
   const word = Object.keys(BEHAVIOURS).find(
@@ -96,7 +96,7 @@ export function behaviourFor(address: string): Behaviour | undefined {
   return word === undefined ? undefined : BEHAVIOURS[word]
 }
 
-/** The DNS behaviour that a domain asks for. */
+/** Returns the DNS behavior that a domain selects. */
 export function dnsBehaviourFor(domain: string): DnsBehaviour | undefined {
   const label = domain.toLowerCase().split('.')[0] ?? ''
   return Object.hasOwn(DNS_BEHAVIOURS, label) ? DNS_BEHAVIOURS[label] : undefined

@@ -3,16 +3,16 @@ import type { Clock } from '../clock/clock.ts'
 import type { CertificatePair } from '../wire/self-signed.ts'
 import { behaviourFor } from './behaviours.ts'
 
-/** A message as an exchanger of the sandbox took it. */
+/** A message accepted by an exchanger of the sandbox. */
 export interface Captured {
   mailFrom: string
   rcptTo: string[]
   helo: string
-  /** Address of the client. */
+  /** IP of the client. */
   ip: string
-  /** TLS protocol version, null for plain text. */
+  /** TLS version, null for plaintext. */
   tls: string | null
-  /** The message, CRLF line ends. */
+  /** The message, with CRLF line ends. */
   raw: Buffer
 }
 
@@ -20,18 +20,18 @@ export interface ExchangerDeps {
   clock: Clock
   certificate: CertificatePair
   maxBytes: number
-  /** Takes the message; the exchanger answers 250 when it resolves. */
+  /** Stores the message; the exchanger replies 250 when it resolves. */
   deliver(message: Captured): Promise<void>
 }
 
-/** How long a broken handshake is kept ready for the second exchanger of a domain. */
+/** How long the second exchanger of a domain keeps failing handshakes, in milliseconds. */
 const BROKEN_TLS_MS = 60_000
 
-/** What the exchangers remember between connections. */
+/** What exchangers remember between connections. */
 interface Memory {
   /** When a recipient was first refused, for greylisting. */
   refusedAt: Map<string, number>
-  /** Second exchangers whose next handshake fails, with the time until when. */
+  /** Second exchangers whose handshakes fail, and until when. */
   brokenTls: Map<string, number>
 }
 
@@ -45,21 +45,21 @@ class SmtpError extends Error {
 
 const addressOf = (value: { address: string } | false): string => (value ? value.address : '')
 
-/** What smtp-server does not show of a connection: handlers get a session without its socket. */
+/** A private part of smtp-server's connections: handlers get a session without its socket. */
 interface Connection {
   id: string
   _socket?: { destroy(): void }
-  /** In the TLS handshake of STARTTLS. */
+  /** Whether a STARTTLS handshake is in progress. */
   _upgrading?: boolean
 }
 
-/** Closes connections without a word. */
+/** Closes connections without a reply. */
 function closeAbruptly(server: SMTPServer, which: (connection: Connection) => boolean): void {
   const connections = [...server.connections] as unknown as Connection[]
   for (const connection of connections.filter(which)) connection._socket?.destroy()
 }
 
-/** The answer to RCPT: undefined accepts. */
+/** Returns the reply to RCPT; undefined accepts. */
 function refusalFor(address: string, deps: ExchangerDeps, memory: Memory): SmtpError | undefined {
   const behaviour = behaviourFor(address)
   if (!behaviour?.rcpt) return undefined
@@ -116,7 +116,7 @@ function handlers(deps: ExchangerDeps, memory: Memory, self: () => SMTPServer): 
   }
 }
 
-/** Starts one mail exchanger per address, all on the same port (0: a free one). */
+/** Starts one mail exchanger per IP, all on the same port (0 for a free one). */
 export async function startExchangers(
   addresses: string[],
   port: number,
@@ -135,7 +135,7 @@ export async function startExchangers(
       size: deps.maxBytes,
       maxAllowedUnauthenticatedCommands: false,
       SNICallback: (name, done) => {
-        // Every handshake meanwhile: a client tries a smaller ClientHello before it does without TLS.
+        // Every handshake until then: a client retries with a smaller ClientHello before it falls back to plaintext.
         const until = memory.brokenTls.get(name.toLowerCase()) ?? 0
         if (deps.clock.now() < until) return closeAbruptly(server, ({ _upgrading }) => _upgrading === true)
         memory.brokenTls.delete(name.toLowerCase())

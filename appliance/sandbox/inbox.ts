@@ -10,10 +10,10 @@ import { mailauthResolver } from '../verification/verification.ts'
 import type { Captured } from './exchanger.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
 
-/** What is kept of a captured message beside its bytes. */
+/** Metadata of a captured message. */
 export interface InboxEntry {
   id: string
-  /** Whose email it was; null for what was no team's, such as a bounce that was passed back. */
+  /** The team that sent it; null for mail of no team, such as a forwarded bounce. */
   teamId: string | null
   receivedAt: number
   mailFrom: string
@@ -27,7 +27,7 @@ export interface InboxEntry {
   dkim: string
   spf: string
   dmarc: string
-  /** What a receiver would write of it in front of the message (RFC 8601), unfolded; null in messages from before it was kept. */
+  /** The Authentication-Results that a receiver would add (RFC 8601), unfolded; null in messages of older versions. */
   authenticationResults: string | null
 }
 
@@ -39,14 +39,14 @@ export interface InboxMessage extends InboxEntry {
   source: string
 }
 
-/** The mail that the sandbox captured: a folder of messages, newest first. */
+/** The mail captured by the sandbox: a folder of messages, newest first. */
 export interface Inbox {
   add(message: Captured): Promise<void>
   list(reader: InboxReader, limit: number): InboxEntry[]
   get(reader: InboxReader, id: string): Promise<InboxMessage | undefined>
 }
 
-/** Who looks: a team sees its own mail, and the one that runs the appliance also what is no team's. */
+/** Who reads it: a team sees its own mail, and the operator's team also mail of no team. */
 export interface InboxReader {
   teamId: string
   operator: boolean
@@ -55,7 +55,7 @@ export interface InboxReader {
 const KEPT = 1000
 const SOURCE_BYTES = 1024 * 1024
 
-/** Verifies a message as its receiver would, with mailauth as an independent judge. */
+/** Verifies a message as its receiver would, with mailauth as an independent implementation. */
 async function verify(
   message: Captured,
   resolver: Resolver,
@@ -78,7 +78,7 @@ async function verify(
   }
 }
 
-/** The value of the Authentication-Results field among header fields; null without one. */
+/** Returns the value of the Authentication-Results field; null when missing. */
 const resultsIn = (headers: string): string | null =>
   /^Authentication-Results:\s*(.*(?:\r?\n[ \t].*)*)/im.exec(headers)?.[1]?.replaceAll(/\s+/g, ' ').trim() ??
   null
@@ -97,7 +97,7 @@ async function readEntry(file: string): Promise<InboxEntry | undefined> {
     const older = { teamId: null, authenticationResults: null }
     return { ...older, ...(JSON.parse(text) as Omit<InboxEntry, keyof typeof older>) }
   } catch {
-    // Half of one, cut off with its daemon: mail of a sandbox is not worth the start.
+    // Incomplete, because its daemon was killed. Not worth failing the start for in a sandbox.
     return undefined
   }
 }
@@ -111,7 +111,7 @@ export interface InboxDeps {
 const mayRead = ({ teamId, operator }: InboxReader, entry: InboxEntry): boolean =>
   entry.teamId === null ? operator : entry.teamId === teamId
 
-/** Opens the inbox kept in `folder`, which is made when missing. */
+/** Opens the inbox in `folder`, which is created when missing. */
 export async function openInbox(folder: string, deps: InboxDeps): Promise<Inbox> {
   const entries = await load(folder)
   const teamOf = async ({ mailFrom }: Captured): Promise<string | null> => {
@@ -149,7 +149,7 @@ export async function openInbox(folder: string, deps: InboxDeps): Promise<Inbox>
       await writeFile(file(entry.id, 'eml'), message.raw, { mode: 0o600 })
       await writeFile(file(entry.id, 'json'), JSON.stringify(entry), { mode: 0o600 })
       entries.push(entry)
-      // Messages that come at once are not verified in the order of their ids, in which the folder is read.
+      // The folder is read in order of ids, but concurrent messages aren't verified in that order.
       entries.sort((a, b) => (a.id < b.id ? -1 : 1))
       await forgetOldest()
     },

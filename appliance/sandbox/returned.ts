@@ -1,13 +1,13 @@
 /**
- * What the sandbox's recipients send back some seconds after they took a message: reports to its return path and answers to its author, as the
- * servers and people of the real internet do. Chosen by the local part, as in behaviours.ts. Pure.
+ * What the sandbox's recipients send back a few seconds after they accepted a message: bounces to its return path and
+ * replies to its author, as on the real internet. Selected by the local part, as in behaviours.ts. Pure.
  */
 import { fieldValue, splitMessage } from '../mail/headers.ts'
 import type { Captured } from './exchanger.ts'
 
-/** A message on its way back. */
+/** A message sent back. */
 export interface SentBack {
-  /** Empty for the null sender. */
+  /** Empty for the null reverse-path. */
   mailFrom: string
   rcptTo: string
   helo: string
@@ -16,14 +16,14 @@ export interface SentBack {
 
 /** How a recipient answers. */
 export interface Return {
-  /** What comes back, in words. */
+  /** What is sent back, in words. */
   does: string
-  /** What follows from it. */
+  /** The consequence. */
   outcome: string
   write(about: About): Pick<SentBack, 'mailFrom' | 'rcptTo'> & { lines: string[] }
 }
 
-/** The message that was taken, and one of its recipients. */
+/** The accepted message, and one of its recipients. */
 interface About {
   recipient: string
   host: string
@@ -31,7 +31,7 @@ interface About {
   from: string
   subject: string
   messageId: string
-  /** Its header section, without the line that ends it. */
+  /** Its header, without the blank line. */
   header: string
   date: string
 }
@@ -40,7 +40,7 @@ const HEADER_SHOWN = 16 * 1024
 
 const REPORTED = { does: 'accepts, then sends a delivery report', outcome: 'delivered, then bounced' }
 
-/** The local parts, and what they send back. */
+/** What each local part sends back. */
 export const RETURNS: Record<string, Return> = {
   'late-bounce': {
     does: `${REPORTED.does}: 5.1.1`,
@@ -95,7 +95,7 @@ export const RETURNS: Record<string, Return> = {
   },
 }
 
-/** What a recipient sends back for a message that it took; undefined: nothing. */
+/** Returns what a recipient sends back for an accepted message; undefined for nothing. */
 export function sentBackFor(
   { mailFrom, raw }: Pick<Captured, 'mailFrom' | 'raw'>,
   recipient: string,
@@ -105,7 +105,7 @@ export function sentBackFor(
   const word = Object.keys(RETURNS).find(
     (name) => local === name || local.startsWith(`${name}+`) || local.startsWith(`${name}-`),
   )
-  // RFC 5321 §6.1: nothing is sent back for a message that was sent back.
+  // Nothing is sent back for a message with a null reverse-path (RFC 5321 §6.1).
   if (word === undefined || mailFrom === '') return undefined
   const { fields, bodyOffset } = splitMessage(raw)
   const value = (name: string) => {

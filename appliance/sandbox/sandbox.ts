@@ -1,6 +1,6 @@
 /**
- * A small internet on loopback, for trying and for developing: a DNS server that knows every domain, and mail exchangers
- * that take the mail and show it. The appliance does not know the difference: the whole real path runs.
+ * A small internet on loopback, for trying out Posthaste and for development: a DNS server that knows every domain, and
+ * mail exchangers that accept mail and show it. The server uses its real delivery path throughout.
  */
 import { join } from 'node:path'
 import type { Accounts } from '../accounts/accounts.ts'
@@ -24,17 +24,17 @@ export type { Seed } from './seed.ts'
 export interface Sandbox {
   /** The DNS server, `ip:port`. */
   readonly dns: string
-  /** What the resolver needs to ask it, also as the authoritative server of every zone. */
+  /** Resolver options for it, as recursive and as authoritative server of every zone. */
   readonly resolver: { servers: string[]; authoritativePort: number }
   /** Port of the mail exchangers. */
   readonly deliveryPort: number
   /** Captured mail. Throws before `open`. */
   readonly inbox: Inbox
-  /** Team, domain, key and sign-in. Throws before `open`. */
+  /** The team, domain, key and sign-in. Throws before `open`. */
   readonly seed: Seed
-  /** Second half of the start: what needs the parts that need the sandbox's DNS. */
+  /** Second half of the start: parts that depend on modules which need the sandbox's DNS. */
   open(parts: { accounts: Accounts; senders: Senders; resolver: Resolver }): Promise<void>
-  /** Has what recipients send back brought to a door from now on; before, it is dropped. */
+  /** Delivers what recipients send back through `bring` from now on; before, it is dropped. */
   connect(bring: (mail: SentBack) => Promise<void>): void
   close(): Promise<void>
 }
@@ -46,7 +46,7 @@ export interface SandboxDeps {
   log: { info(fields: object, message: string): void }
 }
 
-/** Milliseconds until a recipient sends something back: its delivery is settled by then. */
+/** Milliseconds until a recipient sends something back. Its delivery is final by then. */
 const RETURNED_AFTER = 3000
 
 /** Starts DNS and exchangers on free ports of loopback. */
@@ -79,7 +79,7 @@ export async function startSandbox({ config, storage, clock, log }: SandboxDeps)
   let bring: ((mail: SentBack) => Promise<void>) | undefined
   const bringBack = (back: SentBack) =>
     bring?.(back).catch((error: unknown) => {
-      // As on the real internet: who does not receive mail refuses the reply.
+      // As on the real internet, a domain that doesn't receive mail refuses the reply.
       log.info({ err: error, rcpt_to: back.rcptTo }, 'mail from the sandbox was refused')
     })
   return {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Senders } from '../senders/senders.ts'
 
-/** What a newcomer needs to send and to sign in; kept in the sandbox's folder, so that every start prints the same. */
+/** What a new user needs to send and sign in. Stored in the sandbox's folder, so that every start prints the same. */
 export interface Seed {
   teamId: string
   domain: string
@@ -15,7 +15,7 @@ export interface Seed {
 
 const DOMAIN = 'example.test'
 
-/** The team's id; an owner whom a start that was cut short left behind gets the new password. */
+/** Creates the owner and returns the team's id. An owner left behind by an interrupted start gets the new password. */
 async function makeOwner(accounts: Accounts, email: string, password: string): Promise<string> {
   const owner = await accounts.findOwner({ email })
   if (!owner) return (await accounts.createOwner({ email, password, teamName: 'Sandbox' })).team.id
@@ -23,7 +23,7 @@ async function makeOwner(accounts: Accounts, email: string, password: string): P
   return owner.team.id
 }
 
-/** Makes the sandbox's team, owner, verified domain and key at the first start; afterwards reads what was made. */
+/** Creates the sandbox's team, owner, verified domain and key at the first start; later reads them. */
 export async function seedSandbox(
   folder: string,
   { accounts, senders }: { accounts: Accounts; senders: Senders },
@@ -43,7 +43,7 @@ export async function seedSandbox(
   await senders.verifyDomain({ teamId, id: domain.id })
   const { token } = await senders.createKey({ teamId, name: 'First key', permission: 'full_access' })
   const seed: Seed = { teamId, domain: DOMAIN, email, password, apiKey: token }
-  // Whole or not at all: a power cut right after a first start must not leave half of it.
+  // Written atomically, because a power failure after the first start must not leave half a file.
   await writeFile(`${file}.new`, JSON.stringify(seed, null, 2), { mode: 0o600, flush: true })
   await rename(`${file}.new`, file)
   return seed

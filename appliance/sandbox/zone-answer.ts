@@ -1,12 +1,12 @@
 import type { Answer as WireAnswer } from 'dns-packet'
 import type { RecordType } from '../dns/dns.ts'
 
-/** What a declarative zone answers. Pure: the sockets are in zone.ts. */
+/** Answers queries from a declarative zone. Pure: zone.ts has the sockets. */
 
 /**
- * How a name can fail: a response code; no answer at all (TIMEOUT); bytes that are not DNS (GARBAGE); an answer to another
- * query (WRONG-ID, WRONG-QUESTION); the truncation flag even over TCP (TRUNCATE); the names of other servers instead of
- * an answer (REFERRAL); an empty answer of a server that is neither recursive nor authoritative (LAME).
+ * How a name can fail: a response code; no answer (TIMEOUT); bytes that aren't DNS (GARBAGE); an answer to another
+ * query (WRONG-ID, WRONG-QUESTION); the truncation flag even over TCP (TRUNCATE); a referral to other servers
+ * (REFERRAL); an empty answer of a server that is neither recursive nor authoritative (LAME).
  */
 export type ZoneFailure =
   | 'NXDOMAIN'
@@ -25,11 +25,11 @@ export type ZoneFailure =
 
 type OneOrMore<T> = T | T[]
 
-/** The records of one name. A type that is not listed does not exist there (NODATA). */
+/** The records of one name. A type that isn't listed doesn't exist there (NODATA). */
 export interface ZoneRecords {
   A?: OneOrMore<string>
   AAAA?: OneOrMore<string>
-  /** An exchange of '' or '.' is a null MX (RFC 7505). */
+  /** An exchange of '' or '.' is a null MX (RFC 7505 §3). */
   MX?: OneOrMore<{ preference: number; exchange: string }>
   /** One string is one record; long ones are split into character-strings. */
   TXT?: OneOrMore<string>
@@ -38,13 +38,13 @@ export interface ZoneRecords {
   PTR?: OneOrMore<string>
   /** `data` in hexadecimal. */
   TLSA?: OneOrMore<{ usage: number; selector: number; matching: number; data: string }>
-  /** Seconds; 300 unless told. */
+  /** Seconds; default 300. */
   ttl?: number
   /** Sets the AD flag, as a validating resolver does for a signed zone. */
   authentic?: boolean
-  /** Says over UDP that the answer is truncated, and gives it over TCP. */
+  /** Truncates the answer over UDP, and gives it over TCP. */
   truncate?: boolean
-  /** Answers this much later, in milliseconds. */
+  /** Delay of the answer, in milliseconds. */
   delayMs?: number
   /** Types that fail while the others are answered. */
   fail?: Partial<Record<RecordType, ZoneFailure>>
@@ -52,15 +52,18 @@ export interface ZoneRecords {
 
 export type ZoneEntry = ZoneRecords | ZoneFailure
 
-/** Names (lower case, no root dot, `*.` for a wildcard) and what is there. */
+/** Names (lower case, no root dot, `*.` for a wildcard) and their records. */
 export type Zone = Record<string, ZoneEntry>
 
 type Found = ZoneEntry | undefined
 
-/** A zone as a function, for any name; undefined where nothing is. The type is `TYPE` and a number if not one of ours. */
+/**
+ * A zone as a function of the name; undefined for a name that doesn't exist. The type is `TYPE` and a number if it
+ * isn't supported.
+ */
 export type ZoneFunction = (name: string, type: string) => Found | Promise<Found>
 
-/** What to send for a question. `failure` is one that is not merely a response code. */
+/** The answer to a query. `failure` is one other than a response code. */
 export interface ZoneAnswer {
   rcode: number
   answers: WireAnswer[]
@@ -79,10 +82,12 @@ const rcodes: Partial<Record<ZoneFailure, number>> = {
   REFUSED: 5,
 }
 
-/** Aliases that one answer follows, as recursive servers do. */
+/** How many aliases an answer follows, as recursive servers do. */
 const MAX_LINKS = 12
 
-/** Finds a name in a literal zone: itself, an empty non-terminal (NODATA, RFC 8020), or a wildcard (RFC 4592 §3.3.1). */
+/**
+ * Finds a name in a literal zone: itself, an empty non-terminal (NODATA, RFC 8020), or a wildcard (RFC 4592 §3.3.1).
+ */
 export function findEntry(zone: ReadonlyMap<string, ZoneEntry>, name: string): ZoneEntry | undefined {
   const exists = (at: string) => zone.has(at) || [...zone.keys()].some((key) => key.endsWith(`.${at}`))
   if (exists(name)) return zone.get(name) ?? {}
@@ -91,7 +96,7 @@ export function findEntry(zone: ReadonlyMap<string, ZoneEntry>, name: string): Z
   return zone.get(`*.${encloser}`)
 }
 
-/** Answers a question from a zone. `chase` follows aliases, as a recursive server does. */
+/** Answers a query from a zone. `chase` follows aliases, as a recursive server does. */
 export async function answerFrom(
   find: ZoneFunction,
   question: { name: string; type: string },
@@ -132,7 +137,7 @@ function emptyAnswer(): ZoneAnswer {
   }
 }
 
-/** What a server answers that could not look the name up: SERVFAIL. */
+/** The answer of a server that couldn't look up the name: SERVFAIL. */
 export function failedAnswer(name: string): ZoneAnswer {
   return fail({ ...emptyAnswer(), authentic: false }, name, 'SERVFAIL', 0)
 }
@@ -155,7 +160,7 @@ function startOfAuthority(name: string, ttl: number): WireAnswer {
   const apex = name.split('.').slice(-2).join('.')
   const times = { serial: 1, refresh: 3600, retry: 600, expire: 86_400, minimum: ttl }
   const data = { mname: `ns.${apex}`, rname: `hostmaster.${apex}`, ...times }
-  // The SOA's own TTL is longer, so that a client has to look at MINIMUM (RFC 2308 §4).
+  // The SOA's own TTL is longer, so that a client has to use MINIMUM (RFC 2308 §4).
   return { name: apex, type: 'SOA', ttl: ttl + 3600, data }
 }
 
@@ -193,7 +198,7 @@ function list<T>(value: T | T[] | undefined): T[] {
   return Array.isArray(value) ? value : [value]
 }
 
-/** 255 bytes at most each (RFC 1035 §3.3). */
+/** Splits text into strings of at most 255 octets (RFC 1035 §3.3). */
 function characterStrings(text: string): Buffer[] {
   const bytes = Buffer.from(text)
   const parts = [bytes.subarray(0, 255)]

@@ -2,7 +2,7 @@ import * as codec from 'dns-packet'
 import type { Packet } from 'dns2'
 import type { ZoneAnswer } from './zone-answer.ts'
 
-/** A zone's answer as bytes (RFC 1035 §4.1). */
+/** Encodes a zone's answer (RFC 1035 §4.1). */
 
 const OPT = 41
 const edns: codec.OptAnswer = {
@@ -27,12 +27,12 @@ const typeNames = new Map([
   [52, 'TLSA'],
 ])
 
-/** `A`, `MX`, …; `TYPE` and the number for a type that zones do not hold. */
+/** `A`, `MX`, …; `TYPE` and the number for an unsupported type. */
 export function typeName(code: number): string {
   return typeNames.get(code) ?? `TYPE${code}`
 }
 
-/** The response to a query as bytes; undefined for silence. */
+/** Encodes the response to a query; undefined for no response. */
 export function writeResponse(
   request: Packet,
   answer: ZoneAnswer,
@@ -41,7 +41,7 @@ export function writeResponse(
   const { failure } = answer
   if (failure === 'TIMEOUT') return undefined
   const header = writeHeader(request, answer)
-  // A pointer to itself stands where the question's name should be.
+  // A pointer to itself in place of the question's name.
   if (failure === 'GARBAGE')
     return Buffer.concat([codec.encode(header).subarray(0, 12), Buffer.from('c00c', 'hex')])
   const truncated = () => codec.encode({ ...header, flags: header.flags | codec.TRUNCATED_RESPONSE })
@@ -49,7 +49,7 @@ export function writeResponse(
   const { answers, authorities } = answer
   const opt = request.additionals.find((record) => record.type === OPT)
   const bytes = codec.encode({ ...header, answers, authorities, additionals: opt ? [edns] : [] })
-  // Without EDNS a UDP response has 512 bytes at most (RFC 1035 §4.2.1).
+  // Without EDNS, a UDP response has at most 512 octets (RFC 1035 §4.2.1).
   const limit = Math.max(512, opt?.class ?? 0)
   return transport === 'udp' && bytes.length > limit ? truncated() : bytes
 }
@@ -61,7 +61,7 @@ function writeHeader({ header, questions }: Packet, { failure, authentic, rcode 
     (vouched ? codec.AUTHORITATIVE_ANSWER | codec.RECURSION_AVAILABLE : 0) |
     (header.rd ? codec.RECURSION_DESIRED : 0) |
     (authentic ? codec.AUTHENTIC_DATA : 0)
-  // A type that the codec does not know is written as the number that it reads back.
+  // Types unknown to the codec are written as a number, which it reads back.
   const asked = typeName(type).replace(/^TYPE/, 'UNKNOWN_') as codec.RecordType
   return {
     type: 'response' as const,

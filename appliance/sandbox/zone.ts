@@ -14,14 +14,14 @@ import { typeName, writeResponse } from './zone-wire.ts'
 export type { Zone, ZoneEntry, ZoneFailure, ZoneFunction, ZoneRecords } from './zone-answer.ts'
 
 /**
- * A DNS server for a zone that is written as data: the internet of the sandbox and of the tests.
+ * A DNS server for a declarative zone, used by the sandbox and the tests.
  *
- * dns2 serves: sockets, framing, reading of queries. The responses are written with dns-packet, because dns2 3.1.1 has no
- * TLSA records and would cut a long answer in the middle. It is at once recursive (RA, follows aliases) and
- * authoritative (AA), as the one server of a small world.
+ * dns2 does sockets, framing and query parsing. Responses are encoded with dns-packet, because dns2 3.1.1 has no TLSA
+ * records and would cut a long answer in the middle. The server is both recursive (RA, follows aliases) and
+ * authoritative (AA).
  */
 
-/** One question that was asked; `type` is `TYPE` and a number if not one of ours. */
+/** A received query; `type` is `TYPE` and a number if it isn't supported. */
 export interface ZoneQuery {
   name: string
   type: string
@@ -33,15 +33,15 @@ export interface ZoneServerOptions {
   zone: Zone | ZoneFunction
   /** Default 127.0.0.1. */
   address?: string
-  /** For UDP and TCP alike; 0, the default, takes a free one. */
+  /** For UDP and TCP; 0 (the default) for a free one. */
   port?: number
-  /** SOA minimum of absent names, in seconds. Default 60. */
+  /** SOA minimum for negative answers, in seconds. Default 60. */
   negativeTtl?: number
-  /** Follow aliases, as recursive servers do; authoritative ones leave that to the client. Default true. */
+  /** Follow aliases as recursive servers do; authoritative ones leave that to the client. Default true. */
   chase?: boolean
   /**
-   * Makes each name that exists and is no alias the apex of a zone of its own, served by this host, so that a walk
-   * up to the authoritative servers ends here. NS records in the zone itself come first.
+   * Makes every existing name that isn't an alias the apex of its own zone, served by this host, so that a walk up to
+   * the authoritative servers ends here. NS records in the zone take precedence.
    */
   nameServer?: { host: string; address: string }
 }
@@ -49,20 +49,20 @@ export interface ZoneServerOptions {
 export interface ZoneServer {
   readonly address: string
   readonly port: number
-  /** What was asked, oldest first; the last 10,000. */
+  /** Received queries, oldest first; the last 10,000. */
   readonly queries: readonly ZoneQuery[]
-  /** Changes or, with undefined, removes one name. Throws for a zone that is a function. */
+  /** Changes one name or, with undefined, removes it. Throws when the zone is a function. */
   set(name: string, entry: ZoneEntry | undefined): void
-  /** Puts another zone in the place of the present one. */
+  /** Replaces the zone. */
   replace(zone: Zone | ZoneFunction): void
-  /** May be called again. */
+  /** Closes the server. May be called again. */
   close(): Promise<void>
 }
 
 const MAX_QUERIES = 10_000
 const MAX_PORT_TRIES = 20
 
-/** Starts the server. Rejects with the system's error when the address or port cannot be had. */
+/** Starts the server. Rejects with the system's error when the address or port can't be bound. */
 export async function startZoneServer(options: ZoneServerOptions): Promise<ZoneServer> {
   const address = options.address ?? '127.0.0.1'
   const state = new ZoneState(options)
@@ -83,7 +83,7 @@ export async function startZoneServer(options: ZoneServerOptions): Promise<ZoneS
 
 type Send = (bytes: Buffer) => unknown
 
-/** The zone and what was asked of it. */
+/** The zone and its received queries. */
 class ZoneState {
   readonly queries: ZoneQuery[] = []
   readonly #options: ZoneServerOptions
@@ -116,7 +116,7 @@ class ZoneState {
     this.queries.push({ ...asked, transport })
     if (this.queries.length > MAX_QUERIES) this.queries.shift()
     const { negativeTtl = 60, chase = true } = this.#options
-    // What can't be looked up is a SERVFAIL (RFC 1035 §4.1.1): the storage behind a zone may be closing.
+    // A failed lookup is a SERVFAIL (RFC 1035 §4.1.1): the storage behind a zone may be closing.
     const answer = await answerFrom((name, type) => this.#find(name, type), asked, {
       negativeTtl,
       chase,
@@ -153,7 +153,7 @@ function canonical(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** Opens UDP, then TCP on the same port; another port when that one is taken and any would do. */
+/** Binds UDP, then TCP on the same port; picks another port if that is taken and any will do. */
 async function listen(
   address: string,
   port: number,
@@ -194,7 +194,7 @@ async function listen(
   }
 }
 
-/** A client that went away, or a server that was closed before it answered: nobody is left to be told. */
+/** For a client that disconnected, or a server closed before it answered: there is no one to report to. */
 function ignore(): void {
   return undefined
 }

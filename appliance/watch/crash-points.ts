@@ -1,15 +1,18 @@
 /**
- * Places at which the daemon can be made to die, for `posthaste crashtest`: between two steps of which one must not be
- * undone by the other's absence. Off, a point is one comparison. The state is the module's own, once in each thread,
- * because the places are deep in code that must not know of tests.
+ * Points at which the daemon can be made to crash, for `posthaste crashtest`: between two steps that must be consistent
+ * after a crash. When disabled, a point is one comparison. State is per module and thus per thread, because the points
+ * are deep in code that shouldn't know about tests.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How the tester brings the daemon to a point: by mail, by a fresh start, by a stop, or by a broadcast, of which `crashtest` sends none. */
+/**
+ * How the tester makes the daemon pass a point: by mail, a start, a stop, or a broadcast (which `crashtest` doesn't
+ * send).
+ */
 export type Reach = 'traffic' | 'start' | 'stop' | 'broadcast'
 
-/** Every named point, with what has happened there and what has not. */
+/** Every crash point, with what has and hasn't happened there. */
 export const CRASH_POINTS = {
   'message-file': { reach: 'traffic', at: 'a large message is in a file, its rows are not written' },
   'accept-before-commit': { reach: 'traffic', at: 'the rows of an email are written, not committed' },
@@ -40,17 +43,17 @@ export const CRASH_POINTS = {
 
 export type CrashPoint = keyof typeof CRASH_POINTS
 
-/** The variable that arms a point: `name:count` dies when the point is passed for the count-th time in its thread. */
+/** The environment variable that arms a point: `name:count` crashes at the count-th pass in a thread. */
 export const CRASH_POINT_VARIABLE = 'POSTHASTE_CRASH_POINT'
 
-/** The file that says that a data directory was made by `crashtest` and may be lost. */
+/** Marks a data directory as created by `crashtest` and disposable. */
 export const SCRATCH_MARK = '.crashtest'
 
 let armed: { name: string; left: number } | undefined
 
 /**
- * Reads the variable; to be called once at the start of each thread.
- * @returns undefined, or why the daemon must not start: the sentence names the variable
+ * Reads the variable; call once at the start of each thread.
+ * @returns undefined, or why the daemon must not start, in a sentence that names the variable
  */
 export function armCrashPoint(env: NodeJS.ProcessEnv, dataDir: string): string | undefined {
   const text = env[CRASH_POINT_VARIABLE]
@@ -66,12 +69,14 @@ export function armCrashPoint(env: NodeJS.ProcessEnv, dataDir: string): string |
   return undefined
 }
 
-/** Dies here when this point is armed and its count is reached. SIGKILL: no handler, no exit code, no last write. */
+/**
+ * Crashes here if this point is armed and its count is reached. Uses SIGKILL: no handler, no exit code, no final write.
+ */
 export function crashPoint(name: CrashPoint): void {
   if (armed !== undefined) strike(name)
 }
 
-/** The points of the commits that methods of the storage are made durable by. */
+/** The crash points around the commits of storage methods. */
 const COMMITS: Record<string, 'accept' | 'claim' | 'settle' | 'expand' | 'enqueue'> = {
   put: 'accept',
   lease: 'claim',
@@ -80,7 +85,7 @@ const COMMITS: Record<string, 'accept' | 'claim' | 'settle' | 'expand' | 'enqueu
   enqueueBroadcast: 'enqueue',
 }
 
-/** `crashPoint` before or after the commit of calls of the storage, each counted. */
+/** Passes the crash point before or after the commit of storage calls, once per call. */
 export function crashAtCommit(calls: readonly { method: string }[], when: 'before' | 'after'): void {
   if (armed === undefined) return
   for (const { method } of calls) {

@@ -1,23 +1,26 @@
-/** Tells the log before the process runs out of file descriptors: the kernel then lets nobody in, and no error names the cause. */
+/**
+ * Logs a warning before the process runs out of file descriptors. After that, connections fail and no error names the
+ * cause.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import type { Logger } from './log.ts'
 
-/** How often they are counted (milliseconds). */
+/** How often to count, in milliseconds. */
 const COUNT_MS = 2000
-/** Shares of the limit at which it is told that few are left, and that there are enough again. */
+/** Shares of the limit above which to warn, and below which to report recovery. */
 const FEW = 0.9
 const ENOUGH = 0.8
 
 const WORDS =
   'almost out of file descriptors: new connections wait or are closed and some deliveries are delayed, but nothing is lost. Raise LimitNOFILE (ulimit -n), or lower smtp.max_connections and delivery.max_connections'
 
-/** The soft limit of open files in the text of `/proc/self/limits`; null where there is none. */
+/** Reads the soft limit of open files from `/proc/self/limits`; null when there is none. */
 function readLimit(limits: string): number | null {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
   return soft === undefined ? null : Number(soft)
 }
 
-/** Open descriptors of this process; as many as there may be where not even the question finds one. */
+/** Counts open descriptors of this process; returns the limit when even the count fails for lack of one. */
 async function count(limit: number): Promise<number> {
   try {
     return (await readdir('/proc/self/fd')).length
@@ -28,10 +31,10 @@ async function count(limit: number): Promise<number> {
   }
 }
 
-/** Begins to count; returns how to stop. Systems without `/proc` are not watched. */
+/** Starts counting; returns a function to stop. Does nothing on systems without `/proc`. */
 export function watchDescriptors(log: Logger): () => void {
   let few = false
-  // At once: later there may be no descriptor left to read it with.
+  // Read at once: later there may be no descriptor left to read it with.
   const known = readFile('/proc/self/limits', 'utf8').then(readLimit, () => null)
   const look = async (): Promise<void> => {
     const limit = await known
@@ -41,7 +44,7 @@ export function watchDescriptors(log: Logger): () => void {
     if (few && open < limit * ENOUGH) log.info({ open, limit }, 'enough file descriptors are free again')
     few = open >= limit * (few ? ENOUGH : FEW)
   }
-  // By real time: they do not wait for the clock of the mail.
+  // Real time, so that moving the clock doesn't affect it.
   const timer = setInterval(() => {
     look().catch((error: unknown) => {
       clearInterval(timer)

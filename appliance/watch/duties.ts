@@ -1,13 +1,15 @@
 /**
- * Duties: what runs once, however many nodes share the storage. A node has a duty for a while and keeps it as long as it does it; when the node is
- * gone, another takes over after that time, and the same node at its next start at once.
+ * Duties: tasks that run on only one of the nodes that share the storage. A node holds a duty for a limited time and
+ * renews it while it works. If the node disappears, another takes over after that time; the same node can take it back
+ * at its next start at once.
  *
- * A duty saves work and keeps two nodes from doing the same thing at the same time. It promises no more than that: a step may outlast the
- * time, so what would do harm twice is still decided in the transaction that stores it.
+ * A duty saves work and usually prevents two nodes from doing the same thing at the same time. It guarantees nothing: a
+ * step may outlast the time. What would do harm when done twice must still be decided in the transaction that stores
+ * it.
  */
 import type { Clock } from '../clock/clock.ts'
 
-/** What runs once. */
+/** A task that runs on one node. */
 type DutyName =
   | 'retention'
   | 'outbox'
@@ -21,27 +23,30 @@ type DutyName =
   | 'postmaster mail'
   | 'returned mail'
 
-/** Whether this process has the duty; it takes one that is free. Asked when there is something to do, so that nothing is written while idle. */
+/**
+ * Whether this process holds the duty; takes it if it is free. Called when there is work, so that nothing is written
+ * while idle.
+ */
 export type OnDuty = () => Promise<boolean>
 
 export interface Duties {
   of(name: DutyName): OnDuty
 }
 
-/** The duties of a process; where there are none, it is alone and has them all. */
+/** Returns a check for one duty; without duties the process is alone and holds all of them. */
 export const dutyOf = (duties: Duties | undefined, name: DutyName): OnDuty =>
   duties?.of(name) ?? (() => Promise.resolve(true))
 
-/** What duties need of the storage; a shape, so that this folder knows no other. */
+/** The storage methods that duties need. A structural type, so that this folder imports no other. */
 export interface DutyStorage {
   takeDuty(args: { name: string; owner: string; forMs: number }, now: number): Promise<number | null>
   releaseDuties(args: { owner: string }, now: number): Promise<void>
 }
 
-/** How long a node has a duty without saying so again (milliseconds). */
+/** How long a duty is held without renewal, in milliseconds. */
 const DUTY_MS = 120_000
 
-/** Makes the duties of a process; `owner` names it (mail/owner.ts). */
+/** Creates the duties of a process; `owner` identifies it (mail/owner.ts). */
 export function createDuties({
   storage,
   clock,
@@ -51,16 +56,16 @@ export function createDuties({
   clock: Pick<Clock, 'now'>
   owner: string
 }): Duties & {
-  /** Gives all back, so that nobody has to wait for their end. */
+  /** Releases all duties, so that no one has to wait for them to expire. */
   release(): Promise<void>
 } {
-  /** Until when this process has them, as far as it knows. */
+  /** When each duty held by this process expires, as far as it knows. */
   const mine = new Map<DutyName, number>()
   return {
     of: (name) => async () => {
       const now = clock.now()
       const left = (mine.get(name) ?? 0) - now
-      // More than was ever taken: the clock was set back.
+      // A larger value means that the clock was set back.
       if (left > DUTY_MS / 2 && left <= DUTY_MS) return true
       const term = await storage.takeDuty({ name, owner, forMs: DUTY_MS }, now)
       if (term === null) mine.delete(name)

@@ -1,44 +1,44 @@
-/** Whether the process lives, and whether it takes mail: for supervisors and load balancers. */
+/** Liveness and readiness of the process, for supervisors and load balancers. */
 import type { Clock } from '../clock/clock.ts'
 
-/** The answer of one of the two. */
+/** The result of either check. */
 export interface Health {
   ok: boolean
-  /** Sentences: what is wrong, and what to do. Empty when all is well. */
+  /** What is wrong and what to do, in sentences. Empty when healthy. */
   reasons: string[]
 }
 
 export interface HealthDeps {
   storage: {
     nextDue(args: { closed: string[] }, now: number): Promise<unknown>
-    /** Asked to remove nothing: goes all the way to the writer. */
+    /** Called with a limit of zero rows: a round trip to the writer. */
     purgeReceipts(args: { limit: number }, now: number): Promise<unknown>
   }
   clock: Clock
-  /** Free bytes of the file system of the data directory; null where it cannot be asked. */
+  /** Free bytes on the file system of the data directory; null when unknown. */
   freeBytes: () => Promise<number | null>
-  /** Below so many free bytes mail is refused (`storage.min_free_mb`). */
+  /** With fewer free bytes, mail is refused (`storage.min_free_mb`). */
   leastFree: number
-  /** Why the last write failed; null: it did not. */
+  /** Why the last write failed; null when it didn't. */
   lastFailure: () => string | null
 }
 
 export interface HealthChecks {
-  /** The event loop turns and the storage answers. When not, a restart may help. */
+  /** Whether the event loop runs and the storage answers. If not, a restart may help. */
   alive(): Promise<Health>
-  /** Mail is accepted now. When not, send it to another node; a restart does not help. */
+  /** Whether mail is accepted now. If not, use another node; a restart doesn't help. */
   ready(): Promise<Health>
-  /** A stop has begun: not ready any more, but alive. */
+  /** Marks that shutdown has begun: alive but no longer ready. */
   stopping(): void
 }
 
-/** How long the storage may take to answer (milliseconds): a busy one takes tens. */
+/** How long storage may take to answer, in milliseconds. Busy storage takes tens. */
 const PATIENCE = 5000
 
 const NO_READ = `The database did not respond within ${PATIENCE / 1000} seconds. Check the disk and data_dir, then restart.`
 const NO_WRITE = `The database did not complete a write within ${PATIENCE / 1000} seconds. Check the disk under data_dir.`
 
-/** Undefined when the work does not end in time. */
+/** Undefined when the work doesn't finish in time. */
 async function inTime<T>(clock: Clock, work: Promise<T>): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const cancel = clock.after(PATIENCE, () => resolve(undefined))
@@ -58,7 +58,7 @@ async function answers(clock: Clock, ask: () => Promise<unknown>): Promise<boole
       )) === true
     )
   } catch {
-    // Whatever the reason, it is no answer; the storage tells the log why.
+    // Storage logs the reason.
     return false
   }
 }

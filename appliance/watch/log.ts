@@ -3,9 +3,9 @@ import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'p
 export type { Logger } from 'pino'
 
 /**
- * Structured lines on standard output, one JSON object each. Lines about an email carry `email_id`.
- * Secrets never get here: callers log ids, not tokens; `withoutSecrets` is a second fence.
- * @param destination where lines go instead
+ * Creates a logger that writes one JSON object per line to standard output. Lines about an email have `email_id`.
+ * Callers must log ids instead of tokens; `withoutSecrets` is a second line of defense.
+ * @param destination where to write instead
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options: LoggerOptions = {
@@ -18,16 +18,19 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   return destination ? pino(options, destination) : pino(options)
 }
 
-/** A logger that says nothing, for tests and for commands whose output is the result. */
+/** Creates a logger that writes nothing, for tests and for commands whose output is the result. */
 export function silentLogger(): Logger {
   return pino({ level: 'silent' })
 }
 
 const SECRETS = new Set(['password', 'token', 'authorization', 'cookie'])
-/** How deep the fence looks: `req.headers.cookie`. */
+/** How many levels to search for secrets: `req.headers.cookie`. */
 const DEPTH = 3
 
-/** The same line where it holds no secret; pino's own `redact` clones each line, which takes longer than writing it. */
+/**
+ * Removes secrets; returns the same object when there are none. pino's own `redact` clones every line, which takes
+ * longer than writing it.
+ */
 function withoutSecrets(line: Record<string, unknown>, depth = 1): Record<string, unknown> {
   let clean = line
   for (const key in line) {

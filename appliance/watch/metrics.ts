@@ -1,26 +1,26 @@
-/** What Prometheus reads: counters and histograms of this process, and gauges that are looked at when it asks. */
+/** Prometheus metrics: counters and histograms of this process, and gauges that are read on each scrape. */
 import { collectDefaultMetrics, Registry, type Histogram } from 'prom-client'
 import type { Clock } from '../clock/clock.ts'
 import { createStandingGauges, type Standing, seriesOf, type SeriesOf } from './standing.ts'
 
 export type { ClientUse, Standing } from './standing.ts'
 
-/** What the rest of the appliance tells. Times in seconds. */
+/** What other modules report. Times in seconds. */
 export interface Instruments {
   httpAnswered(facts: { method: string; route: string; status: number; seconds: number }): void
   accepted(via: string, emails: number, recipients: number): void
-  /** From being due for the first time until the first attempt begins. */
+  /** From when an email was first due until its first attempt. */
   waited(seconds: number): void
   settled(facts: { provider: string; state: string; seconds: number }): void
   attempted(seconds: number): void
   inFlight(provider: string, change: number): void
   webhookAttempted(success: boolean, seconds: number): void
   stored(method: string, seconds: number, failed: boolean): void
-  /** Something that must keep happening did: how a monitor notices silence. */
+  /** A recurring task succeeded. Lets a monitor detect that it stopped. */
   succeeded(what: string): void
-  /** Where the gauges come from. */
+  /** Sets the source of the gauges. */
   lookAt(look: () => Promise<Standing>): void
-  /** The page, in the text format of Prometheus. */
+  /** Returns the metrics in the Prometheus text format. */
   page(): Promise<{ type: string; text: string }>
   close(): void
 }
@@ -32,19 +32,19 @@ export interface InstrumentsDeps {
   knownProvider: (id: string) => boolean
 }
 
-/** Seconds; accepting takes milliseconds, waiting may take days. */
+/** Histogram buckets in seconds. Accepting takes milliseconds, waiting may take days. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const LONG = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400, 345_600]
 const LOOP = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
 
-/** How often the event loop is asked how late it is (milliseconds). */
+/** How often the lag of the event loop is measured, in milliseconds. */
 const LOOP_STEP = 100
-/** Counting the spool reads all of it: at most so often (milliseconds). */
+/** Minimum time between counts of the queue, each of which reads all of it (milliseconds). */
 const LOOK_AGAIN = 10_000
 
 const METHODS = new Set(['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'])
 
-/** What is told as it happens; the rest of `Instruments` is about reading. */
+/** The methods that record events; the rest of `Instruments` is for reading. */
 type Told = Omit<Instruments, 'lookAt' | 'page' | 'close'>
 
 function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps): Told {
@@ -96,7 +96,7 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
   }
 }
 
-/** Notes every `LOOP_STEP` how late the event loop was. Returns how to stop that. */
+/** Measures the lag of the event loop every `LOOP_STEP`. Returns a function to stop. */
 function watchLoop(delays: Histogram): () => void {
   let due = performance.now() + LOOP_STEP
   const ticking = setInterval(() => {
@@ -107,7 +107,10 @@ function watchLoop(delays: Histogram): () => void {
   return () => clearInterval(ticking)
 }
 
-/** Every series has its labels from small sets: routes, states, providers of the table. No label tells of a recipient. */
+/**
+ * Creates the metrics. Label values come from small sets (routes, states, providers in the table), and never identify a
+ * recipient.
+ */
 export function createInstruments(deps: InstrumentsDeps): Instruments {
   const { clock, version, knownProvider } = deps
   const registry = new Registry()

@@ -1,45 +1,48 @@
 /**
- * What the service manager is told: sd_notify(3). Node has no Unix datagram sockets, so the notices are sent by
- * systemd-notify(1), a child process; the unit therefore says `NotifyAccess=all`.
+ * Notifies the service manager (sd_notify(3)). Node has no Unix datagram sockets, so the child process
+ * systemd-notify(1) sends the notifications; the unit therefore sets `NotifyAccess=all`.
  */
 import { execFile } from 'node:child_process'
 import type { Clock } from '../clock/clock.ts'
 import type { Health } from './health.ts'
 import type { Logger } from './log.ts'
 
-/** Sends one notice, such as `['READY=1', 'STATUS=…']`; rejects when it could not be sent. */
+/** Sends one notification, such as `['READY=1', 'STATUS=…']`; rejects when that failed. */
 export type Send = (assignments: readonly string[]) => Promise<void>
 
 export interface NotifyDeps {
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  /** The environment of the process: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
+  /** The process environment: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
   env: NodeJS.ProcessEnv
-  /** This process: the watchdog may be meant for another one. */
+  /** The id of this process; the watchdog may be meant for another one. */
   pid: number
-  /** How notices are sent; by default with systemd-notify. */
+  /** Sends notifications; default: systemd-notify. */
   send?: Send
 }
 
-/** The service manager's view of the daemon. Without one (no NOTIFY_SOCKET) every call does nothing. */
+/** Reports the daemon's state to the service manager. Without one (no NOTIFY_SOCKET), calls do nothing. */
 export interface Notifier {
-  /** The daemon takes mail. From here on `alive` is asked three times in each watchdog period. */
+  /** Reports that the daemon accepts mail. From then on, calls `alive` three times per watchdog period. */
   ready(status: string, alive: () => Promise<Health>): Promise<void>
-  /** A reload has begun; it ends with `reloaded`. */
+  /** Reports the start of a reload, which ends with `reloaded`. */
   reloading(): Promise<void>
   reloaded(status: string): Promise<void>
-  /** A stop has begun. The watchdog is still fed, since closed storage answers nobody; the stop has its own time limit. */
+  /**
+   * Reports that shutdown has begun. The watchdog still gets notifications, because closed storage can't pass the
+   * check; the stop has its own time limit.
+   */
   stopping(): Promise<void>
-  /** No further notices of the watchdog. */
+  /** Stops watchdog notifications. */
   close(): void
 }
 
-/** How long one notice may take (milliseconds): a manager that does not read is not waited for. */
+/** Time limit of a notification, in milliseconds. A manager that doesn't read must not block the daemon. */
 const SEND_MS = 10_000
 
 /**
- * How often the watchdog is fed, in milliseconds; null: nobody waits for it (sd_watchdog_enabled(3)). A third of the
- * period, so that one late notice does no harm. Pure.
+ * Returns how often to notify the watchdog, in milliseconds; null when it is off (sd_watchdog_enabled(3)). A third of
+ * the period, so that one late notification does no harm. Pure.
  */
 export function watchdogPause(env: NodeJS.ProcessEnv, pid: number): number | null {
   const { WATCHDOG_USEC: period, WATCHDOG_PID: meant } = env
@@ -48,7 +51,7 @@ export function watchdogPause(env: NodeJS.ProcessEnv, pid: number): number | nul
   return Math.max(1, Math.floor(Number(period) / 1000 / 3))
 }
 
-/** Opens the way to the service manager that started this process, when there is one. */
+/** Connects to the service manager that started this process, if there is one. */
 export function createNotifier({ clock, log, env, pid, send = systemdNotify }: NotifyDeps): Notifier {
   const supervised = env.NOTIFY_SOCKET !== undefined && env.NOTIFY_SOCKET !== ''
   const pause = supervised ? watchdogPause(env, pid) : null
@@ -72,7 +75,7 @@ export function createNotifier({ clock, log, env, pid, send = systemdNotify }: N
 
   const feed = async (alive: () => Promise<Health>): Promise<void> => {
     const { ok, reasons } = stage === 'running' ? await alive() : { ok: true, reasons: [] }
-    // The storage may have been closed while it was asked.
+    // Storage may have been closed during the check.
     if (ok || stage !== 'running') await tell('WATCHDOG=1')
     else
       log.error(
@@ -106,7 +109,7 @@ export function createNotifier({ clock, log, env, pid, send = systemdNotify }: N
   }
 }
 
-/** A line break would begin another assignment. */
+/** Joins lines, because a line break would begin another assignment. */
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ')
 
 function systemdNotify(assignments: readonly string[]): Promise<void> {

@@ -1,4 +1,4 @@
-/** Puts the instruments between the appliance and its storage, where everything that happens to mail passes. */
+/** Wraps storage to collect metrics, because everything that happens to mail passes through it. */
 import type { Clock } from '../clock/clock.ts'
 import type { Instruments } from './metrics.ts'
 
@@ -10,7 +10,7 @@ interface Leased {
   scheduledAt: number | null
 }
 
-/** The storage methods that are measured; a shape, so that this folder knows no other. */
+/** The measured storage methods. A structural type, so that this folder imports no other. */
 export interface Measured {
   put(
     args: { emails: readonly { via: string; deliveries: readonly unknown[] }[] },
@@ -36,7 +36,7 @@ export interface WriteState {
   lastFailure(): string | null
 }
 
-/** Measures how long calls take, and remembers how the last one ended. */
+/** Measures the duration of calls and remembers how the last one ended. */
 function createTimer(instruments: Instruments) {
   let lastFailure: string | null = null
   const timed = async <T>(method: string, work: () => Promise<T>): Promise<T> => {
@@ -56,7 +56,7 @@ function createTimer(instruments: Instruments) {
   return { timed, writes }
 }
 
-/** The same storage, measured. Figures of a delivery are of this process; a restart begins anew. */
+/** Returns the same storage with metrics. Figures of a delivery are kept in this process only. */
 export function observed<S extends Measured>(
   storage: S,
   instruments: Instruments,

@@ -1,6 +1,6 @@
 /**
- * Gives memory back to the system that a thread's heap keeps after a burst, or after the start: V8 collects only when it
- * needs room, and an idle thread needs none. Each thread has a heap of its own and looks after it itself.
+ * Returns memory to the system that a thread's heap keeps after a burst or after startup. V8 collects only when it
+ * needs memory, and an idle thread doesn't. Each thread looks after its own heap.
  */
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
@@ -8,30 +8,33 @@ import { runInNewContext } from 'node:vm'
 
 const MEGABYTE = 2 ** 20
 
-/** How often it is looked (milliseconds). */
+/** How often to check, in milliseconds. */
 const LOOK_MS = 5000
-/** A collection stops the thread for 30 to 150 ms: not more often than this (milliseconds), and only for enough memory (bytes). */
+/**
+ * Minimum time between collections (milliseconds), each of which stops the thread for 30 to 150 ms, and the minimum
+ * gain (bytes).
+ */
 const REST_MS = 10 * 60_000
 const ENOUGH = 8 * MEGABYTE
 /** The same after a burst. */
 const BURST_REST_MS = 60_000
 const BURST = 64 * MEGABYTE
-/** The share of the time between two looks in which a thread that counts as idle did something. */
+/** The share of busy time below which a thread counts as idle. */
 const IDLE = 0.02
 
-/** What a thread's heap looks like now. */
+/** The state of a thread's heap. */
 export interface HeapLook {
-  /** Share of the time since the last look in which the thread was busy, 0 to 1. */
+  /** Share of the time since the last check in which the thread was busy, 0 to 1. */
   busy: number
-  /** Bytes that the heap has of the system. */
+  /** Heap size in bytes. */
   held: number
-  /** Bytes that it had after the last collection; null before the first. */
+  /** Heap size after the last collection; null before the first. */
   heldThen: number | null
   /** Milliseconds since the last collection. */
   since: number
 }
 
-/** Whether a collection would disturb nobody and is likely to be worth it. */
+/** Whether a collection disturbs no one and is likely to gain enough. */
 export function worthCollecting({ busy, held, heldThen, since }: HeapLook): boolean {
   if (busy > IDLE) return false
   if (heldThen === null) return true
@@ -39,16 +42,16 @@ export function worthCollecting({ busy, held, heldThen, since }: HeapLook): bool
   return (since >= REST_MS && more >= ENOUGH) || (since >= BURST_REST_MS && more >= BURST)
 }
 
-/** After how many collections V8 forgets the bytecode of a function that was not called meanwhile: as a rule, and here. */
+/** After how many collections V8 drops the bytecode of a function that wasn't called: by default, and here. */
 const FORGOTTEN_AFTER = { usually: 6, now: 1 }
 
 /**
- * Collects all garbage of this thread, and gives back what the heap no longer needs. Half of the bytecode is of functions
- * that only the start calls: with it goes what the collection before the last did not see called. It is made again from the
- * source when it is needed.
+ * Collects all garbage of this thread and shrinks its heap. About half of the bytecode belongs to functions that only
+ * run at startup, so bytecode unused since the collection before last is dropped, too. It is compiled again when
+ * needed.
  */
 export function giveMemoryBack(): void {
-  // Node has no other way to ask for it. A context that is made after the flag was set has the function.
+  // The only way to get this function in Node: a context created after the flag was set has it.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as NodeJS.GCFunction
   setFlagsFromString('--no-expose-gc')
@@ -58,7 +61,7 @@ export function giveMemoryBack(): void {
   setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.usually}`)
 }
 
-/** Begins to look after the heap of the thread that calls it, by real time; returns how to stop. */
+/** Starts to look after the heap of the calling thread, in real time; returns a function to stop. */
 export function watchSpareMemory(lookMs = LOOK_MS): () => void {
   let seen: EventLoopUtilization = performance.eventLoopUtilization()
   let heldThen: number | null = null

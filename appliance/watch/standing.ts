@@ -1,23 +1,23 @@
-/** Gauges of how things stand when the metrics are read. */
+/** Gauges that are updated when metrics are read. */
 import { Gauge, Counter, Histogram, type Registry } from 'prom-client'
 
-/** What is looked at when the metrics are read. Every list is bounded by the configuration, never by the mail. */
+/** The values of the gauges. Every list is bounded by the configuration, never by the mail. */
 export interface Standing {
   spool: { waiting: number; held: number; inFlight: number; oldestSeconds: number; dueSeconds: number }
   lanes: { source: string; provider: string; connections: number; perMinute: number; paused: boolean }[]
   sources: { source: string; pool: string; active: boolean }[]
   /** Unix seconds. */
   certificates: { file: string; endsAt: number }[]
-  /** Broadcasts that have begun or are about to. */
+  /** Broadcasts that are sending or scheduled. */
   broadcasts: { scheduled: number; sending: number; paused: number }
-  /** Bytes of the file system of the data directory; null where it cannot be asked. */
+  /** Bytes of the file system of the data directory; null when unknown. */
   disk: { free: number; size: number } | null
   storage: { commits: number; calls: number } | null
-  /** What clients use at once, and how much was refused since the start, for each thing that is limited. */
+  /** What clients use now, and what was refused since the start, per limited resource. */
   capacity: ClientUse
 }
 
-/** What clients use at once of all listeners, and what they were refused since the start. */
+/** What clients of all listeners use now, and what was refused since the start. */
 export interface ClientUse {
   connections: { listener: string; open: number; unknown: number; limit: number }[]
   /** Octets. */
@@ -25,7 +25,7 @@ export interface ClientUse {
   refused: { what: string; why: string; count: number }[]
 }
 
-/** A gauge that is written anew at each look, so that what is gone leaves. */
+/** Replaces all series of a gauge, so that series without a value disappear. */
 function setAll<L extends string>(gauge: Gauge<L>, rows: [labels: Record<L, string>, value: number][]): void {
   gauge.reset()
   for (const [labels, value] of rows) gauge.set(labels, value)
@@ -90,7 +90,7 @@ function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: St
   }
 }
 
-/** @param known those whose lanes are shown: the others are as many as the domains that mail goes to */
+/** @param known providers whose lanes have series; there are as many others as recipient domains */
 export function createStandingGauges(
   { gauge }: SeriesOf,
   known: (provider: string) => boolean,
@@ -160,7 +160,7 @@ export interface SeriesOf {
   histogram: <L extends string>(name: string, help: string, buckets: number[], labels?: L[]) => Histogram<L>
 }
 
-/** Counters, gauges and histograms of a registry. */
+/** Creates counters, gauges and histograms in a registry. */
 export function seriesOf(registry: Registry): SeriesOf {
   const registers = [registry]
   return {

@@ -1,40 +1,43 @@
-/** Something that is looked at from time to time, and sooner when told. */
+/** A periodic task that can also be woken. */
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger } from './log.ts'
 
 export interface Worker {
   start(): void
-  /** There may be something: look soon. */
+  /** Asks to run soon, because there may be work. */
   wake(): void
-  /** Finishes the step in hand. */
+  /** Stops after the current step. */
   stop(): Promise<void>
 }
 
-/** Pause after a step failed, unless told (milliseconds). */
+/** Default pause after a failed step, in milliseconds. */
 const TROUBLE_MS = 5000
 
 export interface WorkerDeps {
-  /** True: there is more, and it is called again. One that takes long asks `going` between its parts, and ends when it is to stop. */
+  /**
+   * Returns true when there is more, and is called again. A long step calls `going` between its parts and ends when
+   * that is false.
+   */
   step: (going: () => boolean) => Promise<boolean>
   clock: Clock
   log: Logger
-  /** How often to look without being told, in milliseconds. */
+  /** How often to run without being woken, in milliseconds. */
   pollMs: number
-  /** When something will be due that nobody tells of (Unix milliseconds), asked after each look; undefined: nothing. */
+  /** Called after each run: when the next work is due that no one announces (Unix milliseconds); undefined for none. */
   next?: () => Promise<number | undefined>
   /**
-   * Real time between a look and the next (milliseconds), default none: what comes meanwhile is taken together. It spares the machine
-   * and decides nothing.
+   * Pause between runs in real milliseconds, default none. Work that arrives meanwhile is handled together, which saves
+   * CPU time.
    */
   restMs?: number
-  /** Least pause after a step failed, in milliseconds. */
+  /** Minimum pause after a failed step, in milliseconds. */
   troubleMs?: number
-  /** What is said when a step fails. */
+  /** The log message for a failed step. */
   trouble: string
 }
 
-/** Runs steps one after the other, never two at once. */
+/** Runs steps one at a time. */
 export function createWorker(deps: WorkerDeps): Worker {
   const { step, next, clock, log, pollMs, restMs = 0, troubleMs = TROUBLE_MS, trouble } = deps
   let stopped = true
