@@ -1,4 +1,4 @@
-/** One request to an endpoint. */
+/** Makes one request to a webhook endpoint. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import type { WebhookAttempt } from '../storage/storage.ts'
@@ -6,17 +6,17 @@ import { crashPoint } from '../watch/crash-points.ts'
 import type { Poster } from '../wire/post.ts'
 import { headersFor, type Signed } from './signature.ts'
 
-/** What is sent where. */
+/** The content and target of a request. */
 export type Sendable = Signed & { webhookId: string; teamId: string; endpoint: string }
 
 export interface AttemptDeps {
   poster: Pick<Poster, 'post'>
   clock: Clock
-  /** `User-Agent`. */
+  /** The User-Agent header. */
   agent: string
 }
 
-/** Signs and sends; what came of it is written down by the caller. `error` null is a success: the endpoint answered with a 2xx. */
+/** Signs and sends; the caller stores the result. `error` is null on success: the endpoint returned a 2xx status. */
 export async function attemptWebhook(
   sendable: Sendable,
   { poster, clock, agent }: AttemptDeps,

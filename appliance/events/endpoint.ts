@@ -1,12 +1,12 @@
-/** What may be an endpoint. */
+/** Validates webhook endpoints. */
 import { isIP } from 'node:net'
 import { urlProblem } from '../wire/fetch.ts'
 import { inNetworks, isForbiddenTarget, type Cidr } from '../wire/networks.ts'
 
 /**
- * Why a URL cannot be an endpoint, as what is expected instead; undefined when it may be tried. Names are judged at every request, by
- * the addresses that they have then; here only what is plain to see is refused.
- * @param own addresses of this machine's interfaces
+ * Returns what is expected instead of an invalid endpoint URL; undefined when it may be tried. Host names are checked
+ * at every request, by their IPs at that time; this refuses only what is obvious.
+ * @param own IPs of this machine's interfaces
  */
 export function endpointProblem(
   text: string,

@@ -1,6 +1,6 @@
 /**
- * Tells the apps what became of their mail: events, stored with the state changes that they tell of, are drained from the outbox into
- * webhook deliveries, which are sent lane by lane. Counts them by tag, too.
+ * Reports to apps what happened to their mail. Events are stored together with the state changes they describe, then
+ * turned into webhook deliveries by the outbox, and sent endpoint by endpoint. Also counts them by tag.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -21,26 +21,26 @@ export interface EventsDeps {
   poster: Poster
   clock: Clock
   log: Logger
-  /** `User-Agent` of requests to endpoints. */
+  /** The User-Agent header of requests to endpoints. */
   agent: string
-  /** Networks in which endpoints may be although they are not public. */
+  /** Networks in which endpoints are allowed although they aren't public. */
   allowNetworks: readonly Cidr[]
-  /** Addresses of this machine's interfaces, where no endpoint may be unless a listed network contains them. */
+  /** IPs of this machine's interfaces; endpoints there must be in an allowed network. */
   ownAddresses: () => readonly string[]
-  /** How often to look for what other processes stored, in milliseconds. Default 1000. */
+  /** How often to look for events stored by other processes, in milliseconds. Default 1000. */
   pollMs?: number | undefined
-  /** What of it runs once, however many nodes there are. */
+  /** For the parts that run on one node only. */
   duties?: Duties | undefined
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random?: (() => number) | undefined
 }
 
-/** What is done about events behind the mail; `wake` says that one may have been stored. */
+/** Background processing of events; `wake` says that one may have been stored. */
 export interface Events extends Worker {
   readonly webhooks: Webhooks
 }
 
-/** Builds outbox, lanes and the methods of owners; nothing is sent before `start()`. */
+/** Creates outbox, lanes and the methods for owners; nothing is sent before `start()`. */
 export function createEvents(deps: EventsDeps): Events {
   const { pollMs = 1000, random = Math.random } = deps
   const lanes = createLanes({ ...deps, pollMs, random })

@@ -1,18 +1,18 @@
-/** Decides who is told of what. Pure but for new ids. */
+/** Decides which endpoints receive which events. Pure but for new ids. */
 import { newId } from '../mail/ids.ts'
 import type { NewWebhookDelivery, OutboxEvent, WebhookListener } from '../storage/storage.ts'
 import { presentWebhookEvent } from '../api/webhook-payloads.ts'
 
-/** A new id of a delivery, as receivers see it; sorts by time. */
+/** Creates the id of a delivery, as receivers see it; sorts by time. */
 export const newDeliveryId = (now: number): string => `msg_${newId(now).replaceAll('-', '')}`
 
 /**
- * Whether anybody hears of an event at all. Nobody sent a report, so nobody hears of its way; and what machines open and click
- * would tell an app that somebody has read the email.
+ * Whether an event is sent at all. Excludes reports, which no one sent through the API, and opens and clicks by bots,
+ * from which an app would conclude that someone has read the email.
  */
 const isTold = ({ email, data }: OutboxEvent): boolean => email?.via !== 'report' && data.robot !== true
 
-/** The deliveries of these events to those who listen, in the order of the events. What happened before an endpoint was made is not told. */
+/** Creates the deliveries of these events to subscribed endpoints, in order. Skips events older than the endpoint. */
 export function deliveriesFor(
   events: readonly OutboxEvent[],
   webhooks: readonly WebhookListener[],
@@ -27,7 +27,7 @@ export function deliveriesFor(
   })
 }
 
-/** The deliveries that a replay makes: whatever the endpoint listens to, also from before it was made. */
+/** Creates the deliveries of a replay: all that the endpoint subscribes to, including events older than it. */
 export function replaysFor(
   events: readonly OutboxEvent[],
   webhook: WebhookListener,

@@ -1,6 +1,6 @@
 /**
- * Sends what is due: a lane for each endpoint, so that one that hangs or fails holds up nobody else. What is due stands in the storage;
- * here is only what is under way.
+ * Sends due webhook deliveries, with a lane per endpoint so that one that hangs or fails delays no other. Storage knows
+ * what is due; this only knows what is in flight.
  */
 import type { Clock } from '../clock/clock.ts'
 import { nextWebhookAttempt, RETRY_PAUSES } from '../mail/webhook.ts'
@@ -10,23 +10,32 @@ import type { Poster } from '../wire/post.ts'
 import { attemptWebhook } from './attempt.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
-/** Requests under way: in all, to one endpoint, and to one that has failed `FAILING` times in a row, which must not fill the rest with its silence. */
+/**
+ * Concurrent requests: in total, to one endpoint, and to one that has failed `FAILING` times in a row, so that its
+ * timeouts don't use up the total.
+ */
 const MOST = 500
 const EACH = 20
 const WHEN_FAILING = 1
 const FAILING = 3
 
 const DAY = 24 * 3_600_000
-/** An endpoint that only fails for so long is disabled: no delivery is tried for longer than 28 hours, so its owner lost several. */
+/**
+ * An endpoint that only fails for this many days is disabled. Deliveries are retried for at most 28 hours, so its owner
+ * has lost several.
+ */
 const DEAD_DAYS = 5
-/** And at least so often: a single event in a quiet week says little. */
+/** Minimum number of failures before that, because a single event in a quiet week says little. */
 const DEAD_FAILURES = 10
 
-/** An attempt whose end is never written down (a kill) is made again after this time at the earliest: past its deadline. */
+/**
+ * Lease of an attempt in milliseconds, longer than its timeout. If the process is killed, the attempt is repeated after
+ * this time.
+ */
 const LEAST_LEASE = 30_000
-/** Real time between two looks (milliseconds): what became due meanwhile is leased together. */
+/** Real milliseconds between two runs; what becomes due meanwhile is leased together. */
 const REST_MS = 5
-/** How long a stop waits for requests under way, in real milliseconds. */
+/** How long a stop waits for requests in flight, in real milliseconds. */
 const DRAIN_MS = 5000
 
 export interface LanesDeps {
@@ -34,14 +43,17 @@ export interface LanesDeps {
   poster: Poster
   clock: Clock
   log: Logger
-  /** `User-Agent`. */
+  /** The User-Agent header. */
   agent: string
   pollMs: number
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number
 }
 
-/** Builds the lanes; they begin with `start()`. `stop` lets requests under way finish for five seconds; others are made again later. */
+/**
+ * Creates the lanes; they begin with `start()`. `stop` gives requests in flight five seconds to finish; others are
+ * repeated later.
+ */
 export function createLanes(deps: LanesDeps): Worker {
   const { storage, clock, log, poster } = deps
   const flights = new Set<Promise<void>>()
@@ -93,12 +105,12 @@ export function createLanes(deps: LanesDeps): Worker {
   }
 }
 
-/** What every line about a webhook delivery carries. */
+/** The fields of every log line about a webhook delivery. */
 const aboutOf = ({ webhookId, teamId, emailId, id, type, attempt }: LeasedWebhookDelivery) => ({
   ...{ webhook_id: webhookId, team_id: teamId, email_id: emailId, delivery: id, event: type, attempt },
 })
 
-/** Writes down an attempt, with what follows from it. */
+/** Stores an attempt and its consequences. */
 async function settle(
   leased: LeasedWebhookDelivery,
   attempt: WebhookAttempt,

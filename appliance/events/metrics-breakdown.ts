@@ -1,4 +1,4 @@
-/** What became of the mail, told apart by one thing: GET /emails/metrics/breakdown. From the roll-ups alone. */
+/** Metrics broken down by one dimension: GET /emails/metrics/breakdown. Uses only the roll-ups. */
 import { CATEGORIES } from '../mail/bounce.ts'
 import { bouncedAbout, COUNTED, COUNTED_BY_RECIPIENT, type Counted } from '../mail/counted.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -11,29 +11,32 @@ import { readMetricsQuery, type MetricsRequest } from './metrics-query.ts'
 
 export type Breakdown = (typeof BREAKDOWNS)[number]
 
-/** What is counted: the emails behind each number can be searched for by the same word, but for the last two. */
+/** What is counted. The email search accepts the same words, except the last two. */
 export type BreakdownMetric = Counted | 'unique_opened' | 'unique_clicked'
 const METRICS: readonly BreakdownMetric[] = [...COUNTED, 'unique_opened', 'unique_clicked']
 
-/** Domains, providers and tags that are told one by one: more than fit a screen, few enough to be drawn. */
+/** Maximum domains, providers or tags shown separately: more than fit on a screen, few enough for a chart. */
 const MOST_VALUES = 50
-/** Periods in one answer: ten years of days, or half a year of hours. */
+/** Maximum periods in a response: ten years of days, or half a year of hours. */
 const MOST_PERIODS = 4000
 const MOST_PROVIDERS = 100
-/** Longest id of a provider: a domain's name (RFC 1035 §2.3.4). */
+/** Maximum length of a provider id, which may be a domain name (RFC 1035 §2.3.4). */
 const LONGEST_PROVIDER = 255
 
-/** A sound question. */
+/** A validated request. */
 export interface BreakdownRequest extends Pick<
   MetricsRequest,
   'range' | 'zone' | 'granularity' | 'domainIds'
 > {
   by: Breakdown
-  /** Undefined: all. */
+  /** Undefined for all. */
   providers: string[] | undefined
 }
 
-/** One row; `value` is the start of a period in Unix milliseconds, an id, a tag as the search has it, a category, or null for all the others. */
+/**
+ * A row; `value` is the start of a period in Unix milliseconds, an id, a tag as in the search, a category, or null for
+ * all others.
+ */
 export interface BreakdownRow {
   value: string | number | null
   name: string | null
@@ -47,7 +50,7 @@ export interface BreakdownReport {
   metrics: readonly BreakdownMetric[]
   totals: Record<string, number>
   rows: BreakdownRow[]
-  /** By tag, where not all events are counted yet: when the first of the others happened. Null: all are. */
+  /** By tag, if not all events are counted yet: the time of the first uncounted one. Null when all are. */
   countedUntil: number | null
 }
 
@@ -62,7 +65,7 @@ type Deps = TagStorage &
     | 'listDomains'
   >
 
-/** What is known of one row: counters by their names. */
+/** The counters of a row, by name. */
 interface Counters {
   value: BreakdownRow['value']
   counters: Map<string, number>
@@ -71,8 +74,8 @@ interface Counters {
 const invalid = (parameter: string, expected: string) => refuse('invalid_parameter', { parameter, expected })
 
 /**
- * Reads the query; the range, the time zone, the granularity and the domains are those of GET /emails/metrics.
- * @throws Refusal naming the parameter and what it takes
+ * Parses the query. Range, time zone, granularity and domains are as for GET /emails/metrics.
+ * @throws Refusal naming the parameter and what it accepts
  */
 export function readBreakdownQuery(query: unknown, now: number): BreakdownRequest {
   const { by = 'domain', provider, ...given } = query as Record<string, unknown>
@@ -97,8 +100,8 @@ function readProviders(given: unknown): string[] | undefined {
 }
 
 /**
- * Answers from the roll-ups, so the cost depends on the length of time.
- * @param providerNames names for people, by the id of the provider
+ * Computes the breakdown from the roll-ups; the cost depends on the length of the range.
+ * @param providerNames display names by provider id
  * @throws Refusal when there would be too many periods
  */
 export async function reportBreakdown(
@@ -125,7 +128,7 @@ export async function reportBreakdown(
   return { by, range, granularity, metrics, totals, rows: told, countedUntil }
 }
 
-/** What all rows come to. */
+/** Adds up all rows. */
 function sumsOf(rows: readonly Counters[]): Map<string, number> {
   const sums = new Map<string, number>()
   for (const { counters } of rows)
@@ -133,7 +136,7 @@ function sumsOf(rows: readonly Counters[]): Map<string, number> {
   return sums
 }
 
-/** What all mail comes to: an email has no tag, or several. */
+/** Sums over all mail, because an email may have no tag or several. */
 async function totalOf(
   storage: Deps,
   teamId: string,
@@ -146,11 +149,14 @@ async function totalOf(
   return sumsOf(sums.map(({ counter, n }) => ({ value: null, counters: new Map([[counter, n]]) })))
 }
 
-/** The largest first, and what stands for all the others last. */
+/** Sorts by size, with the row for all others last. */
 const order = (a: BreakdownRow, b: BreakdownRow, size: (row: BreakdownRow) => number): number =>
   Number(a.value === null) - Number(b.value === null) || size(b) - size(a)
 
-/** What a provider or a category leaves to count: opens and clicks are of emails, not of one of their recipients. */
+/**
+ * Returns the metrics that can be counted by provider or category. Opens and clicks belong to emails, not to one of
+ * their recipients.
+ */
 function metricsOf({ by, providers }: BreakdownRequest): readonly BreakdownMetric[] {
   if (by === 'bounce_category') return ['bounced']
   return by === 'provider' || providers ? COUNTED_BY_RECIPIENT : METRICS
@@ -163,7 +169,7 @@ const countersFor = (metric: BreakdownMetric): readonly string[] =>
 const sumOf = (metric: BreakdownMetric, counters: ReadonlyMap<string, number>): number =>
   countersFor(metric).reduce((sum, counter) => sum + (counters.get(counter) ?? 0), 0)
 
-/** Names of what rows are about, by the value of the row. */
+/** Returns the display names of rows by value. */
 async function namesOf(
   storage: Deps,
   teamId: string,
@@ -226,7 +232,7 @@ async function byPeriod(
   return [...found].map(([value, counters]) => ({ value, counters }))
 }
 
-/** The largest broadcasts, and all the others as one. */
+/** Returns the largest broadcasts, and all others as one row. */
 async function byBroadcast(storage: Deps, query: MetricsQuery, now: number): Promise<Counters[]> {
   const sums = await storage.sumBroadcastMetrics(query, now)
   const rows = [...Map.groupBy(sums, ({ broadcastId }) => broadcastId)].map(([value, group]) => ({
@@ -240,7 +246,7 @@ async function byBroadcast(storage: Deps, query: MetricsQuery, now: number): Pro
   return rest.length === 0 ? largest : [...largest, { value: null, counters: sumsOf(rest) }]
 }
 
-/** By what the bounces were about; those of which that was not told are what is left. */
+/** Breaks bounces down by category; those without one form the rest. */
 async function byCategory(storage: Deps, query: MetricsQuery, now: number): Promise<Counters[]> {
   const counters = new Map<string, number>()
   for (const { counter, n } of await sumInPieces(storage, { ...query, together: true }, now))

@@ -1,6 +1,6 @@
-/** Which metrics there are, and what they are made of (reference: wire format §2.2). Pure. */
+/** The metrics and what they are computed from (reference: wire format §2.2). Pure. */
 
-/** Sums of counters: the metric's name, and the counters it is the sum of. */
+/** Counts: the metric's name, and the counters it sums. */
 const COUNTS = {
   received: ['received'],
   delivered: ['delivered'],
@@ -20,7 +20,7 @@ const COUNTS = {
   unique_clicked: ['unique_clicked'],
 } as const
 
-/** Shares: of what, in what. */
+/** Rates: numerator and denominator. */
 const RATES = {
   delivery_rate: ['delivered', 'sent'],
   open_rate: ['unique_opened', 'delivered'],
@@ -34,10 +34,10 @@ type Count = keyof typeof COUNTS
 type Rate = keyof typeof RATES
 export type Metric = Count | Rate
 
-/** All of them, in the order of the interface. */
+/** All metrics in API order. */
 export const METRICS = [...Object.keys(COUNTS), ...Object.keys(RATES)] as readonly Metric[]
 
-/** What was counted, by the name of the counter. */
+/** Counts by name of the counter. */
 export type Counters = ReadonlyMap<string, number>
 
 const count = (name: Count, counters: Counters): number =>
@@ -45,13 +45,15 @@ const count = (name: Count, counters: Counters): number =>
 
 const isRate = (name: Metric): name is Rate => name in RATES
 
-/** From 0 to 1, to six decimals. What was sent in one period may arrive in the next: never above 1. */
+/**
+ * Computes a rate from 0 to 1, to six decimals. Capped at 1, because mail sent in one period may arrive in the next.
+ */
 function rate(name: Rate, counters: Counters): number {
   const [part, whole] = RATES[name].map((one) => count(one, counters)) as [number, number]
   return whole === 0 ? 0 : Math.round(Math.min(1, part / whole) * 1e6) / 1e6
 }
 
-/** The asked metrics of what was counted. */
+/** Computes the requested metrics. */
 export function metricsOf(names: readonly Metric[], counters: Counters): Record<string, number> {
   return Object.fromEntries(
     names.map((name) => [name, isRate(name) ? rate(name, counters) : count(name, counters)]),

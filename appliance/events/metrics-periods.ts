@@ -1,10 +1,10 @@
-/** The calendar: hours, days, weeks and months as people of a time zone have them. Pure. */
+/** Calendar periods in a time zone: hours, days, weeks and months. Pure. */
 
 import type { GRANULARITIES } from '../api/metrics.ts'
 
 export type Granularity = (typeof GRANULARITIES)[number]
 
-/** From `start` until before `end`, Unix milliseconds. */
+/** From `start` (inclusive) to `end` (exclusive), in Unix milliseconds. */
 export interface Period {
   start: number
   end: number
@@ -13,7 +13,7 @@ export interface Period {
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** The shortest that a period of each granularity can be: no more of them fit. */
+/** The shortest possible period of each granularity, which bounds their number. */
 const LEAST: Record<Granularity, number> = {
   hourly: HOUR / 2,
   daily: 20 * HOUR,
@@ -21,13 +21,13 @@ const LEAST: Record<Granularity, number> = {
   monthly: 27 * DAY,
 }
 
-/** A time zone's clock. */
+/** The clock of a time zone. */
 export interface Zone {
-  /** How far local time is ahead of UTC at an instant, in milliseconds. */
+  /** Returns the offset of local time from UTC at a time, in milliseconds. */
   offsetAt(at: number): number
 }
 
-/** How formatters end that tell no more of a time than its offset: `GMT`, `GMT+05:45`, and with seconds before clocks agreed on hours. */
+/** The offset in formatted output: `GMT`, `GMT+05:45`, and with seconds for historical times. */
 const OFFSET = /GMT(?:(?<sign>[+-])(?<hours>\d+):(?<minutes>\d+)(?::(?<seconds>\d+))?)?$/
 
 function offsetIn(text: string): number {
@@ -36,25 +36,26 @@ function offsetIn(text: string): number {
   return sign === '-' ? -offset : offset
 }
 
-/** The zone of an IANA name (`America/New_York`), or undefined when there is none. */
+/** Returns the zone of an IANA name (`America/New_York`); undefined when there is none. */
 export function zoneOf(name: string): Zone | undefined {
   if (name === 'UTC') return { offsetAt: () => 0 }
-  // Offsets such as +02:00 are taken by the formatter too, but are no names of zones.
+  // The formatter also accepts offsets such as +02:00, which aren't zone names.
   if (!/^[A-Za-z]/.test(name)) return undefined
   let format: Intl.DateTimeFormat
   try {
-    // One that tells the hour too takes twenty times as long to make, and a chart of a week in hours asks it 170 times.
+    // A formatter that includes the hour takes twenty times as long to create, and a chart of a week in hours uses it
+    // 170 times.
     format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' })
   } catch {
-    // The platform knows no zone of this name, and that is the answer.
+    // The platform doesn't know this zone.
     return undefined
   }
   return { offsetAt: (at) => offsetIn(format.format(at)) }
 }
 
 /**
- * The instant at which the clocks of a zone show a time, which is given as if it were UTC. Of two the first; where clocks
- * jump over it, the instant of the jump.
+ * Converts a local time (given as if it were UTC) to a time. Ambiguous times give the first; times skipped by the clock
+ * give the moment of the change.
  */
 export function instantOf(local: number, zone: Zone): number {
   const before = zone.offsetAt(local - DAY)
@@ -63,7 +64,7 @@ export function instantOf(local: number, zone: Zone): number {
   return candidates.find((at) => at + zone.offsetAt(at) === local) ?? local - before
 }
 
-/** Start of the period that a local time is in, in local time; `step` periods further on. */
+/** Returns the start of the period that contains a local time, in local time; `step` periods later. */
 function boundary(local: number, granularity: Exclude<Granularity, 'hourly'>, step: number): number {
   const date = new Date(local)
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
@@ -73,7 +74,9 @@ function boundary(local: number, granularity: Exclude<Granularity, 'hourly'>, st
   return Date.UTC(year, month, day - ((date.getUTCDay() + 6) % 7) + 7 * step)
 }
 
-/** Start of the hour on the zone's clock; hours of zones that are half an hour off begin at half past in UTC. */
+/**
+ * Returns the start of the hour on the zone's clock. In zones with half-hour offsets, hours begin at half past in UTC.
+ */
 const hourOf = (at: number, zone: Zone): number => {
   const local = at + zone.offsetAt(at)
   return at - (((local % HOUR) + HOUR) % HOUR)
@@ -85,15 +88,15 @@ function startOf(at: number, granularity: Granularity, zone: Zone): number {
 }
 
 function nextStart(start: number, granularity: Granularity, zone: Zone): number {
-  // Where clocks move by half an hour, one hour of theirs is shorter or longer.
+  // A half-hour clock change makes one local hour shorter or longer.
   if (granularity === 'hourly') return Math.max(hourOf(start + HOUR, zone), start + HOUR / 2)
   const next = instantOf(boundary(start + zone.offsetAt(start), granularity, 1), zone)
-  // A day that a zone left out (Samoa, 30 December 2011) has no length.
+  // A day that a zone skipped (Samoa, December 30, 2011) has no length.
   return next > start ? next : instantOf(boundary(start + zone.offsetAt(start), granularity, 2), zone)
 }
 
 /**
- * The periods of a zone that a range touches, without gaps; the first and last may reach beyond it. Undefined when there
+ * Returns the periods that a range touches, without gaps; the first and last may extend beyond it. Undefined when there
  * may be more than `most`.
  */
 export function periodsOf(

@@ -1,4 +1,7 @@
-/** Sums over a long time, in short calls between which others read: from sums of whole weeks, days and hours where there are any, else from quarters of an hour. */
+/**
+ * Sums metrics over long ranges in short calls, so that other readers aren't blocked: from precomputed sums of weeks,
+ * days and hours where they exist, else from quarter-hours.
+ */
 import {
   QUARTER,
   quarterOf,
@@ -12,13 +15,16 @@ import {
   type SummedBy,
 } from '../storage/storage.ts'
 
-/** Longest time of one call about quarters, from one midnight (UTC) to the next: some 30 000 roll-ups with 200 domains, 10 ms. */
+/** Longest range of quarter-hours in one call, between UTC midnights: about 30,000 roll-ups with 200 domains, 10 ms. */
 const PIECE = 86_400_000
-/** Sums in one call where each has rows for every domain or provider (some 3000), and where it has few rows. */
+/** Sums per call: with rows for every domain or provider (about 3000 each), and with few rows. */
 const [WIDE, NARROW] = [4, 1000]
-/** Values of which one piece tells the sums one by one. A team that mails more providers a day has the smallest in what stands for the rest. */
+/** Values listed separately per piece. If a team sends to more providers per day, the smallest are combined. */
 const PIECE_VALUES = 2000
-/** Values that are kept while pieces are added up, and how many are left when there are more: ten years of days must not fill the memory. */
+/**
+ * Values kept while adding up pieces, and how many remain after pruning, so that ten years of days don't fill the
+ * memory.
+ */
 const [MOST_KEPT, KEPT] = [20_000, 10_000]
 
 interface Range {
@@ -26,28 +32,28 @@ interface Range {
   end: number
 }
 
-/** A range within one piece; `of` is the start of the asked range that it is part of. */
+/** A range within one piece; `of` is the start of the requested range that it belongs to. */
 interface Cut extends Range {
   of: number
 }
 
-/** What one call asks for: stretches of sums of one length, or of quarters (undefined). */
+/** What one call requests: ranges of sums of one length, or of quarter-hours (undefined). */
 export interface Piece {
   length: number | undefined
   cuts: Cut[]
 }
 
-/** Which sums may be used: their lengths, the longest first, before when they are complete, and how many in one call. */
+/** The usable sums: their lengths (longest first), until when they are complete, and how many per call. */
 export interface Sums {
   lengths: readonly number[]
   until: number
   most: number
 }
 
-/** Of no sums. */
+/** For no sums. */
 const NONE: Sums = { lengths: [], until: 0, most: 1 }
 
-/** The range as stretches of the longest lengths that lie within it whole, in their order. */
+/** Covers the range with the longest sums that fit into it, in order. */
 function cover(
   { start, end }: Range,
   lengths: readonly number[],
@@ -66,7 +72,7 @@ function cover(
   ]
 }
 
-/** The ranges, cut at the midnights; those of one day together, in their order. */
+/** Cuts ranges at midnights and groups them by day, in order. */
 function byDay(cuts: readonly Cut[]): Piece[] {
   const parts = cuts.flatMap(({ start, end, of }) => {
     const parts: Cut[] = []
@@ -81,7 +87,7 @@ function byDay(cuts: readonly Cut[]): Piece[] {
   return [...days.values()].map((cuts) => ({ length: undefined, cuts }))
 }
 
-/** Stretches of sums of one length, `most` sums in each piece. */
+/** Groups ranges of sums of one length, `most` per piece. */
 function byCount(cuts: readonly Cut[], length: number, most: number): Piece[] {
   const pieces: Piece[] = []
   let room = 0
@@ -99,9 +105,7 @@ function byCount(cuts: readonly Cut[], length: number, most: number): Piece[] {
   return pieces
 }
 
-/**
- * What to ask for so that all ranges are answered for, each part of them once. Ranges count in whole quarters, as the roll-ups do.
- */
+/** Plans the calls that cover all ranges, each part once. Ranges are whole quarter-hours, like the roll-ups. */
 export function piecesOf(ranges: readonly Range[], { lengths, until, most }: Sums = NONE): Piece[] {
   const parts = ranges.flatMap(({ start, end }) => {
     if (start >= end) return []
@@ -117,8 +121,8 @@ export function piecesOf(ranges: readonly Range[], { lengths, until, most }: Sum
 type Reader = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics'>
 
 /**
- * The sums that answer for a question; none where it is about some domains and some providers at once. What `until` says stays
- * true while the pieces are read: it only grows, and what is counted late is in the sums too.
+ * Finds the usable sums for a query; none when it filters by both domains and providers. `until` stays valid while
+ * pieces are read: it only grows, and late counts are added to the sums, too.
  */
 async function sumsFor(
   storage: Pick<Reader, 'metricsSummed'>,
@@ -138,7 +142,7 @@ function dimensionOf({ together, domainIds, providers }: MetricsQuery): SummedBy
   return together ? 'all' : 'domain'
 }
 
-/** The answer of `sumMetrics`, in pieces. */
+/** Does the same as `sumMetrics`, piece by piece. */
 export async function sumInPieces(
   storage: Pick<Reader, 'metricsSummed' | 'sumMetrics'>,
   query: MetricsQuery,
@@ -173,7 +177,7 @@ function add(values: Values, value: string | null, counter: string, n: number): 
   counters.set(counter, (counters.get(counter) ?? 0) + n)
 }
 
-/** The largest `most` values, and the others as one, null. Of two of one size the one that sorts first. */
+/** Keeps the largest `most` values and combines the others as null. Equal ones are sorted by name. */
 function largest(values: Values, most: number): Values {
   const told = [...values].flatMap(([value, counters]) =>
     value === null ? [] : [{ value, size: sizeOf(counters) }],
@@ -188,8 +192,8 @@ function largest(values: Values, most: number): Values {
 }
 
 /**
- * What a breakdown can be made of: sums know the one thing that it is broken down by, and nothing beside it. By tag there are days of
- * one other thing, which are written with the quarters and so never behind them.
+ * Finds the sums usable for a breakdown: those by the same single dimension. Sums by tag and one other dimension exist
+ * per day; they are written with the quarter-hours, so they are never behind.
  */
 function sumsForBreakdown(
   storage: Pick<Reader, 'metricsSummed'>,
@@ -201,7 +205,7 @@ function sumsForBreakdown(
   return sumsFor(storage, teamId, dimension, false, now)
 }
 
-/** The answer of `breakDownMetrics`, in pieces. */
+/** Does the same as `breakDownMetrics`, piece by piece. */
 export async function breakDownInPieces(
   storage: Pick<Reader, 'metricsSummed' | 'breakDownMetrics'>,
   query: BreakdownQuery,

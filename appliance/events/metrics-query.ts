@@ -1,4 +1,4 @@
-/** Reads what is asked of metrics (reference: wire format §2.2). Pure. */
+/** Parses metrics queries (reference: wire format §2.2). Pure. */
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { METRICS, type Metric } from './metrics-names.ts'
@@ -8,14 +8,14 @@ import { GRANULARITIES } from '../api/metrics.ts'
 const DIMENSIONS = ['period', 'domain', 'email', 'broadcast'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
-/** A sound question. */
+/** A validated request. */
 export interface MetricsRequest {
   range: Period
   zone: Zone
   granularity: Granularity
   metrics: Metric[]
   dimensions: Dimension[]
-  /** Undefined: all. */
+  /** Undefined for all. */
   domainIds: string[] | undefined
   emailIds: string[] | undefined
   broadcastIds: string[] | undefined
@@ -28,9 +28,9 @@ const DATE = 'an ISO 8601 date or datetime such as 2026-07-01 or 2026-07-01T12:0
 const invalid = (parameter: string, expected: string) => refuse('invalid_parameter', { parameter, expected })
 
 /**
- * Reads the query of GET /emails/metrics; lists may have commas, stand several times, or both.
- * @param now the clock; what is later is not asked for
- * @throws Refusal naming the parameter and what it takes
+ * Parses the query of GET /emails/metrics. Lists may use commas, repeated parameters, or both.
+ * @param now the current time, which ends the range at the latest
+ * @throws Refusal naming the parameter and what it accepts
  */
 export function readMetricsQuery(query: unknown, now: number): MetricsRequest {
   const given = query as Record<string, unknown>
@@ -69,7 +69,7 @@ function readRange(given: Record<string, unknown>, zone: Zone, now: number): Per
   return { start, end }
 }
 
-/** A date is its first instant in the zone; a datetime without an offset is on the zone's clock. */
+/** Parses a time. A date means its first moment in the zone; a datetime without offset is local time in the zone. */
 function readInstant(parameter: string, value: string | undefined, zone: Zone): number | undefined {
   if (value === undefined) return undefined
   // A plus sign in a query string arrives as a space.
@@ -79,7 +79,7 @@ function readInstant(parameter: string, value: string | undefined, zone: Zone): 
   if (date === undefined) throw invalid(parameter, DATE)
   const sign = offset?.replace(/^(?=\d)|^\s/, '+').replace(/(\d\d)(\d\d)$/, '$1:$2')
   const at = Date.parse(`${date}T${time}${sign ?? 'Z'}`.toUpperCase())
-  // Date.parse takes 31 February for 3 March.
+  // Date.parse reads February 31 as March 3.
   const exists = new Date(`${date}T00:00Z`).toJSON()?.startsWith(date)
   if (Number.isNaN(at) || !exists) throw invalid(parameter, DATE)
   return offset === undefined ? instantOf(at, zone) : at

@@ -1,6 +1,6 @@
 /**
- * Counts what happened by the tags of the emails, behind the mail: recording an event costs nothing for it. The events are walked in
- * their order, and what a stretch of them adds is written together with how far that is, so that a kill counts nothing twice.
+ * Counts events by email tag in the background, so that recording an event costs nothing extra. Events are processed in
+ * order, and each batch's counts are stored together with the position reached, so that a crash counts nothing twice.
  */
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
@@ -11,16 +11,19 @@ import { createWorker, type Worker } from '../watch/worker.ts'
 
 export type TagStorage = Pick<Storage, 'readTagCounts' | 'addTagCounts'>
 
-/** Stretches that a question counts before it is answered: some thousands of events, more than come between two looks. */
+/**
+ * Batches that a query processes before it is answered: several thousand events, more than usually arrive between two
+ * runs.
+ */
 const MOST_STRETCHES = 40
-/** Least time between looks (milliseconds): who asks sooner counts what is missing. */
+/** Minimum time between runs (milliseconds). An earlier query counts what is missing itself. */
 const POLL_MS = 5000
-/** Rest between two stretches when there are many, as after an upgrade (milliseconds). */
+/** Pause between two batches when there are many, as after an upgrade (milliseconds). */
 const REST_MS = 10
 
 /**
- * Counts what is not counted yet.
- * @returns null: everything that had happened is counted; else when the first that is not happened
+ * Counts what isn't counted yet.
+ * @returns null when all events are counted; otherwise the time of the first uncounted one
  */
 export async function catchUp(storage: TagStorage, now: number): Promise<number | null> {
   for (let stretches = 0; ; stretches++) {
@@ -30,14 +33,14 @@ export async function catchUp(storage: TagStorage, now: number): Promise<number 
     try {
       added = await storage.addTagCounts(stretch, now)
     } catch {
-      // A full disk hides no numbers: the answer says how far they go, and the counter in the background tells the log.
+      // With a full disk, answer with the numbers so far and their end; the background counter logs the problem.
       return since
     }
     if (added && !more) return null
   }
 }
 
-/** What counts by tag in the background; it begins with `start()`. */
+/** Creates the background counter; it begins with `start()`. */
 export function createTagCounter({
   storage,
   clock,
@@ -50,7 +53,7 @@ export function createTagCounter({
   log: Logger
   /** How often to look for new events at least, in milliseconds. */
   pollMs: number
-  /** By default this process is alone. */
+  /** Default: this process is the only one. */
   duties?: Duties | undefined
 }): Worker {
   const onDuty = dutyOf(duties, 'tag metrics')

@@ -1,4 +1,4 @@
-/** How much mail there was and what became of it: GET /emails/metrics and `posthaste metrics`. */
+/** Metrics: GET /emails/metrics and `posthaste metrics`. */
 import { refuse } from '../mail/refusals.ts'
 import type { Storage } from '../storage/storage.ts'
 import { metricsOf, type Metric } from './metrics-names.ts'
@@ -10,34 +10,34 @@ export { METRICS } from './metrics-names.ts'
 export { reportBreakdown, readBreakdownQuery } from './metrics-breakdown.ts'
 export { readMetricsQuery } from './metrics-query.ts'
 
-/** Metrics of one combination of the asked dimensions; fields of others are absent. */
+/** The metrics for one combination of the requested dimensions; fields of others are absent. */
 export interface MetricsRow {
   /** Start of the period, Unix milliseconds. */
   period?: number
   domainId?: string
-  /** Null for a domain that was removed. */
+  /** Null for a removed domain. */
   domainName?: string | null
   emailId?: string
   broadcastId?: string
-  /** Null for a broadcast that was deleted. */
+  /** Null for a deleted broadcast. */
   broadcastName?: string | null
   metrics: Record<string, number>
 }
 
-/** The answer. Times in Unix milliseconds. */
+/** The response. Times in Unix milliseconds. */
 export interface MetricsReport {
   range: Period
   metrics: Metric[]
   dimensions: Dimension[]
   granularity: Granularity
   totals: Record<string, number>
-  /** By period, domain, and email or broadcast; null when no dimension was asked for. */
+  /** By period, domain, and email or broadcast; null when no dimension was requested. */
   rows: MetricsRow[] | null
 }
 
-/** Rows, and periods, in one answer (reference: wire format §2.2). */
+/** Maximum rows and periods in a response (reference: wire format §2.2). */
 const MOST_ROWS = 10_000
-/** Events read for the emails of an answer: a quarter of a second of the reading thread. */
+/** Events read for metrics by email: 250 ms of the reading thread. */
 const MOST_EVENTS = 100_000
 
 type Deps = Pick<
@@ -50,7 +50,7 @@ type Deps = Pick<
   | 'listDomains'
 >
 
-/** One sum, whatever it was made from. */
+/** A sum from any source. */
 interface Sum {
   start: number
   domainId: string
@@ -63,8 +63,8 @@ interface Sum {
 const narrower = (parameter: string, expected: string) => refuse('invalid_parameter', { parameter, expected })
 
 /**
- * Answers from the roll-ups; where emails are asked for one by one, from the events.
- * @throws Refusal when the answer would be too long
+ * Computes the report from the roll-ups; by email, from the events.
+ * @throws Refusal when the response would be too long
  */
 export async function reportMetrics(
   storage: Deps,
@@ -88,7 +88,7 @@ export async function reportMetrics(
   return { ...about, rows }
 }
 
-/** The asked periods, cut to the asked range. */
+/** Returns the requested periods, cut to the requested range. */
 function rangesOf({ range, dimensions, granularity, zone }: MetricsRequest): Period[] {
   if (!dimensions.includes('period')) return [range]
   const periods = periodsOf(range, granularity, zone, MOST_ROWS)
@@ -118,7 +118,7 @@ async function sumsOf(
   return sums
 }
 
-/** Names by id, of the domains and of the broadcasts that something was counted of. */
+/** Returns the names of counted domains and broadcasts by id. */
 async function namesOf(
   storage: Deps,
   teamId: string,
@@ -153,7 +153,7 @@ function rowsOf(
       has('broadcast') ? broadcastId : '',
     ])
   const groups = Map.groupBy(sums, keyOf)
-  // A chart over time needs the periods in which nothing happened too.
+  // A chart over time also needs periods without events.
   if (dimensions.length === 1 && has('period'))
     for (const { start } of ranges) {
       const key = keyOf({ start, domainId: '' })
@@ -178,16 +178,18 @@ function rowsOf(
   }))
 }
 
-/** What is recomputed in one transaction: a day of UTC, of which there are sums. */
+/** Recomputed per transaction: a UTC day, which has its own sums. */
 const STEP = 24 * 3_600_000
 
-/** What recomputing found: numbers that were wrong, and quarters of an hour of which events were removed and that stay. */
+/**
+ * The result of recomputing: numbers that were wrong, and quarter-hours that stay because their events were removed.
+ */
 export interface Recomputed {
   changed: number
   left: number
 }
 
-/** Makes the roll-ups of all teams from the events again, a day at a time, between which mail is taken. */
+/** Recomputes the roll-ups of all teams from the events, day by day, so that mail is accepted in between. */
 export async function recomputeMetrics(
   storage: Pick<Storage, 'metricsSpans' | 'recomputeMetrics'>,
   now: number,

@@ -1,6 +1,6 @@
 /**
- * Drains the outbox: events, which were stored with the state changes they tell of, become webhook deliveries. The cursor moves in the
- * transaction that stores them, so that a kill neither loses an event nor tells it twice.
+ * Turns stored events into webhook deliveries. The cursor moves in the transaction that stores them, so that a crash
+ * neither loses an event nor sends it twice.
  */
 import type { Clock } from '../clock/clock.ts'
 import { isAfter, type NotMade, type Storage } from '../storage/storage.ts'
@@ -9,9 +9,9 @@ import { deliveriesFor } from './fan-out.ts'
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
-/** Events read at a time. */
+/** Events per step. */
 const STEP = 500
-/** Rest between two looks when events come all the time (milliseconds): they are taken together. */
+/** Pause between runs while events keep arriving (milliseconds), so that they are handled together. */
 const REST_MS = 20
 
 export interface OutboxDeps {
@@ -20,13 +20,13 @@ export interface OutboxDeps {
   log: Logger
   /** How often to look for events of other processes, in milliseconds. */
   pollMs: number
-  /** By default this process is alone. */
+  /** Default: this process is the only one. */
   duties?: Duties | undefined
-  /** Deliveries are due. */
+  /** Called when deliveries are due. */
   onStored: () => void
 }
 
-/** The line that a delivery has in the log, for those that are never attempted. The recipient's domain, not the address. */
+/** Logs deliveries that are never attempted. Logs the recipient's domain instead of the address. */
 function logSuppressed(suppressed: readonly NotMade[], log: Logger): void {
   for (const { teamId, emailId, deliveryId, recipient } of suppressed) {
     const domain = recipient.slice(recipient.lastIndexOf('@') + 1)
@@ -35,7 +35,7 @@ function logSuppressed(suppressed: readonly NotMade[], log: Logger): void {
   }
 }
 
-/** Builds the outbox; it begins with `start()`. */
+/** Creates the outbox; it begins with `start()`. */
 export function createOutbox({ storage, clock, log, pollMs, duties, onStored }: OutboxDeps): Worker {
   const onDuty = dutyOf(duties, 'outbox')
   const step = async (): Promise<boolean> => {

@@ -1,16 +1,16 @@
-/** Signatures of webhooks: the scheme of Standard Webhooks and Svix (reference: wire format §5.4). */
+/** Webhook signatures: the scheme of Standard Webhooks and Svix (reference: wire format §5.4). */
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** What secrets begin with; the rest is the key in padded base64. */
+/** Prefix of secrets; the rest is the key in padded base64. */
 const PREFIX = 'whsec_'
 const KEY_BYTES = 24
 
-/** A new secret. */
+/** Generates a secret. */
 export function newSecret(): string {
   return PREFIX + randomBytes(KEY_BYTES).toString('base64')
 }
 
-/** `v1,` and the base64 of HMAC-SHA256 over id, time and body; one for each secret, with spaces between. */
+/** Returns `v1,` and the base64 HMAC-SHA256 over id, time and body; one per secret, separated by spaces. */
 export function sign(
   secrets: readonly string[],
   { id, seconds, body }: { id: string; seconds: number; body: string },
@@ -28,11 +28,13 @@ export interface Signed {
   type: string
   payload: string
   secret: string
-  /** Signs too until then. */
+  /** Also used for signing until then. */
   oldSecret: { secret: string; until: number } | null
 }
 
-/** The header fields of one attempt, signed for this moment: receivers refuse a time that is five minutes off. */
+/**
+ * Returns the header fields of an attempt, signed for this time: receivers refuse a time more than five minutes off.
+ */
 export function headersFor(signed: Signed, agent: string, now: number): Record<string, string> {
   const { id, payload: body, secret, oldSecret } = signed
   const seconds = Math.floor(now / 1000)

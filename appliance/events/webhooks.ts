@@ -1,4 +1,4 @@
-/** Endpoints and their log, as their owners manage them. */
+/** Manages endpoints and their delivery log for their owners. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -22,15 +22,15 @@ import { endpointProblem } from './endpoint.ts'
 import { newDeliveryId, replaysFor } from './fan-out.ts'
 import { newSecret } from './signature.ts'
 
-/** Endpoints of a team. Every event is stored once for each that listens. */
+/** Endpoints per team. Every event is stored once per subscribed endpoint. */
 const MOST = 50
-/** How long the old secret signs beside the new one. */
+/** How long the old secret still signs after a rotation, in milliseconds. */
 const OVERLAP = 24 * 3_600_000
-/** How far back the requests are counted, and at most how many of them. */
+/** The period over which requests are counted, and their maximum number. */
 const COUNTED = { ms: 24 * 3_600_000, most: 1000 }
-/** Events replayed in one transaction. */
+/** Events replayed per transaction. */
 const STEP = 500
-/** Events that are picked for one replay: a page of the log at its longest. */
+/** Events selected for one replay: the longest page of the log. */
 const MOST_PICKED = 100
 
 export interface WebhookChange {
@@ -44,18 +44,18 @@ type OneDelivery = One & { deliveryId: string }
 
 export interface Webhooks {
   /**
-   * Refuses: `invalid_field`, `too_many_webhooks`.
-   * @param args disabled: why nothing is to be sent to it yet; without it, it is enabled
+   * Creates an endpoint. Refuses: `invalid_field`, `too_many_webhooks`.
+   * @param args disabled: why nothing should be sent to it yet; when left out, it is enabled
    */
   create(args: { teamId: string; endpoint: string; events: string[]; disabled?: string }): Promise<Webhook>
-  /** Refuses what `create` would, all but `too_many_webhooks`; changes nothing. */
+  /** Refuses what `create` would refuse, except `too_many_webhooks`. Changes nothing. */
   check(args: { endpoint: string; events: string[] }): void
   list(args: { teamId: string }): Promise<Webhook[]>
-  /** This and all below refuse: `not_found`. */
+  /** This and all methods below refuse: `not_found`. */
   get(args: One): Promise<Webhook>
   /** Refuses: `invalid_field`. */
   update(args: One & { change: WebhookChange }): Promise<Webhook>
-  /** Makes a new secret; both sign for 24 hours. */
+  /** Generates a new secret; both sign for 24 hours. */
   rotate(args: One): Promise<Webhook>
   remove(args: One): Promise<void>
   deliveries(
@@ -67,18 +67,20 @@ export interface Webhooks {
   attempts(
     args: One & Omit<PageArgs, 'teamId'> & { deliveryId?: string | undefined },
   ): Promise<Page<WebhookAttempt>>
-  /** How the requests of the last 24 hours went, of the newest 1000 of them. */
+  /** Returns the results of the last 24 hours' requests, at most the newest 1000. */
   requests(args: One): Promise<WebhookRequests>
-  /** Sends one again, under the same id. */
+  /** Sends a delivery again, under the same id. */
   replay(args: OneDelivery): Promise<void>
-  /** Sends some again, under the same ids: all of them or, where one is not there, none. Returns how many. Refuses: `invalid_field`. */
+  /**
+   * Sends several again under the same ids: all, or none if one is missing. Returns how many. Refuses: `invalid_field`.
+   */
   replaySome(args: One & { deliveryIds: string[] }): Promise<number>
   /**
-   * Sends again what happened from `since` to before `until` (Unix milliseconds) that the endpoint listens to, also what it was never
-   * sent. `onlyUndelivered` leaves out what it took. Returns how many.
+   * Sends the endpoint's events from `since` to before `until` (Unix milliseconds) again, including those it was never
+   * sent. `onlyUndelivered` skips those it accepted. Returns how many.
    */
   replayRange(args: One & { since: number; until: number; onlyUndelivered: boolean }): Promise<number>
-  /** Sends a test event now, once, also to a disabled endpoint. */
+  /** Sends a test event now, once, even to a disabled endpoint. */
   ping(args: One): Promise<{ delivery: NewWebhookDelivery; attempt: WebhookAttempt }>
 }
 
@@ -88,13 +90,13 @@ export interface WebhooksDeps {
   clock: Clock
   agent: string
   allowNetworks: readonly Cidr[]
-  /** Addresses of this machine's interfaces, where no endpoint may be unless a listed network contains them. */
+  /** IPs of this machine's interfaces; endpoints there must be in an allowed network. */
   ownAddresses: () => readonly string[]
-  /** Deliveries are due. */
+  /** Called when deliveries are due. */
   wake: () => void
 }
 
-/** Makes the methods. */
+/** Creates the methods. */
 export function createWebhooks(deps: WebhooksDeps): Webhooks {
   const { storage, clock, wake } = deps
   const found = async (args: One): Promise<Webhook> =>
@@ -240,7 +242,7 @@ function readPicked(ids: string[]): string[] {
   return picked
 }
 
-/** Without the white space around it, which a paste brings along. */
+/** Trims white space, which pasting often adds. */
 function readEndpoint(
   text: string,
   { allowNetworks, ownAddresses }: Pick<WebhooksDeps, 'allowNetworks' | 'ownAddresses'>,

@@ -3,7 +3,7 @@ import type { Domain } from '../storage/storage.ts'
 import { readDomain, selectorsIn, text, type HostedDomain } from './objects.ts'
 import { add, leaveOut, type MoveDeps, type MovedDomain, type Report, type Tally } from './report.ts'
 
-/** Adds the domains of the other side, with new DKIM keys. One that is here already stays as it is. */
+/** Adds the hosted service's domains with new DKIM keys. Existing ones stay as they are. */
 export async function moveDomains(deps: MoveDeps, report: Report, tally: Tally): Promise<void> {
   const { hosted, senders, teamId } = deps
   for await (const summary of hosted.list('/domains')) {
@@ -36,7 +36,10 @@ async function addOne(deps: MoveDeps, theirs: HostedDomain, report: Report, tall
   report.domains.push(await told(deps, domain, theirs))
 }
 
-/** A key under the other side's selector would end the signatures that it still makes: ours gets another one then. */
+/**
+ * Builds the arguments for a domain. Using the same selector would invalidate signatures that the hosted service still
+ * makes, so ours gets a different one.
+ */
 function argsOf({ teamId, options }: MoveDeps, theirs: HostedDomain): NewDomainArgs {
   const { name, region, settings } = theirs
   return {

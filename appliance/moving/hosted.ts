@@ -1,15 +1,15 @@
 /**
- * Reads the API of the hosted service (reference: wire format §1, §4): in pages, at the pace that it asks for, and again where it
- * stumbles. Only reads: nothing over there is changed. The key is in no message.
+ * Reads the API of the hosted service (reference: wire format §1, §4): page by page, within its rate limit, with
+ * retries. Never changes anything there. The key never appears in a message.
  */
 import { decide, restAfter, type Answer } from './pace.ts'
 
-/** An object of the other side, before anybody has looked at its fields. */
+/** An object from the hosted service, not validated. */
 export type Wire = Record<string, unknown>
 
-/** The other side cannot be read. The message says what to do. */
+/** The hosted service can't be read. The message says what to do. */
 export class HostedFailed extends Error {
-  /** HTTP status; null where none came or it is not what is wrong. */
+  /** HTTP status; null when there was none or it isn't the problem. */
   readonly status: number | null
 
   constructor(message: string, status: number | null = null) {
@@ -19,38 +19,38 @@ export class HostedFailed extends Error {
 }
 
 export interface HostedDeps {
-  /** As `readBase` returned it. */
+  /** As returned by `readBase`. */
   base: string
   key: string
-  /** `User-Agent`; without one the service refuses. */
+  /** The User-Agent header, which the service requires. */
   agent: string
-  /** Waits so many milliseconds. */
+  /** Waits for this many milliseconds. */
   wait: (ms: number) => Promise<void>
   /** Unix milliseconds. */
   now: () => number
-  /** Tells a person why nothing happens for a while. */
+  /** Tells the user why nothing happens for a while. */
   tell: (line: string) => void
 }
 
 export interface Hosted {
   readonly base: string
-  /** Every object of a list, in the other side's order. Rejects with `HostedFailed`, as all here. */
+  /** Yields every object of a list, in the service's order. Rejects with `HostedFailed`, like all methods. */
   list(path: string): AsyncGenerator<Wire>
   get(path: string): Promise<Wire>
 }
 
-/** The most that the service gives in one page. */
+/** The service's maximum page size. */
 const PAGE = 100
-/** For one answer with its body. */
+/** Time limit of a response with its body. */
 const DEADLINE_MS = 30_000
-/** A page of a hundred objects is far smaller. */
+/** Maximum response size in octets; a page of a hundred objects is far smaller. */
 const MOST_BYTES = 16 * 1024 * 1024
-/** Shorter waits are nothing that a person wonders about. */
+/** Shorter waits aren't reported to the user (milliseconds). */
 const WORTH_TELLING_MS = 3000
 
 /**
- * The address of the API as requests begin with, without a slash at its end. The key travels with each request, so it is https://,
- * or http:// to this machine.
+ * Parses the base URL of the API, without a trailing slash. Requires https://, or http:// to this machine, because
+ * every request contains the key.
  */
 export function readBase(text: string): string {
   const example = '--from must be the URL of the API, such as https://api.example.com'
@@ -69,7 +69,7 @@ export function readBase(text: string): string {
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host)
 
-/** What a key can be: one word of visible ASCII, as a header field takes it. */
+/** Validates a key: one word of visible ASCII, so that it fits in a header field. */
 export function readKey(text: string): string {
   const key = text.trim()
   if (!/^[\x21-\x7e]{8,200}$/.test(key))
@@ -104,10 +104,10 @@ export function createHosted(deps: HostedDeps): Hosted {
   }
 }
 
-/** Asks one question at a time, as often as it takes. */
+/** Makes one request, with retries. */
 function createAsking({ base, key, agent, wait, now, tell }: HostedDeps): (path: string) => Promise<unknown> {
   const headers = { authorization: `Bearer ${key}`, accept: 'application/json', 'user-agent': agent }
-  // A service may say the key back to us.
+  // The service may echo the key.
   const clean = (text: string): string => text.replaceAll(key, 're_…')
   let restMs = 0
   return async (path) => {
@@ -138,7 +138,7 @@ function sentence(path: string, status: number | null, why: string): string {
 
 async function once(url: string, headers: Record<string, string>): Promise<Answer> {
   try {
-    // A redirect would carry the key to wherever it leads.
+    // A redirect would send the key to another server.
     const signal = AbortSignal.timeout(DEADLINE_MS)
     const response = await fetch(url, { headers, redirect: 'manual', signal })
     const text = await bodyOf(response)
@@ -149,7 +149,7 @@ async function once(url: string, headers: Record<string, string>): Promise<Answe
   }
 }
 
-/** What the network did. Everything that `fetch` throws is about it: the request itself is sound. */
+/** Describes a network error. `fetch` throws nothing else, because the request itself is valid. */
 function brokenBy(error: unknown): string {
   if (error instanceof DOMException) return `did not respond within ${DEADLINE_MS / 1000} seconds`
   const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
@@ -171,7 +171,7 @@ function parsed(text: string, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // What came instead may be anything, the page of a proxy as well: it is not shown.
+    // The response may be anything, such as a proxy's page, so it isn't shown.
     throw new HostedFailed(`GET ${path} did not return JSON. Check that --from is the URL of the API.`)
   }
 }

@@ -6,8 +6,9 @@ import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
 const PERMISSIONS = ['full_access', 'sending_access'] as const satisfies Permission[]
 
 /**
- * Makes a key for each of the other side's, by its name; tokens cannot be moved. The hosted service tells neither permission nor
- * domain of a key, another Posthaste does. A name of which there are as many keys here is left alone.
+ * Creates a key for each key of the hosted service, with the same name; tokens can't be moved. The hosted service
+ * doesn't report a key's permission and domain, another Posthaste server does. Skips names for which there are as many
+ * keys here.
  */
 export async function moveKeys(deps: MoveDeps, tally: Tally): Promise<void> {
   const { hosted, senders, teamId, options } = deps
@@ -39,7 +40,7 @@ interface One {
   domains: (id: string) => Promise<string | undefined>
 }
 
-/** Whether it was added without knowing what it may do. */
+/** Returns whether it was added without knowing its permission. */
 async function addOne(deps: MoveDeps, wire: Wire, { name, tally, domains }: One): Promise<boolean> {
   const { senders, teamId, options, made } = deps
   const told = PERMISSIONS.find((one) => one === wire.permission)
@@ -65,7 +66,7 @@ async function addOne(deps: MoveDeps, wire: Wire, { name, tally, domains }: One)
   return tally.added > before && told === undefined
 }
 
-/** Names of the other side's domains by id, asked for when the first key is bound to one. */
+/** Fetches the hosted service's domain names by id, once a key is restricted to a domain. */
 function domainNames({ hosted }: MoveDeps): One['domains'] {
   let names: Map<string, string> | undefined
   return async (id) => {

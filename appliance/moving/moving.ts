@@ -1,7 +1,7 @@
 /**
- * Moves what a team has with the hosted service (or with another Posthaste) to here, through its API: domains, suppressions, webhooks,
- * the names of API keys. Each object is looked for here first, so a move that broke off is begun again and does the rest, and a second
- * one changes nothing.
+ * Moves a team's data from the hosted service (or another Posthaste server) through its API: domains, suppressions,
+ * webhooks, names of API keys. Looks for each object here first, so that an interrupted move can be run again, and a
+ * second run changes nothing.
  */
 import { moveDomains } from './domains.ts'
 import { moveKeys } from './keys.ts'
@@ -14,12 +14,12 @@ export { createHosted, HostedFailed, readBase, readKey } from './hosted.ts'
 export { KINDS, type Kind, type Made, type NotTaken, type Report, type Tally } from './report.ts'
 export { sharesReturnPath, zoneText } from './zone.ts'
 
-/** Nothing was moved yet. */
+/** Creates an empty report. */
 export const newReport = (): Report => ({ tallies: {}, domains: [], notTaken: [] })
 
 /**
- * Moves the kinds that are asked for; all of them, and what is not taken is counted.
- * @param report is filled as it goes on: where it rejects (`HostedFailed`), it tells what was done until then
+ * Moves the requested kinds; when all are requested, also counts what can't be moved.
+ * @param report updated along the way: when this rejects (`HostedFailed`), it says what was done until then
  */
 export async function move(deps: MoveDeps, report: Report): Promise<void> {
   const movers: Record<Kind, (tally: Tally) => Promise<void>> = {

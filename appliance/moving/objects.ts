@@ -1,14 +1,17 @@
-/** The hosted service's objects as far as they can be moved (reference: wire format §2). Tolerant: what is absent is null. Pure. */
+/**
+ * Parses the hosted service's objects as far as they can be moved (reference: wire format §2). Missing values become
+ * null. Pure.
+ */
 import { zoneOf } from '../senders/records.ts'
 import type { DomainSettings } from '../storage/storage.ts'
 import type { Wire } from './hosted.ts'
 
-/** A DNS record that the other side asks for. */
+/** A DNS record that the hosted service requires. */
 export interface HostedRecord {
-  /** The heading under which it is listed: SPF, DKIM, … */
+  /** The group in which it is listed: SPF, DKIM, … */
   record: string
   type: string
-  /** The whole owner name, small letters, without the root dot. */
+  /** The full owner name in lower case, without the root dot. */
   fqdn: string
   value: string
 }
@@ -17,18 +20,18 @@ export interface HostedDomain {
   id: string
   name: string
   region: string | null
-  /** Label of the return path, of a field of its own or of the records. */
+  /** Label of the return path, from its own field or from the records. */
   returnPath: string | null
   settings: Partial<DomainSettings>
   records: HostedRecord[]
 }
 
-/** Of anything that is no text, null. */
+/** Returns null for anything that isn't a string. */
 export const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
 const flag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined)
 
-/** GET /domains/:id. */
+/** Parses GET /domains/:id. */
 export function readDomain(wire: Wire, name: string): HostedDomain {
   const records = (Array.isArray(wire.records) ? (wire.records as unknown[]) : []).flatMap((one) =>
     typeof one === 'object' && one !== null ? recordsIn(one as Wire, name) : [],
@@ -48,7 +51,7 @@ function recordsIn(wire: Wire, domain: string): HostedRecord[] {
   return [{ record: text(wire.record) ?? '', type, fqdn: fqdn.toLowerCase(), value }]
 }
 
-/** Names are relative to the registrable domain, as DNS panels want them. */
+/** Completes a name that is relative to the registrable domain. */
 function wholeName(name: string, domain: string): string {
   const zone = zoneOf(domain)
   const bare = name.replace(/\.$/, '').toLowerCase()
@@ -56,7 +59,7 @@ function wholeName(name: string, domain: string): string {
   return bare === zone || bare.endsWith(`.${zone}`) ? bare : `${bare}.${zone}`
 }
 
-/** The label in front of the domain at which bounces come in. */
+/** Finds the label of the return path. */
 function returnPathIn(records: readonly HostedRecord[], domain: string): string | null {
   const mx = records.find(({ record, type }) => record === 'SPF' && type === 'MX')
   const end = `.${domain.toLowerCase()}`
@@ -78,13 +81,13 @@ function settingsOf(wire: Wire): Partial<DomainSettings> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-/** Selectors of its DKIM keys. */
+/** Returns the selectors of its DKIM keys. */
 export function selectorsIn({ name, records }: HostedDomain): string[] {
   const end = `._domainkey.${name.toLowerCase()}`
   return records.flatMap(({ fqdn }) => (fqdn.endsWith(end) ? [fqdn.slice(0, -end.length)] : []))
 }
 
-/** An instant in either form of the API as ISO 8601; undefined for what is none. */
+/** Converts a time in either format of the API to ISO 8601; undefined when invalid. */
 export function isoOf(value: unknown): string | undefined {
   const given = text(value)
     ?.replace(' ', 'T')

@@ -1,7 +1,7 @@
 import { HostedFailed, type Hosted } from './hosted.ts'
 import type { NotTaken } from './report.ts'
 
-/** What the hosted service keeps and this version does not take. */
+/** What the hosted service stores that can't be moved. */
 const OTHERS: readonly (readonly [kind: string, path: string])[] = [
   ['contacts', '/contacts'],
   ['segments', '/segments'],
@@ -12,10 +12,10 @@ const OTHERS: readonly (readonly [kind: string, path: string])[] = [
   ['automations', '/automations'],
 ]
 
-/** A hundred pages: counting more takes longer than the number is worth. */
+/** Counting more takes longer than the number is worth: a hundred pages. */
 const MOST_COUNTED = 10_000
 
-/** Counts what is not taken; kinds that are not there or cannot be read are passed over. */
+/** Counts what can't be moved; skips kinds that don't exist or can't be read. */
 export async function countOthers(hosted: Hosted): Promise<NotTaken[]> {
   const counted: NotTaken[] = []
   for (const [kind, path] of OTHERS) {
@@ -33,7 +33,7 @@ async function countOf(hosted: Hosted, path: string): Promise<Omit<NotTaken, 'ki
       count += 1
     }
   } catch (error) {
-    // Not every account has every kind. One that stops answering is another matter.
+    // Not every account has every kind. A service that stops responding is an error.
     const { status } = error as HostedFailed
     if (!(error instanceof HostedFailed) || status === null || status >= 429) throw error
   }

@@ -1,27 +1,27 @@
-/** What to do with an answer of the hosted service: take it, ask again after a while, or stop. Pure. */
+/** Decides what to do with a response of the hosted service: use it, retry later, or stop. Pure. */
 
-/** An answer as it came, or why none did. */
+/** A response, or why there was none. */
 export type Answer =
   { kind: 'answered'; status: number; headers: Headers; text: string } | { kind: 'broken'; why: string }
 
 export type Next =
   | { kind: 'take'; text: string }
-  /** Ask again after so many milliseconds; `why` completes "the service …". */
+  /** Retry after this many milliseconds; `why` completes "the service …". */
   | { kind: 'again'; afterMs: number; why: string }
-  /** `status` null: it was never answered. */
+  /** `status` null when there never was a response. */
   | { kind: 'stop'; status: number | null; why: string }
 
 const SECOND = 1000
-/** How often one question is asked where the service stumbles, and where it only asks for patience. */
+/** How often a request is retried after failures, and after rate limiting. */
 const MOST_FAULTS = 5
 const MOST_PATIENCE = 20
-/** Longer than this nobody waits before a terminal: the service is asked another day. */
+/** Maximum wait. No one waits longer at a terminal; the move can be run again another day. */
 const LONGEST_WAIT = 600 * SECOND
 const MOST_SAID = 200
 
 /**
- * @param attempt how often this question was asked, from 1
- * @param now Unix milliseconds, for a Retry-After that is a date
+ * @param attempt number of this attempt, from 1
+ * @param now Unix milliseconds, for a Retry-After date
  */
 export function decide(answer: Answer, attempt: number, now: number): Next {
   if (answer.kind === 'broken') return afterFault(null, answer.why, attempt)
@@ -44,10 +44,13 @@ function afterFault(status: number | null, why: string, attempt: number, asked?:
   return { kind: 'again', afterMs: asked ?? backoff(attempt), why }
 }
 
-/** 1, 2, 4, 8, … seconds, half a minute at most. */
+/** 1, 2, 4, 8, … seconds, at most 30. */
 const backoff = (attempt: number): number => Math.min(2 ** (attempt - 1), 30) * SECOND
 
-/** How long the service asks to wait: Retry-After in seconds or as a date (RFC 9110 §10.2.3), or else the end of its window. */
+/**
+ * Returns how long the service asks to wait: Retry-After in seconds or as a date (RFC 9110 §10.2.3), or the end of its
+ * rate limit window.
+ */
 function patienceAsked(headers: Headers, now: number): number | undefined {
   const after = headers.get('retry-after')?.trim()
   if (after) {
@@ -58,7 +61,7 @@ function patienceAsked(headers: Headers, now: number): number | undefined {
   return secondsIn(headers, 'ratelimit-reset')
 }
 
-/** How long to rest before the next question, where the answer to this one was the last that the window allowed. */
+/** Returns how long to wait before the next request, if this was the last one that the window allows. */
 export function restAfter(headers: Headers): number {
   if (headers.get('ratelimit-remaining')?.trim() !== '0') return 0
   return Math.min(secondsIn(headers, 'ratelimit-reset') ?? SECOND, LONGEST_WAIT)
@@ -69,14 +72,14 @@ function secondsIn(headers: Headers, name: string): number | undefined {
   return /^\d{1,9}$/.test(text) ? Number(text) * SECOND : undefined
 }
 
-/** The sentence of an error body, where there is one. */
+/** Returns the message of an error body, if there is one. */
 function saidIn(text: string): string {
   try {
     const body: unknown = JSON.parse(text)
     const said = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined
     return typeof said === 'string' ? `: ${said.slice(0, MOST_SAID).replace(/\.$/, '')}` : ''
   } catch {
-    // A proxy's page says nothing that the status does not.
+    // A proxy's page says no more than the status.
     return ''
   }
 }

@@ -1,4 +1,4 @@
-/** What is told of a move while it goes on and at its end. */
+/** The progress and result of a move. */
 import type { ExpectedRecord } from '../senders/records.ts'
 import type { PublicKey, Senders } from '../senders/senders.ts'
 import type { ApiKey, Domain, Permission, Webhook } from '../storage/storage.ts'
@@ -7,45 +7,45 @@ import { Refusal } from '../mail/refusals.ts'
 import type { Hosted } from './hosted.ts'
 import type { HostedRecord } from './objects.ts'
 
-/** What can be moved, in this order: keys may be bound to a domain. */
+/** What can be moved, in this order, because keys may be restricted to a domain. */
 export const KINDS = ['domains', 'suppressions', 'webhooks', 'keys'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** Something of the other side and what is to be said of it. */
+/** An object of the hosted service, and a remark about it. */
 export interface Remark {
   what: string
   text: string
 }
 
-/** How the objects of one kind fared. `there` is the sum of the other three. */
+/** The counts for one kind. `there` is the sum of the other three. */
 export interface Tally {
-  /** On the other side. */
+  /** In the hosted service. */
   there: number
   added: number
-  /** Here already. */
+  /** Already here. */
   present: number
   leftOut: number
-  /** Why, of the first hundred that were left out. */
+  /** Why objects were skipped; the first hundred. */
   reasons: Remark[]
-  /** Of those that were not left out: what is different here. */
+  /** What is different here, for objects that weren't skipped. */
   notes: Remark[]
 }
 
-/** A domain of the other side that is here now. */
+/** A domain of the hosted service that now exists here. */
 export interface MovedDomain {
   domain: Domain
-  /** What has to be published for it. */
+  /** The records to publish for it. */
   records: ExpectedRecord[]
   keys: PublicKey[]
-  /** What the other side asks for. */
+  /** The records that the hosted service requires. */
   theirs: HostedRecord[]
 }
 
-/** How many objects of a kind that this version does not take. */
+/** The number of objects of a kind that can't be moved. */
 export interface NotTaken {
   kind: string
   count: number
-  /** Counting stopped: there are more. */
+  /** Whether there are more than were counted. */
   more: boolean
 }
 
@@ -55,7 +55,7 @@ export interface Report {
   notTaken: NotTaken[]
 }
 
-/** Something was made or changed, a moment ago. Tokens and secrets are told here and nowhere else. */
+/** Something just created or changed. Tokens and secrets are only available here. */
 export type Made =
   | { kind: 'domain'; domain: Domain }
   | { kind: 'suppressions'; added: number }
@@ -65,13 +65,13 @@ export type Made =
 
 export interface MoveOptions {
   only: readonly Kind[]
-  /** Look and count, change nothing. */
+  /** Count only; change nothing. */
   dryRun: boolean
-  /** Label of the return path here, for all domains; without it the one that each has there. */
+  /** Label of the return path for all domains here; default: the one each has in the hosted service. */
   returnPath?: string | undefined
-  /** Of keys of which the other side does not tell it. */
+  /** For keys whose permission the hosted service doesn't report. */
   permission: Permission
-  /** Webhooks that are enabled there are enabled here, too, also those that an earlier move has made. */
+  /** Enable webhooks that are enabled in the hosted service, including those from an earlier move. */
   enable: boolean
 }
 
@@ -79,10 +79,10 @@ export interface MoveDeps {
   hosted: Hosted
   senders: Senders
   webhooks: Webhooks
-  /** Whose all of it will be. */
+  /** The team that will own everything. */
   teamId: string
   options: MoveOptions
-  /** Waited for before the next object is looked at. */
+  /** Awaited before the next object is processed. */
   made: (what: Made) => Promise<void>
   /** Unix milliseconds. */
   now: () => number
@@ -90,18 +90,18 @@ export interface MoveDeps {
 
 const MOST_REASONS = 100
 
-/** Nothing was looked at yet. */
+/** Creates an empty tally. */
 export function newTally(): Tally {
   return { there: 0, added: 0, present: 0, leftOut: 0, reasons: [], notes: [] }
 }
 
-/** Counts one as left out. */
+/** Counts an object as skipped. */
 export function leaveOut(tally: Tally, what: string, text: string): void {
   tally.leftOut += 1
   if (tally.reasons.length < MOST_REASONS) tally.reasons.push({ what, text })
 }
 
-/** Counts one as added once `work` is done; where it is refused, as left out with the sentence. */
+/** Runs `work` and counts the object as added or, when it is refused, as skipped with the sentence. */
 export async function add(tally: Tally, what: string, work: () => Promise<void> | void): Promise<void> {
   try {
     await work()

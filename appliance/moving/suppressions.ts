@@ -4,13 +4,13 @@ import { isoOf, text } from './objects.ts'
 import { leaveOut, type MoveDeps, type Tally } from './report.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 
-/** Entries that are added at once. */
+/** Entries added at once. */
 const PIECE = 500
 const COLUMNS = csvRecord(['email', 'origin', 'created_at', 'source_id', 'reason'])
 
 /**
- * Puts the addresses of the other side onto the list, with their origin, the id of the email that caused them and since when. They go
- * through the import of lists, so what holds there holds here: an address that is listed keeps its entry.
+ * Adds the hosted service's suppressions with their origin, causing email and time. Uses the CSV import, so its rules
+ * apply: an existing entry stays as it is.
  */
 export async function moveSuppressions(deps: MoveDeps, tally: Tally): Promise<void> {
   let piece: Wire[] = []
@@ -38,7 +38,10 @@ async function keep(piece: readonly Wire[], deps: MoveDeps, tally: Tally): Promi
   if (result.added > 0 && !options.dryRun) await made({ kind: 'suppressions', added: result.added })
 }
 
-/** An address that bounced is not to be lost over a detail: what cannot be read of origin and time is left to the import. */
+/**
+ * Formats an entry as a line. Leaves invalid origins and times to the import, because a bounced address must not get
+ * lost over a detail.
+ */
 function lineOf(one: Wire, reason: string, now: number): string {
   const since = isoOf(one.created_at)
   return csvRecord([

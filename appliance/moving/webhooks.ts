@@ -3,22 +3,22 @@ import type { Webhook } from '../storage/storage.ts'
 import { text } from './objects.ts'
 import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
 
-/** Why a webhook that was moved is disabled; also how a later `--enable` knows those that wait for it. */
+/** Why an imported webhook is disabled. A later `--enable` recognizes such webhooks by it. */
 const WAITS = 'Imported as disabled. Enable it with posthaste import --enable, or by hand.'
 
-/** A webhook of the other side. */
+/** A webhook of the hosted service. */
 export interface HostedWebhook {
   endpoint: string
-  /** The types that are known here. */
+  /** The event types that exist here. */
   events: string[]
-  /** The others. */
+  /** Other event types. */
   unknown: string[]
   enabled: boolean
 }
 
 /**
- * Adds the webhooks of the other side with new secrets, disabled: both sides would tell an app of everything that happens while both
- * send. With `enable`, those that are enabled there are enabled here.
+ * Adds the hosted service's webhooks with new secrets, disabled: while both servers send, an app would receive
+ * everything twice. With `enable`, those that are enabled there are enabled here.
  */
 export async function moveWebhooks(deps: MoveDeps, tally: Tally): Promise<void> {
   const { hosted, webhooks, teamId } = deps
@@ -48,8 +48,8 @@ function sorted(types: readonly string[]): Pick<HostedWebhook, 'events' | 'unkno
 }
 
 /**
- * Which webhook here is which of theirs: one to the same endpoint, rather with the same events. An endpoint may have several, and
- * somebody may have changed one here since the last move.
+ * Matches webhooks here with theirs: by endpoint, preferably with the same events. An endpoint may have several
+ * webhooks, and someone may have changed one here since the last move.
  */
 export function pairs<T extends Pick<Webhook, 'endpoint' | 'events'>>(
   theirs: readonly HostedWebhook[],

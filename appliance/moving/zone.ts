@@ -1,4 +1,4 @@
-/** The records of moved domains as lines of a zone file, in the order in which they are published. Pure. */
+/** Writes the records of moved domains as a zone file, in the order in which to publish them. Pure. */
 import type { ExpectedRecord } from '../senders/records.ts'
 import type { HostedRecord } from './objects.ts'
 import type { MovedDomain } from './report.ts'
@@ -8,22 +8,25 @@ const TTL = 3600
 /** Length limit of one character-string in a TXT record (RFC 1035 §3.3). */
 const CHARACTER_STRING = 255
 
-/** What a zone file needs of a moved domain. */
+/** The fields of a moved domain that a zone file needs. */
 type Recorded = Omit<MovedDomain, 'keys'>
 
-/** Which records stand in the place of others: those that the other side has at the same name. */
+/** Finds the hosted service's records that a record replaces: those with the same name. */
 function replacedBy(record: ExpectedRecord, theirs: readonly HostedRecord[]): HostedRecord[] {
-  // A DMARC policy is the domain's own, whoever sends for it; DKIM keys have selectors of their own.
+  // A DMARC policy belongs to the domain, whoever sends for it; DKIM keys have their own selectors.
   if (record.record === 'DMARC' || record.record === 'DKIM') return []
   return theirs.filter(({ fqdn, type }) => fqdn === record.fqdn && type === record.type)
 }
 
-/** Whether the domain is verified here only once something of the other side's is replaced. */
+/** Whether the domain can only be verified here once a record of the hosted service is replaced. */
 export function sharesReturnPath({ records, theirs }: Pick<Recorded, 'records' | 'theirs'>): boolean {
   return records.some((record) => record.required && replacedBy(record, theirs).length > 0)
 }
 
-/** The records as a zone file (RFC 1035 §5.1), names absolute: first what stands beside the other side's, then what replaces it. */
+/**
+ * Writes a zone file (RFC 1035 §5.1) with absolute names: first records that can be added, then those that replace
+ * others.
+ */
 export function zoneText(moved: readonly Recorded[]): string {
   return moved.map(zoneOfOne).join('\n')
 }
@@ -60,7 +63,7 @@ function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): str
   ]
 }
 
-/** The other side's policy with our mechanisms at its front: a name has one policy (RFC 7208 §4.5). */
+/** Inserts our mechanisms at the front of the existing policy, because a name can have only one (RFC 7208 §4.5). */
 export function mergedSpf(
   theirs: string,
   { type, value }: Pick<ExpectedRecord, 'type' | 'value'>,
@@ -70,7 +73,7 @@ export function mergedSpf(
   return type === 'TXT' && policy !== undefined && ours !== undefined ? `v=spf1 ${ours} ${policy}` : undefined
 }
 
-/** What a stranger wrote must not become a line of its own. */
+/** Formats untrusted text as a comment that can't break out of its line. */
 const comment = (text: string): string => `; ${text.replace(/[^\x20-\x7e]/g, '?').slice(0, 300)}`
 
 function rdata({ type, value, priority }: ExpectedRecord): string {
