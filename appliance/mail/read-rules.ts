@@ -1,4 +1,4 @@
-/** Reading the rules that somebody sent. Pure. */
+/** Parses segment rules from a request. Pure. */
 import { refuse } from './refusals.ts'
 import {
   MOST_DEPTH,
@@ -14,7 +14,7 @@ import {
   SIMPLE_FIELDS,
 } from './rules.ts'
 
-/** Characters of a text. */
+/** Maximum length of a text, in characters. */
 const MOST_TEXT = 500
 
 const VALUES: Record<RuleKind, string> = {
@@ -35,7 +35,7 @@ function isValue(kind: RuleKind, value: unknown): boolean {
   return value !== '' && value.length <= MOST_TEXT && !value.includes('\0') && value.isWellFormed()
 }
 
-/** Checks operator and value of a rule about a field that holds this. Refuses: `invalid_field`. */
+/** Checks a rule's operator and value against the type of its field. Refuses: `invalid_field`. */
 export function checkOperands({ operator, value }: Rule, kind: RuleKind, path: string): void {
   const operators: readonly RuleOperator[] = OPERATORS_OF[kind]
   if (!operators.includes(operator))
@@ -49,8 +49,8 @@ const isObject = (given: unknown): given is Record<string, unknown> =>
   typeof given === 'object' && given !== null && !Array.isArray(given)
 
 /**
- * Reads rules that somebody sent. Whether the properties, topics and segments exist is for the caller to check.
- * @param path the name of the field that they came in
+ * Parses rules. The caller checks whether the properties, topics and segments exist.
+ * @param path name of the field that contained them
  * Refuses: `invalid_field`.
  */
 export function readRules(given: unknown, path = 'filter'): Rules {

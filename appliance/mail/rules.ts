@@ -1,6 +1,6 @@
 /**
- * Rules about contacts, as segments have them: conditions on fields, joined by `and` and `or`. The words are those of conditions in
- * automations (reference §1.10). Reading them: read-rules.ts. Pure; the dashboard uses it, too.
+ * Rules about contacts, as in segments: conditions on fields, joined by `and` and `or`. Operators are named as in
+ * automations (reference §1.10). read-rules.ts parses them. Pure; also used by the dashboard.
  */
 
 export const RULE_OPERATORS = [
@@ -17,7 +17,7 @@ export interface Rule {
   value?: string | number | boolean
 }
 
-/** Rules of which all must hold (`and`), or one at least (`or`). */
+/** Rules that must all hold (`and`), or at least one (`or`). */
 export interface RuleGroup {
   type: 'and' | 'or'
   rules: Rules[]
@@ -25,11 +25,11 @@ export interface RuleGroup {
 
 export type Rules = Rule | RuleGroup
 
-/** Groups within groups, and rules in all: evaluating stays fast, and statements short. */
+/** Limits on nesting and number of rules. They keep evaluation fast and SQL statements short. */
 export const MOST_DEPTH = 4
 export const MOST_RULES = 50
 
-/** What a field names. */
+/** What a field refers to. */
 export type RuleField =
   | { kind: 'text'; column: 'email' | 'first_name' | 'last_name' }
   | { kind: 'time'; column: 'created_at' | 'last_opened_at' | 'last_clicked_at' }
@@ -49,7 +49,7 @@ export const SIMPLE_FIELDS: Record<string, RuleField> = {
   'contact.suppressed': { kind: 'flag', name: 'suppressed' },
 }
 
-/** What a field names; undefined: nothing. */
+/** Resolves a field; undefined when it doesn't exist. */
 export function ruleField(field: string): RuleField | undefined {
   if (Object.hasOwn(SIMPLE_FIELDS, field)) return SIMPLE_FIELDS[field]
   const [, noun, name] = /^contact\.(properties|topics|segments)\.(.+)$/s.exec(field) ?? []
@@ -62,7 +62,7 @@ export function ruleField(field: string): RuleField | undefined {
 const TEXT = ['eq', 'neq', 'contains', 'starts_with', 'ends_with', 'exists', 'is_empty'] as const
 const ORDER = ['gt', 'gte', 'lt', 'lte', 'exists', 'is_empty'] as const
 
-/** Operators by what a field holds. */
+/** Operators by type of field. */
 export const OPERATORS_OF = {
   text: TEXT,
   number: ['eq', 'neq', ...ORDER],
@@ -75,7 +75,7 @@ export type RuleKind = keyof typeof OPERATORS_OF
 
 const UNITS: Record<string, number> = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 }
 
-/** The instant that a value of a time field means (Unix milliseconds); undefined: none. */
+/** Resolves the value of a time field to Unix milliseconds; undefined when invalid. */
 export function ruleTime(value: string, now: number): number | undefined {
   const [, count, unit] = /^(\d{1,4}) (hour|day|week)s? ago$/.exec(value) ?? []
   if (count !== undefined && unit !== undefined) return now - Number(count) * UNITS[unit]!
@@ -84,7 +84,7 @@ export function ruleTime(value: string, now: number): number | undefined {
   return Number.isNaN(at) ? undefined : at
 }
 
-/** Each rule with its path. @param path of the rules themselves */
+/** Yields each rule with its path. @param path of the rules themselves */
 export function* eachRule(rules: Rules, path = 'filter'): Generator<[Rule, string]> {
   if (rules.type === 'rule') yield [rules, path]
   else for (const [at, one] of rules.rules.entries()) yield* eachRule(one, `${path}.rules[${at}]`)
