@@ -1,4 +1,4 @@
-/** Teams, their people, and who is signed in to the dashboard. */
+/** Teams, their members, and dashboard sessions. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -30,8 +30,8 @@ export interface Accounts extends SignIns, OwnAccount {
   /** Second factors, and the second step of a sign-in. */
   factors: Factors & SecondSteps
   /**
-   * Makes the first team and its owner.
-   * Refuses: `invalid_field` (email, password, team), `already_set_up` when the appliance has an owner.
+   * Creates the first team and its owner.
+   * Refuses: `invalid_field` (email, password, team), `already_set_up` when there already is an owner.
    */
   createOwner(args: {
     email: string
@@ -39,26 +39,26 @@ export interface Accounts extends SignIns, OwnAccount {
     teamName: string
   }): Promise<{ user: User; team: Team }>
   /**
-   * Ends all sessions of the user but the one in which it was asked for: whoever signed in with the old password is out.
-   * Refuses: `invalid_field` (password).
-   * @param keep the token of that session; undefined: none goes on
+   * Sets a password and ends all sessions of the user except the one that requested it, so that whoever signed in with
+   * the old password is signed out. Refuses: `invalid_field` (password).
+   * @param keep the token of that session; undefined to end all
    */
   setPassword(args: { userId: string; password: string; keep?: string | undefined }): Promise<void>
-  /** The owner with that address and the team; undefined before set-up. */
+  /** Finds the owner with that address and their team; undefined before setup. */
   findOwner(args: { email: string }): Promise<{ user: User; team: Team } | undefined>
   readonly members: Members
   readonly teams: Teams
-  /** The team, undefined before set-up. */
+  /** Returns the first team; undefined before setup. */
   firstTeam(): Promise<Team | undefined>
-  /** Forgets sessions that have ended; returns how many. For housekeeping. */
+  /** Deletes expired sessions; returns how many. For housekeeping. */
   purgeSessions(): Promise<number>
 }
 
-/** What accounts are made of. */
+/** Dependencies of the accounts. */
 export interface AccountsDeps {
   storage: Storage
   clock: Clock
-  /** Name of this server, which is no password either. */
+  /** This server's name, which must not be a password. */
   hostname?: string | undefined
 }
 
@@ -82,7 +82,7 @@ export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps):
       const passwordHash = await hasher.hash(password)
       const now = clock.now()
       const team = { id: newId(now), name, createdAt: now }
-      // Nobody vouches more for the first owner than whoever runs the server.
+      // Whoever runs the server vouches for the first owner's address.
       const user = { id: newId(now), email, passwordHash, createdAt: now, provenAt: now }
       if ((await storage.createOwner({ team, user, onlyFirst: true }, now)) === 'exists')
         throw refuse('already_set_up')

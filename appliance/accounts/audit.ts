@@ -1,4 +1,7 @@
-/** Writes administrative acts down, before they happen and with what came of them. Nothing secret gets into an entry. */
+/**
+ * Writes administrative actions to the audit log: before they happen, and with their result. Entries never contain
+ * secrets.
+ */
 import type { Clock } from '../clock/clock.ts'
 import { withoutSecrets } from '../mail/audit-values.ts'
 import { targetNameIn } from '../mail/audit-target.ts'
@@ -6,22 +9,22 @@ import { actorFields, type Actor, type AuditAction, type NewAuditEntry } from '.
 import { newId } from '../mail/ids.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** An act that is about to happen. */
+/** An action about to happen. */
 export interface Act {
-  /** Whose things it is about; null: the whole appliance's. */
+  /** The team concerned; null for the whole server. */
   teamId: string | null
   actor: Actor
   /** Noun and verb: `domain.create`. */
   action: AuditAction
   /** A noun, and an id where there is one: `domain 0193…`. */
   target: string
-  /** How it is before; plain data. */
+  /** The state before; plain data. */
   before?: unknown
-  /** What was asked for. */
+  /** The request. */
   details?: Record<string, unknown>
 }
 
-/** Writes an act down before it happens. Returns the entry's id, for `endAct`. */
+/** Records an action before it happens. Returns the entry's id, for `endAct`. */
 export async function beginAct(
   storage: Pick<Storage, 'appendAudit'>,
   clock: Clock,
@@ -34,9 +37,9 @@ export async function beginAct(
 }
 
 /**
- * Writes down what came of an act.
- * @param end after: plain data; null and undefined are written as `{}`, as null says that nobody knows. target: where it
- * is known only now, the id of what was made
+ * Records the result of an action.
+ * @param end after: plain data; null and undefined are stored as `{}`, because null means unknown. target: when only
+ * known now, the id of what was created
  */
 export async function endAct(
   storage: Pick<Storage, 'completeAudit'>,
@@ -46,7 +49,7 @@ export async function endAct(
   await storage.completeAudit({ id, after: withoutSecrets(after) ?? {}, target }, clock.now())
 }
 
-/** Writes down an act that has happened, in one entry. For what is no route with `audit`: commands, sign-ins. */
+/** Records a completed action in one entry. For what isn't a route with `audit`: commands and sign-ins. */
 export async function recordAct(
   storage: Pick<Storage, 'appendAudit'>,
   clock: Clock,

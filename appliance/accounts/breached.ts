@@ -1,27 +1,30 @@
-/** The passwords that everybody tries first, from lists of published breaches. */
+/** Checks passwords against lists of published breaches. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Sorted prefixes of hashes, four octets each, most significant first; scripts/breached-passwords.ts makes it. */
+/** Sorted hash prefixes, four octets each, big-endian; scripts/breached-passwords.ts generates the file. */
 const SHIPPED = join(import.meta.dirname, '..', '..', 'config', 'breached-passwords.bin')
 
-/** Whether a text, in lower case, is among them. One in 140 000 other texts is taken for one of them: its owner chooses another. */
+/**
+ * Whether a text, in lower case, is on the list. One in 140,000 other texts is a false positive; its owner has to
+ * choose another.
+ */
 export type Breached = (text: string) => boolean
 
-/** The first 32 bits of the SHA-256 of a text: what stands for it in the list. */
+/** Returns the first 32 bits of a text's SHA-256, which represent it in the list. */
 export function prefixOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0)
 }
 
-/** A password without the digits and signs that people put around a word: `2024Summer!` is `Summer`. */
+/** Strips the digits and symbols that people put around a word: `2024Summer!` becomes `Summer`. */
 export function coreOf(password: string): string {
   return password.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '')
 }
 
 /**
- * Reads the list.
- * @param file by default the one that comes with the program
+ * Loads the list.
+ * @param file default: the shipped one
  */
 export function loadBreached(file = SHIPPED): Breached {
   const bytes = readFileSync(file)

@@ -1,4 +1,4 @@
-/** What people have for their second step: adding it, and taking it away. The caller sees to it that it is really they. */
+/** Manages a person's second factors. The caller has verified the person. */
 import type { Clock } from '../clock/clock.ts'
 import { createThrottle, type Throttle } from '../clock/throttle.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -16,21 +16,27 @@ import type { SignIns } from './sign-in.ts'
 import { hashToken } from './tokens.ts'
 import { describeSecret, newTotpSecret, totpStep } from './totp.ts'
 
-/** A code is one of a million and three are right at any time: 480 tries a day find one in two years, half of the time. */
+/**
+ * Maximum number of wrong codes. A code has six digits, and three are valid at any time: 480 attempts per day find one
+ * in two years with 50% probability.
+ */
 const MOST_WRONG = 5
 const WINDOW = 15 * 60_000
 
-/** Holds back guessing of codes, for each person. A try counts before it is checked, so that many at once gain nothing; a right one is taken back. */
+/**
+ * Limits wrong codes per person. An attempt counts before it is checked, so that parallel attempts gain nothing; a
+ * correct one is taken back.
+ */
 export const createWrongCodes = (clock: Clock): Throttle => createThrottle(clock, MOST_WRONG, WINDOW)
 
-/** Whose, and in which session: the one in which a factor was shown is strong from then on. */
+/** The person, and the session in which a factor was used; that session counts as strong from then on. */
 interface Own {
   userId: string
-  /** Of the session. */
+  /** The session's token. */
   token: string
 }
 
-/** What somebody has. */
+/** A person's factors. */
 export interface OwnFactors {
   totp: { createdAt: number; lastUsedAt: number | null } | null
   passkeys: Passkey[]
@@ -40,32 +46,33 @@ export interface OwnFactors {
 
 export interface Factors {
   own(userId: string): Promise<OwnFactors>
-  /** A secret for an app; nothing counts before `confirmTotp`. Refuses: `totp_exists`. */
+  /** Generates a secret for an app; it has no effect before `confirmTotp`. Refuses: `totp_exists`. */
   startTotp(args: {
     user: { id: string; email: string }
     issuer: string
   }): Promise<{ secret: string; uri: string }>
   /**
-   * The first code came back: the app counts from here on. Returns fresh recovery codes where there were none, else null.
-   * Refuses: `wrong_code`, `totp_not_started`, `too_many_attempts`.
+   * Activates the app after its first code. Returns new recovery codes if there were none, else null. Refuses:
+   * `wrong_code`, `totp_not_started`, `too_many_attempts`.
    */
   confirmTotp(args: Own & { code: string }): Promise<string[] | null>
-  /** False when there was none. */
+  /** Returns false when there was none. */
   removeTotp(userId: string): Promise<boolean>
-  /** What the browser needs to make a passkey. Refuses: `passkey_needs_name`. */
+  /** Returns what the browser needs to create a passkey. Refuses: `passkey_needs_name`. */
   startPasskey(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreation>
-  /** Keeps it. Recovery codes as `confirmTotp`; refuses as `Passkeys.register`. */
+  /** Stores the passkey. Returns recovery codes as `confirmTotp` does; refuses as `Passkeys.register` does. */
   addPasskey(
     args: Own & { rp: RelyingParty; response: PasskeyRegistration; name: string },
   ): Promise<{ passkey: Passkey; recoveryCodes: string[] | null }>
   renamePasskey(args: { userId: string; id: string; name: string }): Promise<Passkey | undefined>
-  /** False where it is not the person's. Refuses: `last_way_in`. */
+  /** Returns false when it isn't the person's. Refuses: `last_way_in`. */
   removePasskey(args: { userId: string; id: string }): Promise<boolean>
-  /** Ten fresh ones; all older ones are void. Refuses: `no_second_factor`. */
+  /** Generates ten new codes and invalidates all older ones. Refuses: `no_second_factor`. */
   renewRecoveryCodes(userId: string): Promise<string[]>
   /**
-   * For somebody who has lost all: the password alone is enough again. All sessions end. Undefined for an unknown address.
-   * @param args.unlink takes the linked accounts at providers away, too: somebody else may have them
+   * Removes all factors of someone who has lost them, so that the password alone is enough again. Ends all sessions.
+   * Undefined for an unknown address.
+   * @param args.unlink also removes linked accounts at providers, which someone else may control
    */
   reset(args: {
     email: string
@@ -73,7 +80,7 @@ export interface Factors {
   }): Promise<{ user: User; had: FactorCounts & { identities: Identity[] } } | undefined>
 }
 
-/** What they are made of. */
+/** Dependencies. */
 export interface FactorDeps {
   storage: Storage
   clock: Clock
@@ -173,14 +180,14 @@ function ownPasskeys(
   }
 }
 
-/** After a factor was added: its session is strong, and there are recovery codes. */
+/** Called after a factor was added: marks its session as strong, and generates recovery codes if there are none. */
 async function begin(deps: Parts, { userId, token }: Own): Promise<string[] | null> {
   const { storage, clock } = deps
   await storage.proveSession({ tokenHash: hashToken(token), strong: true }, clock.now())
   return renew(deps, userId, { keep: true })
 }
 
-/** Null when there are codes that are to be kept, or no factor any more that they could stand in for. */
+/** Null when existing codes are kept, or no factor is left that they could replace. */
 async function renew(
   { storage, clock }: Parts,
   userId: string,

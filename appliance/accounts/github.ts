@@ -1,6 +1,6 @@
 /**
- * GitHub: OAuth 2.0 (RFC 6749 §4.1) with PKCE. It has no ID tokens for people, so who it was is asked of its API.
- * The same for github.com and a GitHub Enterprise Server, which has its API under /api/v3.
+ * Signs in with GitHub: OAuth 2.0 (RFC 6749 §4.1) with PKCE. GitHub has no ID tokens for people, so the identity is
+ * read from its API. Works for github.com and for GitHub Enterprise Server, whose API is under /api/v3.
  */
 import * as client from 'openid-client'
 import {
@@ -13,7 +13,7 @@ import {
   isLoopback,
 } from './provider.ts'
 
-/** The public one. */
+/** The public GitHub. */
 const GITHUB = 'https://github.com'
 
 export function createGithubProvider(settings: ProviderSettings): Provider {
@@ -67,13 +67,13 @@ function configure({ clientId, clientSecret }: ProviderSettings, origin: string)
   return configuration
 }
 
-/** GitHub refuses a code with status 200; RFC 6749 §5.2 wants 400. */
+/** Corrects the status: GitHub refuses a code with 200, RFC 6749 §5.2 requires 400. */
 async function fetchAsSpecified(
   url: string,
   init: client.CustomFetchOptions,
   tokenEndpoint: string,
 ): Promise<Response> {
-  // The two types of the body differ in what nobody sends here.
+  // The two body types differ only in values that are never used here.
   const answer = await fetch(url, init)
   if (url !== tokenEndpoint || !answer.ok) return answer
   const text = await answer.text()
@@ -92,13 +92,16 @@ async function read(configuration: client.Configuration, token: string, url: URL
 const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-/** The number stays when the name is changed, and names can be taken by others then. */
+/**
+ * Uses the numeric id as the subject. It stays the same when the account is renamed, while the name can then be taken
+ * by someone else.
+ */
 function subjectOf(user: unknown): string {
   if (isTable(user) && Number.isSafeInteger(user.id)) return String(user.id)
   throw new ProviderProblem('invalid', 'GET /user returned no id')
 }
 
-/** The one address that the person made the first, and that GitHub has seen to be theirs. */
+/** Returns the person's primary address if GitHub has verified it. */
 function primaryOf(emails: unknown): string {
   const all: unknown[] = Array.isArray(emails) ? emails : []
   const primary = all.filter(isTable).find((one) => one.primary === true && one.verified === true)

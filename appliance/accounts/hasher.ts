@@ -1,29 +1,38 @@
 import { hash, verify } from '@node-rs/argon2'
 import { refuse } from '../mail/refusals.ts'
 
-/** argon2id with 19 MiB, two passes, one lane: the first choice of the OWASP password storage sheet; 15–130 ms here. */
+/**
+ * argon2id with 19 MiB, two passes and one lane, as the OWASP Password Storage Cheat Sheet recommends. Takes 15–130 ms
+ * here.
+ */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** A hash of the same cost that no password has: compared with when there is no user, so that it takes as long. */
+/**
+ * A hash of the same cost that matches no password. Used when the user doesn't exist, so that the check takes equally
+ * long.
+ */
 const nobody =
   '$argon2id$v=19$m=19456,t=2,p=1$hx3tK5vckqPy4eOXx01bPg$JTFknkvV0SVeKg35gsi355M9W0QOEQVxQ4610MS2Mbc'
 
-/** Longer is an attempt to keep the processor busy. */
+/** Longer passwords are refused, because hashing them would waste CPU time. */
 export const LONGEST_PASSWORD = 1024
 
-/** How many may wait for their turn; the last of them waits some seconds. */
+/** How many hashes may wait; the last one waits a few seconds. */
 const longestQueue = 40
 
 export interface Hasher {
-  /** argon2id in PHC string form. */
+  /** Hashes with argon2id, in PHC string format. */
   hash(password: string): Promise<string>
-  /** Whether it is the password; a missing hash (null, or empty for people who sign in without one) takes as long and says no. */
+  /**
+   * Whether the password is correct. A missing hash (null, or empty for people without a password) takes equally long
+   * and returns false.
+   */
   verify(passwordHash: string | null, password: string): Promise<boolean>
 }
 
 /**
- * Hashes one password at a time: the threads that do it are the four which also sign mail and read files, and a flood of
- * sign-ins must leave them room. Refuses with `too_many_attempts` when the queue is full.
+ * Hashes one password at a time. The same four threads also sign mail and read files, and must not be blocked by a
+ * flood of sign-ins. Refuses with `too_many_attempts` when the queue is full.
  */
 export function createHasher(): Hasher {
   let last: Promise<unknown> = Promise.resolve()
@@ -32,11 +41,11 @@ export function createHasher(): Hasher {
     if (waiting >= longestQueue) return Promise.reject(refuse('too_many_attempts', { seconds: 10 }))
     waiting += 1
     const mine = last.then(task).finally(() => (waiting -= 1))
-    // The next in line goes on whatever became of this one; its own caller hears of a failure.
+    // Continue with the next one in any case; the caller of this one gets the error.
     last = mine.catch(() => undefined)
     return mine
   }
-  // One password can be typed as different code points on different keyboards.
+  // Keyboards may produce different code points for the same password.
   const bytes = (password: string) => Buffer.from(password.normalize('NFKC'))
   return {
     hash: (password) => inTurn(() => hash(bytes(password), cost)),

@@ -1,25 +1,25 @@
-/** Who somebody is here whom a provider vouches for: the rules, without asking anybody. */
+/** Rules for who signs in when an identity provider vouches for someone. No I/O. */
 import { type Assertion, type ProviderSettings, domainOf } from './provider.ts'
 
-/** What is known here of the one who comes. */
+/** What is known here about the person. */
 export interface Known {
-  /** Whose identity it is; null: nobody's yet. */
+  /** The owner of this identity; null when no one has it. */
   identityOf: string | null
-  /** Who has that address here; null: nobody. */
+  /** The owner of that address; null when no one has it. */
   addressOf: string | null
-  /** Whether that person has shown that it is theirs. */
+  /** Whether that person has proven to own the address. */
   proven: boolean
-  /** Whether a team waits for that address. */
+  /** Whether a team has invited that address. */
   invited: boolean
 }
 
 /**
- * domain: the address is of a domain that may not enter · not_linked: the address is known here, and its owner has not said
- * yet that this is them · unproven: the address is known here, and nobody has shown yet that it is theirs · unknown: nobody knows them
+ * domain: the address's domain isn't allowed · not_linked: the address is known here, but its owner hasn't linked this
+ * identity · unproven: the address is known here, but no one has proven to own it · unknown: the address isn't known
  */
 export type IdentifyProblem = 'domain' | 'not_linked' | 'unproven' | 'unknown'
 
-/** link: from now on the identity is that person's · invited, join: a new person */
+/** link: link the identity to that person · invited, join: create a person */
 export type Identified =
   | { kind: 'known'; userId: string }
   | { kind: 'link'; userId: string }
@@ -28,8 +28,9 @@ export type Identified =
   | { kind: 'refused'; problem: IdentifyProblem }
 
 /**
- * The order is what keeps accounts from being taken over: issuer and subject first, since they never belong to somebody else; the
- * address, which may, only where the operator wants it, and for an existing person never by an invitation.
+ * Decides who signs in. The order prevents account takeover: first issuer and subject, which never change owners. The
+ * address may change owners, so it counts only if the operator wants it, and never through an invitation for an
+ * existing person.
  */
 export function identify(settings: ProviderSettings, assertion: Assertion, known: Known): Identified {
   if (!mayEnter(settings, assertion)) return { kind: 'refused', problem: 'domain' }
@@ -37,7 +38,7 @@ export function identify(settings: ProviderSettings, assertion: Assertion, known
   const owned = ownsAddress(settings, assertion)
   if (known.addressOf !== null) {
     if (!settings.linkByEmail || !owned) return { kind: 'refused', problem: 'not_linked' }
-    // Else whoever made the account in somebody's name would share it with them.
+    // Otherwise someone who registered with another person's address would share the account with them.
     if (!known.proven) return { kind: 'refused', problem: 'unproven' }
     return { kind: 'link', userId: known.addressOf }
   }
@@ -46,7 +47,9 @@ export function identify(settings: ProviderSettings, assertion: Assertion, known
   return { kind: 'refused', problem: 'unknown' }
 }
 
-/** Whether the provider's second factor does. Where it tells how people proved themselves, that is listened to. */
+/**
+ * Whether the provider's second factor counts as ours. Uses the authentication methods if the provider reports them.
+ */
 export function isStrong(
   { trustSecondFactor }: ProviderSettings,
   { methods }: Pick<Assertion, 'methods'>,
@@ -55,12 +58,13 @@ export function isStrong(
   return methods === null || methods.some((method) => SECOND_FACTORS.includes(method))
 }
 
-/** RFC 8176 §2: values that mean more than something known. */
+/** Values that mean more than a password (RFC 8176 §2). */
 const SECOND_FACTORS = ['mfa', 'otp', 'hwk', 'swk', 'sc', 'pop', 'fpt', 'face', 'iris', 'retina']
 
 /**
- * Google lets anybody verify an address of a domain that it does not run, and goes on vouching for it when the address has
- * long been taken away. Only for the organisation in `hd`, and for its own mailboxes, is its word today's.
+ * Whether the assertion's address counts. Google lets anyone verify an address of a domain that it doesn't host, and
+ * keeps vouching for it after the address has changed owners. Its word is only current for the organization in `hd`,
+ * and for its own mailboxes.
  */
 function mayEnter({ preset, allowedDomains }: ProviderSettings, assertion: Assertion): boolean {
   if (allowedDomains.length === 0) return true

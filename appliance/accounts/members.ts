@@ -1,4 +1,6 @@
-/** Who is in a team as what, and who may join. What a role may do is the table of mail/roles.ts; here are the rules about owners. */
+/**
+ * Manages members, roles and invitations. mail/roles.ts defines what a role may do; the rules about owners are here.
+ */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -8,28 +10,28 @@ import type { Hasher } from './hasher.ts'
 import { canonical } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
-/** How long an invitation holds, in milliseconds: a week, so that a holiday of a few days does not end it. */
+/** How long an invitation is valid, in milliseconds: long enough to survive a short holiday. */
 const INVITATION_LIFETIME = 7 * 24 * 3_600_000
 
-/** Open invitations of a team: a stolen session cannot have us write to the world. */
+/** Maximum pending invitations of a team, so that a stolen session can't send mail to the world. */
 const MOST_INVITATIONS = 100
 
-/** Who acts in a team. The command line acts as an owner who is nobody. */
+/** Who acts in a team. The command line acts as an owner without a user. */
 export interface By {
   userId: string | null
   role: Role
 }
 
-/** Who acts at the command line. */
+/** The actor for the command line. */
 export const OPERATOR: By = { userId: null, role: 'owner' }
 
 export interface Members {
   listMembers(args: { teamId: string }): Promise<Member[]>
   listInvitations(args: { teamId: string }): Promise<Invitation[]>
   /**
-   * Lets somebody join; an earlier invitation of that address ends. Both tokens are for links and told once: `token` for the one who
-   * invites, `mailed` for a mail to that address and for nobody else, since whoever comes with it has shown that the address is theirs.
-   * Refuses: `invalid_field` (email), `member_already`, `owners_only`, `too_many_invitations`.
+   * Invites someone; replaces an earlier invitation of that address. Both tokens are for links, and returned only here:
+   * `token` for the person who invites, `mailed` only for a mail to that address, because its use proves that the
+   * address is theirs. Refuses: `invalid_field` (email), `member_already`, `owners_only`, `too_many_invitations`.
    */
   invite(args: {
     teamId: string
@@ -39,36 +41,39 @@ export interface Members {
   }): Promise<{ invitation: Invitation; token: string; mailed: string }>
   /** Refuses: `not_found`, `owners_only`. */
   revokeInvitation(args: { teamId: string; id: string; by: By }): Promise<void>
-  /** What a link leads to, whether its address has an account, and that a team. Refuses: `invitation_over`. */
+  /**
+   * Returns what an invitation link leads to, and whether its address has an account with a team. Refuses:
+   * `invitation_over`.
+   */
   lookAtInvitation(args: {
     token: string
   }): Promise<{ invitation: Invitation; hasAccount: boolean; hasTeam: boolean }>
   /**
-   * Somebody who cannot sign in joins: without an account, who gets one with this password, or with one that is in no team,
-   * by its password. The link alone is not enough for the latter: whoever invites has it, too.
-   * Refuses: `invitation_over`, `invitation_needs_sign_in`, `invalid_field` (password), `wrong_password`, `too_many_attempts`.
+   * Accepts an invitation without a session. Creates an account with this password; an existing account without a team
+   * needs its own password, because the person who invited has the link, too. Refuses: `invitation_over`,
+   * `invitation_needs_sign_in`, `invalid_field` (password), `wrong_password`, `too_many_attempts`.
    */
   acceptByPassword(args: { token: string; password: string }): Promise<{ user: User; invitation: Invitation }>
-  /** Somebody who is signed in joins. Refuses: `invitation_over`, `invitation_for_other`. */
+  /** Accepts an invitation as the signed-in user. Refuses: `invitation_over`, `invitation_for_other`. */
   acceptAsUser(args: { token: string; user: Pick<User, 'id' | 'email'> }): Promise<Invitation>
   /** Refuses: `not_found`, `last_owner`, `owners_only`. */
   setRole(args: { teamId: string; userId: string; role: Role; by: By }): Promise<Member>
-  /** The person's sessions in the team end. Refuses: `not_found`, `last_owner`, `owners_only`. */
+  /** Removes a member and ends their sessions in the team. Refuses: `not_found`, `last_owner`, `owners_only`. */
   removeMember(args: { teamId: string; userId: string; by: By }): Promise<void>
-  /** One's own going. Refuses: `not_found`, `last_owner`. */
+  /** Removes oneself. Refuses: `not_found`, `last_owner`. */
   leave(args: { teamId: string; userId: string }): Promise<void>
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface MembersDeps {
   storage: Storage
   clock: Clock
   hasher: Hasher
-  /** Refuses passwords that will not do; `field` is what the caller named it. */
+  /** Refuses unacceptable passwords; `field` is the name of the caller's field. */
   acceptable: (password: string, field: string, ...names: string[]) => void
 }
 
-/** Only owners make owners. */
+/** Checks that only owners create owners. */
 function mayGive(by: By, role: Role): void {
   if (role === 'owner' && by.role !== 'owner') throw refuse('owners_only')
 }
@@ -79,7 +84,7 @@ function obey(change: MemberChange): void {
   if (change === 'owner') throw refuse('owners_only')
 }
 
-/** An address that mail can be sent to, as accounts are named. Refuses: `invalid_field` (email). */
+/** Normalizes an address for an account. Refuses: `invalid_field` (email). */
 function accountAddress(typed: string): string {
   const email = canonical(typed)
   if (email.length > 254 || !/^[^\s@]+@[^\s@]+$/.test(email))
@@ -87,7 +92,7 @@ function accountAddress(typed: string): string {
   return email
 }
 
-/** Makes the methods. */
+/** Creates the methods. */
 export function createMembers(deps: MembersDeps): Members {
   const { storage, clock } = deps
   return {
@@ -179,7 +184,7 @@ async function invite(
   const hashes = { tokenHash: hashToken(token), mailedHash: hashToken(mailed) }
   const about = { teamId, email, role, invitedBy: by.userId, ...hashes }
   const invitation = { ...about, id: newId(now), createdAt: now, expiresAt: now + INVITATION_LIFETIME }
-  // In the place of an owner's invitation an admin could not write either.
+  // Otherwise an admin could replace an owner's invitation.
   const spareOwners = by.role !== 'owner'
   const result = await storage.invite({ invitation, most: MOST_INVITATIONS, spareOwners }, now)
   if (result === 'owner') throw refuse('owners_only')
@@ -193,7 +198,7 @@ async function invite(
 const isInTeam = async ({ id }: Pick<User, 'id'>, { storage, clock }: MembersDeps): Promise<boolean> =>
   (await storage.teamToEnter({ userId: id }, clock.now())) !== undefined
 
-/** A person whom no team lets in any more cannot sign in first. */
+/** Accepts an invitation for a person without a team, who therefore can't sign in first. */
 async function acceptAgain(
   { id }: Invitation,
   { user, password }: { user: User; password: string },
@@ -223,7 +228,7 @@ async function acceptAsNew(
   return user
 }
 
-/** A role by its name. Refuses: `invalid_field` (role). */
+/** Parses a role. Refuses: `invalid_field` (role). */
 export function roleNamed(name: string): Role {
   const role = ROLES.find((one) => one === name)
   if (!role) throw refuse('invalid_field', { field: 'role', expected: `one of ${ROLES.join(', ')}` })

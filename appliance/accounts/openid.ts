@@ -1,4 +1,4 @@
-/** OpenID Connect: the authorization code flow (OpenID Connect Core 1.0 §3.1) with PKCE (RFC 7636). */
+/** Signs in with OpenID Connect: the authorization code flow (OpenID Connect Core 1.0 §3.1) with PKCE (RFC 7636). */
 import * as client from 'openid-client'
 import type { Clock } from '../clock/clock.ts'
 import {
@@ -12,10 +12,10 @@ import {
   isLoopback,
 } from './provider.ts'
 
-/** How long what a provider tells of itself (OpenID Connect Discovery 1.0 §4) is believed, in milliseconds. */
+/** How long a provider's metadata (OpenID Connect Discovery 1.0 §4) is cached, in milliseconds. */
 const BELIEVED = 3_600_000
 
-/** A provider that can be discovered: Google's, or any other. */
+/** Creates a provider that supports discovery: Google, or any other. */
 export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): Provider {
   let known: { configuration: client.Configuration; until: number } | undefined
 
@@ -38,7 +38,7 @@ export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): 
         nonce,
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        // Who has several accounts there chooses; without it some providers silently take the one used last.
+        // Lets people with several accounts choose; some providers silently take the last one otherwise.
         ...(settings.preset === 'google' ? { prompt: 'select_account' } : {}),
       })
     },
@@ -62,7 +62,7 @@ export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): 
 
 async function discover({ issuer, clientId, clientSecret }: ProviderSettings): Promise<client.Configuration> {
   const url = new URL(issuer)
-  // OpenID Connect Core 1.0 §9: without word of it, client_secret_basic.
+  // The default is client_secret_basic (OpenID Connect Core 1.0 §9).
   const authenticate: client.ClientAuth = (server, ...rest) => {
     const offered = server.token_endpoint_auth_methods_supported ?? []
     const method = offered.includes('client_secret_post')
@@ -73,7 +73,8 @@ async function discover({ issuer, clientId, clientSecret }: ProviderSettings): P
   return client.discovery(url, clientId, undefined, authenticate, {
     timeout: PROVIDER_TIMEOUT,
     execute: [
-      // The signature is looked at although the token comes straight from the provider (§3.1.3.7): one mistake in TLS is not enough.
+      // Verify the signature although the token comes directly from the provider (§3.1.3.7), so that a single mistake
+      // in TLS isn't enough.
       client.enableNonRepudiationChecks,
       ...(isLoopback(url) ? [client.allowInsecureRequests] : []),
     ],
@@ -82,7 +83,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderSettings): P
 
 type Claims = Record<string, unknown>
 
-/** §5.1: only `email_verified: true` says that the address is theirs. */
+/** Builds the assertion. Only `email_verified: true` means that the address is theirs (§5.1). */
 function assertionOf(token: client.IDToken, about: Claims): Assertion {
   const { email, email_verified: verified } = about
   if (typeof email !== 'string' || !isAddress(email))

@@ -1,4 +1,4 @@
-/** What people do with their own account: another password, a forgotten one, and where they are signed in. */
+/** What people do with their own account: change or reset the password, and manage sessions. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { FirstProof, Session, Storage, User } from '../storage/storage.ts'
@@ -6,10 +6,10 @@ import type { Hasher } from './hasher.ts'
 import { canonical } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
-/** How long a link that sets a new password is good, in milliseconds: a mail that waits for a greylist is in time. */
+/** How long a password reset link is valid, in milliseconds: long enough for a mail delayed by greylisting. */
 export const RESET_LIFETIME = 30 * 60_000
 
-/** A link that sets a new password; the token is told once. */
+/** A password reset link; the token is returned only once. */
 export interface ResetLink {
   user: User
   token: string
@@ -17,46 +17,47 @@ export interface ResetLink {
   expiresAt: number
 }
 
-/** A place where somebody is signed in. */
+/** A session of the person. */
 export interface OwnSession extends Omit<Session, 'tokenHash'> {
-  /** The one that asks. */
+  /** Whether it is the requesting session. */
   current: boolean
 }
 
 export interface OwnAccount {
   /**
-   * Sets another password; of all sessions of the person only the one that asks goes on.
-   * Refuses: `wrong_password`, `no_password` when there is none to know, `invalid_field` (new), `too_many_attempts`.
-   * @param token of the session that asks
+   * Changes the password and ends the person's other sessions.
+   * Refuses: `wrong_password`, `no_password` when the account has none, `invalid_field` (new), `too_many_attempts`.
+   * @param token of the requesting session
    */
   changePassword(args: { userId: string; current: string; password: string; token: string }): Promise<User>
   /**
-   * Makes a link that sets a new password; undefined when nobody has that address. Earlier links stay good: a stranger
-   * who asks again and again takes none away.
-   * @param args.byMail it is sent to that address and shown to nobody: whoever uses it has shown that the address is theirs
+   * Creates a password reset link; undefined when no one has that address. Earlier links stay valid, so that repeated
+   * requests by a stranger don't invalidate them.
+   * @param args.byMail the link is only sent to that address: its use proves that the address is theirs
    */
   beginReset(args: { email: string; byMail: boolean }): Promise<ResetLink | undefined>
   /**
-   * Sets the password that a link was made for. All sessions end, second factors stay. What the first proof of the address ended is in
-   * `firstProof`, see `setPassword` (storage/accounts.ts).
-   * Refuses: `reset_link_over` for a link that was used, has expired or never was, `invalid_field` (password): then it stays good.
+   * Sets a password with a reset link. Ends all sessions and keeps second factors. `firstProof` is what the first proof
+   * of the address ended, see `setPassword` (storage/accounts.ts).
+   * Refuses: `reset_link_over` when the link was used, has expired or never existed; `invalid_field` (password), which
+   * keeps the link valid.
    */
   finishReset(args: { token: string; password: string }): Promise<{
     user: User
     teamId: string | null
     firstProof: FirstProof | null
   }>
-  /** Where the person is signed in, the place used last first. */
+  /** Lists the person's sessions, the last used first. */
   listSessions(args: { userId: string; token: string }): Promise<OwnSession[]>
-  /** Ends one of the person's sessions; false when there is no such one. */
+  /** Ends one of the person's sessions; false when it doesn't exist. */
   endSession(args: { userId: string; id: string }): Promise<boolean>
-  /** Ends all of the person's sessions but the one that asks; returns how many. */
+  /** Ends all of the person's sessions except the requesting one; returns how many. */
   endOtherSessions(args: { userId: string; token: string }): Promise<number>
-  /** Another token for the same session: the one before opens nothing any more. Undefined when the session has ended. */
+  /** Replaces a session's token; the old one becomes invalid. Undefined when the session has ended. */
   renewToken(args: { token: string }): Promise<string | undefined>
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface OwnAccountDeps {
   storage: Pick<
     Storage,
@@ -74,11 +75,11 @@ export interface OwnAccountDeps {
   >
   clock: Clock
   hasher: Hasher
-  /** Refuses passwords that will not do; `field` is what the caller named it. */
+  /** Refuses unacceptable passwords; `field` is the name of the caller's field. */
   acceptable: (password: string, field: string, ...names: string[]) => void
 }
 
-/** Makes the methods. */
+/** Creates the methods. */
 export function ownAccount(deps: OwnAccountDeps): OwnAccount {
   const { storage, clock } = deps
   return {
@@ -103,7 +104,7 @@ export function ownAccount(deps: OwnAccountDeps): OwnAccount {
   }
 }
 
-/** What a ticket of kind `reset` keeps; null in those of before. */
+/** The data of a `reset` ticket; null in those of older versions. */
 interface LinkData {
   byMail: boolean
 }
@@ -111,7 +112,7 @@ interface LinkData {
 type PasswordMethods = Pick<OwnAccount, 'changePassword' | 'beginReset' | 'finishReset'>
 
 function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): PasswordMethods {
-  /** Judges and hashes a password; `commit` sets it. */
+  /** Validates and hashes a password; `commit` sets it. */
   const prepare = async (
     user: User,
     password: string,
@@ -162,7 +163,7 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
       if (!user) throw refuse('reset_link_over')
       const byMail = (found.data as LinkData | null)?.byMail === true
       const { teamId, commit } = await prepare(user, password, { field: 'password', keep: null, byMail })
-      // Of two who use it at once, one sets the password.
+      // When the link is used twice at the same time, only one use succeeds.
       if (!(await storage.takeTicket(ticket, clock.now()))) throw refuse('reset_link_over')
       return { user, teamId, firstProof: await commit() }
     },

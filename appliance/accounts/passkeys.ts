@@ -1,4 +1,6 @@
-/** Passkeys: keys in a device or a password manager, bound to our host name by the browser (Web Authentication Level 3). */
+/**
+ * Passkeys: keys in a device or password manager, bound to our host name by the browser (Web Authentication Level 3).
+ */
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -17,30 +19,36 @@ export type PasskeyRequest = PublicKeyCredentialRequestOptionsJSON
 export type PasskeyRegistration = RegistrationResponseJSON
 export type PasskeyAnswer = AuthenticationResponseJSON
 
-/** How long a browser may take to answer, in milliseconds: people look for the key first. */
+/** How long a browser may take to answer, in milliseconds. People may have to find their security key. */
 const CHALLENGE_LIFETIME = 5 * 60_000
-/** What devices sign with, as COSE numbers it (RFC 9053 §2, RFC 8812 §2): Ed25519, P-256 with SHA-256, RSA with SHA-256. */
+/**
+ * Signature algorithms in preferred order, by COSE number (RFC 9053 §2, RFC 8812 §2): Ed25519, P-256 with SHA-256, RSA
+ * with SHA-256.
+ */
 const ALGORITHMS = [-8, -7, -257]
-/** Of one person. */
+/** Maximum per person. */
 const MOST_PASSKEYS = 20
 
-/** Who we are to the browser. */
+/** This server's identity for browsers. */
 export interface RelyingParty {
   /** The host name that passkeys are bound to. */
   id: string
   /** Origins of pages that may use them. */
   origins: string[]
-  /** For people. */
+  /** Display name. */
   name: string
 }
 
-/** What a challenge was made for: an answer to one opens nothing else. */
+/** The purpose of a challenge; the answer is valid for nothing else. */
 export type PasskeyPurpose = 'register' | 'sign_in' | 'second_step' | 'proof'
 
 export interface Passkeys {
-  /** What the browser needs to make a passkey. Refuses: `passkey_needs_name`. */
+  /** Returns what the browser needs to create a passkey. Refuses: `passkey_needs_name`. */
   creation(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreation>
-  /** Keeps the passkey that was made; `token`: of the session. Refuses: `not_signed_in` when that has ended, `passkey_refused`, `passkey_origin`, `passkey_taken`, `too_many_passkeys`. */
+  /**
+   * Stores a created passkey; `token` is the session's. Refuses: `not_signed_in` when the session has ended,
+   * `passkey_refused`, `passkey_origin`, `passkey_taken`, `too_many_passkeys`.
+   */
   register(args: {
     userId: string
     token: string
@@ -49,8 +57,8 @@ export interface Passkeys {
     name: string
   }): Promise<Passkey>
   /**
-   * What the browser needs to use a passkey. Refuses: `passkey_needs_name`.
-   * @param args.userId null: whoever it turns out to be
+   * Returns what the browser needs to use a passkey. Refuses: `passkey_needs_name`.
+   * @param args.userId null to accept anyone's passkey
    */
   request(args: {
     userId: string | null
@@ -58,8 +66,8 @@ export interface Passkeys {
     purpose: Exclude<PasskeyPurpose, 'register'>
   }): Promise<PasskeyRequest>
   /**
-   * Whose passkey answered. Who it is was unknown for `sign_in`, and there the device must have recognised its owner.
-   * Refuses: `passkey_refused`, `passkey_origin`, `passkey_copied`.
+   * Verifies an answer and returns the passkey's owner. For `sign_in` the person wasn't known before, so the device
+   * must have verified them. Refuses: `passkey_refused`, `passkey_origin`, `passkey_copied`.
    */
   verify(args: {
     userId: string | null
@@ -69,7 +77,7 @@ export interface Passkeys {
   }): Promise<Passkey>
 }
 
-/** The relying party of a page. Host names are without their port; loopback by name is as good as https to browsers. */
+/** Builds the relying party of a page. The host name has no port; browsers treat localhost like HTTPS. */
 export function relyingParty({
   publicUrl,
   host,
@@ -85,12 +93,12 @@ export function relyingParty({
   return { id, origins: [`https://${host}`, `http://${host}`], name: id }
 }
 
-/** Browsers bind passkeys to a domain, and an address is none. */
+/** Checks that the host is a name, because browsers bind passkeys to a domain, not to an IP. */
 function demandName({ id }: RelyingParty): void {
   if (isIP(id.replaceAll(/[[\]]/g, '')) !== 0) throw refuse('passkey_needs_name', { host: id })
 }
 
-/** Loaded where it is wanted: most who sign in never use it. */
+/** Loaded on demand, because most sign-ins don't need it. */
 const library = () => import('@simplewebauthn/server')
 
 export function createPasskeys(deps: PasskeyDeps): Passkeys {
@@ -105,14 +113,14 @@ interface PasskeyDeps {
 
 interface Challenges {
   make(userId: string | null, purpose: PasskeyPurpose): Promise<string>
-  /** The challenge that was answered, in base64url; it is good for one answer. */
+  /** Takes the answered challenge, in base64url; each is valid for one answer. */
   answered(
     response: { clientDataJSON: string },
     expected: { userId: string | null; rp: RelyingParty; purpose: PasskeyPurpose },
   ): Promise<string>
 }
 
-/** Challenges are tickets: what comes back finds its own. */
+/** Stores challenges as tickets, which answers are matched with. */
 function createChallenges({ storage, clock }: PasskeyDeps): Challenges {
   return {
     async make(userId, purpose) {
@@ -214,7 +222,7 @@ function using(
         verifyAuthenticationResponse({
           ...{ response, expectedChallenge: expected, expectedOrigin: rp.origins, expectedRPID: rp.id },
           requireUserVerification: purpose === 'sign_in',
-          // The counter is judged where it is stored, so that of two answers at once one is taken.
+          // The counter is checked where it is stored, so that of two simultaneous answers only one is accepted.
           credential: { id: passkey.credentialId, publicKey: new Uint8Array(passkey.publicKey), counter: 0 },
         }),
       )
@@ -228,7 +236,7 @@ function using(
   }
 }
 
-/** WebAuthn §7.2: the credential's owner is the one who was asked, and the one that the device names. */
+/** Whether the credential belongs to the requested user and to the one the device names (WebAuthn §7.2). */
 function isOf(passkey: Passkey, userId: string | null, { response }: PasskeyAnswer): boolean {
   if (userId !== null && passkey.userId !== userId) return false
   const named = response.userHandle
@@ -240,14 +248,14 @@ const toDescriptor = ({ credentialId, transports }: Passkey) => ({ id: credentia
 
 const bytesOf = (challenge: string) => new Uint8Array(Buffer.from(challenge, 'base64url'))
 
-/** What the browser says that it signed for (WebAuthn §5.8.1). */
+/** Parses the client data that the browser signed (WebAuthn §5.8.1). */
 function readClientData(encoded: string): { challenge: string; origin: string } {
   try {
     const read = JSON.parse(Buffer.from(encoded, 'base64url').toString()) as Record<string, unknown>
     const { challenge, origin } = read
     if (typeof challenge === 'string' && typeof origin === 'string') return { challenge, origin }
   } catch {
-    // What is no JSON is no answer of a browser.
+    // Not JSON, so it doesn't come from a browser.
   }
   throw refuse('passkey_refused')
 }
@@ -256,7 +264,7 @@ async function accepted<T>(verification: Promise<T>): Promise<T> {
   try {
     return await verification
   } catch {
-    // The library throws for every way in which an answer can be wrong. Which one it was helps only whoever made it up.
+    // The library throws for every invalid answer. The reason would only help an attacker.
     throw refuse('passkey_refused')
   }
 }

@@ -1,30 +1,33 @@
 import { coreOf, type Breached } from './breached.ts'
 import { LONGEST_PASSWORD } from './hasher.ts'
 
-/** Shortest password, in characters. The dashboard can send mail as every domain of the team. */
+/** Minimum password length, in characters. The dashboard can send mail as every domain of the team. */
 const SHORTEST_PASSWORD = 10
 
-/** What people choose when they must have ten characters, and no list of breaches has; compared without what stands around it. */
+/**
+ * Common passwords of at least ten characters that no breach list contains; compared without surrounding digits and
+ * symbols.
+ */
 const common = new Set(
   `passwort passwordpassword administrador willkommen letmeinnow qwertzuiop azertyuiop yxcvbnm changemenow topsecret
   posthaste correcthorsebatterystaple`.split(/\s+/),
 )
 const sequences = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm']
 
-/** Digits and signs around a well-known word that do not make it a password. */
+/** How many digits and symbols around a well-known word still don't make it a password. */
 const MOST_AROUND = 8
-/** Letters and digits that must be left when the names around a person are taken out. */
+/** How many letters and digits must remain after removing names related to the person. */
 const LEAST_OWN = 6
-/** A shorter part of a name is in many words by chance. */
+/** Shorter parts of names occur in many words by chance. */
 const SHORTEST_NAME = 4
 
-/** Whether the text is a run through an alphabet or a keyboard, forwards or backwards. */
+/** Whether the text runs along an alphabet or keyboard, forwards or backwards. */
 function isSequence(text: string): boolean {
   const backwards = [...text].reverse().join('')
   return sequences.some((all) => all.includes(text) || all.includes(backwards))
 }
 
-/** The shortest piece whose repetition is the text: `abab` is `ab`. */
+/** Returns the shortest text whose repetition is this one: `abab` gives `ab`. */
 function period(text: string): string {
   for (let size = 1; size <= text.length / 2; size++)
     if (
@@ -37,15 +40,17 @@ function period(text: string): string {
   return text
 }
 
-/** The usual signs for letters: `p@ssw0rd` is `password`. */
+/** Common substitutes for letters: `p@ssw0rd` becomes `password`. */
 const LETTERS: Record<string, string> = { '@': 'a', 4: 'a', 3: 'e', 1: 'i', '!': 'i', 0: 'o', $: 's', 5: 's' }
 const withLetters = (text: string): string => text.replace(/[@43!10$5]/g, (sign) => LETTERS[sign]!)
 
-/** Whether the text, in lower case, is what everybody tries first: itself, or a word with little around it. */
+/**
+ * Whether the text, in lower case, is one that attackers try first: a known password, or a word with little around it.
+ */
 function isKnown(plain: string, breached: Breached): boolean {
   const known = (text: string) => common.has(text) || breached(text)
   if (known(plain)) return true
-  // A sign at the start may stand for a letter, while digits at the end are a year.
+  // A symbol at the start may stand for a letter, while digits at the end are a year.
   const cores = [plain, withLetters(plain.replace(/[^\p{L}]+$/u, ''))]
     .map(coreOf)
     .filter((core) => core !== '')
@@ -54,7 +59,7 @@ function isKnown(plain: string, breached: Breached): boolean {
   )
 }
 
-/** Whether little more than names is in it: of the person, the team, the server. */
+/** Whether it consists of little more than names of the person, the team or the server. */
 function isMadeOf(names: readonly string[], plain: string): boolean {
   const parts = names
     .flatMap((name) => name.toLowerCase().split(/[^\p{L}\p{N}]+/u))
@@ -65,10 +70,10 @@ function isMadeOf(names: readonly string[], plain: string): boolean {
 }
 
 /**
- * Whether a password will do. Length decides, as NIST SP 800-63B §3.1.1.2 has it; beyond that only what is compromised, common
- * or to be expected of this person is refused, which the same section demands: no rules about kinds of characters.
- * @param names what it must not be made of: the person's address, the team, the host
- * @returns what is expected instead, null when it will do
+ * Judges a password. Length decides, as in NIST SP 800-63B §3.1.1.2. Beyond that, only compromised, common and
+ * predictable passwords are refused, as the same section requires; there are no rules about kinds of characters.
+ * @param names what it must not consist of: the person's address, the team, the host
+ * @returns what is expected instead; null when it is acceptable
  */
 export function judgePassword(password: string, names: readonly string[], breached: Breached): string | null {
   const length = [...password].length

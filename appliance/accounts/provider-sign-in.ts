@@ -1,4 +1,4 @@
-/** The way in by an identity provider: out to it, back from it, and who that is here. */
+/** Signs in through an identity provider: sends the browser out, handles its return, and finds the person. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -18,27 +18,27 @@ import {
 import type { Browser, SignInResult, SignIns } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
-/** How long somebody may take at the provider, in milliseconds. */
+/** How long someone may take at the provider, in milliseconds. */
 const PROVIDER_FLOW_LIFETIME = 10 * 60_000
 
 /**
- * expired: too late, used before, or begun in another browser · taken: that account of the provider is another person's here ·
+ * expired: too late, used before, or started in another browser · taken: that account belongs to another person here ·
  * signed_out: the session that wanted to link has ended
  */
 export type ProviderSignInProblem =
   ProviderFault | IdentifyProblem | 'expired' | 'taken' | 'signed_out' | 'no_team'
 
-/** How coming back from a provider ends. `next`: the page of the dashboard to go on with. */
+/** The result of returning from a provider. `next`: the dashboard page to continue with. */
 export type Returned =
   | {
       kind: 'entered'
       result: SignInResult
       userId: string
-      /** As the provider told it. */
+      /** As reported by the provider. */
       email: string
-      /** Of a new person, the teams that took them in; else empty. */
+      /** For a new person, the teams they joined; else empty. */
       admitted: Admission[]
-      /** What was used: `oidc:` and the id of the provider. */
+      /** The method used: `oidc:` and the id of the provider. */
       by: SignInMethod
       next: string
     }
@@ -48,20 +48,20 @@ export type Returned =
       problem: ProviderSignInProblem
       /** For the log. */
       detail: string
-      /** Whether an account was to be linked and nobody to be signed in. */
+      /** Whether an account was to be linked, not signed in to. */
       linking: boolean
       next: string
     }
 
 export interface ProviderSignIns {
-  /** What the sign-in page offers, in the order of the configuration. */
+  /** Lists the providers for the sign-in page, in configuration order. */
   list(): { id: string; label: string; preset: ProviderSettings['preset'] }[]
   /**
-   * Sends a browser out. The token is for a cookie of that browser alone: who comes back without it is nobody.
+   * Sends a browser to the provider. The token goes into a cookie of this browser, and is required when it returns.
    * Refuses: `not_found` (no such provider), `provider_unreachable`, `provider_misconfigured`.
    * @param args.redirectUri where the provider sends the browser back to
-   * @param args.next page of the dashboard to go on with, as text from outside
-   * @param args.link the token of the session whose person gets another way in; undefined: somebody signs in
+   * @param args.next dashboard page to continue with, untrusted
+   * @param args.link token of the session whose person wants to link an account; undefined to sign in
    */
   begin(args: {
     provider: string
@@ -70,21 +70,21 @@ export interface ProviderSignIns {
     link?: string | undefined
   }): Promise<{ url: string; token: string; expiresAt: number }>
   /**
-   * Takes what a browser came back with. Never rejects for what the provider or the person did.
-   * @param args.returned the redirect URI with the query
-   * @param args.token of the cookie
+   * Handles the return of a browser. Never rejects because of the provider or the person.
+   * @param args.returned the redirect URI with its query
+   * @param args.token from the cookie
    */
   finish(args: { provider: string; returned: URL; token: string | undefined } & Browser): Promise<Returned>
-  /** The person's identities, the oldest first; `label` is null when its provider is configured no more. */
+  /** Lists the person's identities, oldest first; `label` is null when the provider is no longer configured. */
   identities(userId: string): Promise<(Identity & { label: string | null })[]>
   /**
-   * Takes a way in away and ends the sessions that it began, but `keep` (a session's token).
+   * Removes an identity and ends the sessions that it started, except `keep` (a session's token).
    * Refuses: `not_found`, `last_way_in`.
    */
   unlink(args: { userId: string; id: string; keep: string | undefined }): Promise<void>
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface ProviderSignInDeps {
   storage: Storage
   clock: Clock
@@ -92,11 +92,11 @@ export interface ProviderSignInDeps {
   settings: readonly ProviderSettings[]
 }
 
-/** What is kept of a browser that is away. */
+/** What is stored while a browser is at the provider. */
 interface Away extends Flow {
   provider: string
   next: string
-  /** SHA-256 of the token of the session that links; null: somebody signs in. */
+  /** SHA-256 of the token of the session that links; null when someone signs in. */
   link: string | null
 }
 
@@ -168,7 +168,7 @@ async function departure(provider: Provider, flow: Flow, redirectUri: string): P
 /** The first page of the dashboard. */
 const HOME = '/'
 
-/** A page of the dashboard that an address from outside may mean; the first one for all that could lead elsewhere. */
+/** Returns the dashboard page that untrusted text names; the first page for anything that could lead elsewhere. */
 function localPage(next: string | undefined): string {
   if (next === undefined || next.length > 500 || !/^\/(?![/\\])/.test(next)) return HOME
   const base = 'http://posthaste.invalid'
@@ -179,7 +179,10 @@ function localPage(next: string | undefined): string {
   return url.pathname.slice('/dashboard'.length) + url.search
 }
 
-/** What was kept for this browser, once. The state is compared first: an answer to no question of ours spends nothing. */
+/**
+ * Takes what was stored for this browser; works once. Compares the state first, so that a forged answer uses nothing
+ * up.
+ */
 async function takeAway(
   { storage, clock }: ProviderSignInDeps,
   token: string | undefined,
@@ -204,7 +207,7 @@ const newIdentity = (provider: Provider, assertion: Assertion, userId: string, n
   lastUsedAt: null,
 })
 
-/** Somebody who is signed in showed who they are at the provider: it is a way in from now on. */
+/** Links the identity to the signed-in person, who can use it to sign in from now on. */
 async function link(
   { storage, clock }: ProviderSignInDeps,
   provider: Provider,
@@ -223,13 +226,13 @@ async function link(
   if (identified.kind === 'refused' && identified.problem === 'domain') return refused('domain')
   const { user, team } = session
   const identity = newIdentity(provider, assertion, user.id, now)
-  // The session may have been ended because it was stolen: then it must not leave a way in behind.
+  // The session may have been ended because it was stolen. Then it must not leave an identity behind.
   const done = await storage.linkIdentity({ identity, tokenHash }, now)
   if (done !== 'linked') return refused(done)
   return { kind: 'linked', teamId: team.id, by: user.email, identity }
 }
 
-/** Somebody signs in. */
+/** Signs a person in. */
 async function enter(
   deps: ProviderSignInDeps,
   provider: Provider,
@@ -250,7 +253,7 @@ async function enter(
   return { kind: 'entered', result, userId, email: assertion.email, admitted, by: method, next }
 }
 
-/** Who it is here, made or linked where the rules say so. */
+/** Finds the person; creates or links them if the rules say so. */
 async function recognise(
   { storage, clock }: ProviderSignInDeps,
   provider: Provider,
@@ -281,7 +284,7 @@ async function recognise(
   return (await admit(storage, provider, assertion, now)) ?? { problem: 'unknown' }
 }
 
-/** Nobody asked for it in a session: the address alone did it. */
+/** Records a link that was made because of the address, without a session. */
 async function noteLink(
   storage: Storage,
   clock: Clock,
@@ -301,7 +304,7 @@ async function admit(
   now: number,
 ): Promise<{ userId: string; admitted: Admission[] } | undefined> {
   const { join, linkByEmail } = provider.settings
-  // An authority on addresses proves one as well as a mail to it does.
+  // A provider that is trusted with addresses proves ownership as well as a mail to the address does.
   const provenAt = linkByEmail ? now : null
   const user = { id: newId(now), email: assertion.email, passwordHash: null, createdAt: now, provenAt }
   const identity = { ...newIdentity(provider, assertion, user.id, now), lastUsedAt: now }

@@ -1,71 +1,71 @@
-/** Identity providers as the rest of the sign-in sees them, whatever they speak. */
+/** Identity providers as the rest of the sign-in sees them, whatever their protocol. */
 import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client'
 import type { Role } from '../mail/roles.ts'
 
-/** Who speaks how: google and oidc are OpenID Connect, github is OAuth 2.0 with an API of its own. */
+/** The protocol: google and oidc use OpenID Connect, github uses OAuth 2.0 with its own API. */
 export type ProviderPreset = 'google' | 'github' | 'oidc'
 
-/** A row of `sign_in.providers`, complete. */
+/** An entry of `sign_in.providers` with defaults. */
 export interface ProviderSettings {
-  /** Stands in addresses, in the audit log and in sessions as `oidc:<id>`. */
+  /** Used in URLs, in the audit log, and in sessions as `oidc:<id>`. */
   id: string
   preset: ProviderPreset
-  /** For people: `Sign in with <label>`. */
+  /** Display name: `Sign in with <label>`. */
   label: string
   /** OpenID Connect: the issuer identifier. GitHub: the origin of the server. */
   issuer: string
   clientId: string
   clientSecret: string
-  /** Address domains that may enter, in lower case; empty: all. */
+  /** Allowed address domains, in lower case; empty for all. */
   allowedDomains: readonly string[]
-  /** What strangers become; null: nothing. teamId null: in the first team. */
+  /** What unknown people join as; null for not at all. teamId null: the first team. */
   join: { role: Exclude<Role, 'owner'>; teamId: string | null } | null
-  /** Whether a verified address is enough to be taken for the person of that address. */
+  /** Whether a verified address is enough to be identified as the person with that address. */
   linkByEmail: boolean
-  /** Whether the provider's own second factor does for ours. */
+  /** Whether the provider's second factor replaces ours. */
   trustSecondFactor: boolean
 }
 
-/** What a provider says of the one who was there. */
+/** What a provider says about the person. */
 export interface Assertion {
-  /** Names the person for good together with `subject` (OpenID Connect Core 1.0 §5.7). */
+  /** Identifies the person permanently together with `subject` (OpenID Connect Core 1.0 §5.7). */
   issuer: string
   subject: string
-  /** In lower case; the provider says that it is theirs. */
+  /** In lower case; verified by the provider. */
   email: string
-  /** The organisation that the account belongs to, by its domain: Google's `hd`. */
+  /** The organization's domain: Google's `hd`. */
   hostedDomain: string | null
-  /** How they proved it (RFC 8176); null: not told. */
+  /** The authentication methods (RFC 8176); null when not reported. */
   methods: readonly string[] | null
 }
 
-/** What has to be the same when the browser comes back as when it left. */
+/** Values that must match when the browser returns. */
 export interface Flow {
-  /** RFC 6749 §10.12. */
+  /** Protects against CSRF (RFC 6749 §10.12). */
   state: string
-  /** OpenID Connect Core 1.0 §3.1.2.1. */
+  /** Protects against replay (OpenID Connect Core 1.0 §3.1.2.1). */
   nonce: string
-  /** RFC 7636 §4.1. */
+  /** The PKCE code verifier (RFC 7636 §4.1). */
   verifier: string
 }
 
-/** One provider. Both methods reject with `ProviderProblem`. */
+/** A provider. Both methods reject with `ProviderProblem`. */
 export interface Provider {
   readonly settings: ProviderSettings
-  /** Where the browser goes. */
+  /** Returns where to send the browser. */
   authorize(flow: Flow, redirectUri: string): Promise<URL>
   /** @param returned the redirect URI with the query that the browser came back with */
   exchange(flow: Flow, returned: URL): Promise<Assertion>
 }
 
 /**
- * denied: the person said no there · unreachable: no answer, or one that tells of a fault · misconfigured: it does not
- * accept us, or is not what the configuration says · invalid: the answer is not one to our question · unverified: it does
- * not vouch for an address
+ * denied: the person refused · unreachable: no response, or an error · misconfigured: it doesn't accept us, or isn't
+ * what the configuration says · invalid: the response doesn't belong to our request · unverified: it doesn't vouch for
+ * an address
  */
 export type ProviderFault = 'denied' | 'unreachable' | 'misconfigured' | 'invalid' | 'unverified'
 
-/** Why a provider told us nobody. `message` is for the log: the provider's own words may be in it. */
+/** Signing in at the provider failed. `message` is for the log and may contain the provider's own words. */
 export class ProviderProblem extends Error {
   readonly fault: ProviderFault
   constructor(fault: ProviderFault, message: string) {
@@ -74,10 +74,10 @@ export class ProviderProblem extends Error {
   }
 }
 
-/** How long one request to a provider may take, in seconds. People wait for it. */
+/** Time limit of a request to a provider, in seconds. Someone is waiting. */
 export const PROVIDER_TIMEOUT = 10
 
-/** Runs a step with the provider; what goes wrong there becomes a `ProviderProblem`, what goes wrong here stays what it is. */
+/** Runs a step with the provider. Converts its failures to `ProviderProblem`, and leaves our own errors alone. */
 export async function withProvider<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step()
@@ -86,7 +86,7 @@ export async function withProvider<T>(step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** RFC 6749 §4.1.2.1 and OpenID Connect Core 1.0 §3.1.2.6: errors that are the person's, or that pass. */
+/** Errors caused by the person, and temporary ones (RFC 6749 §4.1.2.1, OpenID Connect Core 1.0 §3.1.2.6). */
 const ANSWERS: Partial<Record<string, ProviderFault>> = {
   access_denied: 'denied',
   login_required: 'denied',
@@ -97,7 +97,7 @@ const ANSWERS: Partial<Record<string, ProviderFault>> = {
   temporarily_unavailable: 'unreachable',
 }
 
-/** RFC 6749 §5.2; the second is GitHub's name for the first. */
+/** Errors for a used code (RFC 6749 §5.2); the second is GitHub's name for it. */
 const SPENT_CODES = ['invalid_grant', 'bad_verification_code']
 
 const words = (...parts: (string | undefined)[]) => parts.filter(Boolean).join(': ').slice(0, 300)
@@ -114,7 +114,7 @@ function problemOf(error: unknown): ProviderProblem | undefined {
     return new ProviderProblem(fault, words('it answered', error.error, error.error_description))
   }
   if (error instanceof ClientError) return clientProblem(error)
-  // Fetch rejects with a TypeError whose cause tells what happened to the connection; others are mistakes of ours.
+  // fetch rejects with a TypeError whose cause describes the connection problem. Others are bugs here.
   if (error instanceof TypeError && error.cause instanceof Error)
     return new ProviderProblem('unreachable', words('it cannot be reached', causeOf(error.cause)))
   return undefined
@@ -122,7 +122,7 @@ function problemOf(error: unknown): ProviderProblem | undefined {
 
 const causeOf = (cause: Error) => (cause as NodeJS.ErrnoException).code ?? cause.message
 
-/** What openid-client makes of answers that are not as they should be. */
+/** Converts openid-client's errors for invalid responses. */
 function clientProblem({ code, message, cause }: ClientError): ProviderProblem {
   const why = cause instanceof Error ? cause.message : undefined
   switch (code) {
@@ -148,19 +148,19 @@ function clientProblem({ code, message, cause }: ClientError): ProviderProblem {
   }
 }
 
-/** Small questions about the names that providers use. */
+/** Predicates on names that providers use. */
 
-/** Whether a URL leads to this machine and nowhere else: only there is plain http:// of use to nobody who listens. */
+/** Whether a URL leads to this machine only. Only there is plain http:// safe from eavesdropping. */
 export function isLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
 }
 
 /**
- * What a person can be known by: one `@`, no blanks, as `createOwner` asks for. And each sign in its one form (NFC): those for kelvin, ångström and
- * ohm are the letters of other people's addresses in small letters.
+ * Whether a text can identify a person: one `@` and no spaces, as `createOwner` requires, and in NFC. Otherwise the
+ * signs for kelvin, angstrom and ohm would become the letters of another person's address in lower case.
  */
 export const isAddress = (text: string): boolean =>
   text.length <= 254 && /^[^\s@]+@[^\s@]+$/.test(text) && text === text.normalize('NFC')
 
-/** The part after the `@`, in lower case. */
+/** Returns the domain of an address, in lower case. */
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()

@@ -1,4 +1,4 @@
-/** The second step of a sign-in, and showing again who one is. */
+/** The second step of a sign-in, and re-authentication. */
 import type { Clock } from '../clock/clock.ts'
 import type { Throttle } from '../clock/throttle.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -11,26 +11,26 @@ import { hashToken, isToken } from './tokens.ts'
 import { totpStep } from './totp.ts'
 import { randomBytes } from 'node:crypto'
 
-/** How many are made at a time. */
+/** How many recovery codes are generated. */
 const CODES = 10
 
-/** Without letters that look like digits, after Crockford: what is misread is read right. */
+/** Crockford's alphabet, without letters that look like digits, so that misread codes still work. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** 80 bits: a fast hash of it cannot be searched by whoever gets the database. */
+/** Characters per code: 80 bits, so that a fast hash can't be brute-forced by someone with the database. */
 const LENGTH = 16
 
-/** Fresh codes, in four groups of four. */
+/** Generates recovery codes in four groups of four characters. */
 export function newRecoveryCodes(): string[] {
   return Array.from({ length: CODES }, () =>
-    // 256 is a multiple of the alphabet's 32: each letter is as likely as the other.
+    // 256 is a multiple of 32, so all letters are equally likely.
     Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]!)
       .join('')
       .replaceAll(/(.{4})(?=.)/g, '$1-'),
   )
 }
 
-/** What is stored of a code, however it was typed; undefined for what cannot be one. */
+/** Hashes a code for storage, however it was typed; undefined when it can't be one. */
 export function hashRecoveryCode(typed: string): string | undefined {
   const code = typed.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
   return code.length === LENGTH && [...code].every((letter) => ALPHABET.includes(letter))
@@ -38,16 +38,16 @@ export function hashRecoveryCode(typed: string): string | undefined {
     : undefined
 }
 
-/** Answers with which one ticket may be tried. */
+/** Maximum answers per ticket. */
 const MOST_TRIES = 5
 
 /**
- * How long somebody who showed the password or a factor is believed, in milliseconds: changes of factors, and whatever else
- * must not be done by a passer-by at an open browser.
+ * How long a proof of identity counts, in milliseconds: for changing factors, and for other actions that a passer-by at
+ * an open browser must not take.
  */
 export const PROOF_LIFETIME = 10 * 60_000
 
-/** What somebody shows. */
+/** A person's answer. */
 export type Answer =
   | { password: string }
   | { code: string }
@@ -58,25 +58,28 @@ type Began = { token: string; expiresAt: number }
 
 export interface SecondSteps {
   /**
-   * Takes the answer to the second step. A passkey that needs a touch is asked for with `requestPasskey`.
-   * Refuses: `sign_in_over`, `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` does.
+   * Completes the second step. A passkey must be requested first with `requestPasskey`. Refuses: `sign_in_over`,
+   * `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` refuses.
    */
   answer(args: { ticket: string; answer: Exclude<Answer, { password: string }> } & Browser): Promise<Began>
-  /** For the second step, or (without a ticket) for signing in by passkey alone. Refuses: `sign_in_over`. */
+  /**
+   * Requests a passkey for the second step or, without a ticket, for signing in by passkey alone. Refuses:
+   * `sign_in_over`.
+   */
   requestPasskey(args: { ticket: string | undefined; rp: RelyingParty }): Promise<PasskeyRequest>
-  /** Signs in by passkey alone. Refuses: what `Passkeys.verify` and `enter` do. */
+  /** Signs in by passkey alone. Refuses what `Passkeys.verify` and `enter` refuse. */
   signInByPasskey(args: { response: PasskeyAnswer; rp: RelyingParty } & Browser): Promise<SignInResult>
-  /** For `prove`. */
+  /** Requests a passkey for `prove`. */
   requestProof(args: { userId: string; rp: RelyingParty }): Promise<PasskeyRequest>
   /**
-   * Somebody who is signed in shows again who it is. A factor makes the session strong.
-   * Refuses: `wrong_password`, `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` does.
+   * Re-authenticates a signed-in person. A factor makes the session strong.
+   * Refuses: `wrong_password`, `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` refuses.
    * @param args.token of the session
    */
   prove(args: { token: string; userId: string; answer: Answer }): Promise<void>
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface SecondStepDeps {
   storage: Storage
   clock: Clock
@@ -98,7 +101,7 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
         await audit.refused({ userId, step: 'second_factor', ...browser })
         throw error
       }
-      // Taken last: of two right answers at once one enters, and a wrong one leaves it for the next.
+      // Take the ticket last: of two correct answers only one succeeds, and a wrong one leaves it for the next attempt.
       const began = await signIns.finish({ ticket, ...browser })
       if (!began) throw refuse('sign_in_over')
       return began
@@ -113,12 +116,12 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
 
     async signInByPasskey({ response, rp, ...browser }) {
       const userId = await passkeyAlone(passkeys, { response, rp }).catch(async (error: unknown) => {
-        // A stranger's passkey is nobody's failure; one that is known may be a copy.
+        // An unknown passkey isn't a failed sign-in of anyone; a known one may be a copy.
         const known = await storage.findPasskey({ credentialId: response.id }, clock.now())
         if (known) await audit.refused({ userId: known.userId, step: 'passkey', ...browser })
         throw error
       })
-      // The device had the key and recognised its owner: that is two factors.
+      // The device had the key and verified its owner: two factors.
       return signIns.enter({ userId, method: 'passkey', strong: true, ...browser })
     },
 
@@ -133,7 +136,7 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
   }
 }
 
-/** Whose passkey it is, as a whole sign-in. */
+/** Finds the owner of a passkey used as a complete sign-in. */
 async function passkeyAlone(
   passkeys: Passkeys,
   shown: { response: PasskeyAnswer; rp: RelyingParty },
@@ -143,7 +146,7 @@ async function passkeyAlone(
   return userId
 }
 
-/** Whose ticket it is; counts the try. */
+/** Finds the owner of a ticket; counts the attempt. */
 async function tryTicket(storage: Storage, clock: Clock, ticket: string): Promise<string> {
   if (!isToken(ticket)) throw refuse('sign_in_over')
   const asked = { tokenHash: hashToken(ticket), kind: 'second_factor', most: MOST_TRIES } as const
@@ -178,7 +181,7 @@ async function checkFactor(
   await checkTotp(deps, userId, answer.code)
 }
 
-/** Recovery codes need no such counter: there are 2^80. */
+/** Checks a code from an app. Recovery codes need no limit, because there are 2^80. */
 async function checkTotp(
   { storage, clock, wrongCodes }: Pick<SecondStepDeps, 'storage' | 'clock' | 'wrongCodes'>,
   userId: string,

@@ -1,43 +1,43 @@
-/** The first run: whoever holds the link that the daemon printed becomes the owner. */
+/** The first run: whoever has the link that the daemon printed becomes the owner. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage, Team, User } from '../storage/storage.ts'
 import { recordAct } from './audit.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
-/** How long a set-up link is good for, in milliseconds: a day, so that it need not be used at once. */
+/** How long a setup link is valid, in milliseconds: a day. */
 export const SET_UP_LIFETIME = 24 * 3_600_000
 
 const KIND = 'set_up'
 
-/** A fresh link's secret. */
+/** The secret of a setup link. */
 export interface SetUpToken {
   token: string
   /** Unix milliseconds. */
   expiresAt: number
 }
 
-/** The way to the first owner from a browser; `posthaste setup` is the one from a terminal. */
+/** Creates the first owner from a browser; `posthaste setup` does the same in a terminal. */
 export interface SetUp {
-  /** Whether the appliance still waits for its owner. */
+  /** Whether there is no owner yet. */
   isOpen(): Promise<boolean>
-  /** Makes a token for a link; null when there is an owner. Only its hash is stored. */
+  /** Creates a token for a link and stores its hash; null when there is an owner. */
   open(): Promise<SetUpToken | null>
   /**
-   * Makes the owner, and writes it down in the audit log. A refused field leaves the link good for another try.
-   * Refuses: `set_up_link_invalid`, `already_set_up`, `invalid_field` (email, password, team).
+   * Creates the owner and records it in the audit log. An invalid field keeps the link valid. Refuses:
+   * `set_up_link_invalid`, `already_set_up`, `invalid_field` (email, password, team).
    */
   use(args: {
     token: string
     email: string
     password: string
     teamName: string
-    /** Where the request comes from. */
+    /** The IP of the request. */
     ip: string | null
   }): Promise<{ user: User; team: Team }>
 }
 
-/** What the set-up stands on. */
+/** Dependencies of the setup. */
 export interface SetUpDeps {
   storage: Pick<Storage, 'firstTeam' | 'createTicket' | 'takeTicket' | 'appendAudit'>
   clock: Clock
@@ -53,7 +53,7 @@ export interface SetUpDeps {
 /** See `SetUp`. */
 export function createSetUp(deps: SetUpDeps): SetUp {
   const { storage, clock } = deps
-  // One after the other: whether there is an owner is looked at before a password is hashed, which takes its time.
+  // One at a time: the check for an owner precedes the slow hashing of the password.
   let last: Promise<unknown> = Promise.resolve()
   const isOpen = async () => (await storage.firstTeam({}, clock.now())) === undefined
   return {
@@ -92,7 +92,7 @@ async function useLink(
   const ticket = await storage.takeTicket({ tokenHash: hashToken(token), kind: KIND }, clock.now())
   if (!ticket) throw refuse('set_up_link_invalid')
   const made = await accounts.createOwner(owner).catch(async (error: unknown) => {
-    // A password that is too simple must not cost the link.
+    // A weak password must not use up the link.
     await storage.createTicket(ticket, clock.now())
     throw error
   })

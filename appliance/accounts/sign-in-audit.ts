@@ -1,12 +1,12 @@
-/** Sign-ins in the audit log: those that were let in, and those that were not. Never with what was typed as a password. */
+/** Records successful and failed sign-ins in the audit log, never with a typed password. */
 import type { Clock } from '../clock/clock.ts'
 import type { SignInMethod, Storage } from '../storage/storage.ts'
 import { recordAct } from './audit.ts'
 
-/** Failed sign-ins that are written down in a minute: strangers make them, and must not fill the disk. */
+/** Failed sign-ins recorded per minute. Strangers cause them, and must not fill the disk. */
 const MOST_IN_A_MINUTE = 30
 const MINUTE = 60_000
-/** Longest address (RFC 5321 §4.5.3.1.3, without the angle brackets). */
+/** Maximum address length (RFC 5321 §4.5.3.1.3, without the angle brackets). */
 const LONGEST_ADDRESS = 254
 
 type Step = 'password' | 'second_factor' | 'passkey'
@@ -22,18 +22,18 @@ interface From {
   userAgent: string | null
 }
 
-/** What the sign-ins of an appliance tell the audit log. */
+/** Records sign-ins. */
 export interface SignInAudit {
-  /** Somebody is in. */
+  /** Records a successful sign-in. */
   entered(
     args: { userId: string; teamId: string; sessionId: string; method: SignInMethod; strong: boolean } & From,
   ): Promise<void>
-  /** Somebody was not let in. `email`: as it was typed, where nobody is known by it. */
+  /** Records a failed sign-in. `email`: as typed, when no account has it. */
   refused(
     args: {
       userId: string | null
       email?: string
-      /** What was wrong. */
+      /** The step that failed. */
       step: Step
     } & Partial<From>,
   ): Promise<void>
@@ -41,7 +41,7 @@ export interface SignInAudit {
 
 type Deps = Pick<Storage, 'appendAudit' | 'getUser' | 'teamToEnter'>
 
-/** Notes on sign-ins; the count of refused ones is in memory. */
+/** Creates the recorder; the count of failures is kept in memory. */
 export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
   const admit = createMeter(clock)
   return {
@@ -60,7 +60,7 @@ export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
       const left = admit()
       if (left === undefined) return
       const now = clock.now()
-      // Asked for nobody as well: a known address must not take longer than an unknown one.
+      // Looked up for unknown addresses, too, so that known ones don't take longer.
       const [user, team] = await Promise.all([
         storage.getUser({ id: userId ?? '' }, now),
         storage.teamToEnter({ userId: userId ?? '' }, now),
@@ -77,13 +77,13 @@ export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
   }
 }
 
-/** People type their password where the address goes: only what looks like an address is written. */
+/** Returns the typed address only if it looks like one, because people type their password into the wrong field. */
 function addressIn(typed = ''): string {
   const looksRight = typed.length <= LONGEST_ADDRESS && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(typed)
   return looksRight ? typed : '(not an address)'
 }
 
-/** Tells how many were left out since the last one that was not; undefined: leave this one out, too. */
+/** Returns how many entries were dropped since the last recorded one; undefined to drop this one, too. */
 function createMeter(clock: Clock): () => number | undefined {
   let [until, count, left] = [0, 0, 0]
   return () => {

@@ -1,4 +1,4 @@
-/** Every way in: who was recognised, by whatever means, enters here and nowhere else. */
+/** Completes every sign-in, whatever the method. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -9,32 +9,32 @@ import { createSignInAudit, type SignInAudit } from './sign-in-audit.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
 /**
- * How long a sign-in lasts, in milliseconds: 14 days from the sign-in, used or not. The end is fixed, so that reading a
- * session hardly ever writes.
+ * How long a session lasts from the sign-in, in milliseconds: 14 days. The end is fixed, so that reading a session
+ * rarely writes.
  */
 export const SESSION_LIFETIME = 14 * 24 * 3_600_000
 
-/** How long somebody may look for the phone, in milliseconds. */
+/** How long the second step may take, in milliseconds; people may have to find their phone. */
 const SECOND_STEP_LIFETIME = 10 * 60_000
 
-/** How exactly it is known when a session was used last, in milliseconds: each note of it is a write. */
+/** Precision of the last use of a session, in milliseconds. Each update is a write. */
 const SEEN_EVERY = 10 * 60_000
 
-/** What can be the second step of a sign-in. */
+/** Methods for the second step of a sign-in. */
 export type SecondMethod = 'totp' | 'passkey' | 'recovery_code'
 
-/** A session for the browser's cookie, or a ticket for the step that is still missing. */
+/** A session for the browser's cookie, or a ticket for the second step. */
 export type SignInResult =
   | { kind: 'session'; token: string; expiresAt: number }
   | { kind: 'second_factor'; ticket: string; methods: SecondMethod[]; expiresAt: number }
 
-/** From where somebody enters, for the list of sessions. */
+/** Where someone signs in from, for the list of sessions. */
 export interface Browser {
   ip: string | null
   userAgent: string | null
 }
 
-/** Who is signed in. */
+/** A signed-in person. */
 export interface SignedIn {
   user: User
   team: Team
@@ -43,24 +43,24 @@ export interface SignedIn {
   session: Session
   /** In that team. */
   role: Role
-  /** Whether the person has a factor that counts. */
+  /** Whether the person has an active second factor. */
   hasSecondFactor: boolean
-  /** The team lets nobody in without one. */
+  /** Whether the team requires one. */
   mfaRequired: boolean
 }
 
 export interface SignIns {
   /**
-   * The first step by password. Undefined for a wrong address or password, which take the same time.
-   * Refuses: `too_many_attempts` when too many people sign in at this moment; as `enter` does.
+   * Takes the first step by password. Undefined for a wrong address or password, which take equally long. Refuses:
+   * `too_many_attempts` when too many people sign in at this moment, and what `enter` refuses.
    */
   signIn(args: { email: string; password: string } & Browser): Promise<SignInResult | undefined>
   /**
-   * Lets in a person who was recognised: a session, or the question for the second factor where the person has one.
-   * Refuses: `no_team` when the person is a member of no team, `wrong_credentials` when the password is another meanwhile.
-   * @param args.passwordHash what the password was compared with, where it was one
-   * @param args.strong no second factor is needed any more: a passkey was shown, or the provider is trusted with it
-   * @param args.teamId the team to enter; by default the one that the person joined first
+   * Signs in an identified person: returns a session, or a ticket when the person has a second factor. Refuses:
+   * `no_team` when the person has no team, `wrong_credentials` when the password was changed at the same time.
+   * @param args.passwordHash the hash that the password was compared with, if any
+   * @param args.strong no second factor is needed: a passkey was used, or the provider is trusted with it
+   * @param args.teamId the team to enter; default: the one joined first
    */
   enter(
     args: {
@@ -71,22 +71,22 @@ export interface SignIns {
       passwordHash?: string
     } & Browser,
   ): Promise<SignInResult>
-  /** Who waits with this ticket for the second step, and what may be it; undefined when it has ended. */
+  /** Returns who waits with this ticket for the second step, and its methods; undefined when it has expired. */
   waiting(ticket: string): Promise<{ userId: string; methods: SecondMethod[] } | undefined>
-  /** The second step was taken. Undefined when the ticket has ended or was used meanwhile. */
+  /** Completes the second step. Undefined when the ticket has expired or was used. */
   finish(args: { ticket: string } & Browser): Promise<{ token: string; expiresAt: number } | undefined>
-  /** Who holds this token; undefined when the session has ended or never was. */
+  /** Returns who has this token; undefined when the session has ended or never existed. */
   resume(token: string): Promise<SignedIn | undefined>
   signOut(token: string): Promise<void>
 }
 
-/** What the ticket of the second step remembers of the first. */
+/** What a ticket remembers of the first step. */
 interface FirstStep {
   method: SignInMethod
   teamId: string
 }
 
-/** What somebody may answer with. */
+/** Returns the methods available for the second step. */
 function secondMethods({ totp, passkeys, recoveryCodes }: FactorCounts): SecondMethod[] {
   if (!totp && passkeys === 0) return []
   return [
@@ -96,10 +96,10 @@ function secondMethods({ totp, passkeys, recoveryCodes }: FactorCounts): SecondM
   ]
 }
 
-/** One way of writing an address that people type in any case. */
+/** Normalizes an address that people type in any case. */
 export const canonical = (email: string): string => email.trim().normalize('NFC').toLowerCase()
 
-/** What sign-ins are made of. */
+/** Dependencies of sign-ins. */
 export interface SignInDeps {
   storage: Storage
   clock: Clock
@@ -114,7 +114,7 @@ export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
     if (!team) throw refuse('no_team')
     const methods = strong ? [] : secondMethods(await storage.countFactors({ userId }, now))
     if (methods.length === 0) {
-      // After a provider no factor of the person was shown here: what makes the session strong is the provider's word.
+      // With a provider, no factor was used here. The session is strong because of the provider's word.
       const vouched = strong && method.startsWith('oidc:')
       const begun = { userId, method, strong, vouched, teamId: team.id, passwordHash, ...browser }
       return { kind: 'session', ...(await beginSession(storage, audit, begun, now)) }
@@ -192,7 +192,7 @@ async function noteSeen(storage: Storage, tokenHash: string, now: number): Promi
   try {
     await storage.touchSession({ tokenHash }, now)
   } catch {
-    // A storage that cannot write is what people want to look at in the dashboard: they must be let in.
+    // Let people in even if storage can't write: they may want to see the problem in the dashboard.
   }
 }
 
@@ -209,7 +209,7 @@ async function beginSession(
   const expiresAt = now + SESSION_LIFETIME
   const times = { createdAt: now, lastSeenAt: now, provedAt: now, expiresAt }
   const named = { tokenHash: hashToken(token), id: newId(now), userAgent: userAgent?.slice(0, 500) ?? null }
-  // Whoever had begun with the old password when another was set does not come in.
+  // Refuse whoever started with the old password while a new one was set.
   if (!(await storage.createSession({ ...begun, ...times, ...named, passwordHash }, now)))
     throw refuse('wrong_credentials')
   await audit.entered({ ...begun, sessionId: named.id, userAgent: named.userAgent })

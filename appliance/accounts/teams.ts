@@ -1,4 +1,4 @@
-/** The teams of an appliance: their names, their rules, and which of one's own is being looked at. */
+/** Teams: their names, their rules, and which of their own a person is looking at. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { fieldValueProblem } from '../mail/headers.ts'
@@ -7,24 +7,24 @@ import type { Membership, Storage, Team, TeamDetails } from '../storage/storage.
 import { hashToken } from './tokens.ts'
 
 export interface Teams {
-  /** Those of a person, the one joined first before the others. */
+  /** Lists a person's teams, the one joined first first. */
   teamsOf(args: { userId: string }): Promise<Membership[]>
   /** Refuses: `not_found`. */
   getTeam(args: { id: string }): Promise<TeamDetails>
-  /** A new team whose owner is a user already. Refuses: `invalid_field` (name). */
+  /** Creates a team whose owner is an existing user. Refuses: `invalid_field` (name). */
   createTeam(args: { name: string; ownerId: string }): Promise<Team>
   /** Refuses: `invalid_field` (name), `not_found`. */
   renameTeam(args: { id: string; name: string }): Promise<TeamDetails>
   /**
-   * Whether members need a second factor.
-   * Refuses: `own_second_factor_first` when the person who asks for it has none, `not_found`.
+   * Sets whether members need a second factor.
+   * Refuses: `own_second_factor_first` when the requesting person has none, `not_found`.
    */
   requireMfa(args: { id: string; required: boolean; userId: string }): Promise<TeamDetails>
-  /** Moves a session to another of its person's teams. Refuses: `not_found`. */
+  /** Switches a session to another of its person's teams. Refuses: `not_found`. */
   switchTeam(args: { token: string; teamId: string }): Promise<void>
 }
 
-/** What a team can be called. Refuses: `invalid_field` (`field`). */
+/** Validates a team's name. Refuses: `invalid_field` (`field`). */
 export function teamName(typed: string, field = 'name'): string {
   const name = typed.trim()
   if (name === '' || name.length > 100)
@@ -34,7 +34,7 @@ export function teamName(typed: string, field = 'name'): string {
   return name
 }
 
-/** Makes the methods. */
+/** Creates the methods. */
 export function createTeams({ storage, clock }: { storage: Storage; clock: Clock }): Teams {
   const absent = () => refuse('not_found', { resource: 'Team' })
   const getTeam: Teams['getTeam'] = async ({ id }) => {

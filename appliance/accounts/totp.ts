@@ -1,19 +1,19 @@
-/** Codes that change every half minute (RFC 6238), as the apps of phones make them. Pure but for the randomness of a secret. */
+/** Time-based one-time passwords (RFC 6238), as in authenticator apps. Pure but for the random secret. */
 import { Secret, TOTP } from 'otpauth'
 import { randomBytes } from 'node:crypto'
 
-/** RFC 6238 §4.1: the default time step X, in seconds. Apps know no other well. */
+/** The default time step X in seconds (RFC 6238 §4.1), the only one that all apps support. */
 const STEP_SECONDS = 30
 const DIGITS = 6
-/** RFC 4226 §4 recommends a shared secret of 160 bits. */
+/** The recommended length of 160 bits (RFC 4226 §4). */
 const SECRET_BYTES = 20
-/** RFC 6238 §5.2: one step each way, for clocks that differ and people who type. */
+/** Allows one step in each direction, for clocks that differ and people who type slowly (RFC 6238 §5.2). */
 const WINDOW = 1
 
-/** A fresh shared secret. */
+/** Generates a secret. */
 export const newTotpSecret = (): Uint8Array => new Uint8Array(randomBytes(SECRET_BYTES))
 
-/** The secret as people type it, in base32, and as the link that apps read from a QR code. */
+/** Formats a secret as base32 to type, and as a link for a QR code. */
 export function describeSecret(
   secret: Uint8Array,
   { account, issuer }: { account: string; issuer: string },
@@ -23,8 +23,8 @@ export function describeSecret(
 }
 
 /**
- * The time step that a code belongs to, at `now` (Unix milliseconds) or one step around it; undefined for a wrong code. The
- * caller sees to it that no step is taken twice (RFC 6238 §5.2: a code is accepted once).
+ * Returns the time step of a code, at `now` (Unix milliseconds) or one step around it; undefined for a wrong code. The
+ * caller must not accept a step twice (RFC 6238 §5.2).
  */
 export function totpStep(secret: Uint8Array, code: string, now: number): number | undefined {
   const token = code.replaceAll(/\s/g, '')

@@ -1,6 +1,6 @@
 /**
- * The certificates that servers of ours show: PEM files that are read again when they change, one for each name where
- * several are configured, or a self-signed pair that is made once.
+ * Certificates for TLS servers: PEM files that are reloaded when they change, one per name if several are configured,
+ * or a self-signed pair generated once.
  */
 import { createPrivateKey, X509Certificate, constants } from 'node:crypto'
 import { watch, type FSWatcher } from 'node:fs'
@@ -12,52 +12,52 @@ import { CannotStart } from './listeners.ts'
 import { selfSignedPair, type CertificatePair } from './self-signed.ts'
 
 /**
- * What every TLS server of ours demands. Without the option a client may ask for new handshakes of TLS 1.2 without end, each of
- * which costs us more than it. Node counts them only for servers that it made itself.
+ * Options for every TLS server. Without this one, a client may renegotiate TLS 1.2 without end, each time at a higher
+ * cost for us. Node only limits it for servers that it created itself.
  */
 export const TLS_SERVER = {
   minVersion: 'TLSv1.2',
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } as const
 
-/** Where a certificate chain and its key are, both PEM. */
+/** Paths of a certificate chain and its key, both PEM. */
 export interface CertificateFiles {
   cert: string
   key: string
 }
 
 export interface CertificatesOptions {
-  /** The host's own; undefined: a self-signed pair in `dataDir`. */
+  /** The host's own certificate; undefined for a self-signed pair in `dataDir`. */
   files?: CertificateFiles | undefined
-  /** Further ones, chosen by the name that the client asks for (SNI, RFC 6066 §3). */
+  /** Additional certificates, selected by the requested name (SNI, RFC 6066 §3). */
   additional?: readonly CertificateFiles[] | undefined
   dataDir: string
   hostname: string
   clock: Clock
-  /** Told after each reload: null, or why the old certificates stay in use. */
+  /** Called after each reload: null, or why the old certificates stay in use. */
   onReload?: (error: Error | null) => void
 }
 
 export interface Certificates {
-  /** For the name that a client asks for; the host's own when it asks for none or one that nobody has. */
+  /** Returns the certificate for a requested name; the host's own for an unknown name or none. */
   contextFor(name?: string): SecureContext
-  /** Whether who asks for the name is shown a certificate for it that is valid now; one made by ourselves is none. */
+  /** Whether there is a currently valid certificate for the name, other than a self-signed one. */
   covers(name: string): boolean
   /**
-   * Puts certificates of an authority in the place of those given before. The host's own comes first where no file is
-   * configured; what cannot be used is thrown, and the ones before stay.
+   * Replaces the certificates from the ACME server. The host's own comes first if no file is configured. Throws when
+   * one can't be used, and keeps the old ones.
    */
   use(issued: readonly CertificatePair[]): void
-  /** Reads the files again. Rejects with a sentence when they do not fit; then the old ones stay in use. */
+  /** Reloads the files. Rejects with a sentence when they don't match, and keeps the old ones. */
   reload(): Promise<void>
   close(): void
 }
 
-/** How often the files are looked at, in milliseconds: watching does not see changes on network file systems. */
+/** How often to check the files, in milliseconds, because watching misses changes on network file systems. */
 const POLL_MS = 30_000
-/** How long files are left to settle after a change: tools write the chain and the key one after the other. */
+/** How long to wait after a change, in milliseconds: tools write the chain and the key one after the other. */
 const SETTLE_MS = 500
-/** A self-signed pair is made anew when it ends within this time. */
+/** A self-signed pair is replaced when it expires within this time. */
 const RENEW_MS = 30 * 24 * 3_600_000
 
 interface Loaded {
@@ -65,7 +65,7 @@ interface Loaded {
   context: SecureContext
 }
 
-/** Opens the certificates and watches their files. Rejects with a sentence when they cannot be used. */
+/** Loads the certificates and watches their files. Rejects with a sentence when they can't be used. */
 export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
   const { files, additional = [], clock, hostname, onReload = () => undefined } = options
   const load = async (): Promise<Loaded[]> => {
@@ -94,7 +94,7 @@ export async function openCertificates(options: CertificatesOptions): Promise<Ce
   const watching = watchFiles(all, clock, check)
   return {
     contextFor(name) {
-      // A self-signed certificate gives way to one of an authority.
+      // Prefer issued certificates to a self-signed one.
       const order = files ? [...loaded, ...issued] : [...issued, ...loaded]
       const own = files ? loaded[0] : (order.find((one) => one.certificate.checkHost(hostname)) ?? loaded[0])
       const found = name === undefined || name === '' ? undefined : order.find((one) => holds(one, name))
@@ -123,7 +123,7 @@ function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): 
   const poll = (): void => {
     polling = clock.after(POLL_MS, () => void check().finally(poll))
   }
-  // The folder, not the file: tools replace files, and the watch would stay with the old one.
+  // Watch the folder: tools replace files, and a watch on a file would stay with the old one.
   const watchers = [...new Set(files.map(dirname))].flatMap((folder): FSWatcher[] => {
     try {
       const watcher = watch(folder, { persistent: false }, () => {
@@ -146,7 +146,7 @@ function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): 
   }
 }
 
-/** What tells that a file is another one; a file that is missing for a moment is a change, too. */
+/** Returns a value that changes when a file is replaced or disappears. */
 async function stamp(files: string[]): Promise<string> {
   const stamps = files.map(async (file) => {
     try {
@@ -180,7 +180,7 @@ async function loadFiles({ cert, key }: CertificateFiles): Promise<Loaded> {
 function toLoaded(pair: CertificatePair, what: string): Loaded {
   try {
     const certificate = new X509Certificate(pair.cert)
-    // OpenSSL itself takes an RSA key beside an ECDSA certificate, and then no handshake succeeds.
+    // OpenSSL accepts an RSA key with an ECDSA certificate, but then no handshake succeeds.
     if (!certificate.checkPrivateKey(createPrivateKey(pair.key))) throw new Error('key values mismatch')
     return { certificate, context: createSecureContext({ ...pair, ...TLS_SERVER }) }
   } catch (error) {
@@ -192,7 +192,7 @@ function toLoaded(pair: CertificatePair, what: string): Loaded {
   }
 }
 
-/** The self-signed pair of this host, made at the first start and kept for its service user alone. */
+/** Loads the self-signed pair of this host, generated at the first start and readable by the service user only. */
 async function ownPair({ dataDir, hostname, clock }: CertificatesOptions): Promise<CertificatePair> {
   const folder = join(dataDir, 'tls')
   const file = join(folder, 'self-signed.json')
@@ -202,7 +202,7 @@ async function ownPair({ dataDir, hostname, clock }: CertificatesOptions): Promi
     const usable = certificate.checkHost(hostname) && Date.parse(certificate.validTo) - RENEW_MS > clock.now()
     if (usable) return pair
   } catch (error) {
-    // No file yet, or half of one after a crash: a fresh pair costs nothing, nobody has pinned it.
+    // No file, or an incomplete one after a crash: generate a new pair, which no one has pinned.
     if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
   }
   const pair = await selfSignedPair([hostname], clock.now())

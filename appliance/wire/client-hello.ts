@@ -1,9 +1,9 @@
-/** The first message of TLS, read without answering it: what a client offers before anybody chose. */
+/** Parses the first message of TLS without responding, to see what a client offers. */
 
-/** A ClientHello that fits no record is none that we want to read. */
+/** Maximum size: larger than one record is not supported. */
 export const MAX_HELLO = 16_384 + 5
 
-/** A reader of length-prefixed fields; throws `RangeError` where the bytes end. */
+/** Reads length-prefixed fields; throws `RangeError` at the end of the data. */
 class Fields {
   readonly #bytes: Buffer
   #at = 0
@@ -23,7 +23,7 @@ class Fields {
     this.#at += length
     return this.#bytes.subarray(this.#at - length, this.#at)
   }
-  /** A field with its length before it, in so many octets. */
+  /** Reads a field preceded by its length in `octets` octets. */
   field(octets: number): Buffer {
     return this.take(this.number(octets))
   }
@@ -31,7 +31,7 @@ class Fields {
 
 const ALPN = 16
 
-/** RFC 8446 §4.1.2 and RFC 7301 §3.1: the names in the ALPN extension. */
+/** Returns the names in the ALPN extension (RFC 8446 §4.1.2, RFC 7301 §3.1). */
 function protocolsOf(hello: Buffer): string[] {
   const fields = new Fields(hello)
   if (fields.number(1) !== 1) return [] // not a ClientHello
@@ -55,9 +55,9 @@ function protocolsOf(hello: Buffer): string[] {
 }
 
 /**
- * The protocols that a client offers (ALPN), from the first bytes of its connection. Pure.
- * @returns undefined while the message is not complete; empty when it is no ClientHello or offers none. A hello that
- * is split over several TLS records counts as offering none.
+ * Returns the protocols that a client offers (ALPN), from the first octets of its connection. Pure.
+ * @returns undefined while the message is incomplete; empty when it isn't a ClientHello or offers none. One that is
+ * split over several TLS records counts as offering none.
  */
 export function offeredProtocols(bytes: Buffer): string[] | undefined {
   if (bytes.length === 0) return undefined
@@ -69,7 +69,7 @@ export function offeredProtocols(bytes: Buffer): string[] | undefined {
   try {
     return protocolsOf(bytes.subarray(5, 5 + length))
   } catch (error) {
-    // Bytes that contradict themselves: the TLS stack answers them with its alert.
+    // Malformed: the TLS stack responds with its alert.
     if (error instanceof RangeError) return []
     throw error
   }

@@ -1,6 +1,9 @@
-/** DER (X.690) as far as X.509 and PKCS #10 need it: Node can read certificates but makes neither them nor requests for them. */
+/**
+ * Encodes the part of DER (X.690) that X.509 and PKCS #10 need. Node can read certificates, but can create neither them
+ * nor requests.
+ */
 
-/** Tags of X.690 §8. */
+/** Tags (X.690 §8). */
 export const TAG = {
   INTEGER: 2,
   BIT_STRING: 3,
@@ -13,10 +16,10 @@ export const TAG = {
   SET: 0x31,
 } as const
 
-/** The tag of a constructed, context-specific value. */
+/** Returns the tag of a constructed, context-specific value. */
 export const contextTag = (n: number): number => 0xa0 | n
 
-/** One tag-length-value, X.690 §8.1. */
+/** Encodes a tag, length and value (X.690 §8.1). */
 export function der(tag: number, ...parts: Uint8Array[]): Buffer {
   const value = Buffer.concat(parts)
   if (value.length < 0x80) return Buffer.concat([Buffer.of(tag, value.length), value])
@@ -31,19 +34,19 @@ export const OID = {
   commonName: der(TAG.OID, Buffer.from('550403', 'hex')),
   subjectAltName: der(TAG.OID, Buffer.from('551d11', 'hex')),
   authorityKeyIdentifier: der(TAG.OID, Buffer.from('551d23', 'hex')),
-  /** RFC 2985 §5.4.2: the extensions that a request asks for. */
+  /** The extensions requested in a CSR (RFC 2985 §5.4.2). */
   extensionRequest: der(TAG.OID, Buffer.from('2a864886f70d01090e', 'hex')),
-  /** RFC 8737 §3: id-pe-acmeIdentifier. */
+  /** id-pe-acmeIdentifier (RFC 8737 §3). */
   acmeIdentifier: der(TAG.OID, Buffer.from('2b0601050507011f', 'hex')),
 } as const
 
-/** The subjectAltName extension with DNS names, RFC 5280 §4.2.1.6. */
+/** Encodes the subjectAltName extension with DNS names (RFC 5280 §4.2.1.6). */
 export function altNames(names: readonly string[]): Buffer {
   const list = der(TAG.SEQUENCE, ...names.map((name) => der(0x82, Buffer.from(name))))
   return der(TAG.SEQUENCE, OID.subjectAltName, der(TAG.OCTET_STRING, list))
 }
 
-/** PEM (RFC 7468) of DER bytes. */
+/** Encodes DER as PEM (RFC 7468). */
 export const pem = (label: string, bytes: Uint8Array): string =>
   `-----BEGIN ${label}-----\n${Buffer.from(bytes)
     .toString('base64')

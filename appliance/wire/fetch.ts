@@ -1,7 +1,7 @@
 /**
- * Fetches a URL that an outsider chose, without being led into our own networks. The name is looked up here, every
- * address is judged before it is dialled, and it is the judged address that is dialled: a name that changes between look
- * and leap leads nowhere. No cookies, no credentials, no proxy, no decompression.
+ * Fetches a URL chosen by an outsider, without being led into our own networks (SSRF). Looks up the name, checks every
+ * IP, and connects only to a checked IP, so that DNS rebinding has no effect. No cookies, credentials, proxy or
+ * decompression.
  */
 import { request as requestHttp, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as requestHttps, type RequestOptions } from 'node:https'
@@ -10,24 +10,24 @@ import type { Clock } from '../clock/clock.ts'
 import { isForbiddenTarget, type Cidr } from './networks.ts'
 
 const MAX_REDIRECTS = 3
-/** Of a name with many addresses, these are tried. */
+/** How many IPs of a name to try. */
 const MAX_ADDRESSES = 3
 const MAX_URL = 8192
 
-/** What a guarded fetch works with. */
+/** Dependencies of a guarded fetch. */
 export interface FetchDeps {
-  /** Every address of a name, IPv4 and IPv6; empty when there is none; rejects when nobody could tell. */
+  /** Returns every IP of a name, IPv4 and IPv6; empty when there is none. Rejects when the lookup failed. */
   lookup: (name: string) => Promise<string[]>
   clock: Clock
-  /** Networks that may be reached although they are not public. */
+  /** Networks that are allowed although they aren't public. */
   allowNetworks: readonly Cidr[]
-  /** Addresses of this machine's interfaces, which may not be reached unless a listed network contains them. */
+  /** IPs of this machine's interfaces, which are only allowed if a listed network contains them. */
   ownAddresses: () => readonly string[]
-  /** For everything together: look-ups, redirects, the body (milliseconds). */
+  /** Time limit for everything including lookups, redirects and the body, in milliseconds. */
   deadlineMs: number
-  /** `User-Agent`. */
+  /** The User-Agent header. */
   agent: string
-  /** Certificate authorities (PEM) instead of Node's own. */
+  /** CA certificates (PEM) to trust instead of Node's own. */
   ca?: string | undefined
 }
 
@@ -35,21 +35,21 @@ export type Fetched =
   | {
       kind: 'fetched'
       content: Uint8Array
-      /** `Content-Type` and `Content-Disposition` as they came. */
+      /** The Content-Type and Content-Disposition headers as received. */
       contentType: string | null
       disposition: string | null
     }
   /**
-   * Why not, as the rest of a sentence that begins with what was to be fetched. Tells nothing of our networks. `certificate`: the host's
-   * certificate is what is wrong.
+   * Why it failed, as the rest of a sentence that begins with what was to be fetched. Reveals nothing about our
+   * networks. `certificate`: the host's certificate is the problem.
    */
   | { kind: 'failed'; note: string; certificate?: true }
 
-/** What a request may be beside a plain GET. */
+/** Options beyond a plain GET. */
 export interface FetchRequest {
-  /** Makes it a POST, which any 2xx answers well. */
+  /** Makes it a POST, for which any 2xx response is a success. */
   post?: { body: Uint8Array; contentType: string }
-  /** How many redirects are followed. Default 3; a POST follows none. */
+  /** Maximum number of redirects. Default 3; a POST follows none. */
   redirects?: number
 }
 
@@ -59,7 +59,7 @@ export type GuardedFetch = (
   request?: FetchRequest,
 ) => Promise<Fetched>
 
-/** Ends a fetch with words for the caller. */
+/** Ends a fetch with a message for the caller. */
 class Failed extends Error {
   readonly certificate: boolean
 
@@ -69,22 +69,25 @@ class Failed extends Error {
   }
 }
 
-/** One sentence for names that do not exist and for those that lead inside: the difference would map our networks. */
+/**
+ * The same sentence for names that don't exist and for those that lead inside, because a difference would reveal our
+ * networks.
+ */
 const notPublic = () => new Failed('must be on a host with a public address')
 
-/** Why a URL cannot be fetched at all, as the rest of a sentence; undefined when it may be tried. */
+/** Returns why a URL can't be fetched at all, as the rest of a sentence; undefined when it may be tried. */
 export function urlProblem(url: URL): string | undefined {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http:// or https:// URL'
   if (url.href.length > MAX_URL) return `must be at most ${MAX_URL} characters long`
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or a password'
-  // Mail and other old protocols listen there, and take a request for commands.
+  // Mail and other old protocols listen there, and would read a request as commands.
   if (url.port !== '' && Number(url.port) < 1024) return 'must use port 80, 443 or one above 1023'
   return undefined
 }
 
 /**
- * Makes the fetcher. A fetch resolves with the body of a 200 answer or with the reason; it rejects only with what
- * `count` throws, which hears of every piece before it is kept and so sets the limit.
+ * Creates the fetcher. A fetch resolves with the body of a 200 response, or with the reason of a failure. It rejects
+ * only with what `count` throws; that is called for every chunk before it is stored, and thus sets the limit.
  */
 export function createGuardedFetch(deps: FetchDeps): GuardedFetch {
   return async (url, count, request = {}) => {
@@ -113,11 +116,11 @@ type Deps = FetchDeps & { request: FetchRequest; signal: AbortSignal }
 
 interface Answer {
   response: IncomingMessage
-  /** Lets go of the connection, wherever it stands. */
+  /** Closes the connection in any state. */
   end: () => void
 }
 
-/** Goes where redirects lead; every hop is judged like the first. */
+/** Follows redirects, and checks every hop like the first. */
 async function follow(first: URL, deps: Deps): Promise<Answer> {
   const { post, redirects = post ? 0 : MAX_REDIRECTS } = deps.request
   let url = first
@@ -137,7 +140,7 @@ async function follow(first: URL, deps: Deps): Promise<Answer> {
   }
 }
 
-/** The addresses that may be dialled. The URL parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1. */
+/** Returns the allowed IPs. The URL parser has already converted 0x7f.1 and 2130706433 to 127.0.0.1. */
 async function addressesOf({ hostname }: URL, deps: Deps): Promise<string[]> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
   const all = isIP(host) === 0 ? await lookUp(host, deps) : [host]
@@ -147,20 +150,20 @@ async function addressesOf({ hostname }: URL, deps: Deps): Promise<string[]> {
   return allowed.slice(0, MAX_ADDRESSES)
 }
 
-/** Names that DNS cannot hold (RFC 1035 §2.3.4): nobody has to be asked, and asking again would not help. */
+/** Whether DNS can contain a name (RFC 1035 §2.3.4). If not, no lookup is needed, and a retry would not help. */
 const isName = (host: string): boolean =>
   host.length <= 253 && host.split('.').every((label) => label.length >= 1 && label.length <= 63)
 
 async function lookUp(host: string, { lookup, signal }: Deps): Promise<string[]> {
   if (!isName(host)) return []
   const found = lookup(host).catch(() => {
-    // What the resolver says names servers of ours.
+    // The resolver's message names our servers.
     throw new Failed('is on a host that cannot be resolved right now')
   })
   return orAbort(found, signal)
 }
 
-/** Asks one address after the other until one answers. */
+/** Tries one IP after the other until one responds. */
 async function askAny(url: URL, addresses: string[], deps: Deps): Promise<Answer> {
   let problem = notPublic()
   for (const ip of addresses) {
@@ -174,7 +177,7 @@ async function askAny(url: URL, addresses: string[], deps: Deps): Promise<Answer
   throw problem
 }
 
-/** One request on a connection of its own to exactly this address. Resolves with the head of the answer. */
+/** Makes a request on a new connection to exactly this IP. Resolves with the head of the response. */
 function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Deps): Promise<Answer> {
   const name = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const options: RequestOptions = {
@@ -182,7 +185,7 @@ function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Dep
     port: url.port === '' ? undefined : Number(url.port),
     path: url.pathname + url.search,
     method: post ? 'POST' : 'GET',
-    // An agent could hand out a connection made for another name.
+    // An agent could reuse a connection made for another name.
     agent: false,
     headers: {
       host: url.host,
@@ -192,7 +195,8 @@ function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Dep
       connection: 'close',
       ...(post ? { 'content-type': post.contentType, 'content-length': post.body.length } : {}),
     },
-    // The certificate must be for the name, though an address is dialled; SNI takes names only (RFC 6066 §3).
+    // The certificate must be for the name, although the connection goes to an IP. SNI accepts names only (RFC 6066
+    // §3).
     servername: isIP(name) === 0 ? name.replace(/\.$/, '') : '',
     ca,
   }
@@ -201,7 +205,7 @@ function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Dep
     new Promise((resolve, reject) => {
       const end = () => void request.destroy()
       request.on('response', (response) => resolve({ response, end }))
-      // Stays for the whole body: what comes after the answer's head is told by the response.
+      // Also handles errors during the body, which the response reports.
       request.on('error', (error) => reject(explain(error)))
       request.on('close', () => reject(new Failed('did not return a valid HTTP response')))
       request.end(post?.body)
@@ -211,7 +215,7 @@ function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Dep
   )
 }
 
-/** Waits for `work` no longer than the signal lets it; then the request is cut. */
+/** Waits for `work` until the signal aborts, then destroys the request. */
 async function orAbort<T>(work: Promise<T>, signal: AbortSignal, request?: ClientRequest): Promise<T> {
   signal.throwIfAborted()
   return new Promise<T>((resolve, reject) => {
@@ -225,7 +229,7 @@ async function orAbort<T>(work: Promise<T>, signal: AbortSignal, request?: Clien
   })
 }
 
-/** What went wrong, without addresses: the error of a socket names the one that was dialled. */
+/** Explains an error without IPs; a socket's error names the IP. */
 function explain(error: NodeJS.ErrnoException): Failed {
   const code = error.code ?? ''
   if (code === 'ECONNREFUSED') return new Failed('is on a host that refuses connections')
@@ -235,14 +239,14 @@ function explain(error: NodeJS.ErrnoException): Failed {
   return new Failed('is on a host that cannot be reached')
 }
 
-/** Reads a body; `count` throws where it is too much. */
+/** Reads a body; `count` throws when it is too large. */
 async function read(
   response: IncomingMessage,
   count: (bytes: number) => void,
   signal: AbortSignal,
 ): Promise<Fetched> {
   const { headers } = response
-  // Nobody asked for it, and what inflates a kilobyte to a gigabyte is not let in.
+  // Not requested, and could inflate a kilobyte to a gigabyte.
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (encoding !== '' && encoding !== 'identity')
     throw new Failed('returned compressed content that was not requested')

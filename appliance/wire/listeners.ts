@@ -1,24 +1,24 @@
-/** Binding TCP servers to configured addresses, with errors that tell what to do. */
+/** Binds TCP servers to configured addresses, with errors that say what to do. */
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 
-/** Why the daemon cannot start, in a sentence for the person who starts it. */
+/** Why the daemon can't start, in a sentence for people. */
 export class CannotStart extends Error {}
 
 /**
- * Connections that wait to be accepted. Beyond it the kernel drops them, and clients come back only after one, three and seven
- * seconds: a burst of strangers must fit. Linux allows 4096 by default (`net.core.somaxconn`).
+ * Length of the accept queue. When it is full, the kernel drops connections, and clients retry only after one, three
+ * and seven seconds, so a burst must fit. Linux allows 4096 by default (`net.core.somaxconn`).
  */
 const BACKLOG = 4096
 
 /** A listening address. */
 export interface HostPort {
-  /** An IP address or a host name, without brackets. */
+  /** An IP or host name, without brackets. */
   host: string
   port: number
 }
 
-/** Reads `host:port`, an IPv6 host in brackets. Throws a sentence for people. */
+/** Parses `host:port`, with IPv6 in brackets. Throws a sentence for people. */
 export function parseHostPort(address: string): HostPort {
   const match = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(address)
   const port = Number(match?.[3])
@@ -27,15 +27,15 @@ export function parseHostPort(address: string): HostPort {
   return { host: match[1] ?? match[2]!, port }
 }
 
-/** Writes an address the way `parseHostPort` reads it. */
+/** Formats an address for `parseHostPort`. */
 export function formatHostPort({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 /**
- * Binds a server and returns the address it really has (port 0 lets the system choose).
+ * Binds a server and returns its actual address (port 0 lets the system choose).
  * Rejects with a `CannotStart` that names the address, the setting and the remedy.
- * @param setting the configuration key that asks for it, such as `smtp.starttls`
+ * @param setting the configuration key of the address, such as `smtp.starttls`
  */
 export async function bindServer(server: Server, address: string, setting: string): Promise<HostPort> {
   const { host, port } = parseHostPort(address)
@@ -49,7 +49,7 @@ export async function bindServer(server: Server, address: string, setting: strin
   return { host: bound.address, port: bound.port }
 }
 
-/** Why a socket could not be bound, and what to do. Pure. */
+/** Explains why a socket couldn't be bound, and what to do. Pure. */
 export function whyNotBound(error: NodeJS.ErrnoException, address: string, setting: string): string {
   const { host, port } = parseHostPort(address)
   const what = `Cannot listen on ${address} (${setting})`

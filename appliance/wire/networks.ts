@@ -3,11 +3,11 @@ import ipaddr from 'ipaddr.js'
 import { networkInterfaces } from 'node:os'
 import type { Clock } from '../clock/clock.ts'
 
-/** Which IP addresses may be dialled: pure functions on addresses and networks. */
+/** Decides which IPs may be contacted. Pure functions on IPs and networks. */
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** A network in CIDR form; made by `parseNetworks`. */
+/** A network in CIDR notation; created by `parseNetworks`. */
 export interface Cidr {
   readonly text: string
   readonly address: Address
@@ -15,8 +15,8 @@ export interface Cidr {
 }
 
 /**
- * Reads networks such as `10.0.0.0/8` or `fd00::/8`; an address alone is a network of one.
- * Throws an Error that lists every entry that is none, and why.
+ * Parses networks such as `10.0.0.0/8` or `fd00::/8`; a single IP is a network of one.
+ * Throws an Error that lists every invalid entry, and why.
  */
 export function parseNetworks(list: readonly string[]): Cidr[] {
   const complaints: string[] = []
@@ -30,13 +30,13 @@ export function parseNetworks(list: readonly string[]): Cidr[] {
   return networks
 }
 
-/** Whether one of the networks contains the address. What is not an address is in none. */
+/** Whether one of the networks contains the IP. Invalid IPs are in none. */
 export function inNetworks(ip: string, networks: readonly Cidr[]): boolean {
   const address = parseAddress(ip)
   return address !== undefined && contains(networks, address)
 }
 
-/** Whether mail and other requests must not be sent to this address; see `whyForbidden`. */
+/** Whether connections to this IP are forbidden; see `whyForbidden`. */
 export function isForbiddenTarget(
   ip: string,
   allowNetworks: readonly Cidr[],
@@ -46,12 +46,12 @@ export function isForbiddenTarget(
 }
 
 /**
- * Why an address is off limits, in words that complete "the address … is"; undefined when it may be dialled.
+ * Returns why an IP is forbidden, in words that complete "the address … is"; undefined when it is allowed.
  *
- * The owner of any domain chooses what its MX and A records point to. Only globally reachable unicast addresses are
- * fair targets, unless a network in `allowNetworks` contains the address. This machine's own addresses are none:
- * what listens there may trust them.
- * @param own addresses of this machine's interfaces, as `canonicalIp` writes them
+ * The owner of any domain chooses its MX and A records. Only globally reachable unicast IPs are allowed, unless a
+ * network in `allowNetworks` contains the IP. This machine's own IPs are forbidden, because services there may trust
+ * them.
+ * @param own IPs of this machine's interfaces, as formatted by `canonicalIp`
  */
 export function whyForbidden(
   ip: string,
@@ -65,7 +65,10 @@ export function whyForbidden(
   return judge6(address, allowNetworks, own)
 }
 
-/** Private and shared address space (RFC 1918, RFC 6598, RFC 4193). A company's name servers may well be there, so DNS queries may go there. */
+/**
+ * Private and shared address space (RFC 1918, RFC 6598, RFC 4193). A company's name servers may be there, so DNS
+ * queries are allowed.
+ */
 export const PRIVATE_NETWORKS: readonly Cidr[] = parseNetworks([
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -91,7 +94,7 @@ function judge4(address: ipaddr.IPv4, own: readonly string[]): string | undefine
   return own.includes(address.toString()) ? 'an address of this machine' : undefined
 }
 
-/** Addresses that carry an IPv4 address lead to that one, and are judged by it. */
+/** Judges an IPv6 address; one that embeds an IPv4 address is judged by that. */
 function judge6(
   address: ipaddr.IPv6,
   allowNetworks: readonly Cidr[],
@@ -105,13 +108,13 @@ function judge6(
   }
   const range = address.range()
   if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
-  // IANA has given out global unicast addresses from 2000::/3 only; the rest is reserved or long deprecated,
-  // such as the IPv4-compatible ::127.0.0.1.
+  // IANA has assigned global unicast addresses only in 2000::/3. The rest is reserved or deprecated, such as the
+  // IPv4-compatible ::127.0.0.1.
   if (address.parts[0]! >> 13 !== 1) return 'outside the global unicast space 2000::/3'
   return own.includes(address.toRFC5952String()) ? 'an address of this machine' : undefined
 }
 
-/** The IPv4 address inside NAT64's well-known prefix (RFC 6052 §2.1) and 6to4 (RFC 3056 §2). */
+/** Returns the IPv4 address embedded in NAT64's well-known prefix (RFC 6052 §2.1) or 6to4 (RFC 3056 §2). */
 function embedded4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   const bytes = address.toByteArray()
   if (address.match(nat64, 96)) return new ipaddr.IPv4(bytes.slice(12))
@@ -128,8 +131,8 @@ function contains(networks: readonly Cidr[], address: Address): boolean {
 }
 
 /**
- * node:net decides what an address is: the package also takes 0x7f.1 and 2130706433. ::ffff:1.2.3.4 counts as 1.2.3.4;
- * ::1.2.3.4 does not, although the package thinks so: the kernel dials an IPv6 address.
+ * Parses an IP if node:net considers it one: the package also accepts 0x7f.1 and 2130706433. ::ffff:1.2.3.4 counts as
+ * 1.2.3.4. ::1.2.3.4 doesn't, although the package says so, because the kernel connects to an IPv6 address.
  */
 function parseAddress(ip: string): Address | undefined {
   return isIP(ip) === 0 ? undefined : ipaddr.process(ip.replace(/^::(?=\d+\.)/, '0:0:0:0:0:0:'))
@@ -148,7 +151,7 @@ function parseNetwork(entry: string): Cidr | string {
   if (first.toString() !== withoutZone(address)) {
     return `has bits set after the prefix: did you mean ${first.toString()}/${bits}?`
   }
-  // Mapped addresses are looked up as IPv4 addresses, so a network of them is one of those.
+  // Mapped addresses are matched as IPv4, so a network of them is converted.
   const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
   return mapped
     ? { text: entry, address: address.toIPv4Address(), bits: bits - 96 }
@@ -168,8 +171,9 @@ function firstAddress(address: Address, bits: number): Address {
 }
 
 /**
- * What addresses of one customer have in common, for counting by source: an IPv4 address, or the first `bits` of an IPv6 one.
- * @param bits 64: one network (RFC 4291 §2.5.4); 48: all that one site is given (RFC 6177), from which an attacker can choose
+ * Returns what IPs of one customer have in common, for counting by source: the IPv4 address, or the first `bits` of an
+ * IPv6 address.
+ * @param bits 64 for one network (RFC 4291 §2.5.4); 48 for a whole site (RFC 6177), from which an attacker can choose
  */
 export function sourceNetwork(ip: string, bits: 48 | 64 = 64): string {
   const address = parseAddress(ip)
@@ -179,15 +183,15 @@ export function sourceNetwork(ip: string, bits: 48 | 64 = 64): string {
   return parts.map((part) => part.toString(16)).join(':')
 }
 
-/** An address in the one way in which it is written: RFC 5952 for IPv6; undefined for what is none. */
+/** Normalizes an IP (RFC 5952 for IPv6); undefined when invalid. */
 export function canonicalIp(ip: string): string | undefined {
   const address = parseAddress(ip)
   return address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address?.toString()
 }
 
 /**
- * The labels under which DNS keeps what it knows of an address: its bytes backwards in decimal (RFC 1035 §3.5), its
- * nibbles backwards in hexadecimal for IPv6 (RFC 3596 §2.5). `ip` must be an address.
+ * Returns the labels of an IP in reverse DNS: octets in decimal (RFC 1035 §3.5), for IPv6 nibbles in hex (RFC 3596
+ * §2.5), in reverse order. `ip` must be valid.
  */
 export function reverseLabels(ip: string): string {
   const bytes = parseAddress(ip)!.toByteArray()
@@ -196,10 +200,10 @@ export function reverseLabels(ip: string): string {
   return [...hex].toReversed().join('.')
 }
 
-/** How long a list of addresses is used before the kernel is asked again, in milliseconds. */
+/** How long the list of IPs is cached, in milliseconds. */
 const FRESH_MS = 10_000
 
-/** Lists the machine's own addresses, without loopback, as `canonicalIp` writes them. */
+/** Lists the machine's own IPs except loopback, as formatted by `canonicalIp`. */
 export function machineAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) =>
     (addresses ?? [])
@@ -208,7 +212,7 @@ export function machineAddresses(): string[] {
   )
 }
 
-/** Makes a function that lists the same addresses as `list`, which it asks at most once in ten seconds. */
+/** Wraps `list` with a cache of ten seconds. */
 export function refreshedAddresses(
   clock: Pick<Clock, 'now'>,
   list: () => readonly string[] = machineAddresses,

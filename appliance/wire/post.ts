@@ -1,7 +1,7 @@
 /**
- * Posts to URLs that outsiders chose, again and again, without being led into our own networks. As in `fetch.ts` the name is looked up here
- * and every address is judged before it is dialled; unlike there, connections are kept, a set for each URL's owner, so that none is ever
- * handed to another. No redirects, cookies, credentials, proxy or decompression.
+ * Posts repeatedly to URLs chosen by outsiders, without being led into our own networks. As in `fetch.ts`, the name is
+ * looked up here and every IP is checked before connecting. Unlike there, connections are kept alive, in a separate set
+ * for each owner of a URL so that none is shared. No redirects, cookies, credentials, proxy or decompression.
  */
 import {
   Agent as HttpAgent,
@@ -15,64 +15,67 @@ import type { Clock } from '../clock/clock.ts'
 import { urlProblem } from './fetch.ts'
 import { inNetworks, isForbiddenTarget, type Cidr } from './networks.ts'
 
-/** Of a name with many addresses, these are tried. */
+/** How many IPs of a name to try. */
 const MAX_ADDRESSES = 3
-/** Sets of kept connections; the one that was not used for longest goes first. */
+/** Sets of kept connections; the least recently used is dropped first. */
 const MAX_KEPT = 1000
-/** How long a connection without a request is kept, in milliseconds. */
+/** How long an idle connection is kept, in milliseconds. */
 const IDLE_MS = 30_000
-/** Bytes of an answer's header section: more is not HTTP that we want to hear. */
+/** Maximum size of a response's header, in octets. */
 const MAX_HEADERS = 16_384
-/** Header fields of an answer that are kept. */
+/** Maximum number of header fields kept. */
 const MAX_FIELDS = 50
 
 export interface PosterDeps {
-  /** Every address of a name, IPv4 and IPv6; empty when there is none; rejects when nobody could tell. */
+  /** Returns every IP of a name, IPv4 and IPv6; empty when there is none. Rejects when the lookup failed. */
   lookup: (name: string) => Promise<string[]>
   clock: Clock
-  /** Networks that may be reached although they are not public, and without TLS. */
+  /** Networks that are allowed although they aren't public, and without TLS. */
   allowNetworks: readonly Cidr[]
-  /** Addresses of this machine's interfaces, which may not be reached unless a listed network contains them. */
+  /** IPs of this machine's interfaces, which are only allowed if a listed network contains them. */
   ownAddresses: () => readonly string[]
-  /** For a whole request: look-up, connection, answer with its body (milliseconds). */
+  /** Time limit for a request: lookup, connection, and response with its body (milliseconds). */
   deadlineMs: number
-  /** Bytes of an answer's body that are read at most, and how many of them are kept. */
+  /** Maximum bytes of a response's body to read, and how many of them to keep. */
   readBytes: number
   keepBytes: number
-  /** Certificate authorities (PEM) instead of Node's own. */
+  /** CA certificates (PEM) to trust instead of Node's own. */
   ca?: string | undefined
 }
 
 export interface PostRequest {
   url: string
-  /** Whose connections these are: requests with the same word share them. */
+  /** Requests with the same owner share connections. */
   owner: string
-  /** Names in lower case. */
+  /** By name in lower case. */
   headers: Record<string, string>
   body: string
 }
 
-/** What became of a request. A failure has `error`, a sentence that tells nothing of our networks; it may have a status too. */
+/**
+ * The result of a request. A failure has `error`, a sentence that reveals nothing about our networks; it may have a
+ * status, too.
+ */
 export interface Posted {
   status: number | null
   error: string | null
-  /** The address that answered, or was dialled last. */
+  /** The IP that responded, or was contacted last. */
   ip: string | null
   responseHeaders: Record<string, string>
-  /** The beginning of the answer's body. */
+  /** The beginning of the response's body. */
   response: string
 }
 
 export interface Poster {
-  /** Never rejects: what the other side does is a value. */
+  /** Makes a request. Never rejects: failures of the other side are returned. */
   post(request: PostRequest): Promise<Posted>
-  /** Closes kept connections and ends requests under way. */
+  /** Closes kept connections and aborts requests in flight. */
   close(): void
 }
 
 class Failed extends Error {}
 
-/** Makes the poster. */
+/** Creates the poster. */
 export function createPoster(deps: PosterDeps): Poster {
   const agents = createAgents(deps.ca)
   const closing = new AbortController()
@@ -90,7 +93,7 @@ export function createPoster(deps: PosterDeps): Poster {
         if (closing.signal.aborted) end()
         await ask(request, posted, { ...deps, signal: stop.signal, agents })
       } catch (error) {
-        // Everything that the network does arrives as a Failed; anything else is a mistake of ours and must be seen.
+        // Network failures are always a Failed. Anything else is a bug here and must be visible.
         if (!(error instanceof Failed)) throw error
         posted.error = error.message
       } finally {
@@ -119,13 +122,13 @@ function createAgents(ca: string | undefined): Agents {
       const key = `${owner} ${url.origin}`
       const secure = url.protocol === 'https:'
       const agent = kept.get(key) ?? (secure ? new HttpsAgent({ ...options, ca }) : new HttpAgent(options))
-      // A map keeps the order of insertion: what is used moves to its end.
+      // A map keeps insertion order; re-inserting moves an entry to the end.
       kept.delete(key)
       kept.set(key, agent)
       if (kept.size > MAX_KEPT) {
         const [oldest, unused] = kept.entries().next().value!
         kept.delete(oldest)
-        // Requests under way end by themselves; what is free is closed by its timeout.
+        // Requests in flight finish by themselves; idle connections close by their timeout.
         unused.maxFreeSockets = 0
       }
       return agent
@@ -147,7 +150,7 @@ async function ask(request: PostRequest, posted: Posted, deps: Deps): Promise<vo
   try {
     await once(request, { url, addresses, reuse: true }, posted, deps)
   } catch (error) {
-    // The other side closed a kept connection in the moment in which it was used: it has seen nothing of the request.
+    // The other side closed a kept connection just as it was used, without having seen the request.
     if (!(error instanceof Stale) || deps.signal.aborted) throw error
     await once(request, { url, addresses, reuse: false }, posted, deps)
   }
@@ -156,13 +159,14 @@ async function ask(request: PostRequest, posted: Posted, deps: Deps): Promise<vo
 /** A kept connection turned out to be closed. */
 class Stale extends Failed {}
 
-/** The addresses that may be dialled. The URL parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1. */
+/** Returns the allowed IPs. The URL parser has already converted 0x7f.1 and 2130706433 to 127.0.0.1. */
 async function addressesOf(url: URL, { lookup, allowNetworks, ownAddresses }: Deps): Promise<string[]> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
   const all = isIP(host) === 0 ? await lookUp(host, lookup) : [host]
   const own = ownAddresses()
   const allowed = all.filter((ip) => !isForbiddenTarget(ip, allowNetworks, own))
-  // One sentence for names that do not exist and for those that lead inside: the difference would map our networks.
+  // The same sentence for names that don't exist and for those that lead inside, because a difference would reveal our
+  // networks.
   if (allowed.length === 0)
     throw new Failed('The endpoint must be on a host with a public address, or in webhooks.allow_networks.')
   const plain = url.protocol === 'http:'
@@ -173,17 +177,17 @@ async function addressesOf(url: URL, { lookup, allowNetworks, ownAddresses }: De
 }
 
 async function lookUp(host: string, lookup: Deps['lookup']): Promise<string[]> {
-  // RFC 6761 §6.3: localhost is this machine, whatever a server says.
+  // localhost is always this machine (RFC 6761 §6.3).
   if (host === 'localhost' || host.endsWith('.localhost')) return ['127.0.0.1', '::1']
   try {
     return await lookup(host)
   } catch {
-    // What the resolver says names servers of ours.
+    // The resolver's message names our servers.
     throw new Failed("The endpoint's host cannot be resolved right now.")
   }
 }
 
-/** Waits for `work` no longer than the signal lets it. */
+/** Waits for `work` until the signal aborts. */
 async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   return new Promise<T>((resolve, reject) => {
@@ -196,11 +200,11 @@ async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 interface Target {
   url: URL
   addresses: string[]
-  /** Whether a kept connection may carry it. */
+  /** Whether a kept connection may be used. */
   reuse: boolean
 }
 
-/** One request, on a kept connection or a new one to one of exactly these addresses. */
+/** Makes a request on a kept connection, or on a new one to exactly these IPs. */
 function once(request: PostRequest, target: Target, posted: Posted, deps: Deps): Promise<void> {
   const { url } = target
   const name = url.hostname.replace(/^\[(.*)\]$/, '$1')
@@ -211,17 +215,17 @@ function once(request: PostRequest, target: Target, posted: Posted, deps: Deps):
     method: 'POST',
     agent: target.reuse ? deps.agents.of(url, request.owner) : false,
     headers: { ...request.headers, host: url.host, 'content-length': Buffer.byteLength(request.body) },
-    // For a connection that is made now: it can only go where we have looked.
+    // For a new connection: it can only go to a checked IP.
     lookup: lookupOf(target.addresses),
     maxHeaderSize: MAX_HEADERS,
-    // SNI takes names only (RFC 6066 §3).
+    // SNI accepts names only (RFC 6066 §3).
     servername: isIP(name) === 0 ? name.replace(/\.$/, '') : '',
     ...(target.reuse ? {} : { ca: deps.ca }),
   }
   const sent = url.protocol === 'https:' ? requestHttps(options) : requestHttp(options)
   return new Promise<void>((resolve, reject) => {
     const abort = (): void => {
-      // Once an answer has begun, its reader ends with what came of it.
+      // Once a response has begun, its reader reports the result.
       if (posted.status === null) reject(deps.signal.reason as Failed)
       sent.destroy()
     }
@@ -243,7 +247,7 @@ function once(request: PostRequest, target: Target, posted: Posted, deps: Deps):
   })
 }
 
-/** Answers with these addresses, whatever is asked: they were judged. */
+/** Resolves every name to these checked IPs. */
 function lookupOf(addresses: string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_host, options, callback) => {
@@ -252,7 +256,7 @@ function lookupOf(addresses: string[]): LookupFunction {
   }
 }
 
-/** What went wrong, without addresses: the error of a socket names the one that was dialled. */
+/** Explains an error without IPs; a socket's error names the IP. */
 function explain(error: NodeJS.ErrnoException, sent: ClientRequest): Failed {
   const code = error.code ?? ''
   if (sent.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE'))
@@ -265,7 +269,7 @@ function explain(error: NodeJS.ErrnoException, sent: ClientRequest): Failed {
   return new Failed(`The endpoint could not be reached: ${code || 'unknown error'}.`)
 }
 
-/** Takes the answer: any 2xx is well, once its body has ended or is more than anybody reads. */
+/** Reads the response. Any 2xx is a success once its body has ended or exceeds the limit. */
 async function read(
   response: IncomingMessage,
   sent: ClientRequest,

@@ -1,17 +1,20 @@
-/** The PROXY protocol, versions 1 and 2: how a load balancer tells who is behind it. Pure. */
+/** Parses the PROXY protocol, versions 1 and 2, in which a load balancer reports the client's IP. Pure. */
 import { isIP, isIPv4 } from 'node:net'
 
-/** What the first bytes of a connection are. */
+/** What the first bytes of a connection contain. */
 export type ProxyHeader =
-  /** More is needed to tell. */
+  /** More bytes are needed. */
   | { kind: 'incomplete' }
   | { kind: 'invalid'; why: string }
-  /** `source` is null where the balancer speaks for itself (health checks) or knows none; the header has `length` bytes. */
+  /**
+   * `source` is null when the balancer speaks for itself (health checks) or doesn't know it; the header has `length`
+   * bytes.
+   */
   | { kind: 'header'; source: string | null; length: number }
 
-/** Longest line of version 1, CRLF included (PROXY protocol §2.1). */
+/** Maximum length of a version 1 line with CRLF (PROXY protocol §2.1). */
 const MAX_V1 = 107
-/** Version 2 allows 64 KB of extras; balancers send some hundred bytes. */
+/** Version 2 allows 64 KB of extensions; balancers send a few hundred bytes. */
 const MAX_V2 = 4096
 
 const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
@@ -19,7 +22,7 @@ const V2_HEAD = 16
 
 const invalid = (why: string): ProxyHeader => ({ kind: 'invalid', why })
 
-/** Reads the header at the start of `bytes`. A connection that must begin with one and does not is refused. */
+/** Parses the header at the start of `bytes`. A connection that lacks a required header is refused. */
 export function parseProxyHeader(bytes: Buffer): ProxyHeader {
   if (bytes.length === 0) return { kind: 'incomplete' }
   const seen = Math.min(bytes.length, signature.length)
@@ -43,7 +46,7 @@ function parseV1(bytes: Buffer): ProxyHeader {
   return { kind: 'header', source: source!, length }
 }
 
-/** PROXY protocol §2.2: signature, version and command, family, length, addresses, extras. */
+/** Parses version 2 (PROXY protocol §2.2): signature, version and command, family, length, addresses, extensions. */
 function parseV2(bytes: Buffer): ProxyHeader {
   const command = bytes[12]!
   const family = bytes[13]!
@@ -67,7 +70,7 @@ function ipv6(bytes: Buffer): string {
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
 }
 
-/** An IPv4 address that came over an IPv6 socket, as the IPv4 address that it is (RFC 4291 §2.5.5.2). */
+/** Converts an IPv4-mapped IPv6 address to IPv4 (RFC 4291 §2.5.5.2). */
 export function plainAddress(ip: string): string {
   const inner = /^::ffff:(.+)$/i.exec(ip)?.[1]
   return inner !== undefined && isIPv4(inner) ? inner : ip

@@ -3,9 +3,9 @@ import { promisify } from 'node:util'
 import { altNames, contextTag, der, OID, pem, TAG } from './der.ts'
 
 /**
- * A self-signed certificate, written in DER by hand: Node can read X.509 but not make it, and the packages that
- * can bring thirty others along. Enough for opportunistic TLS between mail servers (RFC 7435), and to answer the
- * question of a certificate authority (RFC 8737).
+ * Creates self-signed certificates in DER. Node can't create X.509 certificates, and packages that can have about
+ * thirty dependencies. Enough for opportunistic TLS between mail servers (RFC 7435), and for tls-alpn-01 challenges
+ * (RFC 8737).
  */
 
 /** A certificate with its private key, both PEM. */
@@ -14,7 +14,7 @@ export interface CertificatePair {
   key: string
 }
 
-/** RFC 5280 §4.1.2.5: two-digit years up to 2049. */
+/** Encodes a time; UTCTime with two-digit years through 2049 (RFC 5280 §4.1.2.5). */
 function time(ms: number): Buffer {
   const text = new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, '')
   return Number(text.slice(0, 4)) < 2050
@@ -26,7 +26,7 @@ const day = 24 * 3_600_000
 
 type Names = readonly [string, ...string[]]
 
-/** The part that is signed (RFC 5280 §4.1.2). */
+/** Encodes the signed part (RFC 5280 §4.1.2). */
 function toBeSigned(names: Names, publicKey: Uint8Array, now: number, further: readonly Buffer[]): Buffer {
   const serial = randomBytes(16)
   serial[0] = (serial[0]! & 0x7f) | 0x40 // positive, and never shorter
@@ -47,7 +47,7 @@ function toBeSigned(names: Names, publicKey: Uint8Array, now: number, further: r
   )
 }
 
-/** RFC 8737 §3: critical, and in it the SHA-256 of the key authorization. */
+/** Encodes the critical extension with the SHA-256 of the key authorization (RFC 8737 §3). */
 const acmeIdentifier = (digest: Uint8Array): Buffer =>
   der(
     TAG.SEQUENCE,
@@ -57,8 +57,8 @@ const acmeIdentifier = (digest: Uint8Array): Buffer =>
   )
 
 /**
- * Makes a certificate (ECDSA P-256) for `names`, valid for ten years from `now` (Unix milliseconds).
- * @param challenge SHA-256 of a key authorization: makes it the answer to a tls-alpn-01 challenge (RFC 8737 §3)
+ * Creates a certificate (ECDSA P-256) for `names`, valid for ten years from `now` (Unix milliseconds).
+ * @param challenge SHA-256 of a key authorization, to respond to a tls-alpn-01 challenge (RFC 8737 §3)
  */
 export async function selfSignedPair(
   names: Names,
