@@ -1,4 +1,4 @@
-/** Who is calling: an app by its key, or a person by the cookie of the dashboard. One `Caller` for both. */
+/** Authenticates the caller: an app by its key, or a person by the dashboard's cookie. Both become a `Caller`. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../accounts/accounts.ts'
 import type { Access } from '../api/operation.ts'
@@ -14,31 +14,32 @@ import { limitRate, tellRate } from './rate.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Full access unless said otherwise. */
+    /** Default: full access. */
     access?: Access
     /**
-     * What a person's role must include; none: one's own account, whatever the role. Unless said otherwise `view` for GET
-     * and HEAD and `configure` for the rest. Keys are restricted by `access` alone.
+     * The right that a person's role must have; none: the person's own account, for every role. Default: `view` for GET
+     * and HEAD, `configure` otherwise. Keys are only restricted by `access`.
      */
     right?: Right | 'none'
-    /** The path itself is a key: it stands in no log. */
+    /** The path contains a secret and isn't logged. */
     secretPath?: boolean
-    /** The body is in no log. */
+    /** The body contains a secret and isn't logged. */
     secretBody?: boolean
   }
   interface FastifyRequest {
     /** Null on public routes, and before the key is looked up. */
     caller: Caller | null
-    /** What the log line of this request tells beside the usual. */
+    /** Additional fields of the request's log line. */
     about: Record<string, string | readonly string[]>
   }
 }
 
-/** Asks for a key or a session before the body is read: strangers cannot make us take 40 MB. */
+/** Requires a key or session before the body is read, so that strangers can't make us receive 40 MB. */
 export function guard(app: App, deps: GuardDeps): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
-    // Whoever is nobody's client asks on the account of the address, and hears of that rather than of what is wrong beside.
+    // Requests without a valid key or session count against the budget of their address, and that is reported before
+    // any other error.
     const charge = async (): Promise<void> => {
       if (!request.caller && !request.routeOptions.config.unmetered) await meter(request, reply, deps)
     }
@@ -60,7 +61,7 @@ async function admit(request: FastifyRequest, reply: FastifyReply, deps: GuardDe
   if (!request.is404 && access === 'public') return
   const { authorization } = request.headers
   if (request.is404) {
-    // Everyone gets a 404 for an unknown path. Callers with a key also get their rate limit headers.
+    // Every caller gets a 404 for an unknown path; those with a key also get their rate limit headers.
     const caller = authorization === undefined ? undefined : await callerByKey(deps, authorization)
     request.caller = caller ?? null
     if (caller) limitRate(reply, deps.rateLimiter, caller.teamId)
@@ -77,7 +78,7 @@ async function admit(request: FastifyRequest, reply: FastifyReply, deps: GuardDe
     tellRate(reply, deps.rateLimiter)
     throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
   }
-  // Known before it is refused: the log of requests tells whose it was.
+  // Set before a refusal, so that the request log knows the team.
   request.caller = caller
   claimConnection(request)
   limitRate(reply, deps.rateLimiter, caller.teamId)
@@ -89,13 +90,13 @@ function claimConnection({ caller, raw }: FastifyRequest): void {
   if (caller && connectionOf(raw.socket)?.identify(caller.teamId) === false) throw refuse('connections_team')
 }
 
-/** The caller of a route that is not public. */
+/** Returns the caller of a route that isn't public. */
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw refuse('missing_api_key')
   return request.caller
 }
 
-/** Who the audit log names. */
+/** Returns the actor for the audit log. */
 export function actorOf(request: FastifyRequest): Actor {
   const { apiKey, user } = callerOf(request)
   return apiKey
@@ -103,7 +104,7 @@ export function actorOf(request: FastifyRequest): Actor {
     : { kind: 'user', name: user ?? '', ip: request.ip }
 }
 
-/** Undefined for a token that is nobody's, and where there is none. */
+/** Finds the caller by key. Undefined when the token is unknown or missing. */
 async function callerByKey(
   { senders }: Pick<HttpDeps, 'senders'>,
   authorization: string,
@@ -131,7 +132,7 @@ async function callerByCookie(
   return { teamId: found.team.id, apiKey: null, user: user.email, userId: user.id, role }
 }
 
-/** Whether whoever was let in would be let in now, to the same team: for answers that go on for long. */
+/** Whether the caller would still be let in to the same team; for long-running responses. */
 export async function wouldEnter(
   deps: Pick<HttpDeps, 'senders' | 'accounts'>,
   request: FastifyRequest,
@@ -147,22 +148,28 @@ export async function wouldEnter(
   }
 }
 
-/** What a route demands of a person's role; see `right` in its config. */
+/** Returns the right that a route requires; see `right` in its config. */
 function rightOf({ method, routeOptions }: FastifyRequest): Right | 'none' {
   return routeOptions.config.right ?? (method === 'GET' || method === 'HEAD' ? 'view' : 'configure')
 }
 
-/** The one place where a team's wish for second factors is enforced. One's own account stays open: factors are set up there. */
+/**
+ * Enforces a team's requirement of two-step sign-in; the only place that does. The own account stays accessible,
+ * because factors are set up there.
+ */
 function demandFactor({ mfaRequired, session }: SignedIn, right: Right | 'none'): void {
   if (right !== 'none' && mfaRequired && !session.strong) throw refuse('second_factor_required')
 }
 
-/** The one place where roles are enforced. Refuses: `role_too_low`. */
+/** Enforces roles; the only place that does. Refuses: `role_too_low`. */
 function demandRight(role: Role, right: Right | 'none'): void {
   if (right !== 'none' && !may(role, right)) throw refuse('role_too_low', { needed: leastRole(right), role })
 }
 
-/** For routes whose right depends on what is asked for. Keys pass: they are restricted by `access`. Refuses: `role_too_low`. */
+/**
+ * For routes whose right depends on the request. Keys pass, because they are restricted by `access`. Refuses:
+ * `role_too_low`.
+ */
 export function demand(request: FastifyRequest, right: Right): void {
   const { role } = callerOf(request)
   if (role) demandRight(role, right)
@@ -170,10 +177,16 @@ export function demand(request: FastifyRequest, right: Right): void {
 
 const changes = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
 
-/** Forms and links of other sites cannot set this header; scripts of other sites would have to ask first (CORS), and we never agree. */
+/**
+ * Whether the dashboard sent the request. Forms and links of other sites can't set this header; their scripts would
+ * need permission (CORS), which is never granted.
+ */
 const fromDashboard = ({ headers }: FastifyRequest) => headers['x-requested-with'] === 'dashboard'
 
-/** Whether the browser says that our own page asks; undefined when it says nothing, as programs other than browsers do. */
+/**
+ * Whether the browser says that the request comes from our own page; undefined when it says nothing, as for other
+ * programs.
+ */
 export function sameOrigin({ headers, host }: FastifyRequest): boolean | undefined {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || site === 'none'
@@ -197,7 +210,7 @@ export function personOf(request: FastifyRequest): Person {
   return { teamId, userId, email: user, role }
 }
 
-/** Whether the caller is of the team that runs the appliance. */
+/** Whether the caller belongs to the operator's team. */
 export async function isOperator(
   request: FastifyRequest,
   { storage, clock }: Pick<HttpDeps, 'storage' | 'clock'>,
@@ -206,7 +219,7 @@ export async function isOperator(
   return team?.id === callerOf(request).teamId
 }
 
-/** A step before a request is validated: refuses keys and people of other teams. Keys need full access as everywhere. */
+/** A hook that runs before validation and refuses callers of other teams. Keys need full access as usual. */
 export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
   return async (request: FastifyRequest): Promise<void> => {
     if (!(await isOperator(request, deps))) throw refuse('not_operator')

@@ -1,12 +1,12 @@
-/** Keeping people apart from apps: where a listener of their own is configured, the others do not know the dashboard. */
+/** Separates people from apps: if people have their own listener, the dashboard isn't available on the others. */
 import type { FastifyRequest } from 'fastify'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { refuse } from '../mail/refusals.ts'
 import type { App } from './deps.ts'
 
 /**
- * Public routes that apps, their recipients and monitors use; each other public route is a step of signing in or a part
- * of the dashboard. What is not here is not open: a new public route must be put here to be had by apps.
+ * Public routes for apps, their recipients and monitors. Every other public route belongs to sign-in or the dashboard.
+ * A new public route must be added here to be available to apps.
  */
 const OPEN = [
   '/healthz',
@@ -33,15 +33,15 @@ function isForPeople({ is404, routeOptions: { config, url } }: FastifyRequest): 
 }
 
 export interface AdminDoor {
-  /** What answers at the people's listeners. */
+  /** Handles requests on the people's listeners. */
   people: RequestListener
-  /** What answers at the others. */
+  /** Handles requests on the other listeners. */
   apps: RequestListener
 }
 
 /**
- * Refuses what is for people at the doors for apps. Must come before whoever asks for keys.
- * @param apart false: there are no listeners of their own, and everything is everywhere
+ * Refuses routes for people on the apps' listeners. Must run before authentication.
+ * @param apart false when people have no listeners of their own, so that everything is available everywhere
  */
 export function keepApart(app: App, apart: boolean): AdminDoor {
   const route: RequestListener = (request, response) => app.routing(request, response)
@@ -54,7 +54,7 @@ export function keepApart(app: App, apart: boolean): AdminDoor {
     people: route,
     apps(request, response) {
       ofApps.add(request)
-      // Nobody is signed in here, whatever a browser sends along.
+      // No one is signed in here, whatever the browser sends.
       delete request.headers.cookie
       route(request, response)
     },

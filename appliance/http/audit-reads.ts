@@ -1,4 +1,4 @@
-/** How things are before and after an act: what routes give the audit log to read. */
+/** Reads an object before and after an action, for the audit log. */
 import type { FastifyRequest } from 'fastify'
 import { presentDkimKey, presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
@@ -10,7 +10,7 @@ import type { HttpDeps } from './deps.ts'
 
 type Read = (request: FastifyRequest) => Promise<unknown>
 
-/** The id in the path, which is validated before. */
+/** Returns the id in the path, which has been validated. */
 const idOf = ({ params }: FastifyRequest): string => (params as { id: string }).id
 
 const which = (request: FastifyRequest) => ({
@@ -18,7 +18,7 @@ const which = (request: FastifyRequest) => ({
   id: idOf(request),
 })
 
-/** The key in the path. */
+/** Reads the key in the path. */
 export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
     const { teamId, id } = which(request)
@@ -27,7 +27,7 @@ export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
   }
 }
 
-/** The settings of the domain in the path, without its DNS records. */
+/** Reads the settings of the domain in the path, without its DNS records. */
 export function readDomain({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
     const domain = await senders.getDomain(which(request))
@@ -37,7 +37,7 @@ export function readDomain({ senders }: Pick<HttpDeps, 'senders'>): Read {
   }
 }
 
-/** The DKIM keys of the domain in the path, without their records. */
+/** Reads the DKIM keys of the domain in the path, without their records. */
 export function readDkimKeys({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
     const domain = await senders.getDomain(which(request))
@@ -50,7 +50,7 @@ export function readDkimKeys({ senders }: Pick<HttpDeps, 'senders'>): Read {
   }
 }
 
-/** Whether bodies of the domain in the path are kept. */
+/** Reads whether bodies of the domain in the path are kept. */
 export function readBodies({ senders, storage, clock }: HttpDeps): Read {
   return async (request) => {
     const { teamId, id } = which(request)
@@ -59,7 +59,7 @@ export function readBodies({ senders, storage, clock }: HttpDeps): Read {
   }
 }
 
-/** The receiving rules of the domain in the path, a line each. */
+/** Reads the receiving rules of the domain in the path, one per line. */
 export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read {
   return async (request) => {
     const { teamId, id } = which(request)
@@ -69,22 +69,22 @@ export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read 
   }
 }
 
-/** The webhook in the path, without its secret. */
+/** Reads the webhook in the path, without its secret. */
 export function readWebhook({ webhooks }: Pick<HttpDeps, 'webhooks'>): Read {
   return async (request) => presentWebhookSetting(await webhooks.get(which(request)))
 }
 
-/** The address in the path. */
+/** Reads the source in the path. */
 export function readSource({ sources }: Pick<HttpDeps, 'sources'>): Read {
   return async ({ params }) => presentSource(await sources.get((params as { ip: string }).ip))
 }
 
-/** The provider in the path. */
+/** Reads the provider in the path. */
 export function readProvider({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
   return async (request) => presentProvider(await shaping.provider(idOf(request)))
 }
 
-/** The lane in the path. */
+/** Reads the lane in the path. */
 export function readLane({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
   return async (request) => {
     const id = idOf(request)
@@ -93,7 +93,7 @@ export function readLane({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
   }
 }
 
-/** The team that is looked at, with its rules. */
+/** Reads the current team, with its rules. */
 export function readTeam({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
     const { name, mfaRequired } = await accounts.teams.getTeam({ id: callerOf(request).teamId })
@@ -101,7 +101,7 @@ export function readTeam({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   }
 }
 
-/** One's role in the team in the path. */
+/** Reads the caller's role in the team in the path. */
 export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
     const own = await accounts.teams.teamsOf({ userId: personOf(request).userId })
@@ -110,7 +110,7 @@ export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   }
 }
 
-/** Whom the invitation in the path is for. */
+/** Reads whom the invitation in the path is for. */
 export function readInvitation({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
     const { teamId, id } = which(request)
@@ -119,7 +119,7 @@ export function readInvitation({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   }
 }
 
-/** One's own account at a provider, by the id in the path. */
+/** Reads the caller's identity in the path. */
 export function readIdentity({ providers }: Pick<HttpDeps, 'providers'>): Read {
   return async (request) => {
     const own = await providers.identities(personOf(request).userId)
@@ -128,7 +128,7 @@ export function readIdentity({ providers }: Pick<HttpDeps, 'providers'>): Read {
   }
 }
 
-/** The assignment of a pool in the path. */
+/** Reads the pool assignment in the path. */
 export function readAssignment({ sources }: Pick<HttpDeps, 'sources'>): Read {
   return async (request) => {
     const one = (await sources.assignments()).find(({ id }) => id === idOf(request))

@@ -1,4 +1,4 @@
-/** The one place where requests that change something are written down in the audit log. */
+/** Records requests that change something in the audit log; the only place that does. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { beginAct, endAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
@@ -6,42 +6,46 @@ import { Refusal } from '../mail/refusals.ts'
 import { actorOf, callerOf } from './access.ts'
 import type { App, HttpDeps } from './deps.ts'
 
-/** What the audit log says of a route. */
+/** What the audit log records for a route. */
 export interface AuditedRoute {
   /** Noun and verb: `domain.create`. */
   action: AuditAction
-  /** What it is about: `domain`. With the path's first parameter, or else the id that is answered, it makes the target. */
+  /**
+   * The kind of object, such as `domain`. Forms the target together with the first path parameter or, without one, the
+   * id in the response.
+   */
   noun: string
   /**
-   * How it is now: asked before the handler and again after it. Refusals are no matter (there may be nothing, or nothing
-   * any more). Without it, `after` is what was answered.
+   * Reads the current state; called before and after the handler. Refusals are ignored, because the object may not
+   * exist. When absent, `after` is the response.
    */
   read?: ((request: FastifyRequest) => Promise<unknown>) | undefined
-  /** How it is before the handler, where `after` is to be what was answered. Not beside `read`. */
+  /** Reads the state before the handler, when `after` should be the response. Not together with `read`. */
   before?: ((request: FastifyRequest) => Promise<unknown>) | undefined
-  /** Whose log it belongs to, where that is not the team that the caller looks at: the caller must be in it. */
+  /** The team whose log it belongs to, if not the caller's current team; the caller must be a member. */
   team?: (request: FastifyRequest) => string
-  /** It is about the whole appliance: the entry is no team's, and the operator reads it. */
+  /** It concerns the whole server: the entry has no team and is visible to the operator. */
   appliance?: true
   /**
-   * Path and body name people who get mail. An erasure does not reach this log, so neither is written: the id and the
-   * counts that are answered must do.
+   * Path and body contain recipients' data. Neither is recorded, because an erasure doesn't reach this log; the
+   * returned id and counts must suffice.
    */
   personal?: true
-  /** Requests that only look: nothing is written. */
+  /** Requests that only read: nothing is recorded. */
   looks?: (request: FastifyRequest) => boolean
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Every route that is not GET or HEAD says this. null: no administrative act, or one that writes itself down
-     * (`recordAct` in accounts/audit.ts, the queue, erasures). Not for public routes: nobody is known there.
+     * Required on every route other than GET and HEAD. null: not an administrative action, or one that records itself
+     * (`recordAct` in accounts/audit.ts, the queue, erasures). Not for public routes, because no one is authenticated
+     * there.
      */
     audit?: AuditedRoute | null
   }
   interface FastifyRequest {
-    /** The entry that waits for its end. */
+    /** The entry to complete. */
     act: { id: string; route: AuditedRoute } | null
   }
 }
@@ -51,7 +55,7 @@ const SAFE = ['GET', 'HEAD', 'OPTIONS', 'TRACE']
 
 type AuditDeps = Pick<HttpDeps, 'storage' | 'clock'>
 
-/** Writes down the acts of all routes that are added from now on. */
+/** Records the actions of all routes that are added from now on. */
 export function auditActs(app: App, deps: AuditDeps): void {
   app.decorateRequest('act', null)
   app.addHook('onRoute', (route) => {
@@ -61,7 +65,7 @@ export function auditActs(app: App, deps: AuditDeps): void {
       throw new Error(`${String(route.method)} ${route.url}: say what the audit log is to tell, or null`)
     if (!audit) return
     if (route.config?.access === 'public') throw new Error(`${route.url}: public routes record their acts`)
-    // The last step before the handler: what is refused earlier has begun nothing and may read nothing.
+    // The last hook before the handler, so that refused requests have neither started nor read anything.
     const earlier = [route.preHandler ?? []].flat()
     const begin = async (request: FastifyRequest): Promise<void> => {
       if (audit.looks?.(request)) return
@@ -97,7 +101,7 @@ interface Answered {
   payload: unknown
 }
 
-/** Before the answer leaves: whoever has it finds the entry whole. */
+/** Completes the entry before the response is sent, so that whoever has the response finds the whole entry. */
 async function ended({ id, route, request, reply, payload }: Answered, deps: AuditDeps): Promise<void> {
   const answer = bodyOf(payload)
   try {
@@ -107,7 +111,7 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
         : ((await read(route.read, request)) ?? (route.personal ? withoutPeople(answer) : answer))
     await endAct(deps.storage, deps.clock, { id, after, target: targetOf(route, request, answer) })
   } catch (error) {
-    // The act is done and its answer true: the entry stays without an end, which reads as "not known".
+    // The action is done and the response is correct. The entry stays incomplete, which is shown as "not known".
     request.log.error(
       { err: error, audit_id: id },
       'an action succeeded, but its result could not be recorded in the audit log',
@@ -115,7 +119,7 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
   }
 }
 
-/** Undefined where there is nothing to read. */
+/** Undefined when there is nothing to read. */
 async function read(ask: AuditedRoute['read'], request: FastifyRequest): Promise<unknown> {
   try {
     return await ask?.(request)
@@ -127,7 +131,7 @@ async function read(ask: AuditedRoute['read'], request: FastifyRequest): Promise
 
 type Answer = Record<string, unknown>
 
-/** Ids and counts. */
+/** Keeps ids and counts only. */
 function withoutPeople(answer: Answer): Answer {
   const isCount = ([name, value]: [string, unknown]) =>
     name === 'id' || typeof value === 'number' || typeof value === 'boolean'
@@ -141,7 +145,7 @@ function bodyOf(payload: unknown): Answer {
   return JSON.parse(payload) as Answer
 }
 
-/** Longest name from a path: an email address fits. */
+/** Maximum length of a name from a path; long enough for an address. */
 const MAX_TARGET = 320
 
 function targetOf({ noun, personal }: AuditedRoute, { params }: FastifyRequest, answer: Answer = {}): string {
@@ -150,13 +154,13 @@ function targetOf({ noun, personal }: AuditedRoute, { params }: FastifyRequest, 
   return typeof id === 'string' ? `${noun} ${id.slice(0, MAX_TARGET)}` : noun
 }
 
-/** The fields of the body; of a file, its size. */
+/** Returns the fields of the body; for a file, its size. */
 function detailsOf(body: unknown): Record<string, unknown> {
   if (body === null || body === undefined) return {}
   if (typeof body === 'string') return { characters: body.length }
   if (body instanceof Uint8Array) return { bytes: body.byteLength }
   if (Array.isArray(body)) return { items: body.length }
-  // A route without a body of its own takes any.
+  // A route without a body schema accepts anything.
   if (typeof body !== 'object') return { value: body }
   return body as Record<string, unknown>
 }

@@ -1,4 +1,4 @@
-/** Reads request bodies: JSON, bounded in size, structure, pace and memory; large ones are parsed in a thread. */
+/** Reads JSON request bodies with limits on size, structure, rate and memory; parses large ones in a thread. */
 import type { FastifyRequest } from 'fastify'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
@@ -21,24 +21,24 @@ import { isTorn, TORN } from './torn.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** `digestOf` the body, where a thread has computed it; else undefined. */
+    /** `digestOf` the body if a thread has computed it, else undefined. */
     bodyDigest: string | undefined
-    /** What this request is answered with: when it closes, the request is over. */
+    /** The response to this request; the request ends when it closes. */
     response: ServerResponse
   }
 }
 
-/** Parsed on the event loop up to this size in octets: within the bounds of `JsonBounds` that takes 10 ms. */
+/** Maximum size parsed on the event loop, in octets; takes 10 ms within the limits of `JsonBounds`. */
 const SMALL = 512 * 1024
-/** Parsing takes this much of a thread's heap: the octets as text, the texts in it, and the values. */
+/** Heap of a parsing thread in MB: the octets as text, the strings in it, and the values. */
 const THREAD_HEAP_MB = 512
 const THREAD_DEADLINE = 15_000
 const THREADS = 2
-/** Bodies of one team that wait for a thread. */
+/** Bodies of one team that may wait for a thread. */
 const WAITING = 32
-/** How long a client that sends too much is listened to, so that it gets to hear the answer (milliseconds). */
+/** How long to keep reading from a client that sends too much, so that it receives the response (milliseconds). */
 const LINGER = 10_000
-/** U+FEFF in UTF-8. */
+/** The byte order mark U+FEFF in UTF-8. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 interface Reading {
@@ -48,8 +48,8 @@ interface Reading {
 }
 
 /**
- * Reads bodies of any content type: what has none may call itself anything, what has one must be JSON.
- * @param limit octets of the largest body
+ * Reads bodies of any content type. Unless it is empty, a body must be JSON.
+ * @param limit maximum size in octets
  */
 export function readBodies(app: App, limit: number, deps: { capacity: Capacity; clock: Clock }): void {
   const { capacity, clock } = deps
@@ -69,7 +69,7 @@ export function readBodies(app: App, limit: number, deps: { capacity: Capacity; 
   app.addContentTypeParser('*', { bodyLimit: limit }, async (request: FastifyRequest, payload: Readable) => {
     const allowed = request.caller ? limit : STRANGERS_BODY
     const body = await receive(request, payload, Math.min(allowed, request.routeOptions.bodyLimit), reading)
-    // Some clients send `{}` or a content type with DELETE (reference: wire format §8). What does not exist reads nothing.
+    // Some clients send `{}` or a content type with DELETE (reference: wire format §8). Unknown paths read nothing.
     const size = body instanceof Uint8Array ? body.length : body.size
     if (size === 0 || request.method === 'DELETE' || request.is404) return undefined
     if (request.routeOptions.config.form) return body instanceof Uint8Array ? body : body.whole()
@@ -85,7 +85,7 @@ function checkHeaders({ headers }: FastifyRequest): void {
   if (isEncoded(headers)) throw refuse('compressed_body')
 }
 
-/** Whether something must be undone before it is JSON: a coding of the content or of its transfer (RFC 9110 §8.4, RFC 9112 §6.1). */
+/** Whether the body has a content or transfer coding to undo (RFC 9110 §8.4, RFC 9112 §6.1). */
 function isEncoded(headers: IncomingHttpHeaders): boolean {
   const content = headers['content-encoding']?.toLowerCase() ?? ''
   const transfer = headers['transfer-encoding']?.toLowerCase() ?? 'chunked'
@@ -98,18 +98,18 @@ function parse(bytes: Uint8Array): unknown {
   if (!isUtf8(bytes)) throw refuse('body_not_utf8')
   const skip = bomOf(bytes)
   try {
-    // A byte order mark is no JSON, and may be passed over (RFC 8259 §8.1).
+    // A byte order mark isn't JSON, but may be ignored (RFC 8259 §8.1).
     return JSON.parse(
       Buffer.from(bytes.buffer, bytes.byteOffset + skip, bytes.length - skip).toString('utf8'),
     )
   } catch (error) {
-    // The parser's words quote the body; what it says helps less than it may show in a log.
+    // The parser's message quotes the body, which shouldn't be logged.
     if (error instanceof SyntaxError) throw refuse('malformed_body')
     throw error
   }
 }
 
-/** Takes memory for the whole body until the request is over, then has it parsed. Refuses: `overloaded` too. */
+/** Reserves memory for the body until the request ends, then parses it. Refuses: `overloaded` and more. */
 async function parseLarge(request: FastifyRequest, body: Incoming, reading: Reading): Promise<unknown> {
   const team = request.caller?.teamId ?? null
   const { response } = request
@@ -132,7 +132,7 @@ async function inThread(
   job: JsonJob,
   team: string | null,
 ): Promise<JsonResult> {
-  // `whole` of a body in memory is a view of a larger buffer, which cannot be moved.
+  // The result of `whole` for a body in memory is a view of a larger buffer, which can't be transferred.
   const own = job.bytes.byteLength === job.bytes.buffer.byteLength
   try {
     return await threads.run(job, team, { moved: own ? [job.bytes.buffer as ArrayBuffer] : [] })
@@ -144,8 +144,8 @@ async function inThread(
 }
 
 /**
- * Collects a body: in one piece when it came as one, else in the account of its team or address. What is too much is read on for
- * a while but not kept, so that the caller gets to hear the answer.
+ * Receives a body, in one piece if it arrived as one, else counted towards its team or address. Keeps reading for a
+ * while after a limit is exceeded, without storing, so that the client receives the response.
  * Refuses: `body_too_large`, `body_too_complex`, `body_too_slow`, `share_used`, `disk_full`, `malformed_request`.
  */
 function receive(
@@ -160,23 +160,23 @@ function receive(
 }
 
 interface Receipt extends Pick<Reading, 'capacity' | 'clock'> {
-  /** Octets of the largest body. */
+  /** Maximum size in octets. */
   limit: number
   resolve: (body: Uint8Array | Incoming) => void
   reject: (error: Error) => void
 }
 
-/** One body on its way in. */
+/** A body being received. */
 class Receiver {
   readonly #request: FastifyRequest
   readonly #payload: Readable
   readonly #receipt: Receipt
   readonly #bounds = new JsonBounds()
-  /** The only piece so far, which is not copied. */
+  /** The only chunk so far, which isn't copied. */
   #first: Buffer | null = null
   #incoming: Incoming | null = null
   #unwatch = (): void => undefined
-  /** Nothing more is read. */
+  /** Set when no more is read. */
   #left = false
   size = 0
 
@@ -191,7 +191,8 @@ class Receiver {
     if (Number(this.#request.raw.headers['content-length'] ?? 0) > limit)
       return this.#giveUp(refuse('body_too_large', { limit }))
     this.#unwatch = capacity.pace.watch(this)
-    // As `stream.finished` does it, with a third of its listeners. Every request closes in the end: that is no error then.
+    // Like `stream.finished` with a third of its listeners. Every request closes eventually, which is no error after
+    // the end.
     this.#payload.on('data', this.#keep).once('error', this.#broken).once('close', this.#broken)
     this.#payload.once('end', () => {
       this.#unwatch()
@@ -255,7 +256,10 @@ class Receiver {
     void this.#leave()
   }
 
-  /** What is read on for nothing must cost nothing: neither the rest, nor the next connection, which comes as soon as this one ends. */
+  /**
+   * Stops reading. Discarding the rest must cost nothing, and neither must the next connection, which comes as soon as
+   * this one ends.
+   */
   async #leave(): Promise<void> {
     const { socket } = this.#request.raw
     this.#left = true
@@ -265,7 +269,7 @@ class Receiver {
     socket.destroy()
   }
 
-  /** @param linger how long the client is listened to after the answer (milliseconds) */
+  /** @param linger how long to keep reading after the response (milliseconds) */
   #giveUp(error: Error, linger = LINGER): void {
     this.#unwatch()
     this.#payload.removeListener('data', this.#keep)
@@ -276,15 +280,17 @@ class Receiver {
   }
 }
 
-/** For a body that was refused. */
+/** Options for reading the rest of a refused body. */
 interface PassOver extends Pick<Reading, 'capacity' | 'clock'> {
-  /** How long the client is listened to after the answer (milliseconds). */
+  /** How long to keep reading after the response (milliseconds). */
   linger?: number
-  /** Whether nothing more is to be read. */
+  /** Whether to stop reading. */
   left?: () => boolean
 }
 
-/** Reads the rest of a body for nothing, slowly where many do so, so that the caller gets to hear the answer. */
+/**
+ * Reads and discards the rest of a body, slowly when many clients send such, so that the client receives the response.
+ */
 export function passOver(
   { raw, response }: FastifyRequest,
   payload: Readable,
@@ -299,7 +305,7 @@ export function passOver(
     })
   })
   payload.resume()
-  // Who is still sending then is cut off.
+  // Cut off clients that are still sending then.
   response.once('finish', () => {
     if (raw.complete) return
     if (linger === 0) return leaveSoon(raw.socket)

@@ -4,9 +4,9 @@ import { DEVICE, keepCookie, shownCookie } from './cookies.ts'
 import { DEVICE_LIFETIME, type SignInThrottle } from './sign-in-throttle.ts'
 import type { Clock } from '../clock/clock.ts'
 
-/** What people call the program behind a User-Agent field: good enough to tell one's own browsers apart, and no more. */
+/** Names the program of a User-Agent field, just well enough to tell one's own browsers apart. */
 
-/** The first that fits: most browsers also claim to be those further down. */
+/** The first match counts, because most browsers also claim to be those further down. */
 const BROWSERS: [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -29,7 +29,10 @@ const SYSTEMS: [pattern: RegExp, name: string][] = [
 const firstOf = (rules: [RegExp, string][], text: string): string | undefined =>
   rules.find(([pattern]) => pattern.test(text))?.[1]
 
-/** `Firefox on Linux`; of a program, the name it begins with (RFC 9110 §10.1.5); null when it says nothing. */
+/**
+ * Returns a name such as `Firefox on Linux`; for other programs, the product name (RFC 9110 §10.1.5); null for an empty
+ * field.
+ */
 export function browserName(userAgent: string | null): string | null {
   if (userAgent === null) return null
   const browser = firstOf(BROWSERS, userAgent)
@@ -38,14 +41,14 @@ export function browserName(userAgent: string | null): string | null {
   return /^[\w!#$%&'*+.^`|~-]{1,40}/.exec(userAgent)?.[0] ?? null
 }
 
-/** The address that a browser has just signed in with, whichever way: each ends in the same answer. */
+/** Returns the address that a browser has just signed in with. Every method of sign-in gives the same response. */
 function signedIn({ method }: FastifyRequest, answer: unknown): string | undefined {
   if (method !== 'POST' || typeof answer !== 'object' || answer === null) return undefined
   const { object, user } = answer as { object?: unknown; user?: { email?: unknown } }
   return object === 'session' && typeof user?.email === 'string' ? user.email : undefined
 }
 
-/** Sets the cookie with every answer that says who has signed in, from all routes that are added from now on. */
+/** Sets the device cookie with every response that reports a sign-in, on all routes that are added from now on. */
 export function rememberBrowsers(app: App, throttle: SignInThrottle, clock: Clock): void {
   app.addHook('preSerialization', (request, reply, payload, done) => {
     const email = signedIn(request, payload)

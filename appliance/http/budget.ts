@@ -1,4 +1,4 @@
-/** What clients may ask without a valid key or session, on the account of their address (docs/limits.md). */
+/** Charges requests without a valid key or session to the budget of their address (docs/limits.md). */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PIECE } from '../capacity/capacity.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -7,17 +7,20 @@ import { connectionOf } from './listeners.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Asked by many clients of one address without a key, and cheap: monitors, and opens and clicks by way of a provider's proxy. */
+    /**
+     * Cheap, and requested by many clients of one address without a key: by monitors, and for opens and clicks through
+     * a provider's proxy.
+     */
     unmetered?: boolean
   }
 }
 
-/** Tokens for a sign-in and the like: they read a body, the database, and may compare a password. */
+/** Tokens for a sign-in or similar, which reads a body and the database, and may hash a password. */
 const FORM = 10
 
 /**
- * Takes tokens of the client's address for a request without a valid key or session. Refuses, after a while and together with the
- * connection: `address_rate`.
+ * Takes tokens of the client's address for a request without a valid key or session. Refuses with a delay, and closes
+ * the connection: `address_rate`.
  */
 export async function meter(
   request: FastifyRequest,
@@ -29,9 +32,9 @@ export async function meter(
   const seconds = budgets.take(request.ip, isForm ? FORM : 1)
   if (seconds === 0) return
   const { socket } = request.raw
-  // A proxy carries requests of other clients as well.
+  // A proxy also carries requests of other clients.
   if (connectionOf(socket)?.shared === false) {
-    // What else was sent ahead is not looked at.
+    // Ignore pipelined requests.
     socket.pause()
     await budgets.hold()
     void reply.header('connection', 'close')
@@ -40,8 +43,8 @@ export async function meter(
 }
 
 /**
- * Hands large answers out in pieces, and puts those to strangers on the account of their address. To be called after what looks at
- * answers as texts.
+ * Sends large responses in chunks, and charges those to strangers to their address. Must be registered after everything
+ * that reads responses as text.
  */
 export function giveOutLargeAnswers(
   app: App,
@@ -60,7 +63,7 @@ export function giveOutLargeAnswers(
   })
 }
 
-/** The octets of an answer that is larger than a piece; null for others, and for streams. */
+/** Returns the octets of a response larger than a chunk; null for others, and for streams. */
 function largeOf(payload: unknown): Buffer | null {
   if (typeof payload === 'string') return payload.length > PIECE ? Buffer.from(payload) : null
   return Buffer.isBuffer(payload) && payload.length > PIECE ? payload : null

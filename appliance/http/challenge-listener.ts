@@ -1,10 +1,10 @@
-/** The listener of `acme.http_listen`: answers the questions of http-01 (RFC 8555 §8.3), and nothing else. */
+/** The listener of `acme.http_listen`, which only answers http-01 challenges (RFC 8555 §8.3). */
 import type { RequestListener } from 'node:http'
 import type { Capacity } from '../capacity/capacity.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { CHALLENGE_PATH } from './routes/tls.ts'
 
-/** Not listening yet. */
+/** Creates it without listening yet. */
 export function createChallengeListener(
   answer: (token: string) => string | undefined,
   { http: connections, budgets }: Pick<Capacity, 'http' | 'budgets'>,

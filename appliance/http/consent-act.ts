@@ -1,11 +1,11 @@
-/** Who changes subscriptions over the API, for the consent log. */
+/** Describes who changes subscriptions through the API, for the consent log. */
 import type { FastifyRequest } from 'fastify'
 import type { ConsentAct } from '../mail/audience.ts'
 import { callerOf } from './access.ts'
 
 /**
- * An app or a member of the team. Their IPs are not the contact's, so they are left out.
- * @param lifts whether the request may lift an opt-out: only an explicit change of one contact
+ * Returns the act of an app or a team member. Omits the IP, which isn't the contact's.
+ * @param lifts whether the request may undo an opt-out: only an explicit change of one contact
  */
 export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct {
   const { apiKey, userId = null } = callerOf(request)
@@ -15,5 +15,8 @@ export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct 
     : { origin: 'operator', via: 'dashboard', source: userId, ...about }
 }
 
-/** Apps change contacts all the time: the audit log has what people did, the request log has the rest. */
+/**
+ * Whether an app made the request. Apps change contacts all the time, so the audit log only has what people did; the
+ * request log has the rest.
+ */
 export const byApp = ({ caller }: FastifyRequest): boolean => caller?.apiKey !== null

@@ -1,48 +1,50 @@
-/** The cookies of those who sign in: what they are called, and how they are read, kept and dropped. */
+/** The cookies of people who sign in: their names, and how to read, set and remove them. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export interface Cookie {
   readonly name: string
-  /** Where the browser shows it, over plain http. */
+  /** The path that the cookie is sent to, over plain http. */
   readonly path: string
   readonly sameSite: 'strict' | 'lax'
 }
 
-/** Who is signed in. */
+/** The session. */
 export const SESSION: Cookie = { name: 'posthaste_session', path: '/', sameSite: 'strict' }
 
-/** Between the two steps of a sign-in. */
+/** The ticket between the two steps of a sign-in. */
 export const SECOND_STEP: Cookie = { name: 'posthaste_sign_in', path: '/session', sameSite: 'strict' }
 
 /**
- * Ties a browser that is away at a provider to its ticket. Lax: the provider sends people back by a link from its own site, with
- * which a strict cookie would stay at home.
+ * Ties a browser that was sent to a provider to its ticket. Lax, because the provider sends people back by a link from
+ * its own site, with which a strict cookie isn't sent.
  */
 export const AWAY: Cookie = { name: 'posthaste_provider', path: '/session/oidc', sameSite: 'lax' }
 
-/** Remembers for which account this browser was used. */
+/** Remembers an account that this browser was used for. */
 export const DEVICE: Cookie = { name: 'posthaste_device', path: '/session', sameSite: 'strict' }
 
 /**
- * What a cookie is called in this connection. Over https the name begins with `__Host-` (RFC 6265bis §4.1.3.2): browsers take such a
- * cookie from this very host only and over https only, so neither another host of the domain nor somebody on a plain connection
- * can plant a session. Under the other name it counts for nothing there.
+ * Returns the cookie's name for this connection. Over https it begins with `__Host-` (RFC 6265bis §4.1.3.2): browsers
+ * accept such a cookie only from this very host over https, so that neither another host of the domain nor someone on a
+ * plaintext connection can plant a session. A cookie with the other name is ignored there.
  */
 function nameOf({ protocol }: FastifyRequest, { name }: Cookie): string {
   return protocol === 'https' ? `__Host-${name}` : name
 }
 
-/** For no script and no other site, and over https for no plain connection. The prefix demands the path `/`. */
+/**
+ * Hides it from scripts and other sites and, over https, from plaintext connections. The prefix requires the path `/`.
+ */
 function attributesOf({ protocol }: FastifyRequest, { path, sameSite }: Cookie) {
   const secure = protocol === 'https'
   return { path: secure ? '/' : path, httpOnly: true, sameSite, secure }
 }
 
-/** What the browser shows; undefined where it has none. */
+/** Returns the cookie's value; undefined when the browser sent none. */
 export const shownCookie = (request: FastifyRequest, cookie: Cookie): string | undefined =>
   request.cookies[nameOf(request, cookie)]
 
-/** Gives the browser one, in the place of what it had. */
+/** Sets a cookie, replacing an earlier one. */
 export function keepCookie(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   cookie: Cookie,
@@ -53,7 +55,7 @@ export function keepCookie(
   void reply.setCookie(nameOf(request, cookie), value, { ...attributesOf(request, cookie), expires })
 }
 
-/** Takes it away from the browser. */
+/** Removes a cookie. */
 export function dropCookie(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   cookie: Cookie,

@@ -1,4 +1,4 @@
-/** Serves the built dashboard under /dashboard/, leads browsers there, and serves the API reference under /docs. */
+/** Serves the built dashboard under /dashboard/, redirects browsers there, and serves the API reference under /docs. */
 import serveStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { existsSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { refuse } from '../mail/refusals.ts'
 import type { App } from './deps.ts'
 
-/** Vite puts a hash of the content into these names: they never change. */
+/** Vite puts a content hash into these names, so the files never change. */
 const hashed = /[/\\]assets[/\\]/
 
 const notBuilt = `<!doctype html>
@@ -18,17 +18,17 @@ const notBuilt = `<!doctype html>
 
 const open = { config: { access: 'public' }, logLevel: 'warn' } as const
 
-/** Files of a build need no key. */
+/** Makes the files of a build public. */
 function openToAll(scope: FastifyInstance): void {
   scope.addHook('onRoute', (route) => {
     Object.assign(route, { ...open, config: { ...route.config, ...open.config } })
   })
 }
 
-/** @param folder what `vite build` made */
+/** @param folder the output of `vite build` */
 export async function serveDashboard(app: App, folder: string): Promise<void> {
   app.get('/', open, async (request, reply) => {
-    // A client of the API that asks for the root has a wrong base URL and shall hear so in its own language.
+    // An API client that requests the root has a wrong base URL, and should get a JSON error.
     if (!request.headers.accept?.includes('text/html')) throw refuse('unknown_endpoint')
     return reply.redirect('/dashboard/', 302)
   })
@@ -55,7 +55,7 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
     })
   })
 
-  // Only files that exist now become routes: no path from outside ever reaches the file system.
+  // Only existing files become routes, so that no path from outside reaches the file system.
   await app.register(async (scope) => {
     openToAll(scope)
     await scope.register(serveStatic, {
@@ -63,7 +63,7 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
       prefix: '/dashboard/',
       wildcard: false,
       cacheControl: false,
-      // ui/vite.config.ts put compressed copies beside the files; they are no routes of their own.
+      // ui/vite.config.ts creates compressed copies next to the files; they aren't routes of their own.
       preCompressed: true,
       globIgnore: ['**/*.br', '**/*.gz', 'reference/**'],
       setHeaders: (reply, path) =>
@@ -72,7 +72,7 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
           hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
         ),
     })
-    // Pages of the dashboard have addresses of their own; the browser finds its way from the one document.
+    // Pages of the dashboard have their own URLs; the single document routes in the browser.
     scope.get('/dashboard/*', open, async (request, reply) => {
       if (hashed.test(request.url)) throw refuse('unknown_endpoint')
       return reply.sendFile('index.html')

@@ -29,7 +29,7 @@ import type { Certificates } from '../wire/certificates.ts'
 import type { RetentionDays } from '../api/retention.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
-/** The mail that the sandbox captured, newest first: a team's own, and for who runs the appliance what is no team's. */
+/** The mail captured by the sandbox, newest first: a team's own and, for the operator, that of no team. */
 export interface SandboxInbox {
   list(reader: SandboxReader, limit: number): SandboxMail[]
   get(
@@ -38,17 +38,17 @@ export interface SandboxInbox {
   ): Promise<(SandboxMail & { html: string | null; text: string | null; source: string }) | undefined>
 }
 
-/** Who looks into the inbox. */
+/** Who reads the inbox. */
 export interface SandboxReader {
   teamId: string
   operator: boolean
 }
 
-/** A message that arrived, and what an independent verifier said of it. */
+/** A captured message, with the results of an independent verifier. */
 export interface SandboxMail {
   id: string
   receivedAt: number
-  /** Envelope. */
+  /** From the envelope. */
   mailFrom: string
   rcptTo: string[]
   /** From the header. */
@@ -63,13 +63,13 @@ export interface SandboxMail {
   authenticationResults: string | null
 }
 
-/** All that the server needs from the rest of the appliance. */
+/** Everything that the server needs from other modules. */
 export interface HttpDeps {
   storage: Storage
   senders: Omit<Senders, 'watch' | 'close' | 'findDomain' | 'verifyDomain'>
-  /** What clients may use at once. */
+  /** Limits what clients use at once. */
   capacity: Capacity
-  /** Of requests with a key. */
+  /** For requests with a key. */
   rateLimiter: RateLimiter
   quotas: Pick<Quotas, 'usageOf' | 'historyOf' | 'planOf' | 'plans'>
   accounts: OwnAccount &
@@ -77,37 +77,37 @@ export interface HttpDeps {
       Accounts,
       'signIn' | 'enter' | 'waiting' | 'finish' | 'factors' | 'resume' | 'signOut' | 'members' | 'teams'
     >
-  /** Who else may say who people are. */
+  /** External identity providers. */
   providers: ProviderSignIns
   /** The first run. */
   setUp: Pick<SetUp, 'isOpen' | 'use'>
-  /** DNS records on their way. */
+  /** Propagation of DNS records. */
   propagation: PropagationWatch
   audience: Omit<Audience, 'start' | 'close'>
   templates: Templates
   broadcasts: Omit<Broadcasts, 'messageOf' | 'start' | 'close'>
   intake: Intake
-  /** Reads stored messages. */
+  /** Parses stored messages. */
   mime: MimeReader
-  /** Mail of the appliance itself to people. */
+  /** Sends the server's own mail to people. */
   sendNotice: SendNotice
   schedules: Schedules
   shaping: ShapingBook
-  /** The addresses that mail leaves from. */
+  /** The sending IPs. */
   sources: Omit<SourceBook, 'host' | 'reconcile'>
-  /** The operator's hand on what waits. */
+  /** The operator's actions on queued mail. */
   queue: QueueControl
   doctor: SharedDoctor
   /** What DMARC and TLS reports mean for a domain. */
   reports: ReportView
-  /** Erasing people's data by address. */
+  /** Erases people's data by address. */
   erasures: Pick<Erasures, 'begin' | 'survey' | 'get' | 'list'>
-  /** How long what is kept, and what it takes. */
+  /** How long what is kept, and disk usage. */
   retention: { days: RetentionDays; disk(): Promise<DiskView> }
   webhooks: Webhooks
-  /** Opens and clicks; undefined: their links lead nowhere. */
+  /** Opens and clicks; when undefined, their links don't work. */
   tracking?: Tracking | undefined
-  /** What recipient domains demand of TLS. */
+  /** TLS policies of recipient domains. */
   tlsPolicies: { view(domain: string): Promise<TlsPolicyView>; flush(): Promise<void> }
   instruments: Pick<Instruments, 'page' | 'httpAnswered'>
   health: HealthChecks
@@ -116,34 +116,34 @@ export interface HttpDeps {
   clock: Clock
   log: Logger
   config: {
-    /** Largest request body, in bytes. */
+    /** Maximum size of a request body, in bytes. */
     messageBytes: number
-    /** Origin for links; by default the first that listens. */
+    /** Origin for links; default: the first listener. */
     publicUrl?: string | undefined
-    /** Origin of the dashboard, for links to people; by default the first listener that has it. */
+    /** Origin of the dashboard for links to people; default: the first listener that has it. */
     peopleUrl?: string | undefined
-    /** For how long browsers are told to come by HTTPS only. */
+    /** How many days browsers are told to use HTTPS only (HSTS). */
     hstsDays?: number
-    /** Whether people have listeners of their own, and the others know them not. */
+    /** Whether people have their own listeners, and the others don't serve the dashboard. */
     adminApart?: boolean
     /** Whether requests of apps are kept for GET /logs. */
     logApiUse: boolean
-    /** Networks of reverse proxies that are believed. */
+    /** Networks of trusted reverse proxies. */
     trustProxy: string[]
-    /** What the dashboard shows of this node. */
+    /** Shown for this node in the dashboard. */
     hostname: string
     version: string
   }
-  /** What the listeners of HTTPS show, and what an authority that wants proof of a name is answered. */
+  /** The certificates of HTTPS listeners, and responses to ACME challenges. */
   tls?: {
     certificates: Pick<Certificates, 'contextFor'>
     challenges?: ChallengeAnswers | undefined
-    /** All of them, for people. */
+    /** Lists all of them for people. */
     list: () => Promise<CertificateView[]>
   }
-  /** Folder of the built dashboard; the server says so when it is missing. */
+  /** Folder of the built dashboard; the server reports when it is missing. */
   dashboard: string
-  /** Given in the sandbox only. */
+  /** Only in the sandbox. */
   sandboxInbox?: SandboxInbox | undefined
 }
 

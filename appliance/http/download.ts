@@ -1,4 +1,4 @@
-/** Downloads of many rows. Pages are written one at a time, as clients read them, and teams take turns. */
+/** Sends downloads of many rows. Pages are generated one at a time as clients read them, round robin over teams. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { callerOf } from './access.ts'
@@ -7,23 +7,23 @@ import type { HttpDeps } from './deps.ts'
 /** Rows per page. A page takes a few milliseconds of the event loop. */
 export const PAGE_ROWS = 200
 
-/** What a file consists of. */
+/** The parts of a file. */
 export interface File<T> {
   name: string
   type: string
-  /** Of some hundred rows each; empty ones are allowed. */
+  /** A few hundred rows each; empty pages are allowed. */
   pages: AsyncIterable<T[]>
   head: string
-  /** @param at position of the row, from 0 */
+  /** @param at index of the row, from 0 */
   write: (row: T, at: number) => string
-  /** @param count rows that were written */
+  /** @param count number of rows written */
   tail?: (count: number) => string
 }
 
-/** The type of files with a line of column names (RFC 4180 §3). */
+/** CSV with a header line (RFC 4180 §3). */
 export const CSV = 'text/csv; charset=utf-8; header=present'
 
-/** The type of files that are one JSON value (RFC 8259). */
+/** A single JSON value (RFC 8259). */
 export const JSON_FILE = 'application/json; charset=utf-8'
 
 /** Sends the file. If a page waits too long for its turn, the response is cut off, which clients notice. */
@@ -57,7 +57,7 @@ export function download<T>(
     .send(stream)
 }
 
-/** The text of each page. */
+/** Yields the text of each page. */
 async function* textsOf<T>({ pages, head, write, tail }: File<T>): AsyncGenerator<string, undefined> {
   yield head
   let count = 0

@@ -1,4 +1,4 @@
-/** Turns whatever went wrong into the wire's error shape (reference: wire format §3), in one place. */
+/** Converts errors to the wire format (reference: wire format §3); the only place that does. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { presentError } from '../api/shared.ts'
 import { QuotaRefusal } from '../intake/intake.ts'
@@ -7,13 +7,13 @@ import { showUsed } from './accepted.ts'
 import type { App } from './deps.ts'
 import { routeTable } from './route-table.ts'
 
-/** Seconds after which a caller may come back when nothing better is known. */
+/** Default for Retry-After, in seconds. */
 const RETRY_AFTER = 5
 
-/** Refusals that end the connection. */
+/** Refusals that close the connection. */
 const ENDING: ReadonlySet<RefusalKey> = new Set(['shutting_down', 'address_rate'])
 
-/** Answers every error and every path that is not served. To be called before the first route is added. */
+/** Handles all errors and unknown paths. Call it before the first route is added. */
 export function answerErrors(app: App): void {
   const table = routeTable()
   app.addHook('onRoute', ({ method, url }) => table.add([method].flat(), url))
@@ -24,7 +24,7 @@ export function answerErrors(app: App): void {
   }
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error)
-    // Fastify's complaint about the body of what does not exist.
+    // Fastify's error about the body of a request for an unknown path.
     if (request.is404 && !(error instanceof Refusal) && refusal.status < 500)
       return answerUnknown(request, reply)
     if (refusal.status >= 500 && !(error instanceof Refusal))
@@ -37,7 +37,7 @@ export function answerErrors(app: App): void {
   app.setNotFoundHandler(answerUnknown)
 }
 
-/** Answers a URL that cannot be decoded: it names nothing. */
+/** Responds to a URL that can't be decoded, and therefore names nothing. */
 export function answerBadUrl(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
   void answer(reply, refuse('unknown_endpoint'))
 }
@@ -47,7 +47,8 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   if (busy && !reply.hasHeader('retry-after'))
     void reply.header('retry-after', refusal.retryAfter ?? RETRY_AFTER)
   if (refusal instanceof QuotaRefusal) showUsed(reply, refusal.used)
-  // Fastify ends the connection after a refused body; most clients then see a broken pipe instead of the answer.
+  // Fastify closes the connection after a refused body; most clients would then see a broken pipe instead of the
+  // response.
   if (!ENDING.has(refusal.key)) void reply.removeHeader('connection')
   return reply
     .code(refusal.status)
@@ -57,7 +58,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  // Fastify's own complaints about a request: a content type that is none, an aborted body.
+  // Fastify's own errors: an invalid content type, an aborted body.
   const status = (error as { statusCode?: unknown }).statusCode
   if (status === 415) return refuse('unsupported_body')
   const asked = typeof status === 'number' && status >= 400 && status < 500

@@ -1,12 +1,14 @@
-/** Entity tags of JSON answers, and 304 for who has the same already (RFC 9110 §8.8.3, §13.1.2). */
+/**
+ * Adds entity tags to JSON responses, and returns 304 when the client already has the same (RFC 9110 §8.8.3, §13.1.2).
+ */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from './deps.ts'
 
-/** Longest answer that gets a tag, in UTF-16 units: hashing must not keep other requests waiting. */
+/** Maximum length of a response with a tag, in UTF-16 units. Hashing must not delay other requests. */
 const MOST = 1024 * 1024
 
-/** Tags what GET and HEAD answer as JSON. To be called before the first route is added. */
+/** Tags JSON responses to GET and HEAD. Call it before the first route is added. */
 export function tagAnswers(app: App): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isTagged(request, reply, payload)) {
@@ -20,7 +22,7 @@ export function tagAnswers(app: App): void {
       return
     }
     void reply.code(304).removeHeader('content-type')
-    // The answer to HEAD loses its body later, and keeps its length.
+    // The response to HEAD loses its body later, and keeps its length.
     done(null, request.method === 'HEAD' ? payload : null)
   })
 }
@@ -32,7 +34,7 @@ function isTagged({ method }: FastifyRequest, reply: FastifyReply, payload: unkn
   return typeof type === 'string' && type.startsWith('application/json') && !reply.hasHeader('etag')
 }
 
-/** Whether an If-None-Match names the tag. Tags are compared weakly: without their `W/`. */
+/** Whether If-None-Match contains the tag. Uses weak comparison, without `W/` (RFC 9110 §8.8.3.2). */
 function names(field: string | undefined, tag: string): boolean {
   if (field === undefined) return false
   const opaque = tag.slice(2)

@@ -1,4 +1,4 @@
-/** The REST API and the dashboard over HTTP. What a request means is decided in the routes; here is how the server stands. */
+/** The HTTP server with the REST API and the dashboard. The routes handle requests; this file sets up the server. */
 import cookie from '@fastify/cookie'
 import fastify, { LogController, type FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
@@ -87,20 +87,21 @@ export type { HttpDeps, SandboxInbox } from './deps.ts'
 
 export interface Http {
   /**
-   * Binds all addresses, `host:port`, or none. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system choose.
-   * @param setting of `[http]` that they are from: it says who is answered there, and whether by TLS
+   * Binds all addresses (`host:port`) or none. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system
+   * choose.
+   * @param setting the key of `[http]` they come from, which decides what is served there, and whether over TLS
    */
   listen(addresses: readonly string[], setting?: HttpSetting): Promise<string[]>
-  /** Where the other door notes its sessions; null when nothing is kept. */
+  /** Where the SMTP server records its sessions; null when nothing is kept. */
   readonly requestLog: Pick<RequestLogBuffer, 'add'> | null
-  /** Takes no new requests, finishes those that run (10 s at most). */
+  /** Accepts no new requests, and lets running ones finish (10 s at most). */
   close(): Promise<void>
 }
 
-/** The settings that have addresses of ours. */
+/** The settings with listening addresses. */
 export type HttpSetting = 'listen' | 'tls_listen' | 'admin_listen' | 'admin_tls_listen'
 
-/** Longest path parameter: an email address in percent encoding fits. */
+/** Maximum length of a path parameter; a percent-encoded address fits. */
 const MAX_PARAMETER = 1000
 
 export async function createHttp(deps: HttpDeps): Promise<Http> {
@@ -165,16 +166,16 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   }
 }
 
-/** What every answer begins with; while the server stops there is no other. */
+/** Adds the headers of every response; refuses everything during shutdown. */
 function beginAnswers(app: App, { config: { hstsDays = 0 } }: HttpDeps, closing: () => boolean): void {
   app.addHook('onRequest', (request, reply, done) => {
     request.about = {}
     void reply.headers(SECURITY_HEADERS).headers({
       'x-request-id': request.id,
-      // Other people's mail is in most answers; the files of the dashboard say otherwise for themselves.
+      // Most responses contain other people's mail. The dashboard's files override this.
       'cache-control': 'no-store',
     })
-    // RFC 6797 §7.2: never over plain HTTP.
+    // HSTS must not be sent over plain HTTP (RFC 6797 §7.2).
     if (hstsDays > 0 && request.protocol === 'https')
       void reply.header('strict-transport-security', `max-age=${hstsDays * 86_400}`)
     if (closing()) void reply.header('connection', 'close')
@@ -182,7 +183,7 @@ function beginAnswers(app: App, { config: { hstsDays = 0 } }: HttpDeps, closing:
   })
 }
 
-/** What happens with every request beside what its route does. */
+/** Registers what happens with every request besides its route. */
 function attendRequests(app: App, deps: HttpDeps): void {
   guard(app, deps)
   refuseUnsupported(app)
@@ -193,14 +194,14 @@ function attendRequests(app: App, deps: HttpDeps): void {
   measureRequests(app, deps)
 }
 
-/** Who answers at the addresses of a setting. */
+/** Returns how the addresses of a setting differ. */
 function doorOf(setting: HttpSetting, { people, apps }: AdminDoor, { tls }: HttpDeps): Door {
   const secure = setting === 'tls_listen' || setting === 'admin_tls_listen'
   const handle = setting.startsWith('admin') ? people : apps
   return { key: `http.${setting}`, tls: secure ? (tls ?? null) : null, handle }
 }
 
-/** Sending emails, and what was sent. */
+/** Adds routes for sending and for sent emails. */
 function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   emailRoutes(app, deps, linked.contents)
   batchRoutes(app, deps)
@@ -216,7 +217,7 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   metricsRoutes(app, deps)
 }
 
-/** What a team has. */
+/** Adds routes for what a team owns. */
 function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   domainRoutes(app, deps)
   propagationRoutes(app, deps)
@@ -246,7 +247,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   usageRoutes(app, deps)
 }
 
-/** About the appliance as a whole. */
+/** Adds routes about the whole server. */
 function operatorRoutes(app: App, deps: HttpDeps): void {
   queueRoutes(app, deps)
   auditRoutes(app, deps)
@@ -263,7 +264,7 @@ function operatorRoutes(app: App, deps: HttpDeps): void {
   prometheusRoutes(app, deps)
 }
 
-/** The framework with our settings, before the first hook and route. */
+/** Creates Fastify with our settings, before the first hook and route. */
 function createApp(deps: HttpDeps): App {
   const app: App = fastify({
     loggerInstance: deps.log,
@@ -273,7 +274,7 @@ function createApp(deps: HttpDeps): App {
     bodyLimit: deps.config.messageBytes,
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: MAX_PARAMETER },
-    // Fastify's own settings would turn 5 into "5" and drop fields; `verbose` is for our sentences.
+    // Fastify's defaults would convert 5 to "5" and drop fields; `verbose` is needed for our messages.
     ajv: {
       customOptions: {
         coerceTypes: false,
@@ -287,25 +288,27 @@ function createApp(deps: HttpDeps): App {
     schemaErrorFormatter: refuseInvalid,
     frameworkErrors: answerBadUrl,
   }).withTypeProvider<TypeBoxTypeProvider>()
-  // What goes out is made field by field in api/; the schemas of answers are for the type checker and the docs.
+  // Responses are built field by field in api/; their schemas are for the type checker and the docs.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   return app
 }
 
-/** What logs may show of the path. */
+/** Returns the part of the path that may be logged. */
 function pathOf({ url, routeOptions }: FastifyRequest): string {
   if (routeOptions.config.secretPath) return routeOptions.url ?? ''
   return url.split('?', 1)[0]!.slice(0, 200)
 }
 
-/** The email that a request is about by its path; only what is an id, as strangers may write anything there. */
+/** Returns the id of the email in the path; only valid ids, because strangers may write anything there. */
 function emailOf({ params, routeOptions }: FastifyRequest): string | undefined {
   const { id } = (params ?? {}) as { id?: unknown }
   const isAbout = routeOptions.url?.startsWith('/emails/:id') === true
   return isAbout && typeof id === 'string' && isId(id) ? id.toLowerCase() : undefined
 }
 
-/** One line for each request. Never headers, queries or bodies: they hold keys, passwords and other people's mail. */
+/**
+ * Logs one line per request. Never headers, queries or bodies, which contain keys, passwords and other people's mail.
+ */
 function logRequests(app: App): void {
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info(

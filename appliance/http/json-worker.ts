@@ -1,13 +1,13 @@
-/** The thread in which large request bodies are parsed: octets come in, a value goes back. Started by body.ts. */
+/** The worker thread that parses large request bodies; started by body.ts. */
 import { isUtf8 } from 'node:buffer'
 import { answerJobs } from '../capacity/answer-jobs.ts'
 import { cutTexts, decodeFiles, digestOf } from '../mail/json-body.ts'
 
 export interface JsonJob {
   bytes: Uint8Array
-  /** Octets at the start that are no JSON: a byte order mark. */
+  /** Octets to skip at the start: a byte order mark. */
   skip: number
-  /** Whether the digest is wanted. */
+  /** Whether to compute the digest. */
   digest: boolean
 }
 

@@ -1,16 +1,16 @@
 /**
- * Reads bodies as clients of other languages write them: an empty map as `[]` (PHP), constants in any case (Java), field
- * names in camelCase (n8n). What may be written otherwise follows from the schema of the body, so it holds for all routes.
- * Maps with keys of the caller's own, such as `headers`, keep their keys.
+ * Accepts bodies as clients in other languages write them: an empty map as `[]` (PHP), constants in any case (Java),
+ * field names in camelCase (n8n). What is accepted follows from the body's schema, so it works for all routes. Maps
+ * with free keys, such as `headers`, keep their keys.
  */
 import type { RouteOptions } from 'fastify'
 import type { App } from './deps.ts'
 import type { Schema } from '../api/shared.ts'
 
-/** Gives the value as its schema spells it. Objects and lists are changed in place; what doesn't fit is left to the validator. */
+/** Normalizes a value to its schema. Changes objects and lists in place; leaves what doesn't fit to validation. */
 export type Respell = (value: unknown) => unknown
 
-/** Respells the body of every route that is added from now on, before anything looks at it. */
+/** Normalizes the body of every route that is added from now on, before anything else sees it. */
 export function readLeniently(app: App): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const respell = respellerOf(route.schema?.body as Schema | undefined)
@@ -26,7 +26,7 @@ export function readLeniently(app: App): void {
   })
 }
 
-/** What respells values of a schema; undefined where there is nothing to respell. */
+/** Returns a function that normalizes values of a schema; undefined when there is nothing to normalize. */
 export function respellerOf(schema: Schema | undefined): Respell | undefined {
   if (!schema) return undefined
   if (schema.anyOf) return ofUnion(schema.anyOf)
@@ -59,7 +59,7 @@ function ofObject({ properties = {} }: Schema): Respell {
   }
 }
 
-/** Where both names are given, the one of the schema counts. */
+/** Renames a field; when both names are present, the one in the schema counts. */
 function rename(object: Record<string, unknown>, alias: string, name: string): void {
   if (!Object.hasOwn(object, name)) object[name] = object[alias]
   delete object[alias]
@@ -69,7 +69,7 @@ function ofArray({ items, maxItems = Infinity }: Schema): Respell | undefined {
   const respell = respellerOf(items)
   if (!respell) return undefined
   return (value) => {
-    // A list that is too long is refused anyway: nothing is done for each of its millions of elements.
+    // A list that is too long is refused anyway, so don't process its millions of elements.
     if (!Array.isArray(value) || value.length > maxItems) return value
     const list = value as unknown[]
     for (let at = 0; at < list.length; at++) list[at] = respell(list[at])
@@ -86,7 +86,7 @@ function ofWords(words: readonly string[]): Respell {
       : value
 }
 
-/** A value is respelled by the parts of its own kind: an empty list is no map where a list is allowed as well. */
+/** Normalizes a value by the alternative of its own type. An empty list isn't a map if a list is allowed, too. */
 function ofUnion(parts: readonly Schema[]): Respell | undefined {
   const kinds = new Set(parts.map(({ type }) => type))
   const pick = (kept: (part: Schema) => boolean): Respell[] =>
@@ -94,7 +94,7 @@ function ofUnion(parts: readonly Schema[]): Respell | undefined {
   const lists = pick(({ type }) => type === (kinds.has('array') ? 'array' : 'object'))
   const objects = pick(({ type }) => type === 'object')
   const isWord = (part: Schema) => part.enum !== undefined || part.const !== undefined
-  // Beside free text, words have no spelling of their own.
+  // Next to free text, constants have no fixed spelling.
   const words = parts.some((part) => part.type === 'string' && !isWord(part)) ? [] : pick(isWord)
   if (lists.length + objects.length + words.length === 0) return undefined
   const [ofList, ofMap, ofWord] = [inTurn(lists), inTurn(objects), inTurn(words)]

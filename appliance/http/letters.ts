@@ -1,4 +1,4 @@
-/** The words of what the appliance writes to people about their own account. Pure. */
+/** The text of mail that the server sends to people about their own account. Pure. */
 import type { Notice } from '../intake/intake.ts'
 import type { Invitation } from '../storage/storage.ts'
 
@@ -6,7 +6,7 @@ const FIRST_PROOF =
   'This email address had not been confirmed before. In case someone else created the account, linked accounts at identity ' +
   'providers were unlinked, and passkeys now work only together with the password. Link your accounts and add your passkeys again.'
 
-/** The link that sets a new password. */
+/** A password reset link. */
 export function passwordReset(
   to: string,
   url: string,
@@ -29,8 +29,8 @@ export function passwordReset(
 }
 
 /**
- * Whoever did not change it wants to know.
- * @param proven it was changed by a link in a mail, which was the first proof that the address is theirs
+ * Notifies about a changed password, for people who didn't change it.
+ * @param proven changed by a link in a mail, which was the first proof that the address is theirs
  */
 export function passwordChanged(to: string, hostname: string, proven = false): Notice {
   return {
@@ -49,7 +49,7 @@ export function passwordChanged(to: string, hostname: string, proven = false): N
   }
 }
 
-/** The link with which somebody joins a team. The team's name is somebody else's words: it stands in quotes. */
+/** An invitation link. The team's name is untrusted, so it is quoted. */
 export function invitation(
   { email, role, teamName }: Pick<Invitation, 'email' | 'role' | 'teamName'>,
   { link, inviter, hostname }: { link: string; inviter: string; hostname: string },

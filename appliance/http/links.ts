@@ -1,13 +1,13 @@
 /**
- * Links that work without a key: what they may show and until when is written in them, under our signature (HMAC-SHA256,
- * RFC 2104). Pure, but for the secret.
+ * Signed links that work without a key. They contain what they open and their expiry (HMAC-SHA256, RFC 2104). Pure, but
+ * for the secret.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** What a link opens: one attachment, the page of one email, or a received email or attachment. */
+/** What a link opens: an attachment, the page of an email, or a received email or attachment. */
 export type LinkKind = 'attachment' | 'share' | 'received'
 
-/** What is written in a link. */
+/** The content of a link. */
 export interface LinkTarget {
   teamId: string
   emailId: string
@@ -18,18 +18,21 @@ export interface LinkTarget {
 }
 
 export interface Links {
-  /** The token for the URL: URL-safe, some 160 characters. */
+  /** Returns the token for the URL: URL-safe, about 160 characters. */
   sign(kind: LinkKind, target: LinkTarget): string
-  /** What a token opens; `expired` when it is ours but over; undefined when we did not make it for this. */
+  /**
+   * Verifies a token and returns its content; `expired` when it is valid but too old; undefined when it wasn't made
+   * here for this kind.
+   */
   open(kind: LinkKind, token: string, now: number): LinkTarget | 'expired' | undefined
 }
 
-/** Octets of the signature that are sent: half of it is beyond guessing (RFC 2104 §5). */
+/** Octets of the truncated signature; half of it is still unguessable (RFC 2104 §5). */
 const MAC = 16
 
 /** @param secret at least 32 random octets */
 export function createLinks(secret: Uint8Array): Links {
-  // The kind is signed and not sent: a token for one purpose is garbage for another.
+  // The kind is signed but not sent, so that a token is only valid for its own kind.
   const mac = (kind: LinkKind, payload: string): string =>
     createHmac('sha256', secret).update(`${kind}\n${payload}`).digest().subarray(0, MAC).toString('base64url')
   return {
@@ -40,7 +43,8 @@ export function createLinks(secret: Uint8Array): Links {
     },
     open(kind, token, now) {
       const [payload = '', signature = '', ...rest] = token.split('.')
-      // As text: base64's last character has bits that mean nothing, and a link has one spelling (RFC 4648 §3.5).
+      // Compare as text: the last base64 character has unused bits, and a link must have only one spelling (RFC 4648
+      // §3.5).
       const [given, ours] = [Buffer.from(signature), Buffer.from(mac(kind, payload))]
       if (rest.length > 0 || given.length !== ours.length || !timingSafeEqual(given, ours)) return undefined
       const parts = Buffer.from(payload, 'base64url').toString('utf8').split(',')

@@ -1,4 +1,4 @@
-/** The sockets under the server: several addresses, time limits, answers to what is not HTTP, and a clean end. */
+/** The sockets under the server: several addresses, timeouts, responses to what isn't HTTP, and a clean shutdown. */
 import { once } from 'node:events'
 import {
   createServer,
@@ -17,56 +17,64 @@ import { inNetworks, type Cidr } from '../wire/networks.ts'
 import { speakTls, type TlsSide } from './tls-listener.ts'
 import { watchChunks } from './torn.ts'
 
-/** Slow senders of headers hold a socket for this long at most (milliseconds). */
+/** Timeout for receiving the headers, in milliseconds. */
 const HEADERS_TIMEOUT = 20_000
-/** A request of 40 MB over 1 Mbit/s takes 320 s. */
+/** Timeout for receiving a request; 40 MB at 1 Mbit/s take 320 s. */
 const REQUEST_TIMEOUT = 360_000
-/** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
+/** Longer than the idle timeout of common load balancers (60 s), so that they close first and no request is lost. */
 const KEEP_ALIVE = 65_000
-/** What a stop waits for requests that are being answered. */
+/** How long a shutdown waits for running requests. */
 const GRACE = 10_000
-/** How long a client that was refused may take to read why. Then the socket is destroyed: many never close their side. */
+/**
+ * How long a refused client has to read the response. Then the socket is destroyed, because many never close their
+ * side.
+ */
 const LAST_WORDS = 1000
-/** A client that neither sends nor reads for this long is gone. Longer than `KEEP_ALIVE`; live streams say something every 15 s. */
+/**
+ * Timeout for a client that neither sends nor reads. Longer than `KEEP_ALIVE`; live streams send something every 15 s.
+ */
 const SILENCE = 120_000
-/** Requests that a client may send before earlier ones are answered; one that sends more is cut off. */
+/** Maximum pipelined requests; a client that sends more is disconnected. */
 const MOST_AHEAD = 100
-/** Connections whose first requests are read in one turn of the event loop: each may have sent hundreds of them. */
+/** New connections processed per turn of the event loop; each may have sent hundreds of requests. */
 const MOST_NEW = 8
-/** So many octets of first requests count as one more connection. */
+/** This many octets of first requests count as another connection. */
 const NEW_OCTETS = 8 * 1024
-/** A client that says nothing at first is waited for by Node, with its time limits, after so long (milliseconds). */
+/** A client that sends nothing at first is handed to Node, with its timeouts, after this time (milliseconds). */
 const MOST_SILENT = 500
 
-/** How some addresses differ from the rest. */
+/** How a set of addresses is handled. */
 export interface Door {
-  /** Of the configuration that the addresses are from. */
+  /** The configuration key of the addresses. */
   key: string
-  /** What speaks TLS there; null: plain HTTP. */
+  /** TLS settings; null for plain HTTP. */
   tls: TlsSide | null
-  /** Answers there. */
+  /** Handles requests. */
   handle: RequestListener
 }
 
 export interface Listeners {
-  /** Binds all addresses, `host:port`, or none of them. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system choose. */
+  /**
+   * Binds all addresses (`host:port`) or none. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system
+   * choose.
+   */
   listen(addresses: readonly string[], door?: Door): Promise<string[]>
-  /** Takes no new connections, waits for running requests, then cuts what is left. */
+  /** Accepts no new connections, waits for running requests, then closes the rest. */
   close(): Promise<void>
 }
 
-/** Who may connect. */
+/** Decides who may connect. */
 export interface Admission {
   connections: Connections
-  /** What clients may ask that is no HTTP. */
+  /** Charges clients for requests that aren't valid HTTP. */
   budgets: Pick<Budgets, 'take' | 'hold'>
   /** Reverse proxies, whose connections carry requests of many clients. */
   proxies: readonly Cidr[]
 }
 
 /**
- * @param key of the configuration that the addresses are from
- * @param admission limits on connections; null: none, for listeners that only the operator's own machines reach
+ * @param key the configuration key of the addresses
+ * @param admission limits on connections; null for none, on listeners that only the operator's machines can reach
  */
 export function createListeners(
   handle: RequestListener,
@@ -98,30 +106,30 @@ export function createListeners(
 
 const admitted = new WeakMap<Duplex, Connection>()
 
-/** How a connection was counted in; undefined where connections are not counted. */
+/** Returns the counted connection; undefined when connections aren't counted. */
 export function connectionOf(socket: Duplex): Connection | undefined {
   return admitted.get(socket)
 }
 
-/** What was counted in with the socket below belongs to the one that speaks TLS on it. */
+/** Transfers the count of a plain socket to the TLS socket on it. */
 function passOn(plain: Duplex, secure: Duplex): void {
   const connection = admitted.get(plain)
   if (connection) admitted.set(secure, connection)
 }
 
-/** Lets in who may connect, and tells the others why not. To be called last: it stands before all other takers. */
+/** Refuses connections above the limits. Call it last, so that it runs before all other connection handlers. */
 function admitOnly(server: Server, { connections, proxies }: Admission, secure: boolean): void {
   const takers = server.listeners('connection') as ((socket: Socket) => void)[]
   const inLine = createLoopLine(MOST_NEW)
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const ip = socket.remoteAddress
-    // Gone before it was let in.
+    // Disconnected before it was admitted.
     if (ip === undefined) return void socket.destroy()
     const connection = connections.enter(ip, inNetworks(ip, proxies))
     if (typeof connection === 'string') {
       socket.on('error', () => socket.destroy())
-      // Under TLS nothing can be said before a handshake, which is what floods are made to cost us.
+      // With TLS a response would need the handshake, which is just what a flood wants us to pay for.
       if (secure) socket.destroy()
       else answerAndLeave(socket, refuse(`connections_${connection}`))
       return
@@ -143,7 +151,7 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
   })
 }
 
-/** Calls back once something has come, or after `ms`. */
+/** Calls back once data has arrived, or after `ms`. */
 function whenHeard(socket: Socket, ms: number, begin: () => void): void {
   if (ms === 0) return begin()
   const go = (): void => {
@@ -152,7 +160,7 @@ function whenHeard(socket: Socket, ms: number, begin: () => void): void {
     begin()
   }
   const heard = (): void => {
-    // Readable without an octet is the end: nothing was asked, and Node would wait for a request.
+    // Readable without data means the end: nothing was requested, but Node would wait for a request.
     if (socket.readableLength === 0) socket.destroy()
     else go()
   }
@@ -162,9 +170,9 @@ function whenHeard(socket: Socket, ms: number, begin: () => void): void {
 }
 
 /**
- * Node makes an error for each request that a closed connection leaves unanswered. Nobody reads their stacks, which take half a second
- * of processor time where hundreds of connections end at once with a hundred requests each.
- * @param take has Node listen to the socket
+ * Avoids Node's error for each unanswered request of a closed connection. Their stacks, which no one reads, take half a
+ * second of CPU time when hundreds of connections with a hundred requests each end at once.
+ * @param take makes Node listen to the socket
  */
 function abortCheaply(socket: Socket, take: () => void): void {
   let limit = Error.stackTraceLimit
@@ -191,24 +199,24 @@ function httpServer(handle: RequestListener, admission: Admission | null): Serve
       requestTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE,
       connectionsCheckingInterval: 5000,
-      // Node's own refusal has no body; ours is `isForOneHost`.
+      // Node's own refusal has no body; see `isForOneHost` for ours.
       requireHostHeader: false,
     },
     answerRequest,
   )
   server.on('clientError', (error, socket) => void answerBadRequest(error, socket, admission))
   server.setTimeout(SILENCE)
-  // Node would refuse with a 417 that has no body. Nobody has to heed an expectation (RFC 9110 §10.1.1).
+  // Node would refuse with a 417 without a body. An expectation may be ignored (RFC 9110 §10.1.1).
   server.on('checkExpectation', answerRequest)
   return server
 }
 
 /**
- * Handles the requests of a connection one after the other (RFC 9112 §9.3.2). Answers to pipelined requests would otherwise pile up in
- * memory while the client reads none of them.
+ * Handles the requests of a connection one after the other (RFC 9112 §9.3.2). Otherwise, responses to pipelined
+ * requests would pile up in memory while the client reads none.
  */
 function inTurn(handle: RequestListener): RequestListener {
-  /** Requests that wait, of connections on which one is being answered. */
+  /** Waiting requests of connections with a request in progress. */
   const waiting = new WeakMap<Duplex, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
@@ -225,7 +233,7 @@ function inTurn(handle: RequestListener): RequestListener {
     const { socket } = request
     response.once('close', () => {
       const next = waiting.get(socket)?.shift()
-      // In the next turn of the event loop: others come between two requests of one client.
+      // In the next turn of the event loop, so that others run between two requests of one client.
       if (next && socket.writable) setImmediate(next)
       else waiting.delete(socket)
     })
@@ -233,7 +241,7 @@ function inTurn(handle: RequestListener): RequestListener {
   }
 }
 
-/** RFC 9112 §3.2. HTTP/1.0 has requests without one. */
+/** Whether a request has exactly one Host header (RFC 9112 §3.2), which HTTP/1.0 doesn't require. */
 function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)
@@ -241,7 +249,7 @@ function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
 }
 
-/** Not by the socket: answers to earlier requests may still be on their way. */
+/** Responds through the response object, because earlier responses may still be in progress on the socket. */
 function answerNoHost(response: ServerResponse): void {
   const refusal = refuse('one_host')
   const body = JSON.stringify(presentError(refusal))
@@ -256,7 +264,7 @@ function answerNoHost(response: ServerResponse): void {
 async function drain(server: Server): Promise<void> {
   const closed = once(server, 'close')
   server.close()
-  // A kept-alive connection becomes idle when its last answer is out; nothing tells when.
+  // A connection becomes idle when its last response is complete, for which there is no event.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const cut = setTimeout(() => server.closeAllConnections(), GRACE)
   await closed
@@ -269,10 +277,10 @@ const complaints: Record<string, RefusalKey> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** Tokens for a header that is too large: 16 KB were read and parsed, and more has come. */
+/** Tokens for a header that is too large: 16 KB were parsed, and more has arrived. */
 const OVERSIZED = 10
 
-/** Answers what Node could not read as a request: at once while the address has tokens for it, then like others without. */
+/** Responds to what Node couldn't parse: at once while the address has tokens, otherwise delayed. */
 async function answerBadRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
@@ -282,10 +290,10 @@ async function answerBadRequest(
     socket.destroy()
     return
   }
-  // Node would parse all that still comes, and find the same error in each piece of it.
+  // Node would parse everything that follows, and find the same error in each chunk.
   socket.pause()
   const connection = admitted.get(socket)
-  // A proxy carries requests of other clients as well.
+  // A proxy also carries requests of other clients.
   if (admission && connection?.shared === false) {
     const tokens = error.code === 'HPE_HEADER_OVERFLOW' ? OVERSIZED : 1
     if (admission.budgets.take(connection.ip, tokens) > 0) await admission.budgets.hold()
@@ -293,7 +301,7 @@ async function answerBadRequest(
   answerAndLeave(socket, refuse(complaints[error.code ?? ''] ?? 'malformed_request'))
 }
 
-/** Says why, below the framework, and closes the connection within a second, whatever the client does. */
+/** Writes a refusal directly to the socket, and closes the connection within a second. */
 function answerAndLeave(socket: Duplex, refusal: Refusal): void {
   const body = JSON.stringify(presentError(refusal))
   const head = [
@@ -306,7 +314,7 @@ function answerAndLeave(socket: Duplex, refusal: Refusal): void {
   leaveSoon(socket)
 }
 
-/** Destroys a socket that is still open in a second. */
+/** Destroys a socket that is still open after a second. */
 export function leaveSoon(socket: Duplex): void {
   const cut = setTimeout(() => socket.destroy(), LAST_WORDS)
   cut.unref()

@@ -1,4 +1,4 @@
-/** Who listens to GET /live, and what they are told. One look at the events serves all of them. */
+/** Serves GET /live. All streams share one query for new events. */
 import type { ServerResponse } from 'node:http'
 import { refuse } from '../mail/refusals.ts'
 import {
@@ -13,50 +13,50 @@ import {
 import type { HttpDeps } from './deps.ts'
 import { isoTimestamp } from '../api/timestamp.ts'
 
-/** How often the events are looked at while anybody listens (milliseconds). */
+/** How often to query events while there are streams (milliseconds). */
 const LOOK = 500
-/** How often the lanes are looked at while an operator listens (milliseconds). */
+/** How often to query lanes while operators have streams (milliseconds). */
 const LOOK_AT_LANES = 2000
-/** Proxies cut connections on which nothing is said for a minute. */
+/** Proxies close connections that are silent for a minute. */
 const HEARTBEAT = 15_000
-/** A stream ends after this time: the client comes back, and has to show its session or key again. */
+/** Maximum duration of a stream. The client reconnects, and has to present its session or key again. */
 const LIFETIME = 15 * 60_000
-/** Bytes that wait for a client that reads too slowly; then it is dropped, and may come back. */
+/** Bytes that may wait for a slow client. Above it the client is disconnected, and may reconnect. */
 const MOST_WAITING = 256 * 1024
-/** How long a client has to take what was written before its stream ended (milliseconds). */
+/** How long a client has to read the rest after its stream ended (milliseconds). */
 const LAST_WORDS = 5000
-/** Streams at once, of everybody and of one team; each costs a socket. */
+/** Maximum streams in total and per team; each uses a socket. */
 const MOST_CLIENTS = 500
 const MOST_OF_TEAM = 125
-/** Events in one look; more are read in the next. */
+/** Events per query; the next one reads more. */
 const PAGE = 1000
 
 interface Client {
   teamId: string
-  /** It hears of lanes too: they are of the whole appliance. */
+  /** Whether it gets lanes, which belong to the whole server. */
   operator: boolean
   still: () => Promise<boolean>
   response: ServerResponse
-  /** The last event that it was told of. */
+  /** The last event it was sent. */
   cursor: EventCursor
   beat: NodeJS.Timeout
   end: NodeJS.Timeout
 }
 
-/** Who listens. */
+/** A client of a stream. */
 export interface Listener {
   teamId: string
   operator: boolean
-  /** Whether the listener would still be let in: asked before anything more is told. */
+  /** Whether the client would still be let in; called before anything more is sent. */
   still: () => Promise<boolean>
 }
 
 export interface Live {
-  /** Refuses: `live_streams` when the team, or everybody together, has too many streams. */
+  /** Refuses: `live_streams` when the team, or all teams together, have too many streams. */
   admit(teamId: string): void
   /**
-   * Takes over a response whose headers are not sent.
-   * @param after the last event that the client knows (`Last-Event-ID`); null: it begins now
+   * Takes over a response whose headers haven't been sent.
+   * @param after the last event that the client knows (`Last-Event-ID`); null to start now
    */
   join(
     listener: Listener,
@@ -68,7 +68,7 @@ export interface Live {
   close(): void
 }
 
-/** One event in the format of server-sent events, named by what it is about: `email`, `domain`, `suppression`. */
+/** Formats an event for server-sent events, named after its object: `email`, `domain`, `suppression`. */
 function written({ cursor, type, emailId, createdAt }: LiveEvent): string {
   const data = { type, email_id: emailId, created_at: isoTimestamp(createdAt) }
   return `id: ${formatCursor(cursor)}\nevent: ${type.split('.', 1)[0]!}\ndata: ${JSON.stringify(data)}\n\n`
@@ -88,7 +88,7 @@ class Hub implements Live {
   readonly #clients = new Set<Client>()
   #cursor = BEFORE_ALL
   #looking = false
-  /** What tells one state of the lanes from another, and when it was looked at. */
+  /** Identifies a state of the lanes, and when it was read. */
   #lanes = { mark: '', at: 0 }
   #timer: NodeJS.Timeout | undefined
 
@@ -110,7 +110,7 @@ class Hub implements Live {
     const { storage, clock } = this.#deps
     const last = await storage.lastEvent({}, clock.now())
     if (this.#clients.size === 0) this.#cursor = last
-    // An id from a database that was since restored from a backup may be of the future.
+    // An id from a database that was later restored from a backup may be in the future.
     const cursor = after === null ? this.#cursor : earlier(after, this.#cursor)
     const drop = () => this.#drop(client)
     const client: Client = {
@@ -131,10 +131,10 @@ class Hub implements Live {
     for (const client of this.#clients) this.#end(client)
   }
 
-  /** What happened since the client was last here; where that is too much, it is told to read everything anew. */
+  /** Sends what happened since the client was last connected; when that is too much, tells it to reload everything. */
   async #catchUp(client: Client): Promise<void> {
     const { storage, clock } = this.#deps
-    // Meanwhile the others may have been told more: then this is done again.
+    // Others may have been sent more meanwhile; then repeat.
     const until = this.#cursor
     const asked = { teamId: client.teamId, after: client.cursor, limit: PAGE }
     const missed = await storage.liveEvents(asked, clock.now())
@@ -158,7 +158,7 @@ class Hub implements Live {
     this.#looking = false
   }
 
-  /** Without an id: a client that comes back reads the lanes anew. */
+  /** Sends lanes without an id, because a client that reconnects reloads them. */
   async #lookAtLanes(): Promise<void> {
     const operators = [...this.#clients].filter(({ operator }) => operator)
     const { storage, clock } = this.#deps
@@ -172,9 +172,9 @@ class Hub implements Live {
       if (await this.#isLet(client)) this.#write(client, 'event: lanes\ndata: {}\n\n')
   }
 
-  /** Somebody may have been removed, signed out, or lost the key since the stream began. */
+  /** Whether the client may still listen: it may have been removed, signed out, or lost its key. */
   async #isLet(client: Client): Promise<boolean> {
-    // A storage that does not answer ends the stream as well: the client comes back, and is asked who it is.
+    // Failing storage also ends the stream. The client reconnects and authenticates again.
     const still = await client.still().catch(() => false)
     if (!still) this.#end(client)
     return still
@@ -200,12 +200,12 @@ class Hub implements Live {
     else client.response.write(text)
   }
 
-  /** Nothing is written to an ended stream: Node throws that where nobody catches it, and the daemon would end with it. */
+  /** Ends a stream. Writing to an ended one would throw an uncaught error and crash the daemon. */
   #end(client: Client): void {
     this.#drop(client)
     const { response } = client
     response.end()
-    // One that does not read would keep its socket until it does.
+    // A client that doesn't read would otherwise keep its socket.
     const late = setTimeout(() => response.destroy(), LAST_WORDS)
     late.unref()
     response.once('close', () => clearTimeout(late))

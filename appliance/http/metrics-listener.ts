@@ -1,4 +1,4 @@
-/** The listener of `metrics.listen`: the page for Prometheus and the two health checks, without a key, and nothing else. */
+/** The listener of `metrics.listen`: Prometheus metrics and the two health checks, without a key, and nothing else. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Health, HealthChecks } from '../watch/health.ts'
 import type { Instruments } from '../watch/metrics.ts'
@@ -52,7 +52,7 @@ async function answer(
   }
 }
 
-/** Not listening yet; `listen` binds the addresses of `metrics.listen`. */
+/** Creates it without listening yet; `listen` binds the addresses of `metrics.listen`. */
 export function createMetricsListener(deps: MetricsListenerDeps): Listeners {
   return createListeners((request, response) => void answer(request, response, deps), 'metrics.listen', null)
 }

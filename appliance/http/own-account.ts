@@ -1,4 +1,4 @@
-/** For routes about one's own account: whose it is, and whether it is really they. */
+/** Authenticates people for routes about their own account. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PROOF_LIFETIME, relyingParty, type RelyingParty, type SignedIn } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -6,20 +6,20 @@ import { keepCookie, SESSION, shownCookie } from './cookies.ts'
 import type { HttpDeps } from './deps.ts'
 import { createThrottle, type Throttle } from '../clock/throttle.ts'
 
-/** Passwords that may be tried within an hour in the sessions of one person: as many as strangers have at the sign-in page. */
+/** Password attempts per hour in all sessions of one person: as many as strangers have on the sign-in page. */
 const MOST_PASSWORDS = 50
 const HOUR = 3_600_000
 
-/** Counts them, for all routes that take the password of whoever is signed in. */
+/** Limits attempts on all routes that take the signed-in person's password. */
 export const createPasswordTries = (clock: HttpDeps['clock']): Throttle =>
   createThrottle(clock, MOST_PASSWORDS, HOUR)
 
-/** Whose session it is, and its token. */
+/** A session with its token. */
 export interface Own extends SignedIn {
   token: string
 }
 
-/** Who asks, and in which session. Refuses: `not_signed_in`. */
+/** Returns the requesting session. Refuses: `not_signed_in`. */
 export async function ownSession(
   { accounts }: Pick<HttpDeps, 'accounts'>,
   request: FastifyRequest,
@@ -31,19 +31,19 @@ export async function ownSession(
 }
 
 /**
- * Whether the person has a factor that this session was not shown: it began before with the password alone, and may be
- * that of somebody who knows the password and nothing else. Pure.
+ * Whether the person has a second factor that this session hasn't used. The session began earlier, with the password
+ * only, and may belong to someone who knows only that. Pure.
  */
 export const isFactorNeeded = ({ session, hasSecondFactor }: SignedIn): boolean =>
   hasSecondFactor && !session.strong
 
-/** Whether the password or a factor was shown just now, and the factor where `isFactorNeeded`. Pure. */
+/** Whether the password or a factor was used recently, and the factor if `isFactorNeeded`. Pure. */
 export const isProven = (own: SignedIn, now: number): boolean =>
   !isFactorNeeded(own) && now - own.session.provedAt <= PROOF_LIFETIME
 
 /**
- * Who asks, for what a passer-by at an open browser must not do: the password or a factor was shown just now.
- * Refuses: `proof_required`, `not_signed_in`.
+ * Returns the requesting session for actions that a passer-by at an open browser must not take: the password or a
+ * factor was used recently. Refuses: `proof_required`, `not_signed_in`.
  */
 export async function provenSession(
   deps: Pick<HttpDeps, 'accounts' | 'clock'>,
@@ -55,8 +55,9 @@ export async function provenSession(
 }
 
 /**
- * Gives the browser another token for its session, so that whoever copied the old one is out: where a person shows who they are, gains
- * by it, or puts others out (OWASP ASVS 5.0 §7.2.4). Done last: what the page asks for meanwhile still comes with the old one.
+ * Replaces the browser's session token, so that a copied one becomes invalid: when a person re-authenticates, gains
+ * rights by it, or signs out others (OWASP ASVS 5.0 §7.2.4). Called last, because concurrent requests of the page still
+ * use the old one.
  */
 export async function renewCookie(
   { accounts }: Pick<HttpDeps, 'accounts'>,
@@ -67,7 +68,7 @@ export async function renewCookie(
   if (renewed !== undefined) keepCookie(answer, SESSION, renewed, session.expiresAt)
 }
 
-/** Holds tries back by who makes them, or whom they are about. Refuses: `too_many_attempts`. */
+/** Limits attempts per key: who makes them, or whom they are about. Refuses: `too_many_attempts`. */
 export function admitTry(reply: FastifyReply, throttle: Throttle, key: string): void {
   const seconds = throttle.attempt([key])
   if (seconds === 0) return
@@ -75,7 +76,7 @@ export function admitTry(reply: FastifyReply, throttle: Throttle, key: string): 
   throw refuse('too_many_attempts', { seconds })
 }
 
-/** What passkeys are bound to: the public name of this server, else the name under which the browser found it. */
+/** Returns what passkeys are bound to: the public name of this server, else the name that the browser used. */
 export function relyingPartyOf(request: FastifyRequest, { config }: Pick<HttpDeps, 'config'>): RelyingParty {
   return relyingParty({ publicUrl: config.peopleUrl, host: request.host })
 }

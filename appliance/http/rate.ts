@@ -1,11 +1,11 @@
-/** The rate limit on the wire: a token for each request with a key, and the header fields that tell what is left. */
+/** Rate limiting of requests with a key, and its header fields. */
 import type { FastifyReply } from 'fastify'
 import { refuse } from '../mail/refusals.ts'
 import type { RateLimiter } from '../senders/senders.ts'
 
 /**
- * Takes a token for a request of the team. Sets the fields of both generations of the IETF's drafts that can stand
- * side by side (docs/decisions/0006-rate-limit-headers.md). Refuses: `rate_limit_exceeded`.
+ * Takes a token for a request of the team. Sets the fields of both generations of IETF drafts that don't conflict
+ * (docs/decisions/0006-rate-limit-headers.md). Refuses: `rate_limit_exceeded`.
  */
 export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: string): void {
   const { perSecond } = limiter
@@ -16,7 +16,10 @@ export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: str
   throw refuse('rate_limit_exceeded', { limit: perSecond })
 }
 
-/** Tells whoever has no valid key what every team may do: typed clients look for these fields in each answer. */
+/**
+ * Sets the limit of every team for clients without a valid key, because typed clients expect these fields in each
+ * response.
+ */
 export function tellRate(reply: FastifyReply, { perSecond }: RateLimiter): void {
   setRate(reply, perSecond, perSecond, 0)
 }

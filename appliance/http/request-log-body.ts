@@ -1,36 +1,36 @@
 /**
- * Bodies as the request log keeps them: JSON, bounded, without secrets and files. Pure.
- * What is left out is replaced by a text in square brackets, so that the rest keeps its shape.
+ * Prepares bodies for the request log: JSON of limited size, without secrets and files. Pure.
+ * What is left out is replaced by text in square brackets, so that the rest keeps its structure.
  */
 import { decodedFile } from '../mail/json-body.ts'
 
-/** Most bytes of a body in the log. */
+/** Maximum size of a logged body, in bytes. */
 export const BODY_ROOM = 16 * 1024
 
-/** Most bytes of one text: a long `html` must not push out the fields after it. */
+/** Maximum size of one text, in bytes, so that a long `html` doesn't displace the fields after it. */
 const TEXT_ROOM = 4 * 1024
 
-/** Nested deeper than any request that we understand; recursion must end. */
+/** Maximum nesting, to bound recursion; deeper than any valid request. */
 const MAX_DEPTH = 12
 
-/** Longer field names are nobody's: they are cut. */
+/** Maximum length of a field name; longer ones are cut, because no field has them. */
 const MAX_NAME = 200
 
-/** What a comma, quotes and a marker cost at least: bounds the number of elements. */
+/** Minimum size of an element (a comma, quotes and a marker), which bounds their number. */
 const ELEMENT = 4
 
-/** Fields whose value is a secret wherever they stand; headers that apps give their emails are fields, too. */
+/** Fields whose value is secret anywhere, including headers that apps give their emails. */
 const SECRET =
   /^((proxy[-_])?authorization|(set[-_])?cookie|credentials?|.*passw(or)?d|passphrase|(.*[-_])?(secret|token|(api|private|signing)[-_]?key))$/i
 
-/** Fields whose value opens something for whoever has it: our own links. Of these the host is kept. */
+/** Fields with our own links, which work without a key. Only the host is kept. */
 const LINK = /^(.*_)?url$/
-/** Where an attachment is fetched from; others' links carry signatures in their query. */
+/** The URL of an attachment, which may have a signature in its query. */
 const SOURCE = 'path'
 
 /**
- * A body as the text of a JSON object. An array is put under `data`, as lists have it.
- * @returns null where there is no body
+ * Formats a body as the text of a JSON object. An array becomes `data`, as in lists.
+ * @returns null when there is no body
  */
 export function bodyForLog(body: unknown): string | null {
   if (body === undefined || body === null) return null
@@ -38,19 +38,19 @@ export function bodyForLog(body: unknown): string | null {
   return writeObject(whole, false, { left: BODY_ROOM - ELEMENT }, 0)
 }
 
-/** Longest query string and error message in the log, in characters. */
+/** Maximum length of a logged query string and error message, in characters. */
 const QUERY_ROOM = 1000
 const MESSAGE_ROOM = 300
 
-/** Names of query parameters whose value opens something: codes of sign-in providers, signatures of links. */
+/** Names of secret query parameters: codes of identity providers, signatures of links. */
 const SECRET_PARAMETER = /^(code|state|ticket|sig|signature|.*[-_]signature)$/i
-/** An API key, wherever it was put. */
+/** An API key, anywhere. */
 const API_KEY = /re_\w{8,}/g
 
-/** A query string as it came, without secrets; null: none. */
+/** Returns a query string without secrets; null for none. */
 export function queryForLog(query: string): string | null {
   if (query === '') return null
-  // Bounded before it is read; a value that is cut hides no secret that is looked at afterwards.
+  // Cut before parsing; a value that is cut hides no secret from the checks.
   const kept = query.slice(0, QUERY_ROOM).split('&').map(parameterForLog).join('&')
   return query.length > QUERY_ROOM ? `${kept}[cut: ${query.length - QUERY_ROOM} more characters]` : kept
 }
@@ -62,7 +62,7 @@ function parameterForLog(parameter: string): string {
   if (SECRET.test(plain) || SECRET_PARAMETER.test(plain)) return `${name}=[removed]`
   const value = rest.join('=')
   const shown = decoded(value)
-  // A link may carry a signature in its own query.
+  // A link may have a signature in its own query.
   if (/^https?:/i.test(shown) && URL.canParse(shown)) {
     const { origin, pathname, search } = new URL(shown)
     return `${name}=${origin}${pathname}${search === '' ? '' : '?[removed]'}`
@@ -70,7 +70,7 @@ function parameterForLog(parameter: string): string {
   return `${name}=${shown.search(API_KEY) === -1 ? value : '[removed]'}`
 }
 
-/** Percent-encoding undone; text that is encoded wrongly stays as it is. */
+/** Percent-decodes text; returns it unchanged when it is encoded incorrectly. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
@@ -79,7 +79,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Why a request was refused, from the body of the error. */
+/** Returns why a request was refused, from the error body. */
 export function messageForLog(answer: unknown): string | null {
   if (typeof answer !== 'object' || answer === null) return null
   const { message } = answer as { message?: unknown }
@@ -87,15 +87,17 @@ export function messageForLog(answer: unknown): string | null {
   return message.slice(0, MESSAGE_ROOM).toWellFormed()
 }
 
-/** Bytes that are left for a body. */
+/** Bytes left for a body. */
 export interface Room {
   left: number
 }
 
-/** A long text as the log shows it, cut where there is no more room. */
+/** Returns a long text as logged, cut when there is no more space. */
 export const textForLog = (text: string, room: Room): string => JSON.parse(writeText(text, room)) as string
 
-/** A value as JSON; undefined for what JSON has no word for. Written here, because each text is measured as it is written. */
+/**
+ * Serializes a value; undefined when JSON can't express it. Done here, because each text is measured as it is written.
+ */
 function write(value: unknown, name: string, room: Room, depth: number): string | undefined {
   room.left -= ELEMENT
   if (typeof value === 'string') return writeText(withoutSignature(value, name), room)
@@ -147,7 +149,7 @@ function writeField(
 
 function writeText(text: string, room: Room): string {
   const most = Math.max(0, Math.min(room.left, TEXT_ROOM))
-  // No character is less than a byte; escapes and UTF-8 make it more.
+  // Every character takes at least a byte; escapes and UTF-8 take more.
   let kept = text.slice(0, most)
   let quoted = JSON.stringify(kept)
   let size = bytesWithin(quoted)
@@ -161,7 +163,7 @@ function writeText(text: string, room: Room): string {
   return JSON.stringify(`${kept.toWellFormed()}[cut: ${text.length - kept.length} more characters]`)
 }
 
-/** Bytes of a text within JSON, without the quotes. */
+/** Returns the size of a text within JSON in bytes, without quotes. */
 const bytesWithin = (quoted: string): number => Buffer.byteLength(quoted) - 2
 
 function withoutSignature(text: string, name: string): string {
@@ -171,7 +173,7 @@ function withoutSignature(text: string, name: string): string {
   return `${origin}${name === SOURCE ? pathname : '/'}[removed]`
 }
 
-/** The size in place of a file's content, in each form that content takes (reference: wire format §2.1). */
+/** Returns the size in place of a file's content, in each format of content (reference: wire format §2.1). */
 function removedFile(content: unknown): unknown {
   if (content === null) return null
   return `[removed: ${sizeOf(content)} bytes]`

@@ -2,25 +2,25 @@ import type { Clock } from '../clock/clock.ts'
 import type { RequestLog, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 
-/** How long a request waits for others before they are written together, in milliseconds. */
+/** How long a request waits so that several are written together, in milliseconds. */
 const WAIT = 200
-/** This many are written at once, and without waiting. */
+/** This many are written at once, without waiting. */
 const BATCH = 100
-/** Bytes of bodies in one batch: the thread that writes has mail to write, too. */
+/** Bytes of bodies per batch, because the writing thread also writes mail. */
 const BATCH_BYTES = 512 * 1024
-/** What is held while the disk is slow. More is dropped: the log must not take the memory that mail needs. */
+/** Requests held while the disk is slow. More are dropped: the log must not use memory that mail needs. */
 const MOST_HELD = 5000
 const MOST_BYTES = 16 * 1024 * 1024
 
-/** Requests on their way to the storage. Those of the last 200 ms are lost when the process is killed; mail never is. */
+/** Buffers requests for storage. A crash loses those of the last 200 ms; it never loses mail. */
 export interface RequestLogBuffer {
-  /** Keeps a request; never waits, never throws. */
+  /** Adds a request; never waits, never throws. */
   add(entry: RequestLog): void
-  /** Resolves when all that were added before are written, or given up. */
+  /** Resolves when everything added before is written or dropped. */
   flush(): Promise<void>
 }
 
-/** Writes requests in batches, one batch at a time. What cannot be written is dropped, and said in the log. */
+/** Writes requests in batches, one batch at a time. Drops what can't be written, and logs that. */
 export function createRequestLogBuffer({
   storage,
   clock,
@@ -39,7 +39,7 @@ export function createRequestLogBuffer({
   const take = (): RequestLog[] => {
     let size = 0
     const end = held.findIndex((entry, index) => index >= BATCH || (size += sizeOf(entry)) > BATCH_BYTES)
-    // One entry alone is within the bound: bodies are.
+    // A single entry is always within the limit, because bodies are.
     const batch = held.splice(0, end === -1 ? held.length : Math.max(1, end))
     bytes -= batch.reduce((sum, entry) => sum + sizeOf(entry), 0)
     return batch
@@ -53,7 +53,7 @@ export function createRequestLogBuffer({
       try {
         await storage.saveLogs({ logs: batch }, clock.now())
       } catch (err) {
-        // The log of requests is not mail: trying again would fill the memory while the disk is full.
+        // Not retried, unlike mail: that would fill the memory while the disk is full.
         log.error({ err, requests: batch.length }, 'could not write request logs; they are lost')
       }
     }

@@ -1,20 +1,20 @@
 /**
- * Html and text of emails in the log of requests. The log does not repeat them: a request that made emails refers to these, and what they say
- * is filled in when somebody looks.
+ * Replaces HTML and text in the request log by references to the emails that a request created, and fills them in when
+ * someone opens the entry.
  */
 import type { Contents } from '../intake/intake.ts'
 import type { RequestLog } from '../storage/storage.ts'
 import { BODY_ROOM, textForLog, type Room } from './request-log-body.ts'
 
-/** In the place of a text that the email has. No app can write it: an email with such a text is refused. */
+/** Stands for a text stored with the email. No app can send it, because an email with such a text is refused. */
 const IN_EMAIL = true
-/** Names the email of an element of a batch. An app cannot write it there: it does not know the id before its email is made. */
+/** The id of the email of a batch element. An app can't send it, because it doesn't know the id in advance. */
 const EMAIL = '[email]'
 const TEXTS = ['html', 'text'] as const
 
-/** In the place of a text that is gone: its retention is over, or it was erased. */
+/** Stands for a text that was deleted by retention or erasure. */
 const GONE = '[removed: the content of this email is no longer stored]'
-/** In the place of texts that are more than a log shows. */
+/** Stands for texts that exceed what a log shows. */
 const TOO_MUCH = '[cut: shown with the email itself]'
 
 type Fields = Record<string, unknown>
@@ -22,8 +22,8 @@ const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * The body of a request that made these emails, without what they say.
- * @param answer names the elements of a batch that were refused: these stay as they are
+ * Returns the body of a request with the contents of its emails replaced.
+ * @param answer names the elements of a batch that were refused, which stay as they are
  */
 export function referToEmails(body: unknown, emailIds: readonly string[], answer: unknown): unknown {
   if (emailIds.length === 0) return body
@@ -35,7 +35,7 @@ export function referToEmails(body: unknown, emailIds: readonly string[], answer
     if (refused.has(index) || !isObject(element)) return element
     return { [EMAIL]: emailIds[made++], ...withoutTexts(element) }
   })
-  // Whatever else it is, it is no batch as we know it.
+  // Otherwise it isn't a batch as we know it.
   return made === emailIds.length ? referring : body
 }
 
@@ -51,10 +51,10 @@ function refusedElements(answer: unknown): unknown[] {
   return errors.map((error) => (isObject(error) ? error.index : undefined))
 }
 
-/** What an email says; undefined when there is none. */
+/** Reads an email's content; undefined when there is none. */
 export type ContentOf = (emailId: string) => Promise<Awaited<ReturnType<Contents['of']>> | undefined>
 
-/** The body of a logged request as the app sent it, with what its emails say. */
+/** Returns the body of a logged request as the app sent it, with the contents of its emails. */
 export async function fillIn(
   { requestBody, emailIds }: Pick<RequestLog, 'requestBody' | 'emailIds'>,
   contentOf: ContentOf,

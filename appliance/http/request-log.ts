@@ -1,4 +1,4 @@
-/** Notes each request of an app with its answer. People's own clicks in the dashboard are no use of the API and stay out. */
+/** Logs each request of an app with its response. Requests of the dashboard aren't API use, and are left out. */
 import type { FastifyRequest } from 'fastify'
 import type { RequestLog } from '../storage/storage.ts'
 import type { App, HttpDeps } from './deps.ts'
@@ -8,23 +8,23 @@ import type { RequestLogBuffer } from './request-log-buffer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body of the answer; undefined until there is one, and where it is no JSON. */
+    /** The response body; undefined until there is one, and when it isn't JSON. */
     answered: unknown
-    /** The emails that this request is answered with as accepted. */
+    /** The emails that this request created. */
     accepted: string[]
   }
 }
 
-/** Longest path and user agent that are kept. */
+/** Maximum length of a logged path and user agent. */
 const MAX_ENDPOINT = 1000
 const MAX_USER_AGENT = 500
 
-/** Error answers are text already; theirs are short. */
+/** Maximum size of an error response to parse; they are already text, and short. */
 const MAX_ERROR = 64 * 1024
 
 /**
- * Adds every answered request that came with a valid key to the buffer. To be called before the first route is added.
- * Requests without a key of ours belong to no team: the daemon's own log has them.
+ * Adds every completed request with a valid key to the buffer. Call it before the first route is added. Requests
+ * without a key belong to no team; the daemon's own log has them.
  */
 export function logApiUse(app: App, buffer: RequestLogBuffer, { clock }: Pick<HttpDeps, 'clock'>): void {
   app.decorateRequest('answered', undefined)
@@ -59,7 +59,7 @@ function entryOf(
   if (!caller?.apiKey) return undefined
   const { config, schema } = request.routeOptions
   const [path = '', ...query] = request.url.split('?')
-  // Where there is no schema, what is sent again is named by the path.
+  // Without a schema, the path identifies what is sent again.
   const body = schema?.body === undefined ? request.body : referToEmails(request.body, accepted, answered)
   return {
     id: request.id,
@@ -81,7 +81,7 @@ function entryOf(
   }
 }
 
-/** An error's body; undefined for a page that is none. */
+/** Parses an error body; undefined for a page. */
 function readAnswer(payload: string): unknown {
   if (!payload.startsWith('{')) return undefined
   try {

@@ -1,4 +1,4 @@
-/** Which methods a path knows: tells "no such path" (404) from "not this method" (405). */
+/** Knows the methods of each path, to distinguish 404 (unknown path) from 405 (wrong method). */
 export interface RouteTable {
   add(methods: string[], url: string): void
   /** Sorted; empty for an unknown path. */
@@ -22,7 +22,7 @@ export function routeTable(): RouteTable {
   }
 }
 
-/** One slash at a time and none at the end: how the router reads paths too. */
+/** Removes duplicate slashes and a trailing one, as the router does. */
 function canonical(path: string): string {
   const single = path.replaceAll(/\/{2,}/g, '/')
   return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single

@@ -1,10 +1,10 @@
-/** What browsers are told with every answer, made once: JSON is only ever a page when somebody opens it as one. */
+/** Security headers of every response, built once. */
 
-/** The dashboard runs no script but its own, and shows mail in frames that load nothing from elsewhere. */
+/** The dashboard runs only its own scripts, and shows mail in frames that load nothing from elsewhere. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
-  // Mail comes with styles in its elements.
+  // Mail has inline styles.
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",
   "font-src 'self'",
@@ -17,8 +17,8 @@ const POLICY = [
 ].join(';')
 
 /**
- * The same for all routes; pages with a policy of their own put it in the place of this one. There is no
- * `strict-transport-security`: whether this host speaks HTTPS, and for how long, is for the operator to promise (`http.hsts_days`).
+ * The same for all routes; pages with their own policy override this one. Without `strict-transport-security`: whether
+ * and how long this host uses HTTPS is the operator's promise (`http.hsts_days`).
  */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   'content-security-policy': POLICY,
@@ -27,7 +27,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = Object.freeze(
   'origin-agent-cluster': '?1',
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
-  // The links of a message that is only looked at are nobody's business, a name server's included.
+  // Looking at a message must not reveal its links, not even to a name server.
   'x-dns-prefetch-control': 'off',
   'x-frame-options': 'DENY',
 })

@@ -1,4 +1,4 @@
-/** Adds the routes of the API's operations. */
+/** Adds routes for the API's operations. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type {
   FastifyContextConfig,
@@ -13,7 +13,7 @@ import type { Operation, OperationSchema } from '../api/operation.ts'
 import type { Logger } from '../watch/log.ts'
 import type { App } from './deps.ts'
 
-/** Answers requests for an operation: params, query and body have the types of its schema. */
+/** Handles requests of an operation: params, query and body have the types of its schema. */
 type Answer<S extends FastifySchema> = RouteHandlerMethod<
   RawServerDefault,
   IncomingMessage,
@@ -25,9 +25,9 @@ type Answer<S extends FastifySchema> = RouteHandlerMethod<
   Logger
 >
 
-/** Who may use the operation beyond its `access`, what logs say of it, and limits of its own. */
+/** Restrictions beyond the operation's `access`, what is logged, and its own limits. */
 interface Options extends Omit<FastifyContextConfig, 'access'> {
-  /** Leaves it to the handler to refuse a body that does not fit its schema. */
+  /** The handler refuses a body that doesn't match its schema. */
   attachValidation?: true
   preValidation?: RouteShorthandOptions['preValidation']
   preHandler?: RouteShorthandOptions['preHandler']
@@ -36,7 +36,7 @@ interface Options extends Omit<FastifyContextConfig, 'access'> {
   exposeHeadRoute?: false
 }
 
-/** Answers an operation by `handler`. */
+/** Adds the route of an operation. */
 export function serve<S extends OperationSchema>(
   app: App,
   { method, url, access, schema }: Operation<S>,

@@ -1,17 +1,17 @@
 /**
- * The pages that people see who follow a link to an email. Pure. The email is a stranger's: it stands in a frame of its
- * own origin (sandbox), runs nothing and loads nothing.
+ * The pages behind a link to an email. Pure. The email is untrusted: it is shown in a frame with its own origin
+ * (sandbox), runs no scripts and loads nothing.
  */
 import { timestamp } from '../api/timestamp.ts'
 import type { Email } from '../storage/storage.ts'
 
-/** For the page around the email. */
+/** The policy of the page around the email. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
 
 /**
- * For the email itself, also when somebody opens its address without the page: no scripts, no forms, nothing from
- * elsewhere. Links may open another window, which is then free of the sandbox.
+ * The policy of the email itself, even when someone opens its URL without the page: no scripts, no forms, nothing from
+ * elsewhere. Links may open another window, outside the sandbox.
  */
 export const CONTENT_POLICY =
   "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox"
@@ -25,7 +25,7 @@ dt { opacity: .7 } dd { margin: 0; overflow-wrap: anywhere }
 iframe { width: 100%; height: 75vh; border: 1px solid #8888; border-radius: .5rem; background: #fff }
 footer { margin-top: 1rem; font-size: .85rem; opacity: .7 }`
 
-/** The page around an email. `content` is the address of what `contentPage` makes. Bcc is not shown. */
+/** Renders the page around an email. `content` is the URL of `contentPage`. Bcc isn't shown. */
 export function sharedPage(email: Email, content: string, expiresAt: number): string {
   const facts: [string, string][] = [
     ['From', email.from],
@@ -43,7 +43,7 @@ export function sharedPage(email: Email, content: string, expiresAt: number): st
   )
 }
 
-/** The email alone: its html, or else its text. */
+/** Renders the email alone: its HTML, or else its text. */
 export function contentPage({ html, text }: { html: string | null; text: string | null }): string {
   const head =
     '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><base target="_blank">' +
@@ -53,7 +53,7 @@ export function contentPage({ html, text }: { html: string | null; text: string 
     : head + html
 }
 
-/** A page with one message, such as why there is no email. */
+/** Renders a page with a message, such as why there is no email. */
 export function noticePage(title: string, text: string): string {
   return page(title, `<h1>${escape(title)}</h1>\n<p>${escape(text)}</p>`)
 }

@@ -1,9 +1,9 @@
 /**
- * Holds guessing of passwords back without locking the owner out.
+ * Limits password guessing without locking out the owner.
  *
- * Each network, and each address of an account, has so many attempts. Guesses from many networks fill the account's share, and
- * then its owner would wait as well. A browser in which the owner was signed in before therefore has a share of its own: it shows
- * a cookie that only we can make, which is good for this account alone and opens nothing.
+ * Attempts are limited per network and per account address. Guesses from many networks use up the account's limit, and
+ * its owner would have to wait, too. A browser in which the owner was signed in before therefore has its own limit: it
+ * presents a cookie that only we can create, which is valid for this account only and grants no access.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
@@ -16,27 +16,27 @@ export const DEVICE_LIFETIME = 180 * 24 * 3_600_000
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** Attempts of each network, account or known browser within a minute. */
+/** Attempts per minute and network, account or known browser. */
 const MOST_A_MINUTE = 10
-/** And of strangers at one account within an hour: 1200 a day, against passwords that are in no list of the usual ones. */
+/** Attempts per hour by strangers on one account: 1200 a day, against passwords that are on no list of common ones. */
 const MOST_AN_HOUR = 50
 
 /** An attempt to sign in. */
 export interface Attempt {
-  /** Of the client. */
+  /** The client's. */
   ip: string
-  /** The address of the account, as typed. */
+  /** The account's address, as typed. */
   email: string
   /** The value of the cookie `DEVICE`. */
   device: string | undefined
 }
 
 export interface SignInThrottle {
-  /** Notes an attempt. Returns 0, or the seconds to wait. */
+  /** Counts an attempt. Returns 0, or the seconds to wait. */
   attempt(attempt: Attempt): number
   /**
-   * The value of the cookie `DEVICE` for a browser in which the owner of this account has signed in.
-   * @param so the one that it has; it stays when it is of this account
+   * Returns the value of the cookie `DEVICE` for a browser in which the owner of this account has signed in.
+   * @param so its current value, which stays if it is for this account
    */
   deviceFor(email: string, so: string | undefined): string
 }
@@ -45,7 +45,7 @@ const canonical = (email: string): string => email.trim().normalize('NFC').toLow
 
 /** @param secret at least 32 random octets */
 export function createSignInThrottle(clock: Clock, secret: Uint8Array): SignInThrottle {
-  // Strangers cannot push known browsers out of what is remembered: they are counted apart.
+  // Counted separately, so that strangers can't displace known browsers from memory.
   const networks = createThrottle(clock, MOST_A_MINUTE, MINUTE)
   const accounts = createThrottle(clock, MOST_A_MINUTE, MINUTE)
   const hourly = createThrottle(clock, MOST_AN_HOUR, HOUR)
@@ -55,7 +55,7 @@ export function createSignInThrottle(clock: Clock, secret: Uint8Array): SignInTh
       .update(`device\n${nonce}\n${canonical(email)}`)
       .digest()
 
-  /** What names a browser that this account was used in; undefined for all others. */
+  /** Identifies a browser that this account was used in; undefined for all others. */
   const known = (device: string | undefined, email: string): string | undefined => {
     const [nonce, signature, ...rest] = device?.split('.') ?? []
     if (nonce === undefined || signature === undefined || rest.length > 0) return undefined
@@ -66,7 +66,7 @@ export function createSignInThrottle(clock: Clock, secret: Uint8Array): SignInTh
 
   return {
     attempt({ ip, email, device }) {
-      // The network first: what is refused for it counts for no account, and makes us remember nothing more.
+      // Check the network first: what it refuses doesn't count for an account, and adds nothing to memory.
       const waits = networks.attempt([sourceNetwork(ip)])
       if (waits > 0) return waits
       const nonce = known(device, email)

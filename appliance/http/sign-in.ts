@@ -1,4 +1,4 @@
-/** What a sign-in leaves in the browser, and what every door for strangers asks first. */
+/** Sets the cookies of a sign-in, and checks every request of strangers to sign in. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignInResult } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -8,10 +8,10 @@ import { dropCookie, keepCookie, SECOND_STEP, SESSION } from './cookies.ts'
 import type { SignInStep } from '../api/session.ts'
 import type { Throttle } from '../clock/throttle.ts'
 
-/** An address, a password, an answer of a passkey: strangers may send this body. */
+/** Maximum body size: an address, a password or a passkey's answer. Strangers may send this. */
 export const STRANGERS_BODY = 16 * 1024
 
-/** Gives the browser what it enters with: a session's cookie, or that of the second step. One replaces the other. */
+/** Sets the cookie of a session or of the second step. Each replaces the other. */
 export function keepSignIn(request: FastifyRequest, reply: FastifyReply, result: SignInResult): void {
   const answer = { request, reply }
   if (result.kind === 'session') {
@@ -22,19 +22,19 @@ export function keepSignIn(request: FastifyRequest, reply: FastifyReply, result:
   keepCookie(answer, SECOND_STEP, result.ticket, result.expiresAt)
 }
 
-/** What a page is told when a step is missing. */
+/** Returns what a page is told when a step is missing. */
 export function presentStep(methods: SignInStep['methods']): SignInStep {
   return { object: 'sign_in', next: 'second_factor', methods }
 }
 
-/** From where somebody enters, as sessions remember it. */
+/** Returns the origin of a sign-in, as sessions store it. */
 export function browserOf(request: FastifyRequest): { ip: string; userAgent: string | null } {
   return { ip: request.ip, userAgent: request.headers['user-agent'] ?? null }
 }
 
 /**
- * Lets a stranger's try through: from our own page, and not too often from one network or for one of `keys`.
- * Signing a visitor in to someone else's account is an attack as well.
+ * Admits a stranger's attempt if it comes from our own page, and not too often from one network or for one of `keys`.
+ * Signing a visitor in to someone else's account would be an attack, too (login CSRF).
  */
 export function admitStranger(
   request: FastifyRequest,

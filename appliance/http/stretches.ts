@@ -1,12 +1,15 @@
-/** Searches that look at a bounded part of a long list for each request: the client goes on, and knows how far it has come. */
+/**
+ * Searches a bounded part of a long list per request. The client continues from there, and knows how far the search has
+ * come.
+ */
 import { madeAt } from '../mail/ids.ts'
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 
-/** Stretches that one request looks at, some milliseconds each. */
+/** Maximum chunks searched per request; each takes a few milliseconds. */
 const MOST_STRETCHES = 50
 
-/** What a stretch held; `next`: where to go on, older than this id; null: all was looked at. */
+/** The result of a chunk; `next`: continue with ids older than this; null at the end. */
 export interface Found<T> {
   items: T[]
   next: string | null
@@ -17,7 +20,7 @@ interface Page {
   after?: string | undefined
 }
 
-/** Looks at stretch after stretch until the page is full, all was looked at, or it was enough for one request. */
+/** Searches chunk after chunk until the page is full, the list ends, or the limit per request is reached. */
 export async function fill<T>(
   { limit, after }: Page,
   stretch: (limit: number, after: string | undefined) => Promise<Found<T>>,
@@ -33,7 +36,7 @@ export async function fill<T>(
   return { items, next }
 }
 
-/** What was found as a list on the wire, with where to go on. */
+/** Formats the result as a list, with where to continue. */
 export function presentSearch<T, P>({ items, next }: Found<T>, present: (item: T) => P) {
   const lookedBackTo = next === null ? null : timestamp(madeAt(next))
   return { ...presentList(items.map(present), next !== null), next, looked_back_to: lookedBackTo }

@@ -1,25 +1,25 @@
-/** TLS under a server of HTTP/1.1: the certificate by name, exchanged while it runs, and the answer to tls-alpn-01. */
+/** TLS for an HTTP/1.1 server: selects certificates by name, replaces them at run time, and answers tls-alpn-01. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket, type SecureContext } from 'node:tls'
 import type { Certificates } from '../wire/certificates.ts'
 import { MAX_HELLO, offeredProtocols } from '../wire/client-hello.ts'
 
-/** What a listener shows of itself. */
+/** Certificates of a listener. */
 export interface TlsSide {
   certificates: Pick<Certificates, 'contextFor'>
-  /** Answers to an authority that wants proof of a name, where there may be any. */
+  /** Responses to ACME challenges, if there can be any. */
   challenges?: { expected(): boolean; tls(name: string): SecureContext | undefined } | undefined
 }
 
-/** How long a client may take to introduce itself (milliseconds). */
+/** Timeout of the handshake (milliseconds). */
 const HANDSHAKE = 10_000
-/** RFC 8737 §4 */
+/** The ALPN protocol of tls-alpn-01 (RFC 8737 §4). */
 const ACME = 'acme-tls/1'
 
 /**
- * Makes a server that is not listening yet speak TLS with everyone who comes.
- * @param onSecure called with the plain socket and the one that speaks TLS on it, before anyone hears of the latter
+ * Adds TLS to a server that isn't listening yet.
+ * @param onSecure called with the plain socket and its TLS socket, before anything else sees the latter
  */
 export function speakTls(
   server: Server,
@@ -37,7 +37,7 @@ export function speakTls(
       shaking.delete(socket)
     }
     socket.once('close', end)
-    // A client that goes away before it said anything.
+    // A client that disconnects before it sends anything.
     socket.on('error', () => socket.destroy())
     void introduce(socket, side, (secure) => {
       end()
@@ -46,7 +46,7 @@ export function speakTls(
     })
   })
   const closeIdle = server.closeIdleConnections.bind(server)
-  // Who has not introduced himself when the server stops has asked for nothing yet.
+  // A client without a finished handshake has requested nothing yet.
   server.closeIdleConnections = () => {
     for (const socket of shaking) socket.destroy()
     closeIdle()
@@ -54,7 +54,7 @@ export function speakTls(
 }
 
 async function introduce(plain: Socket, side: TlsSide, done: (secure: TLSSocket) => void): Promise<void> {
-  // The name callback knows no protocols: who asks for proof is told from visitors by a look at its first message.
+  // The SNI callback doesn't know the ALPN protocols, so ACME validation is recognized in the ClientHello.
   const { certificates, challenges } = side
   const proof = challenges?.expected() === true && (await protocolsOf(plain)).includes(ACME)
   if (plain.destroyed) return
@@ -70,23 +70,24 @@ async function introduce(plain: Socket, side: TlsSide, done: (secure: TLSSocket)
     },
     ALPNProtocols: [proof ? ACME : 'http/1.1'],
   })
-  // Node asks the system for it, which doesn't know any more once the client is gone; logs of the request need it then.
+  // Node asks the system, which no longer knows after the client has disconnected; the request's log line still needs
+  // it.
   Object.defineProperty(secure, 'remoteAddress', { value: plain.remoteAddress })
-  // Scanners and clients that distrust the certificate end here; nobody is left to be told.
+  // Scanners and clients that reject the certificate end up here; there is no one to report to.
   secure.on('error', () => secure.destroy())
   secure.on('_tlsError', () => secure.destroy())
-  // An end is only heard of where somebody reads; before the handshake is over there is nothing that could get lost.
+  // An end is only noticed while reading. Before the handshake is complete, no data can get lost.
   const gone = (): void => void secure.destroy()
   secure.once('end', gone).resume()
   secure.once('secure', () => {
-    // RFC 8737 §3: the handshake is the whole conversation.
+    // The handshake is the whole validation (RFC 8737 §3).
     if (proof) return void secure.end()
     secure.off('end', gone)
     done(secure)
   })
 }
 
-/** What a client offers, read without taking it from the stream. */
+/** Reads the protocols that a client offers, without consuming them from the stream. */
 function protocolsOf(socket: Socket): Promise<string[]> {
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0)

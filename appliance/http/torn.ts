@@ -1,7 +1,12 @@
-/** Recognizes bodies that come in chunks of some octets each, which cost as much as one of many (RFC 9112 §7.1 sets no least size). */
+/**
+ * Detects bodies in chunks of a few octets, each of which costs as much as a large one (RFC 9112 §7.1 sets no minimum).
+ */
 import type { IncomingMessage } from 'node:http'
 
-/** Chunks of fewer octets are small; where there are more than so many, the body has to have so many octets for each on average. */
+/**
+ * Chunks below this size are small. A body with more than this many chunks must have at least this many octets per
+ * chunk on average.
+ */
 const SMALL_CHUNK = 16
 const MOST_SMALL = 1000
 /** What is expected instead, as a clause for the refusal. */
@@ -9,12 +14,12 @@ export const TORN = `chunks of at least ${SMALL_CHUNK} bytes on average`
 
 const torn = new WeakSet<IncomingMessage>()
 
-/** Whether the body is one of them; nothing more of it comes then. */
+/** Whether the body is such; no more of it arrives then. */
 export const isTorn = (request: IncomingMessage): boolean => torn.has(request)
 
 /**
- * Watches the body of a request as Node's parser hands it over: one piece from the network has thousands of chunks, which would all be
- * queued before anybody looks at them. Emits `torn` when there are too many; from then on chunks are dropped, and the socket isn't read.
+ * Watches a body as Node's parser emits it, because a single network packet may contain thousands of chunks, which
+ * would all be queued. Emits `torn` when there are too many; then drops further chunks and stops reading the socket.
  */
 export function watchChunks(request: IncomingMessage): void {
   if (request.headers['transfer-encoding'] === undefined) return

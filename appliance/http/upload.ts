@@ -1,4 +1,4 @@
-/** Forms with a file (RFC 7578). The file goes to the disk as it comes; everything else is small. */
+/** Receives forms with a file (RFC 7578). The file is written to disk as it arrives; everything else is small. */
 import { Busboy, type BusboyInstance } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
@@ -11,15 +11,15 @@ import type { App } from './deps.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The file of a form; undefined where there was none. */
+    /** The file of a form; undefined when there was none. */
     upload: { file: Upload; name: string } | undefined
   }
 }
 
-/** Octets of a form beside its file, and of one field. */
+/** Octets of a form besides its file, and of one field. */
 const MAX_BESIDE = 1024 * 1024
 const MAX_FIELD = 64 * 1024
-/** No `headers` limits of its own would do: each part of a form may have some. */
+/** Without a limit on `headers`, because each part of a form may have several. */
 const LIMITS = { files: 1, fields: 10, parts: 11, fieldNameSize: 100, fieldSize: MAX_FIELD, headerPairs: 20 }
 
 interface UploadDeps {
@@ -29,8 +29,8 @@ interface UploadDeps {
 }
 
 /**
- * Reads forms whose file is called `file`: the body has their fields as text, `request.upload` the file. The file is removed when
- * the request is over and nobody kept it.
+ * Receives forms with a file named `file`: the body has the other fields as text, `request.upload` the file. The file
+ * is removed after the request unless someone kept it.
  */
 export function readForms(app: App, deps: UploadDeps): void {
   app.decorateRequest('upload', undefined)
@@ -45,7 +45,7 @@ export function readForms(app: App, deps: UploadDeps): void {
   })
 }
 
-/** One form on its way in. */
+/** A form being received. */
 class Form {
   size = 0
   readonly #request: FastifyRequest
@@ -94,7 +94,7 @@ class Form {
     }
   }
 
-  /** Ends reading; the client gets to hear why. */
+  /** Stops reading; the client receives the reason. */
   stop(): void {
     this.#unpipe()
     passOver(this.#request, this.#payload, this.#deps)
@@ -126,7 +126,7 @@ class Form {
   }
 
   async #write(stream: Readable, name: string): Promise<void> {
-    // What cannot be written is told by what follows; a stream without a listener would throw it.
+    // Write errors are handled below; a stream without a listener would throw them.
     stream.on('error', () => this.#failed.reject(refuse('malformed_request')))
     const { capacity, receive } = this.#deps
     const { caller, ip, response } = this.#request

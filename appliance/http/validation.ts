@@ -1,8 +1,8 @@
-/** Says in our words what a schema found wrong: which field, and what it takes. */
+/** Explains schema violations in our words: which field, and what it accepts. */
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { refuse, type Refusal } from '../mail/refusals.ts'
 
-/** Field names come from the caller and go into the answer: this much of them. */
+/** Maximum length of a field name in the response, because it comes from the caller. */
 const MAX_FIELD = 100
 
 interface Schema {
@@ -13,12 +13,12 @@ interface Schema {
   const?: unknown
 }
 
-/** What Ajv tells with `verbose`. */
+/** Ajv's error with `verbose`. */
 type Finding = FastifySchemaValidationError & { parentSchema?: Schema }
 
 /**
- * The refusal for a body that does not fit its schema. Of the findings about a union the one deepest in the body says
- * most; at one depth the last, which is about the union as a whole.
+ * Creates the refusal for a body that doesn't match its schema. Among the errors about a union, the one deepest in the
+ * body says most; at equal depth the last, which is about the union as a whole.
  */
 export function refuseInvalid(findings: FastifySchemaValidationError[]): Refusal {
   const depth = ({ instancePath }: Finding) => instancePath.split('/').length
@@ -33,7 +33,7 @@ export function refuseInvalid(findings: FastifySchemaValidationError[]): Refusal
   return refuse('invalid_field', { field, expected: `it must be ${kinds.join(' or ')}` })
 }
 
-/** `/attachments/0/filename` as people write it: `attachments[0].filename`. */
+/** Converts `/attachments/0/filename` to `attachments[0].filename`. */
 function fieldName(pointer: string): string {
   const [first = '', ...rest] = pointer
     .split('/')
@@ -43,7 +43,7 @@ function fieldName(pointer: string): string {
   return name.length > MAX_FIELD ? `${name.slice(0, MAX_FIELD).toWellFormed()}…` : name
 }
 
-/** What a schema takes; null is tolerated in many places, but is nothing to recommend. */
+/** Describes what a schema accepts. null is tolerated in many places, but not worth recommending. */
 function describe(schema: Schema): string[] {
   if (schema.anyOf) return [...new Set(schema.anyOf.flatMap(describe))]
   if (schema.const !== undefined) return [JSON.stringify(schema.const)]

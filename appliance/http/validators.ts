@@ -4,13 +4,16 @@ import type { FastifySchemaCompiler, FastifyValidationResult } from 'fastify/typ
 
 type MakeCompiler = (...given: Parameters<BuildCompilerFromPool>) => FastifySchemaCompiler<unknown>
 
-// Its types tell of Ajv's own compiler; what Fastify calls takes a route.
+// Typed for Ajv's own compiler, while Fastify passes a route.
 const makeCompiler = AjvCompiler() as unknown as MakeCompiler
 
 const isReadable = (schema: unknown): schema is ReadableSchema<unknown> =>
   typeof schema === 'object' && schema !== null && 'read' in schema
 
-/** Paths and query strings are text: their schemas read them. A refusal is the error that Fastify hands on. */
+/**
+ * Validates paths and query strings, which are text that their schemas parse. The error of a refusal is passed on by
+ * Fastify.
+ */
 function readBy(schema: ReadableSchema<unknown>): FastifyValidationResult {
   return (given) => {
     try {
@@ -21,7 +24,7 @@ function readBy(schema: ReadableSchema<unknown>): FastifyValidationResult {
   }
 }
 
-/** Header fields are read where they are used. */
+/** Header fields are validated where they are used. */
 const unchecked: FastifyValidationResult = () => true
 
 const lazily: MakeCompiler = (...given) => {
@@ -33,7 +36,7 @@ const lazily: MakeCompiler = (...given) => {
     const validate: FastifyValidationResult = (data) => {
       compiled ??= compile(route)
       const result = compiled(data)
-      // Fastify looks for what is wrong at the function that it was given.
+      // Fastify looks for errors on the function it was given.
       validate.errors = compiled.errors ?? null
       return result
     }
@@ -42,7 +45,7 @@ const lazily: MakeCompiler = (...given) => {
 }
 
 /**
- * Makes the validators of routes, each when the first request asks for it: to compile all of them took a seventh of the
- * processor time of a start, for routes that most installations never use.
+ * Creates the validators of routes on their first request. Compiling all of them took a seventh of the CPU time of a
+ * start, for routes that most installations never use.
  */
 export const buildValidator = lazily as unknown as BuildCompilerFromPool

@@ -18,13 +18,13 @@ import {
 import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle, type Throttle } from '../../clock/throttle.ts'
 
-/** Tries of one person to show who it is, within a minute: each with a password costs a hash. */
+/** Attempts per minute of one person to re-authenticate; each with a password costs a hash. */
 const MOST_TRIES = 5
 const MINUTE = 60_000
 
-/** For every role: it is one's own. */
+/** For every role, because it is the person's own account. */
 const mine = { right: 'none' } as const
-/** The log tells that it was done; what was answered is secret. */
+/** Records that it was done; the response is secret. */
 const audited = <T extends string>(action: T) =>
   ({
     ...mine,
@@ -34,7 +34,7 @@ const audited = <T extends string>(action: T) =>
 /** A step that changes nothing yet. */
 const step = { ...mine, secretBody: true, audit: null } as const
 
-/** One's own second factors. `passwords`: tries at one's own, by person. */
+/** Routes for one's own second factors. `passwords`: limits password attempts per person. */
 export function accountFactorRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   overviewRoute(app, deps)
   proofRoutes(app, deps, passwords)
@@ -80,7 +80,7 @@ function proofRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   })
 }
 
-/** The one way that was given. */
+/** Returns the one kind of proof that was given. */
 function answerOf(given: Static<typeof api.Proof>, rp: RelyingParty): Answer {
   const { password, code, recovery_code: recoveryCode, response } = given
   if (password !== undefined) return { password }

@@ -11,14 +11,14 @@ import { admitTry, ownSession, renewCookie } from '../own-account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle, type Throttle } from '../../clock/throttle.ts'
 
-/** Tries at one's own password within a minute: whoever sits at an open browser must not find it out. */
+/** Password attempts per minute, so that someone at an open browser can't guess the password. */
 const MOST_TRIES = 5
 const MINUTE = 60_000
 
-/** For every role: it is one's own. */
+/** For every role, because it is the person's own account. */
 const mine = { right: 'none' } as const
 
-/** One's own account: its password, and where one is signed in. `passwords`: tries at it, by person. */
+/** Routes for one's own account: its password and sessions. `passwords`: limits password attempts per person. */
 export function accountRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   passwordRoute(app, deps, passwords)
   sessionListRoutes(app, deps)

@@ -14,15 +14,15 @@ import { serve } from '../serve.ts'
 /** How long a download link works (milliseconds). */
 export const LINK_LIFETIME = 60 * 60 * 1000
 
-/** What these routes need to make and to open links. */
+/** Dependencies for creating and opening links. */
 export interface LinkDeps {
   links: Links
-  /** Origin for links, without a slash at its end. */
+  /** Origin for links, without a trailing slash. */
   origin: () => string
   contents: Contents
 }
 
-/** The files that were sent with an email, and their download without a key. */
+/** Routes for the attachments of sent emails, and their download without a key. */
 export function attachmentRoutes(
   app: App,
   { storage, mime, clock }: HttpDeps,
@@ -72,14 +72,14 @@ export function attachmentRoutes(
   })
 }
 
-/** How the message itself tells its attachments apart. */
+/** Identifies an attachment as the message itself does. */
 export function whichOf(attachments: AttachmentInfo[], place: number): Which {
   const { contentId } = attachments[place]!
   if (contentId !== null) return { contentId }
   return { place: attachments.slice(0, place).filter((other) => other.contentId === null).length }
 }
 
-/** A stranger's file: it is saved and never shown, whatever it says it is. */
+/** Sends an untrusted file. It is always downloaded and never shown, whatever its type. */
 export function sendFile(
   reply: FastifyReply,
   { filename, contentType }: Pick<AttachmentInfo, 'filename' | 'contentType'>,
@@ -96,7 +96,7 @@ export function sendFile(
     .send(Buffer.from(content.buffer, content.byteOffset, content.byteLength))
 }
 
-/** Both forms of the name (RFC 6266 §4.3): plain ASCII for old readers, and all of it (RFC 8187 §3.2). */
+/** Formats the filename in both ways (RFC 6266 §4.3): ASCII for old clients, and in full (RFC 8187 §3.2). */
 function disposition(filename: string): string {
   const plain = filename.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_')
   const whole = encodeURIComponent(filename).replaceAll(
@@ -106,7 +106,7 @@ function disposition(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
 }
 
-/** A page in the order of the message: a sender knows the files by it. Without parameters it is all of them. */
+/** Returns a page in the order of the message, which senders know. Without parameters, returns everything. */
 export function pageInOrder(
   items: AttachmentInfo[],
   { limit: given, after, before }: Partial<PageQuery>,
@@ -118,7 +118,7 @@ export function pageInOrder(
     const earlier = items.slice(0, Math.max(0, at(before)))
     return { items: earlier.slice(-limit), hasMore: earlier.length > limit }
   }
-  // An id that is not among them ends the list, as one of a deleted object would.
+  // An unknown id ends the list, like that of a deleted object.
   const later = after === undefined ? items : at(after) < 0 ? [] : items.slice(at(after) + 1)
   return { items: later.slice(0, limit), hasMore: later.length > limit }
 }

@@ -8,7 +8,10 @@ import { callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, PAGE_ROWS } from '../download.ts'
 
-/** What was done by the team and to what is its; for those who run the appliance, also what was done to the whole of it. */
+/**
+ * Routes for the audit log: what was done by the team and to its objects; for operators also what concerns the whole
+ * server.
+ */
 export function auditRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
   const config = { right: 'security' } as const
@@ -49,7 +52,7 @@ const FORMATS = {
   },
 }
 
-/** All that meets the conditions, newest first, read as the client takes it. */
+/** Yields all matching entries, newest first, as the client reads them. */
 async function* allOf(
   { storage, clock }: Pick<HttpDeps, 'storage' | 'clock'>,
   filter: AuditFilter,

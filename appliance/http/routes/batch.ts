@@ -8,7 +8,7 @@ import { MAX_BATCH, sendBatch, SendEmail } from '../../api/sending.ts'
 import { serve } from '../serve.ts'
 import { refuseInvalid } from '../validation.ts'
 
-/** Sending many emails with one request. */
+/** Routes for sending many emails with one request. */
 export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
   serve(
     app,
@@ -16,8 +16,8 @@ export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): v
     {
       right: 'send',
       audit: null,
-      // Elements are looked at one by one, because a permissive batch takes the good ones: what the schema says of the
-      // whole is not asked for.
+      // Elements are validated one by one, because a permissive batch accepts the valid ones. The schema's result for
+      // the whole batch is ignored.
       attachValidation: true,
       preValidation: (request, _reply, done) => {
         const { body } = request
@@ -33,11 +33,11 @@ export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): v
         const { body, template } = await templates.fill(assertEmail(request, item), caller.teamId)
         return { ...readRequest(body, clock.now()), template }
       }
-      // Asked before the emails are read: what a strict request cannot send a permissive one may have sent.
+      // Checked before the emails are read: a permissive request may have sent what a strict one can't.
       const accepted =
         (await intake.findEarlier(name, caller)) ??
         (await intake.accept({ ...(await readBatch(request, permissive, read)), ...name }, caller))
-      // A list, so that a search for an id finds the request that brought it.
+      // A list, so that a search for an id finds the request.
       request.about.email_id = accepted.ids
       answerAccepted(reply, accepted)
       const data = accepted.ids.map((id) => ({ id }))
@@ -46,7 +46,7 @@ export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): v
   )
 }
 
-/** Reads the emails of a batch; of a permissive one those that can be read. */
+/** Reads the emails of a batch; of a permissive one, the valid emails. */
 async function readBatch(
   request: FastifyRequest,
   permissive: boolean,
@@ -68,7 +68,7 @@ async function readBatch(
   return { submissions, batch: { permissive, places, errors } }
 }
 
-/** `x-batch-validation`: without it nothing is sent unless everything can be. */
+/** Reads `x-batch-validation`. By default, nothing is sent unless every email is valid. */
 function readMode(value: string | string[] | undefined): 'strict' | 'permissive' {
   const mode = value === undefined || value === '' ? 'strict' : String(value).toLowerCase()
   if (mode === 'strict' || mode === 'permissive') return mode
@@ -82,7 +82,7 @@ function assertBatch(body: unknown): unknown[] {
   return body
 }
 
-/** The same checks as for the body of POST /emails, in the same order. */
+/** Runs the same checks as for the body of POST /emails, in the same order. */
 function assertEmail(request: FastifyRequest, item: unknown): SendEmail {
   const fits = request.getValidationFunction(SendEmail) ?? request.compileValidationSchema(SendEmail)
   if (!fits(item)) throw refuseInvalid(fits.errors ?? [])

@@ -6,7 +6,10 @@ import type { Domain } from '../../storage/storage.ts'
 import { callerOf, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** GET /doctor and GET /doctor/latest: looks at the machine and its surroundings, or with `domain` at one of the team's domains. */
+/**
+ * Routes GET /doctor and GET /doctor/latest: check the machine and its surroundings or, with `domain`, one of the
+ * team's domains.
+ */
 export function doctorRoutes(app: App, deps: HttpDeps): void {
   const { senders, doctor } = deps
   const operator = requireOperator(deps)
@@ -31,7 +34,7 @@ export function doctorRoutes(app: App, deps: HttpDeps): void {
     return api.presentDoctor(findings, at, complete)
   })
 
-  // For what asks often: no look is made for the caller.
+  // For frequent requests: never starts a check.
   serve(app, api.getLatestDoctor, { preValidation: operator }, async () => {
     const report = doctor.latest()
     return api.presentDoctor(report?.findings ?? [], report?.at ?? deps.clock.now(), report !== null)

@@ -7,10 +7,10 @@ import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as propagationApi from '../../api/propagation.ts'
 
-/** Sending domains, their DNS records and DKIM keys. */
+/** Routes for sending domains, their DNS records and DKIM keys. */
 export function domainRoutes(app: App, deps: HttpDeps): void {
   const { senders, sources } = deps
-  // Asked for together: a call to the storage is mostly the way there and back.
+  // In parallel, because a storage call is mostly round-trip time.
   const present = async (domain: Domain) =>
     api.presentDomain(
       domain,
@@ -74,7 +74,7 @@ function changingRoutes(app: App, { senders }: HttpDeps): void {
   )
 }
 
-/** Verification and new DKIM keys. */
+/** Routes for verification and new DKIM keys. */
 function actionRoutes(app: App, { senders }: HttpDeps): void {
   serve(
     app,
@@ -104,10 +104,10 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
   )
 }
 
-/** Clients that write every field send null or an empty text for none. */
+/** Maps null and an empty string to undefined, because clients that write every field send these for none. */
 const unlessEmpty = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
 
-/** The settings that a body names. Null names none, but for the tracking subdomain, which it takes away. */
+/** Returns the settings in a body. Null means no change, but removes the tracking subdomain. */
 function settingsOf(body: api.UpdateDomain): Partial<DomainSettings> {
   const enabled = (ability: 'enabled' | 'disabled' | null | undefined) =>
     ability ? ability === 'enabled' : undefined
@@ -117,13 +117,13 @@ function settingsOf(body: api.UpdateDomain): Partial<DomainSettings> {
     receiving: enabled(body.capabilities?.receiving),
     openTracking: body.open_tracking ?? undefined,
     clickTracking: body.click_tracking ?? undefined,
-    // Clients that write every field send an empty text for none.
+    // Clients that write every field send an empty string for none.
     trackingSubdomain: body.tracking_subdomain === '' ? null : body.tracking_subdomain,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-/** GET /domains/:id/propagation: what every authoritative server of the domain's zone answers now. */
+/** Route GET /domains/:id/propagation: what every authoritative server of the domain's zone answers now. */
 export function propagationRoutes(app: App, { senders, propagation }: HttpDeps): void {
   serve(app, propagationApi.getDomainPropagation, {}, async (request) => {
     const args = { teamId: callerOf(request).teamId, id: request.params.id }

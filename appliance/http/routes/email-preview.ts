@@ -6,15 +6,15 @@ import { serve } from '../serve.ts'
 import type { LinkDeps } from './attachments.ts'
 
 /**
- * A stranger's page: an origin of its own, no script, no form, nothing but images. It stands in a frame of the dashboard, and
- * opened by itself it is locked in all the same.
+ * Policy for an untrusted page: its own origin, no scripts, no forms, only images. It is shown in a frame of the
+ * dashboard, and is just as restricted when opened by itself.
  */
 const POLICY =
   "default-src 'none'; img-src http: https: data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox"
-/** How long the images within the message are shown (milliseconds). */
+/** How long inline images can be loaded (milliseconds). */
 const LIFETIME = 60 * 60 * 1000
 
-/** The html of an email with the images that it loads from elsewhere: for those who asked to see them. */
+/** Routes for an email's HTML with remote images, for people who asked to see them. */
 export function emailPreviewRoutes(
   app: App,
   { storage, clock }: HttpDeps,
@@ -44,7 +44,7 @@ export function emailPreviewRoutes(
   })
 }
 
-/** Puts addresses of our own in the place of `cid:` ones (RFC 2392 §2). What names no part stays, and shows nothing. */
+/** Replaces `cid:` URLs (RFC 2392 §2) by our own. A URL of an unknown part stays, and shows nothing. */
 function withInline(html: string, inline: ReadonlyMap<string | null, string>): string {
   return html.replaceAll(/\bcid:([^"'\s)>]+)/gi, (whole, name: string) => inline.get(name) ?? whole)
 }

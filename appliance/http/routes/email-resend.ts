@@ -10,7 +10,7 @@ import { resendEmail, type AttachmentInput, type SendEmail } from '../../api/sen
 import { serve } from '../serve.ts'
 import { whichOf } from './attachments.ts'
 
-/** Sending the same once more: a new email with its own id, its own Message-ID and its own fate. */
+/** Routes for sending an email again, as a new email with its own id and Message-ID. */
 export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents): void {
   const { storage, intake, clock } = deps
 
@@ -20,7 +20,7 @@ export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents):
     const email = await storage.getEmail({ teamId: caller.teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
     const name = sameness(request, `POST /emails/${id}/resend`)
-    // Its content may be gone since the first request with this key, and is not read again for nothing.
+    // Its content may have been deleted since the first request with this key, so don't read it again.
     const accepted =
       (await intake.findEarlier(name, caller)) ??
       (await intake.accept({ submissions: [await again(deps, contents, email)], ...name }, caller))
@@ -31,7 +31,9 @@ export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents):
   })
 }
 
-/** The email as a request of now. It goes through all that a new one goes through: the domain may be gone since, or the address dead. */
+/**
+ * Builds a new request from the email. It is checked like any other: the domain may be gone, or the address suppressed.
+ */
 async function again(
   { storage, mime, clock }: HttpDeps,
   contents: Contents,
@@ -59,8 +61,8 @@ async function again(
 }
 
 /**
- * Whether those whom the header names are those who were sent to. A message that came by SMTP may name a list, or a hundred others
- * whose copies went elsewhere (RFC 5321 §2.3.1: the envelope alone says who gets it).
+ * Whether the header names exactly the recipients. A message submitted by SMTP may name a list, or a hundred others
+ * (RFC 5321 §2.3.1: only the envelope decides who gets it).
  */
 function sameRecipients(email: Email, { deliveries }: EmailHistory): boolean {
   const named = [...email.to, ...email.cc, ...email.bcc].map((text) =>
@@ -72,7 +74,7 @@ function sameRecipients(email: Email, { deliveries }: EmailHistory): boolean {
   )
 }
 
-/** Fields that an app may not write were written by the server, or by a mail program. */
+/** Builds the body, without fields that the server or a mail client wrote. */
 function bodyOf(
   email: Email,
   { html, text }: Awaited<ReturnType<Contents['of']>>,

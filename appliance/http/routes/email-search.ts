@@ -15,7 +15,7 @@ import { CSV, download, PAGE_ROWS } from '../download.ts'
 import { serve } from '../serve.ts'
 import { fill, presentSearch } from '../stretches.ts'
 
-/** Finding emails, taking the list away as a file, and for one email its suppressed recipients and webhook events. */
+/** Routes to search and download emails, and for an email's suppressed recipients and webhook events. */
 export function emailSearchRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
   const stretch = (teamId: string, filter: EmailFilter, limit: number, after: string | undefined) =>
@@ -58,7 +58,7 @@ export function emailSearchRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** All that a search finds, each stretch read when the client has room for it. */
+/** Yields all results, chunk by chunk as the client reads. */
 async function* allOf(
   stretch: (after: string | undefined) => Promise<EmailsFound>,
 ): AsyncGenerator<FoundEmail[]> {

@@ -16,7 +16,7 @@ interface Sending extends OperationSchema {
   response: { 200: typeof sending.EmailCreated }
 }
 
-/** Older clients of the hosted service call the last three. */
+/** Older clients of the hosted service use the last three. */
 const SENDING: readonly Operation<Sending>[] = [
   sending.sendEmail,
   sending.sendEmailSingular,
@@ -24,7 +24,7 @@ const SENDING: readonly Operation<Sending>[] = [
   sending.sendEmailSingularSending,
 ]
 
-/** Sending, second thoughts about it, and all that is known of what was sent. */
+/** Routes to send, reschedule and cancel emails, and to read what is known about them. */
 export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void {
   sendingRoutes(app, deps)
   changingRoutes(app, deps)
@@ -47,7 +47,8 @@ function sendingRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
       {
         right: 'send',
         audit: null,
-        // A used key refuses every other body, also an invalid one (reference: wire format §4): the handler validates after that.
+        // A used idempotency key refuses every other body, even an invalid one (reference: wire format §4), so the
+        // handler validates afterwards.
         attachValidation: true,
         preValidation: (request, _reply, done) => {
           dropAndNote(request, [request.body])

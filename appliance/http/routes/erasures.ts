@@ -4,7 +4,7 @@ import { presentList } from '../../api/shared.ts'
 import { actorOf, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** Erasing one person's data by address, of the caller's own team. */
+/** Routes to erase a person's data in the caller's own team, by address. */
 export function erasureRoutes(app: App, { erasures, clock }: HttpDeps): void {
   serve(app, api.createErasure, { right: 'erase', audit: null, secretBody: true }, async (request) => {
     const { teamId } = callerOf(request)

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { Health } from '../../watch/health.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** GET /healthz and GET /readyz, for supervisors and load balancers: 200, or 503 with reasons. */
+/** Routes GET /healthz and GET /readyz, for supervisors and load balancers: 200, or 503 with reasons. */
 export function healthRoutes(app: App, { health, log }: Pick<HttpDeps, 'health' | 'log'>): void {
   const open = { unmetered: true, logLevel: 'warn' } as const
   const answer = (reply: FastifyReply, { ok, reasons }: Health) => {

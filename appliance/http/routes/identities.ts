@@ -1,4 +1,4 @@
-/** One's own accounts at identity providers: further ways in. */
+/** Routes for one's own accounts at identity providers. */
 import * as api from '../../api/identities.ts'
 import { serve } from '../serve.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
@@ -10,7 +10,7 @@ import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 import { depart } from './sign-in-providers.ts'
 
-/** Departures of one person within a minute. */
+/** Attempts per minute of one person to link an account. */
 const MOST_TRIES = 10
 const MINUTE = 60_000
 

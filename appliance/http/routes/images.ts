@@ -1,4 +1,4 @@
-/** Images that emails show: uploads, and the addresses that readers load them from. */
+/** Routes for images in emails: uploads, and the URLs that mail clients load. */
 import { createHash } from 'node:crypto'
 import * as api from '../../api/images.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
@@ -11,7 +11,7 @@ import { serve } from '../serve.ts'
 
 const YEAR = 365 * 24 * 3600
 
-/** The name says all of the bytes, so they never change; whatever they are, they are shown as an image or not at all. */
+/** The name is a hash of the content, so it never changes. The content is only ever shown as an image. */
 const HEADERS = {
   'cache-control': `public, max-age=${YEAR}, immutable`,
   'content-security-policy': "default-src 'none'; sandbox",
@@ -19,7 +19,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** @param origin of the addresses in emails, without a slash at its end */
+/** @param origin of the URLs in emails, without a trailing slash */
 export function imageRoutes(
   app: App,
   { storage, clock }: HttpDeps,
@@ -38,7 +38,7 @@ export function imageRoutes(
       const clean = cleanImage(body instanceof Uint8Array ? Buffer.from(body) : Buffer.alloc(0))
       const id = createHash('sha256').update(clean.body).digest('hex')
       const { teamId } = callerOf(request)
-      // Whoever uploads with a key writes HTML that this server never sees as a document.
+      // A client that uploads with a key writes HTML, which this server never sees as a document.
       const image = { ...clean, id, teamId, used: callerOf(request).userId === undefined }
       const stored = await storage.putImage({ image, most: MAX_IMAGE.teamBytes }, clock.now())
       if (!stored) throw refuse('images_full', { limit: MAX_IMAGE.teamBytes / 1024 / 1024 })
@@ -55,7 +55,7 @@ export function imageRoutes(
     if (!deleted) throw refuse('not_found', { resource: 'Image' })
     return presentDeleted('image', id)
   })
-  // Not counted by address: providers load the images of many people's mail from few addresses.
+  // Not counted by address, because providers load images for many people from few addresses.
   serve(app, api.showImage, { unmetered: true, logLevel: 'warn' }, async (request, reply) => {
     const [, id, ending] = /^([0-9a-f]{64})\.([a-z]{3,4})$/.exec(request.params.name) ?? []
     const image = id === undefined ? undefined : await storage.readImage({ id }, clock.now())

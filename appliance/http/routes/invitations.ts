@@ -17,17 +17,20 @@ import { createThrottle } from '../../clock/throttle.ts'
 import { present } from './session.ts'
 
 const MINUTE = 60_000
-/** Tries with links from one network within a minute: a page asks twice. */
+/** Uses of links per minute from one network; a page makes two requests. */
 const MOST_TRIES = 20
 
-/** Invitations of one address within a quarter of an hour: nobody's mailbox is filled through us. */
+/** Invitations per 15 minutes to one address, so that no one's mailbox is flooded. */
 const MOST_MAILS = 3
 const MAILS_WINDOW = 15 * MINUTE
-/** And of one team within a day, as many as a large team needs when it begins: withdrawn ones do not count as open, but were mailed. */
+/**
+ * Invitations per day by one team: as many as a large team needs initially. Revoked ones count, too, because they were
+ * mailed.
+ */
 const MOST_A_DAY = 300
 const DAY = 24 * 60 * MINUTE
 
-/** Letting people join: for those who invite, and for those who were invited. `signIns`: what guesses at passwords are counted by. */
+/** Routes to invite people and to accept invitations. `signIns`: limits password guesses. */
 export function invitationRoutes(
   app: App,
   deps: HttpDeps,
@@ -60,7 +63,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
       admitTry(reply, daily, teamId)
       const { invitation, token, mailed } = await members.invite({ teamId, ...request.body, by })
       const link = invitationLink(origin(), token)
-      // Another one than the inviter sees: whoever comes with it reads the mail of that address.
+      // Not the link that the inviter sees: its use proves access to the mailbox.
       const inMail = { link: invitationLink(origin(), mailed), inviter, hostname: config.hostname }
       const result = await sendNotice(letter(invitation, inMail))
       const { sent } = result
@@ -83,10 +86,13 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
   )
 }
 
-/** Where an invitation is accepted. The token is behind the `#`: it is in no log and no Referer header. */
+/**
+ * Returns the page where an invitation is accepted. The token follows `#`, so that it is in no log and no Referer
+ * header.
+ */
 const invitationLink = (origin: string, token: string): string => `${origin}/dashboard/invitation#${token}`
 
-/** For those who are not signed in. */
+/** Routes for people who aren't signed in. */
 function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   const { accounts, clock } = deps
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
@@ -140,7 +146,7 @@ function joiningRoute(app: App, deps: HttpDeps): void {
   )
 }
 
-/** On public routes nobody is known beforehand, so the entry is written here. */
+/** Records the new member, because the caller of a public route isn't known beforehand. */
 async function noteJoined(
   { storage, clock }: HttpDeps,
   { id, teamId, role }: Invitation,
@@ -154,7 +160,7 @@ async function noteJoined(
 const isWrongPassword = (error: unknown): boolean =>
   error instanceof Refusal && error.key === 'wrong_password'
 
-/** A guess at the password of whom it is for. */
+/** Records a wrong password for the invited account. */
 async function noteRefused({ storage, clock }: HttpDeps, { id, teamId, email }: Invitation, ip: string) {
   const actor = { kind: 'user', name: email, ip } as const
   const act = {

@@ -5,7 +5,10 @@ import type { Live } from '../live.ts'
 import { serve } from '../serve.ts'
 import { watchEmails } from '../../api/service.ts'
 
-/** GET /live: what happens to the team's emails, domains and suppressions, and to operators' lanes, as it happens (server-sent events). */
+/**
+ * Route GET /live: events about the team's emails, domains and suppressions, and about operators' lanes, as they happen
+ * (server-sent events).
+ */
 export function liveRoutes(
   app: App,
   deps: Pick<HttpDeps, 'storage' | 'clock' | 'senders' | 'accounts'>,
@@ -20,14 +23,14 @@ export function liveRoutes(
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(reply.getHeaders())) headers[name] = String(value)
     headers['content-type'] = 'text/event-stream; charset=utf-8'
-    // nginx would collect the stream before it passes it on.
+    // nginx would otherwise buffer the stream.
     headers['x-accel-buffering'] = 'no'
     reply.hijack()
     try {
       const still = () => wouldEnter(deps, request)
       await live.join({ teamId, operator, still }, reply.raw, headers, after)
     } catch (err) {
-      // The storage did not answer. The client comes back by itself.
+      // Storage failed. The client reconnects by itself.
       request.log.warn({ err }, 'a live stream ended: the storage is not responding')
       reply.raw.destroy()
     }

@@ -9,7 +9,7 @@ import type { RequestLogBuffer } from '../request-log-buffer.ts'
 import { fillIn, type ContentOf } from '../request-log-emails.ts'
 import { fill, presentSearch } from '../stretches.ts'
 
-/** What apps asked and were answered. What the buffer holds is written first, so that a list has what was just done. */
+/** Routes for the request log. The buffer is written first, so that a list includes the latest requests. */
 export function logRoutes(
   app: App,
   { storage, clock }: HttpDeps,

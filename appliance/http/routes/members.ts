@@ -5,7 +5,7 @@ import { presentDeleted, presentList } from '../../api/shared.ts'
 import { callerOf, personOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** Who is in the team. */
+/** Routes for the members of a team. */
 export function memberRoutes(app: App, deps: HttpDeps): void {
   const { members } = deps.accounts
   const read = async (request: FastifyRequest) => {

@@ -5,7 +5,7 @@ import { callerOf, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { getPrometheus } from '../../api/service.ts'
 
-/** GET /emails/metrics and what we add to it: from the roll-ups, whatever the mail. */
+/** Routes for GET /emails/metrics and our additions to it, computed from the roll-ups. */
 export function metricsRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
   serve(app, api.getMetrics, {}, async (request) => {
     const { teamId } = callerOf(request)
@@ -23,7 +23,7 @@ export function metricsRoutes(app: App, { storage, shaping, clock }: HttpDeps): 
   })
 }
 
-/** GET /metrics for Prometheus, with a key of the team that runs the server; `metrics.listen` needs none. */
+/** Route GET /metrics for Prometheus, with a key of the operator's team; `metrics.listen` needs none. */
 export function prometheusRoutes(app: App, deps: HttpDeps): void {
   const preValidation = requireOperator(deps)
   serve(app, getPrometheus, { preValidation, logLevel: 'warn' }, async (_request, reply) => {
@@ -32,7 +32,7 @@ export function prometheusRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** Measures every request by its route: the set of routes is small, that of paths is not. */
+/** Measures every request by its route, because the set of routes is small, unlike that of paths. */
 export function measureRequests(app: App, { instruments }: Pick<HttpDeps, 'instruments'>): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions } = request

@@ -4,7 +4,7 @@ import { presentList } from '../../api/shared.ts'
 import { callerOf, isOperator, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** The daemon itself: how it stands, and how much it takes. */
+/** Routes for the daemon itself: its state and resource usage. */
 export function nodeRoutes(app: App, deps: HttpDeps): void {
   const { node, health, quotas, rateLimiter, config } = deps
 

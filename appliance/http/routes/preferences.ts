@@ -1,4 +1,4 @@
-/** The pages that unsubscribe links open. The token in the path is all that is asked for: no cookie, no script, no sign-in. */
+/** The pages behind unsubscribe links. The token in the path is sufficient: no cookie, script or sign-in. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
 import {
@@ -20,7 +20,7 @@ import type { App, HttpDeps } from '../deps.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The body is that of a form, of whatever type it says it is: the route gets its octets. */
+    /** Whether the body is a form whatever its content type says; the route gets its octets. */
     form?: boolean
   }
 }
@@ -33,10 +33,10 @@ const HEADERS = {
 
 type PublicDeps = Pick<HttpDeps, 'audience'>
 
-/** The preference page, and one-click at its own address and at that of the page (RFC 8058). */
+/** Routes for the preference page, and for one-click unsubscribe at its own URL and at that of the page (RFC 8058). */
 export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
-  // Providers post for many people from few addresses, so requests are not counted by address. A line in the log would be a second
-  // record of who leaves.
+  // Providers post for many people from few addresses, so requests aren't counted by address. Not logged either,
+  // because that would record a second time who unsubscribes.
   const config = { access: 'public', secretPath: true, unmetered: true, form: true, audit: null } as const
   const open = { config, logLevel: 'warn' } as const
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -68,7 +68,7 @@ export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
     const before = await audience.openPreferences({ token })
     if (!before) return showNotFound(request, reply)
     const asked = askedOf(form, before)
-    // Whoever posts nothing that the page could have asked has chosen nothing.
+    // A form without anything that the page could have sent changes nothing.
     if (!asked) return show(request, reply, { opened: before, notice: null, before: null })
     const wording = `${languageOf(request, before)}@${before.page.updatedAt ?? 0}`
     await audience.changePreferences({ token, change: asked.change, visitor: visitorOf(request, wording) })
@@ -91,7 +91,7 @@ interface Asked {
   notice: PageNotice
 }
 
-/** What a form of the page asks for; null: nothing. */
+/** Returns what a form requests; null for nothing. */
 function askedOf(form: URLSearchParams, { topic }: OpenedPreferences): Asked | null {
   const action = PAGE_ACTIONS.find((one) => one === form.get('do'))
   if (action === undefined) return null
@@ -104,14 +104,14 @@ function askedOf(form: URLSearchParams, { topic }: OpenedPreferences): Asked | n
   return all[action]()
 }
 
-/** The topics that were shown: those that are checked, and the others. */
+/** Returns the choices for the topics shown: checked or not. */
 function choicesOf(form: URLSearchParams): PreferenceChange['topics'] {
   const checked = new Set(form.getAll('topic'))
   const shown = new Set(form.getAll('shown'))
   return [...shown].map((id) => ({ id, subscription: checked.has(id) ? 'opt_in' : 'opt_out' }))
 }
 
-/** The topics whose choice was changed, as they were; null: none was. */
+/** Returns the previous choices for the changed topics; null when none changed. */
 function wayBack(before: OpenedPreferences, after: OpenedPreferences): PageTopic[] | null {
   const now = new Map(after.topics.map(({ id, subscribed }) => [id, subscribed]))
   const left = before.topics.filter(({ id, subscribed }) => subscribed && now.get(id) !== true)
@@ -128,12 +128,12 @@ function show(request: FastifyRequest, reply: FastifyReply, { opened, ...shown }
   return send(reply, renderPreferencePage({ ...opened, ...shown, language: languageOf(request, opened) }))
 }
 
-/** The same for whatever is wrong with a token. */
+/** Shows the same page for any invalid token. */
 function showNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return send(reply.code(404), renderNotFound(DEFAULT_PAGE, languageOf(request, undefined)))
 }
 
-/** Nothing runs, nothing is loaded, and forms go nowhere else; the style is allowed by its hash. */
+/** Sends a page that runs and loads nothing and can't post elsewhere; its style is allowed by hash. */
 function send(reply: FastifyReply, { html, style }: RenderedPage): FastifyReply {
   const hash = createHash('sha256').update(style).digest('base64')
   const policy = `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`
@@ -142,10 +142,10 @@ function send(reply: FastifyReply, { html, style }: RenderedPage): FastifyReply 
     .send(html)
 }
 
-/** How multipart says that a field is the one of one-click (RFC 8058 §3.1, RFC 7578). */
+/** Matches the one-click field in multipart data (RFC 8058 §3.1, RFC 7578). */
 const ONE_CLICK_PART = /name="?List-Unsubscribe"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n\s*One-Click\s*\r?\n/i
 
-/** The fields of a form. Of multipart, which only one-click comes as, there is none but that of one-click. */
+/** Reads the fields of a form. From multipart data, which only one-click uses, reads only the one-click field. */
 function readForm({ body, headers }: FastifyRequest): URLSearchParams {
   const text = body instanceof Uint8Array ? Buffer.from(body).toString('utf8') : ''
   if (!headers['content-type']?.trim().toLowerCase().startsWith('multipart/'))
@@ -153,7 +153,7 @@ function readForm({ body, headers }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(ONE_CLICK_PART.test(text) ? { 'List-Unsubscribe': 'One-Click' } : {})
 }
 
-/** Whether a form is what providers post to unsubscribe somebody: `List-Unsubscribe=One-Click` (RFC 8058 §3.1). */
+/** Whether a form is a provider's one-click unsubscribe: `List-Unsubscribe=One-Click` (RFC 8058 §3.1). */
 function isOneClick(form: URLSearchParams): boolean {
   const [value] = [...form].flatMap(([name, text]) =>
     name.toLowerCase() === 'list-unsubscribe' ? [text] : [],

@@ -12,7 +12,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { readId } from '../../api/parameters.ts'
 import { QUEUE_ACTIONS, type QueueAction } from '../../mail/queue.ts'
 
-/** What waits, and the operator's hand on it; then what was done. */
+/** Routes for the queue, operators' actions on it, and their history. */
 export function queueRoutes(app: App, deps: HttpDeps): void {
   const scope = createScope(deps)
   const present = async (deliveries: Delivery[]) => {
@@ -26,7 +26,7 @@ export function queueRoutes(app: App, deps: HttpDeps): void {
 /** Whose mail a request is about. */
 interface Scope {
   filter: QueueFilter
-  /** The team that acts upon its own mail; undefined: the operator. */
+  /** The team that acts on its own mail; undefined for the operator. */
   tenant: string | undefined
 }
 
@@ -37,7 +37,10 @@ interface Parts {
 
 const inFilter = (name: string): string => `filter.${name}`
 
-/** Reads a filter. Without a word of whose mail, it is the caller's own; other teams' mail is the operator's business. */
+/**
+ * Creates the parser of filters. By default, a filter covers the caller's own mail; only operators may access that of
+ * other teams.
+ */
 function createScope(deps: HttpDeps): Parts['scope'] {
   return async (request, given, called) => {
     const { teamId } = callerOf(request)
@@ -107,7 +110,7 @@ function changingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts
     serve(app, CHANGES[action], { right: 'operate', audit: null }, async (request) => {
       const { filter: given = {}, pool, all, new: keep, expected_count: expectedCount } = request.body
       const whose = await scope(request, given, inFilter)
-      // Pools are the appliance's: their addresses carry the good name of those they are for.
+      // Pools belong to the server: their IPs have the reputation of their users.
       if (action === 'reroute' && whose.tenant !== undefined) throw refuse('queue_not_operator')
       return changes.presentQueueChange(
         await queue.act({ action, ...whose, pool, all, keep, expectedCount }, actorOf(request)),

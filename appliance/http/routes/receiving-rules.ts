@@ -6,10 +6,10 @@ import { readReceivingRules } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Printable ASCII of an address, or text beyond ASCII (RFC 6531 §3.3); no space, quote or `@`. */
+/** Printable ASCII of a local part, or non-ASCII text (RFC 6531 §3.3); no space, quote or `@`. */
 const PATTERN = /^[^\s"(),:;<>@[\\\]\x00-\x20\x7f]+$/
 
-/** What domains do with mail to their addresses. */
+/** Routes for what domains do with mail to their addresses. */
 export function receivingRuleRoutes(app: App, deps: HttpDeps): void {
   const { storage, senders, clock } = deps
 

@@ -10,10 +10,10 @@ import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import { LINK_LIFETIME, pageInOrder, sendFile, whichOf, type LinkDeps } from './attachments.ts'
 
-/** What is embedded in the HTML of one answer, in octets; the rest stays `cid:`. Base64 makes it a third larger. */
+/** Maximum size of images embedded in the HTML of a response, in octets; the rest stays `cid:`. Base64 adds a third. */
 const MOST_EMBEDDED = 10 * 1024 * 1024
 
-/** Received email, and the download of what is in it without a key. */
+/** Routes for received email, and for downloading its parts without a key. */
 export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   const { storage, mime, clock } = deps
   contentRoutes(app, deps, linked)
@@ -91,7 +91,7 @@ function contentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   })
 }
 
-/** What is ours: the source, and what webhooks were told. */
+/** Routes that the hosted service doesn't have: the source, and what webhooks were sent. */
 function ownRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
 
@@ -110,7 +110,7 @@ function ownRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** Without a key: the link says what it opens. */
+/** Route for downloads without a key; the link contains what it opens. */
 function downloadRoute(app: App, deps: HttpDeps, { links }: LinkDeps): void {
   const { storage, clock } = deps
   serve(app, api.downloadReceived, { secretPath: true }, async (request, reply) => {
@@ -138,7 +138,7 @@ const attachmentOf = ({ mime, storage, clock }: HttpDeps, email: ReceivedEmail, 
     which: whichOf(email.attachments, place),
   })
 
-/** What is made to take too much time or memory is shown as nothing; the message itself can be downloaded. */
+/** Reads the content. A message that would take too much time or memory is shown as empty, but can be downloaded. */
 async function contentOf({ mime }: HttpDeps, { teamId }: ReceivedEmail, bytes: Uint8Array) {
   try {
     return await mime.read(bytes, teamId)
@@ -151,7 +151,7 @@ async function contentOf({ mime }: HttpDeps, { teamId }: ReceivedEmail, bytes: U
 const isMalformed = (error: unknown): boolean =>
   error instanceof Error && 'key' in error && error.key === 'message_malformed'
 
-/** Puts inline images where the HTML names them (RFC 2392 §2), as long as they are images and not too large together. */
+/** Embeds inline images in the HTML (RFC 2392 §2), if they are images and not too large together. */
 async function embedded(
   mime: HttpDeps['mime'],
   { teamId, size, attachments }: ReceivedEmail,

@@ -11,18 +11,18 @@ import { admitStranger, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
 const MINUTE = 60_000
-/** Tries from one network within a minute. */
+/** Attempts per minute from one network. */
 const MOST_TRIES = 10
-/** Mails to one address within a quarter of an hour: nobody's mailbox is filled through us. */
+/** Mails per 15 minutes to one address, so that no one's mailbox is flooded. */
 const MOST_MAILS = 3
 const MAILS_WINDOW = 15 * MINUTE
-/** Mails that are being made at once. */
+/** Maximum mails being composed at once. */
 const MOST_PENDING = 50
 
 const minutes = RESET_LIFETIME / MINUTE
 const strangers = { secretBody: true, audit: null } as const
 
-/** A new password for those who have forgotten theirs: a link by mail, and what it leads to. */
+/** Routes to reset a forgotten password: request a link by mail, and use it. */
 export function resetRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => string }): void {
   askRoute(app, deps, origin)
   confirmRoute(app, deps)
@@ -38,13 +38,13 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
   serve(app, api.askReset, { ...strangers, bodyLimit: STRANGERS_BODY }, (request, reply) => {
     admitStranger(request, reply, tries)
     const { email } = request.body
-    // Counted for addresses that nobody has as well, so that the count tells nothing.
+    // Also counted for unknown addresses, so that the limit reveals nothing.
     const seconds = mails.attempt([email.trim().toLowerCase()])
     if (seconds > 0 || pending.size >= MOST_PENDING) {
       void reply.header('retry-after', Math.max(1, seconds))
       throw refuse('too_many_attempts', { seconds: Math.max(1, seconds) })
     }
-    // Not waited for: how long the answer takes would tell whether there is such an account.
+    // Not awaited: the response time would reveal whether the account exists.
     const work = sendLink(deps, origin(), email).catch((error: unknown) => {
       log.error({ err: error }, 'could not create a password reset link; the user can request another')
     })
@@ -56,7 +56,7 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
 
 const HELP = 'the operator can create a link: posthaste user reset-link ADDRESS'
 
-/** Sends the link, where somebody has that address. */
+/** Sends the link if someone has that address. */
 async function sendLink(
   { accounts, sendNotice, log, config }: HttpDeps,
   origin: string,

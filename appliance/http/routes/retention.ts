@@ -4,7 +4,7 @@ import { callerOf, isOperator } from '../access.ts'
 import { readBodies } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** How long what is kept; and whether bodies of a domain's emails are. */
+/** Routes for retention periods, and for whether a domain's bodies are kept. */
 export function retentionRoutes(app: App, deps: HttpDeps): void {
   const { storage, senders, clock, retention } = deps
   const without = (teamId: string) => storage.domainsWithoutBodies({ teamId }, clock.now())

@@ -7,7 +7,7 @@ import { timestamp } from '../../api/timestamp.ts'
 import { callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps, SandboxInbox, SandboxMail, SandboxReader } from '../deps.ts'
 
-/** The mail that the sandbox caught instead of sending it. These paths do not exist outside of the sandbox. */
+/** Routes for the mail captured by the sandbox. They only exist there. */
 export function sandboxRoutes(
   app: App,
   inbox: SandboxInbox,

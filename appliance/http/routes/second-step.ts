@@ -10,16 +10,16 @@ import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } fro
 import { createThrottle } from '../../clock/throttle.ts'
 import { present } from './session.ts'
 
-/** Second steps and passkeys tried from one network within a minute. */
+/** Attempts per minute from one network with second steps and passkeys. */
 const MOST_ATTEMPTS = 20
 const WINDOW = 60_000
 
 const open = { secretBody: true, audit: null } as const
 
-/** Refuses what comes from other sites, or too often. */
+/** Refuses cross-site requests, and too many requests. */
 type Admit = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** The second step of a sign-in, and the sign-in by passkey alone. */
+/** Routes for the second step of a sign-in, and for signing in by passkey alone. */
 export function secondStepRoutes(app: App, deps: HttpDeps): void {
   const throttle = createThrottle(deps.clock, MOST_ATTEMPTS, WINDOW)
   const admit: Admit = (request, reply) => admitStranger(request, reply, throttle)
@@ -27,7 +27,7 @@ export function secondStepRoutes(app: App, deps: HttpDeps): void {
   passkeyRoutes(app, deps, admit)
 }
 
-/** The ticket of the first step. Refuses: `sign_in_over`. */
+/** Returns the ticket of the first step. Refuses: `sign_in_over`. */
 function ticketOf(request: FastifyRequest): string {
   const ticket = shownCookie(request, SECOND_STEP)
   if (ticket === undefined) throw refuse('sign_in_over')

@@ -10,7 +10,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import { newInput, updateContact, which } from './contacts.ts'
 
-/** Segments, also under their older name. */
+/** Routes for segments, also under their older name. */
 export function segmentRoutes(app: App, deps: HttpDeps): void {
   const { audience } = deps
   serve(
@@ -61,7 +61,7 @@ const ref = (request: FastifyRequest) => ({
   ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
 })
 
-/** A segment as the audit log has it. */
+/** Reads a segment for the audit log. */
 const readSegment = (audience: AudienceDep) => async (request: FastifyRequest) =>
   api.presentSegment(await audience.getSegment(ref(request)))
 
@@ -163,7 +163,7 @@ interface Member {
   id: string
 }
 
-/** Refuses: `not_found` for contacts that are not in the segment. */
+/** Refuses: `not_found` for contacts that aren't in the segment. */
 async function demandMember(request: FastifyRequest, params: Member, audience: AudienceDep): Promise<void> {
   const segmentId = params.audience_id
   await audience.checkConditions(callerOf(request).teamId, { segmentId })
@@ -171,7 +171,10 @@ async function demandMember(request: FastifyRequest, params: Member, audience: A
     throw refuse('not_found', { resource: 'Contact' })
 }
 
-/** Older clients delete a contact in its only audience, and get no error where it is not there. */
+/**
+ * Removes a contact from a segment. Older clients delete a contact in its only audience, and get no error when it isn't
+ * there.
+ */
 async function removeMember(request: FastifyRequest, params: Member, audience: AudienceDep): Promise<void> {
   try {
     await demandMember(request, params, audience)
@@ -179,7 +182,7 @@ async function removeMember(request: FastifyRequest, params: Member, audience: A
     const left = await audience.listContactSegments({ ...which(request, params), limit: 1 })
     if (left.items.length === 0) await audience.deleteContact(which(request, params))
   } catch (error) {
-    // Somebody else may have deleted it meanwhile.
+    // Someone else may have deleted it at the same time.
     if (!(error instanceof Refusal && error.key === 'not_found')) throw error
   }
 }

@@ -7,7 +7,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
 
-/** Sign-in, "who am I" and sign-out of the dashboard. */
+/** Routes for signing in to the dashboard, the current session, and signing out. */
 export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   const { accounts } = deps
 
@@ -38,14 +38,14 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
   )
 }
 
-/** The port for apps (RFC 6409 §3.1) among the listeners: port 25 is closed in many networks. */
+/** Returns the port for apps (RFC 6409 §3.1), because port 25 is blocked in many networks. */
 function submissionPort(listeners: readonly string[]): number | null {
   const ports = listeners.flatMap((origin) => /^smtp:.*:(\d+)$/.exec(origin)?.[1] ?? []).map(Number)
   const chosen = ports.find((port) => port === 587) ?? ports.find((port) => port !== 25) ?? ports[0]
   return chosen ?? null
 }
 
-/** The session of a token as the wire has it. Refuses: `not_signed_in`. */
+/** Formats the session of a token. Refuses: `not_signed_in`. */
 export async function present(token: string | undefined, deps: HttpDeps): Promise<api.Session> {
   const { accounts, config, sandboxInbox, storage, clock } = deps
   const found = token === undefined ? undefined : await accounts.resume(token)

@@ -4,11 +4,11 @@ import type { App, HttpDeps } from '../deps.ts'
 import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
-/** Tries from one network within a minute. The token cannot be guessed, but each right one costs a password hash. */
+/** Attempts per minute from one network. The token can't be guessed, but each valid use costs a password hash. */
 const MOST_ATTEMPTS = 10
 const WINDOW = 60_000
 
-/** The first run: whether the appliance waits for its owner, and the owner by the link that it printed. */
+/** Routes for the first run: whether there is no owner yet, and creating the owner with the printed link. */
 export function setUpRoutes(app: App, { accounts, setUp, clock }: HttpDeps): void {
   const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
 

@@ -5,7 +5,7 @@ import { readLane, readProvider } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../access.ts'
 
-/** Mailbox providers and lanes. They are the appliance's: only those who run it see and change them. */
+/** Routes for mailbox providers and lanes. They belong to the server, so only operators see and change them. */
 export function shapingRoutes(app: App, deps: HttpDeps): void {
   const { shaping } = deps
   const preValidation = requireOperator(deps)

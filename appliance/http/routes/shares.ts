@@ -8,10 +8,10 @@ import { contentPage, CONTENT_POLICY, noticePage, PAGE_POLICY, sharedPage } from
 import type { LinkDeps } from './attachments.ts'
 import { readDuration } from '../../mail/date.ts'
 
-/** A link works this long, by default and at most (milliseconds). */
+/** How long a link works, by default and at most (milliseconds). */
 const MAX_LIFETIME = 48 * 60 * 60 * 1000
 
-/** Links that show one email to people without an account. */
+/** Routes for links that show an email to people without an account. */
 export function shareRoutes(
   app: App,
   { storage, clock }: HttpDeps,
@@ -28,7 +28,7 @@ export function shareRoutes(
     return { object: 'email' as const, id, url: `${origin()}/shared/${links.sign('share', target)}` }
   })
 
-  /** The email that a link shows, or the page that tells why it shows none. */
+  /** Returns the email of a link, or sends the page that says why there is none. */
   const open = async (params: unknown, reply: FastifyReply) => {
     const { token } = params as { token: string }
     const target = links.open('share', token, clock.now())
@@ -77,7 +77,7 @@ function sendPage(reply: FastifyReply, html: string, policy = PAGE_POLICY): Fast
     .headers({
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policy,
-      // The address of the page is a secret: neither links in the mail nor search engines get it.
+      // The page's URL is secret, so links in the mail and search engines must not get it.
       'referrer-policy': 'no-referrer',
       'x-robots-tag': 'noindex, nofollow',
     })

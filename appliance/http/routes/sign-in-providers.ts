@@ -1,4 +1,4 @@
-/** Signing in by an identity provider: what there is, out to it, and back from it. */
+/** Routes for signing in through an identity provider. */
 import * as api from '../../api/identities.ts'
 import { serve } from '../serve.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -10,29 +10,32 @@ import type { App, HttpDeps } from '../deps.ts'
 import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
-/** Departures from one network within a minute. Each costs a row, and now and then a look at what the provider says of itself. */
+/**
+ * Departures to a provider per minute from one network. Each costs a row, and sometimes a request for the provider's
+ * metadata.
+ */
 const MOST_ATTEMPTS = 20
 const WINDOW = 60_000
 
-/** Longest of the texts that come back in an address. */
+/** Maximum length of each query parameter of the callback. */
 const MOST_QUERY = 8000
 
-/** Where a browser comes back to. */
+/** Returns the path where a browser comes back. */
 const callbackPath = (provider: string) => `/session/oidc/${encodeURIComponent(provider)}/callback`
 
 interface Linked {
-  /** Of our own pages. */
+  /** The origin of our own pages. */
   origin: () => string
 }
 
-/** Sends a browser out to a provider: to sign in, or (with the token of its session) to link an account. */
+/** Sends a browser to a provider: to sign in or, with its session's token, to link an account. */
 export async function depart(
   { request, reply, provider }: { request: FastifyRequest; reply: FastifyReply; provider: string },
   { origin, providers }: Linked & Pick<HttpDeps, 'providers'>,
   about: { next: string | undefined; link?: string | undefined },
 ): Promise<api.ProviderDeparture> {
   const own = request.headers.origin
-  // The cookie would be for this name, and the provider sends people back to the other.
+  // The cookie would be for this host name, but the provider sends people back to the other one.
   if (own !== undefined && own !== origin()) throw refuse('provider_elsewhere', { origin: origin() })
   const redirectUri = origin() + callbackPath(provider)
   const { url, token, expiresAt } = await providers.begin({ provider, redirectUri, ...about })
@@ -69,7 +72,7 @@ export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): 
   })
 }
 
-/** What the log and the audit log say of it. */
+/** Writes the result to the log and the audit log. */
 async function noteDown(
   { storage, clock }: HttpDeps,
   request: FastifyRequest,
@@ -98,7 +101,7 @@ async function noteDown(
   }
 }
 
-/** The page of the dashboard that tells how it went. */
+/** Returns the dashboard page that shows the result. */
 function pageAfter(provider: string, result: Returned): string {
   if (result.kind === 'refused') {
     const { problem, linking, next } = result satisfies { problem: api.ProviderProblemCode }

@@ -7,7 +7,7 @@ import { readAssignment, readSource } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../access.ts'
 
-/** The addresses that mail leaves from. They are the appliance's: only those who run it see and change them. */
+/** Routes for sending IPs. They belong to the server, so only operators see and change them. */
 export function sourceRoutes(app: App, deps: HttpDeps): void {
   const { sources } = deps
   const operator = requireOperator(deps)
@@ -71,7 +71,7 @@ export function sourceRoutes(app: App, deps: HttpDeps): void {
 
 const removal = { action: 'pool_assignment.delete', noun: 'pool_assignment', appliance: true } as const
 
-/** Which mail goes through which pool. */
+/** Routes for which mail uses which pool. */
 function assignmentRoutes(app: App, deps: HttpDeps): void {
   const { sources } = deps
   const operator = requireOperator(deps)

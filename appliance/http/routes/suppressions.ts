@@ -12,7 +12,7 @@ const MOST_AT_ONCE = 100
 
 const isPreview = ({ body }: FastifyRequest): boolean => (body as { preview?: boolean }).preview === true
 
-/** The addresses that a team does not send to. */
+/** Routes for the addresses that a team doesn't send to. */
 export function suppressionRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
   serve(
@@ -54,7 +54,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
   )
 }
 
-/** The list as a file. */
+/** Routes for the list as a file. */
 function csvRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
   serve(app, api.exportSuppressions, {}, (request, reply) => {
@@ -78,7 +78,7 @@ function csvRoutes(app: App, deps: HttpDeps): void {
   )
 }
 
-/** Up to a hundred at once. */
+/** Routes for up to a hundred at once. */
 function batchRoutes(app: App, senders: HttpDeps['senders']): void {
   serve(
     app,

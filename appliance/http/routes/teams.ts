@@ -10,7 +10,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { readId } from '../../api/parameters.ts'
 import { present } from './session.ts'
 
-/** The team that is looked at, its rules, and one's other teams. */
+/** Routes for the current team, its rules, and the person's other teams. */
 export function teamsRoutes(app: App, deps: HttpDeps): void {
   oneTeamRoutes(app, deps)
   ownTeamsRoutes(app, deps)
@@ -47,7 +47,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
 
 const leaving = { action: 'team.leave', noun: 'team' } as const
 
-/** Before anything is written down: nobody writes into the log of others. */
+/** Runs before anything is recorded, so that no one writes to another team's log. */
 const requireOwnTeam = (deps: HttpDeps) => async (request: FastifyRequest) => {
   const own = await deps.accounts.teams.teamsOf({ userId: personOf(request).userId })
   if (!own.some(({ id }) => id === (request.params as { id: string }).id))

@@ -10,7 +10,7 @@ import * as certificatesApi from '../../api/certificates.ts'
 const DAYS = 7
 const MOST_ROWS = 1000
 
-/** TLS towards recipient domains. Whom the machine sends to is everybody's: only those who run it see it. */
+/** Routes for TLS to recipient domains. They show whom the server sends to, so only operators may see them. */
 export function tlsRoutes(app: App, deps: HttpDeps): void {
   const { tlsPolicies, storage, clock } = deps
   const operator = requireOperator(deps)
@@ -29,10 +29,10 @@ export function tlsRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** Where the answers stand. */
+/** The path of http-01 responses (RFC 8555 §8.3). */
 export const CHALLENGE_PATH = '/.well-known/acme-challenge/'
 
-/** @param answer to a token; undefined for one that we did not get from an authority */
+/** @param answer returns the response to a token; undefined for an unknown one */
 export function acmeRoutes(app: App, answer: (token: string) => string | undefined): void {
   app.get(
     `${CHALLENGE_PATH}:token`,
@@ -45,7 +45,7 @@ export function acmeRoutes(app: App, answer: (token: string) => string | undefin
   )
 }
 
-/** The certificates of the listeners: those who run the server see when they end. */
+/** Routes for the listeners' certificates, for operators. */
 export function certificateRoutes(app: App, deps: HttpDeps): void {
   serve(app, certificatesApi.listCertificates, { preValidation: requireOperator(deps) }, async () =>
     presentList(((await deps.tls?.list()) ?? []).map(certificatesApi.presentCertificate)),

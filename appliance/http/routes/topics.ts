@@ -10,7 +10,7 @@ const ref = (request: FastifyRequest) => ({
   ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
 })
 
-/** Topics and contact properties. */
+/** Routes for topics and contact properties. */
 export function topicRoutes(app: App, deps: HttpDeps): void {
   const { audience } = deps
   const read = async (request: FastifyRequest) => api.presentTopic(await audience.getTopic(ref(request)))

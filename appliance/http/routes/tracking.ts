@@ -3,27 +3,27 @@ import { LINK_PATH, PIXEL_PATH, type Tracking, type Visit } from '../../tracking
 import type { App } from '../deps.ts'
 import { noticePage, PAGE_POLICY } from '../shared-page.ts'
 
-/** One transparent pixel (GIF89a). */
+/** A transparent pixel (GIF89a). */
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
-/** What every answer says: it is for this visit alone, and for no search engine. */
+/** Headers of every response: not cached, not indexed. */
 const HEADERS = {
   'cache-control': 'no-store, private',
   'referrer-policy': 'no-referrer',
   'x-robots-tag': 'noindex, nofollow',
 }
 
-/** Where the links and pixels of tracked emails lead. Only what we signed leads anywhere. */
+/** Routes for the links and pixels of tracked emails. Only links signed here lead anywhere. */
 export function trackingRoutes(app: App, tracking: Tracking): void {
-  // Not logged: it would be a second record of who reads what, which nobody asked for.
+  // Not logged, because that would record a second time who reads what.
   const open = { config: { access: 'public', secretPath: true, unmetered: true }, logLevel: 'warn' } as const
 
-  // A wildcard, as a link is longer than a parameter may be.
+  // A wildcard, because a link may exceed the maximum length of a parameter.
   app.get(`${LINK_PATH}*`, open, async (request, reply) => {
     const tracked = tracking.open('click', restOf(request))
     if (!tracked || !/^https?:/i.test(tracked.link)) return sendNotice(reply)
     await tracking.note('click', tracked, visitOf(request))
-    // As browsers write it: a header field is ASCII.
+    // Serialized as browsers do, because a header field is ASCII.
     return reply.headers(HEADERS).redirect(new URL(tracked.link).href, 302)
   })
 

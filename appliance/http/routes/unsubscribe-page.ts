@@ -4,7 +4,7 @@ import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** How the team's preference page looks. */
+/** Routes for the design of the team's preference page. */
 export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
   const read = async (teamId: string) =>
     api.presentUnsubscribePage(await audience.getUnsubscribePage({ teamId }))
@@ -27,7 +27,7 @@ export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
   )
 }
 
-/** What is absent stays absent: it stays as it is. */
+/** Converts a body; what is absent stays unchanged. */
 function changeOf(body: api.UpdateUnsubscribePage): UnsubscribePageChange {
   const given: Record<keyof UnsubscribePageChange, unknown> = {
     words: body.words,

@@ -3,7 +3,10 @@ import { serve } from '../serve.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** GET /usage: what the team has used of its plan. For every key, as at the hosted service: it tells nothing but numbers. */
+/**
+ * Route GET /usage: the team's usage of its plan. For every key, as in the hosted service, because it only returns
+ * numbers.
+ */
 export function usageRoutes(app: App, { senders, quotas, rateLimiter, clock }: HttpDeps): void {
   serve(app, api.getUsage, {}, async (request) => {
     const { teamId } = callerOf(request)

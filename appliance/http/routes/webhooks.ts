@@ -11,7 +11,7 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 
-/** The endpoints of a team, and the log of what they were sent. */
+/** Routes for a team's endpoints and their delivery log. */
 export function webhookRoutes(app: App, deps: HttpDeps): void {
   readingRoutes(app, deps)
   settingRoutes(app, deps)
@@ -24,7 +24,10 @@ const which = (request: FastifyRequest<{ Params: { id: string } }>) => ({
   id: request.params.id,
 })
 
-/** Who holds the secret can tell the app anything: who may change no webhook is not shown it. */
+/**
+ * Whether a caller may see the secret, with which anyone could send events to the app: only callers who may change
+ * webhooks.
+ */
 const mayKnowSecret = ({ role }: Caller): boolean => role === undefined || may(role, 'configure')
 
 function readingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
@@ -55,7 +58,7 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
   const updates = { audit: { action: 'webhook.update', noun: 'webhook', read } } as const
   serve(app, api.updateWebhook, updates, async (request) => {
     const { endpoint, events, status } = request.body
-    // Typed clients write what stays as null.
+    // Typed clients send null for what stays unchanged.
     const change = {
       ...{ endpoint: endpoint ?? undefined, events: events ?? undefined, status: status ?? undefined },
     }
@@ -125,7 +128,7 @@ function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
   })
 }
 
-/** Until now where no end is given. */
+/** Parses a range; it ends now by default. */
 function readRange({ since: from, until: to, only }: Static<typeof events.ReplayWebhook>, now: number) {
   if (from === undefined) throw refuse('missing_field', { field: 'since` or `event_ids' })
   const since = readInstant('since', from)
@@ -134,7 +137,7 @@ function readRange({ since: from, until: to, only }: Static<typeof events.Replay
   return { since, until, onlyUndelivered: only !== 'all' }
 }
 
-/** ISO 8601 with a zone, or as our answers write it. */
+/** Parses ISO 8601 with a zone, or the format of our responses. */
 function readInstant(field: string, text: string): number {
   const iso = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$/.test(text)
   const instant = iso ? Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')) : Number.NaN
