@@ -1,7 +1,7 @@
 /**
- * One attempt: the page to read first. All deliveries of a batch belong to one email and to one recipient domain.
+ * Makes one attempt; read this file first. All deliveries of a batch belong to one email and one recipient domain.
  *
- * What the internet does is a value here, never an exception; only the storage may reject, and then nothing was tried.
+ * Network failures are values here, never exceptions. Only storage may reject, before anything was attempted.
  */
 import { steady, type Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
@@ -40,37 +40,40 @@ export interface AttemptDeps {
   connections: Connections
   signer: Signer
   clock: Clock
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number
-  /** What replies mean. */
+  /** Classifies replies. */
   classify: Classify
   options: AttemptOptions
 }
 
 export interface AttemptOptions {
-  /** EHLO name, where a source has none of its own. */
+  /** EHLO name for sources without their own. */
   hostname: string
   /** Port of the mail exchangers. */
   port: number
-  /** Networks that may be delivered to although they are private or otherwise special, or this machine's own. */
+  /** Networks that may receive mail although they are private, otherwise special, or this machine's own. */
   allowNetworks: readonly Cidr[]
-  /** Addresses of this machine's interfaces. */
+  /** IPs of this machine's interfaces. */
   ownAddresses: () => readonly string[]
-  /** Domains of test addresses, in lower case: nobody is dialled for them. */
+  /** Domains of test addresses, in lower case; no connection is made for them. */
   testDomains?: readonly string[] | undefined
-  /** Shown to `settle`. */
+  /** Passed to `settle`. */
   owner: string
 }
 
-/** What came of a batch: what `settle` is to write, and what goes back to the spool as if it had never been taken. */
+/** The result of an attempt: what `settle` stores, and which deliveries return to the queue as if never leased. */
 export interface Tried {
   settle: SettleArgs | null
   giveBack: { deliveryIds: string[]; dueAt: number | undefined } | null
-  /** To be told that all of it is stored, or cannot be; until then its lane counts it. True when the lane waited for that. */
+  /**
+   * Call when all of it is stored, or can't be. Until then it counts against its lane's limits. Returns true when the
+   * lane was waiting for that.
+   */
   settled: () => boolean
 }
 
-/** What the steps of an attempt share. */
+/** State shared by the steps of an attempt. */
 interface Run {
   deps: AttemptDeps
   batch: LeasedDelivery[]
@@ -78,15 +81,16 @@ interface Run {
   startedAt: number
   /** Why it began later than it was due. */
   waited: Waited | undefined
-  /** The provider that the domain was found to be with. */
+  /** The provider of the domain. */
   provider: string
   /** Of the message, once it is signed. */
   signatures?: SigningIdentity[]
 }
 
 /**
- * Tries to deliver a batch: finds the way, asks the lane, signs, converses, judges.
- * @param placed told when the batch no longer waits for its lane
+ * Attempts to deliver a batch: finds the route, acquires a permit, signs, runs the SMTP conversation, judges the
+ * result.
+ * @param placed called when the batch no longer waits for its lane
  */
 export async function attempt(
   batch: LeasedDelivery[],
@@ -121,7 +125,7 @@ export async function attempt(
     if (prepared.letter.kind === 'signed') run.signatures = prepared.letter.signatures
     walked = await send(way, permit, prepared, run)
   } finally {
-    // Whatever happened to us: the permit must come back.
+    // Always return the permit, whatever happened.
     permit.release(walked ? signalsOf(walked.seen, run.provider, deps.classify) : [])
     if (!walked) permit.settled()
   }
@@ -141,10 +145,7 @@ const onlyGiveBack = (giveBack: Tried['giveBack']): Tried => ({
   settled: () => false,
 })
 
-/**
- * Asks the lane. What was leased ahead of a free connection makes the message ready while it waits for one; what was leased for another
- * destination and turns out to go here does not wait: nobody counted on it.
- */
+/** Whoever gets the permit awaits this and sees its failure; without a permit, no one needs it. */
 async function admitted(
   ask: Ask,
   way: Route & { kind: 'found' },
@@ -158,7 +159,8 @@ async function admitted(
     return { permit }
   }
   const ready = prepare(way, run)
-  // Whoever gets the permit awaits it and hears of its failure; where there is none, nobody needs it.
+  // Acquires a permit. A batch leased ahead of a free connection prepares its message while it waits for one. A batch
+  // leased for another destination doesn't wait, because it wasn't counted for this one.
   ready.catch(() => undefined)
   const later = await lanes.wait(ask)
   placed()
@@ -174,7 +176,7 @@ const back = (batch: readonly LeasedDelivery[], dueAt: number | null): Tried['gi
   dueAt: dueAt ?? undefined,
 })
 
-/** The hosts of the domain, and their addresses that some source of the pool can dial. */
+/** Finds the hosts of the domain, with the IPs that a source of the pool can connect to. */
 function findWay({ deps, batch, recorder }: Run): Promise<Route> {
   const { lanes, resolver, random, options, storage, clock } = deps
   const { domain, pool } = batch[0]!
@@ -190,19 +192,19 @@ function familiesOf({ hosts }: Route & { kind: 'found' }): Family[] {
   return [...new Set(hosts.flatMap(({ addresses }) => addresses.map((ip) => isIP(ip) as Family)))]
 }
 
-/** Remembers where a domain's mail goes; what else waits for it moves there too. */
+/** Stores the provider of a domain; its other queued mail moves there, too. */
 async function place(domain: string, { deps, provider }: Run): Promise<void> {
   const { storage, clock } = deps
   await every((after) => storage.place({ domain, provider, after }, clock.now()))
 }
 
-/** What is needed beside a connection. */
+/** Everything needed besides a connection. */
 interface Ready {
   policy: DomainPolicy
   letter: Awaited<ReturnType<typeof signed>>
 }
 
-/** Asks what the domain demands of TLS, and signs. */
+/** Looks up the domain's TLS policies, and signs. */
 async function prepare(way: Route & { kind: 'found' }, { deps, batch }: Run): Promise<Ready> {
   const [policy, letter] = await Promise.all([
     deps.policies.policyFor(batch[0]!.domain, way.authentic),
@@ -211,7 +213,7 @@ async function prepare(way: Route & { kind: 'found' }, { deps, batch }: Run): Pr
   return { policy, letter }
 }
 
-/** Walks from host to host. Recipients whom neither the permit nor the lane's pace leaves room for have no fate. */
+/** Tries host after host. Recipients for whom neither the permit nor the lane's pace is enough get no result. */
 async function send(
   way: Route & { kind: 'found' },
   permit: Permit,
@@ -239,13 +241,13 @@ async function send(
   return walkAll(letter, recipientsOf(batch).slice(0, permit.recipients), way.hosts, how)
 }
 
-/** What the sender said of reports; the message's part is the same for the whole batch. */
+/** Returns the sender's requests for reports. Those of the message are the same for the whole batch. */
 function requestsOf(batch: readonly LeasedDelivery[]): Requests {
   const { ret, envid } = batch[0]!.dsn
   return { ret, envid, of: new Map(batch.map(({ recipient, dsn }) => [recipient, dsn])) }
 }
 
-/** Nobody was talked to, so no lane learns of it. */
+/** The result when no server was contacted, so that no lane learns anything. */
 function nothing(batch: readonly LeasedDelivery[], failure: Failure): Walked {
   const outcome = new Map(
     recipientsOf(batch).map((one): [string, Fate] => [one, { kind: 'failed', failure }]),
@@ -253,7 +255,7 @@ function nothing(batch: readonly LeasedDelivery[], failure: Failure): Walked {
   return { outcome, tls: null, seen: [] }
 }
 
-/** What storage is to write of a batch to test addresses. */
+/** Returns what to store for a batch to test addresses. */
 function rehearsed(run: Run): SettleArgs {
   const { batch, deps } = run
   const now = deps.clock.now()
@@ -261,12 +263,13 @@ function rehearsed(run: Run): SettleArgs {
   return written(run, transcript, changes, now)
 }
 
-/** What storage is to write. */
+/** Returns what to store. */
 function settlement(run: Run, { outcome, tls }: Result, source?: string): SettleArgs {
   const { deps, batch, recorder, provider } = run
   const { clock, random, classify } = deps
   const now = clock.now()
-  // One throw of the dice for all: what is deferred together is retried together, in one transaction (RFC 5321 §4.5.4.1).
+  // One random number for all, so that what is deferred together is retried together, in one transaction (RFC 5321
+  // §4.5.4.1).
   const bench = { classify, alone: outcome.size === 1, random: random() }
   const changes = batch.map((delivery) => {
     const verdict = judge(outcome.get(delivery.recipient)!, { ...delivery, provider }, now, bench)
@@ -304,7 +307,7 @@ interface Result {
   tls: TlsInfo | null
 }
 
-/** The host whose word counted: of an accepted recipient where there is one. */
+/** Returns the host whose reply decided; that of an accepted recipient if there is one. */
 function lastReached(outcome: Outcome): { host: string | null; ip: string | null } {
   const fates = [...outcome.values()]
   const fate: Fate = fates.find(({ kind }) => kind === 'accepted') ?? fates[0]!

@@ -10,10 +10,10 @@ import type { Change, LeasedDelivery } from '../storage/storage.ts'
 
 const day = 24 * 3_600_000
 
-/** What storage is to write for one delivery: its state, the event that others hear of, the report that is due. Pure but for the new id. */
+/** Returns what to store for a delivery: its state, its event, and a due report. Pure but for the new id. */
 export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: number): Change {
   const { cause } = verdict
-  // Nobody sent a report, so nobody hears of its way.
+  // No event for reports, which have a null reverse-path (RFC 5321 §4.5.5).
   const told = delivery.returnPath === '' ? null : tell(delivery, verdict, now)
   return {
     deliveryId: delivery.id,
@@ -29,7 +29,7 @@ export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: numbe
   }
 }
 
-/** The report that its sender is owed from now on. Storage owes each kind once, so a delay may be said again. */
+/** Returns the report due to the sender. Storage records each kind once, so a delay may be reported repeatedly here. */
 function reportFor(delivery: LeasedDelivery, verdict: Verdict, now: number): ReportKind | null {
   const { reportTo, dsn } = delivery
   const kind = kindOf(delivery, verdict, now)
@@ -42,7 +42,7 @@ function kindOf({ expiresAt }: LeasedDelivery, { kind }: Verdict, now: number): 
   return now - (expiresAt - LIFETIME) >= DELAY_REPORT_AFTER ? 'delayed' : null
 }
 
-/** The event of a verdict; null when the deferral is not news. */
+/** Returns the event for a verdict; null when a deferral produces none. */
 function tell(
   delivery: LeasedDelivery,
   verdict: Verdict,
@@ -69,19 +69,22 @@ function tell(
   }
 }
 
-/** The first deferral, and then the last one of every day that the delivery waits: twenty attempts are not twenty events. */
+/**
+ * Whether a deferral produces an event: the first, then the last of every day, because twenty attempts shouldn't be
+ * twenty events.
+ */
 function isNews({ attempts, createdAt }: LeasedDelivery, until: number, now: number): boolean {
   return attempts === 1 || Math.floor((until - createdAt) / day) > Math.floor((now - createdAt) / day)
 }
 
-/** A bounce as others hear of it (reference: wire format §5.3). */
+/** Builds the event data of a bounce (reference: wire format §5.3). */
 function bounce(
   type: 'Permanent' | 'Transient',
   { cause, subType, suppress = false }: { cause: Cause; subType: SubType; suppress?: boolean },
 ): NonNullable<EventData['bounce']> {
   const { reply, status, category, note } = cause
   const message = type === 'Transient' ? `Expired: the retry period is over. Last attempt: ${note}` : note
-  // RFC 3464 §2.3.6: the type of a diagnostic code that no server spoke is private.
+  // A diagnostic code that no server sent has a private type (RFC 3464 §2.3.6).
   const diagnostic = reply
     ? `smtp; ${formatReply(reply)}`
     : `x-posthaste; ${[status, note].filter(Boolean).join(' ')}`

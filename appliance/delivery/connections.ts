@@ -10,46 +10,48 @@ import { satisfies, type Session } from './session.ts'
 import type { TlsResult } from './tls.ts'
 import { transact, type Transacted } from './transaction.ts'
 
-/** A message for one address, and what the lane grants. */
+/** A message for one IP, and the limits of its lane. */
 export interface Call extends Visit {
-  /** Whose connections these are, and how many of them may be open now, those that wait idle included. */
+  /** The lane that owns the connections, and how many it may have open now, including idle ones. */
   lane: { readonly key: string; readonly connections: number }
   /**
-   * Asked right before MAIL: 0 counts it, more are milliseconds after which to ask again. Null: the message has to be admitted
-   * again, and its recipients get no fate.
+   * Called right before MAIL. 0 counts a message; a positive number is the milliseconds to wait before asking again.
+   * Null: the message must be admitted again, and its recipients get no result.
    */
   mailTurn: () => number | null
-  /** Messages after which a connection is closed. */
+  /** Messages per connection before it is closed. */
   messagesPerConnection: number
-  /** Milliseconds for which a connection waits for its next message; 0 closes it at once. */
+  /** How long a connection is kept idle, in milliseconds; 0 closes it at once. */
   idleMs: number
 }
 
-/** What came of it. */
+/** The result. */
 export interface Said {
   outcome: Outcome
-  /** TLS of the connection that was used last; null in plain text. */
+  /** TLS of the last connection; null for plaintext. */
   tls: TlsInfo | null
   /**
-   * How the session began, for reports to the receiver; null where it came to nothing before EHLO, and for later messages to the
-   * same domain over the same connection: reports count sessions (RFC 8460 §4.1).
+   * TLS result of the session, for reports to the receiver. Null when it failed before EHLO, and for further messages
+   * to the same domain on the same connection, because reports count sessions (RFC 8460 §4.1).
    */
   tlsResult: TlsResult | null
 }
 
-/** The connections of the delivery side. */
+/** All outgoing SMTP connections. */
 export interface Connections {
-  /** Talks to one address, over a connection that is kept where there is one. Never throws for what the internet does. */
+  /** Sends a message to one IP, over a kept connection if there is one. Never throws because of the network. */
   converse(call: Call, recorder: Recorder): Promise<Said>
-  /** What is known of hosts: `memory.order` is the order in which to try addresses. */
+  /** What is known about hosts: `memory.order` returns the order in which to try IPs. */
   readonly memory: HostMemory
-  /** Says QUIT on idle connections, of all our addresses or of one. */
+  /** Sends QUIT on idle connections from all source IPs or from one. */
   closeIdle(source?: string): void
-  /** The same, and keeps none from now on. Resolves when the idle ones are gone; conversations go on to their end. */
+  /**
+   * Does the same and keeps no further ones. Resolves when the idle ones are closed; conversations run to their end.
+   */
   close(): Promise<void>
-  /** Destroys every socket, and lets none be opened any more. Whoever waits for a server fails with `stopped`. */
+  /** Destroys every socket and opens no new ones. Whoever waits for a server fails with `stopped`. */
   destroy(): void
-  /** Sockets open now, idle ones among them, of all lanes. */
+  /** Returns the number of open sockets, and of idle ones among them, over all lanes. */
   count(): { open: number; idle: number }
 }
 
@@ -57,11 +59,11 @@ export interface ConnectionsDeps {
   clock: Clock
   /** Default: a new one. */
   memory?: HostMemory
-  /** Idle connections of all lanes together; beyond, the one that has waited longest is closed. Default 200. */
+  /** Maximum idle connections of all lanes; above it, the one idle for longest is closed. Default 200. */
   mostIdle?: number
 }
 
-/** Makes the place where connections are opened, kept and closed. */
+/** Creates the connections. */
 export function createConnections({ clock, memory, mostIdle }: ConnectionsDeps): Connections {
   return new Pool(clock, memory ?? createHostMemory(), mostIdle ?? 200)
 }
@@ -78,7 +80,7 @@ class Pool implements Connections {
     this.#clock = clock
     this.memory = memory
     this.#mostIdle = mostIdle
-    // Every socket listens, and there may be thousands.
+    // Every socket adds a listener, and there may be thousands.
     setMaxListeners(0, this.#stopping.signal)
   }
 
@@ -88,7 +90,7 @@ class Pool implements Connections {
     let way = await lane.way(suits, call.lane, call.until)
     if (typeof way === 'object') {
       const said = await this.#again(way, call, recorder, lane)
-      // Nobody has heard of the message, let alone taken it; on a new connection that can happen no more.
+      // No server has seen the message. On a new connection this can't happen again.
       if (said) return said
       way = await lane.way(() => false, call.lane, call.until)
     }
@@ -125,7 +127,7 @@ class Pool implements Connections {
     return lane
   }
 
-  /** Over a connection that was kept; undefined when the server had given it up. */
+  /** Uses a kept connection; undefined when the server had already closed it. */
   async #again(
     { session }: Kept,
     call: Call,
@@ -141,7 +143,7 @@ class Pool implements Connections {
     return this.#transact(session, call, lane)
   }
 
-  /** Over a new connection, whose socket is counted already. */
+  /** Opens a new connection, whose socket is already counted. */
   async #anew(call: Call, recorder: Recorder, lane: LaneSockets): Promise<Said> {
     const deps = { clock: this.#clock, memory: this.memory, stopping: this.#stopping.signal }
     const reached = await reach(call, recorder, deps).catch((error: unknown) => {
@@ -153,7 +155,7 @@ class Pool implements Connections {
     return (await this.#transact(reached.session, call, lane))!
   }
 
-  /** Undefined when the session, which was kept, turned out to be over: a new one never does. */
+  /** Runs a transaction. Undefined when a kept session turned out to be closed; never for a new one. */
   async #transact(session: Session, call: Call, lane: LaneSockets): Promise<Said | undefined> {
     const pipelines = this.memory.pipelines(call, this.#clock.now())
     const transacted = (await this.#turn(call)) ? await transact(session, call, pipelines) : NOT_ITS_TURN
@@ -162,10 +164,10 @@ class Pool implements Connections {
     const now = this.#clock.now()
     if (tookOnly !== null) this.memory.tookOnly(call, tookOnly, now)
     if (transacted.brokePipelining) this.memory.brokePipelining(call, now)
-    // It wants TLS after all: the next one begins with all of it again, whatever was remembered.
+    // The server requires TLS after all. The next session starts with full TLS, whatever was remembered.
     if ([...outcome.values()].some((fate) => fate.kind === 'failed' && fate.failure.kind === 'tls'))
       this.memory.forget(call)
-    // A host that hangs up after so many recipients may count those of the whole connection.
+    // A host that hangs up after a number of recipients may count those of the whole connection.
     const most = this.memory.mostRecipients([call], now) < Infinity ? 1 : call.messagesPerConnection
     const keep = !this.#stopped && call.idleMs > 0 && messages < most
     if (connection === 'broken') conversation.wire.destroy()
@@ -175,7 +177,7 @@ class Pool implements Connections {
     return { outcome, tls: session.tls?.info ?? null, tlsResult: tellOnce(session, call) }
   }
 
-  /** Waits for the turn to say MAIL. False when the message has to be admitted again, or when Posthaste stops. */
+  /** Waits for the turn to send MAIL. False when the message must be admitted again, or when Posthaste stops. */
   async #turn({ mailTurn }: Call): Promise<boolean> {
     for (let wait = mailTurn(); wait !== 0; wait = mailTurn()) {
       if (wait === null || this.#stopping.signal.aborted) return false
@@ -184,7 +186,7 @@ class Pool implements Connections {
     return true
   }
 
-  /** Waits so many milliseconds, or until Posthaste stops. */
+  /** Waits `ms` milliseconds, or until Posthaste stops. */
   async #pause(ms: number): Promise<void> {
     const { signal } = this.#stopping
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -218,14 +220,14 @@ function wayOf({ ip, port, localAddress, hostname }: Visit): Kept['way'] {
   return { ip, port, localAddress, hostname }
 }
 
-/** Whether a kept connection leads to the same place in the same way, and is as safe as it has to be. */
+/** Whether a kept connection leads to the same place from the same source, and meets the TLS requirements. */
 function serves({ session, way }: Kept, call: Call, now: number): boolean {
   const { ip, port, localAddress, hostname } = wayOf(call)
   const same = way.ip === ip && way.port === port && way.localAddress === localAddress
   return same && way.hostname === hostname && satisfies(session, call.demand, call, now)
 }
 
-/** Each domain hears once of a session, and again when its demand is another. */
+/** Returns a session's TLS result once per domain, and again when the domain's requirements changed. */
 function tellOnce(session: Session, { recipients, demand }: Call): TlsResult | null {
   const first = recipients[0] ?? ''
   const domain = `${demand.kind} ${first.slice(first.lastIndexOf('@') + 1).toLowerCase()}`

@@ -6,13 +6,16 @@ import { kept, type OpenStep, type Recorder } from './recorder.ts'
 import { Broken, type SmtpWire } from './smtp-wire.ts'
 import type { Phase } from '../mail/bounce.ts'
 
-/** Steps of which the server is part. */
+/** Steps that involve the server. */
 export type Named = Exclude<Step['name'], 'resolve' | 'policy' | 'connect' | 'quit'>
 
-/** The conversation is over, in words of its own; thrown within a session or a transaction, and caught where that was begun. */
+/**
+ * The conversation has ended, with a reply or failure of its own. Thrown within a session or transaction, and caught
+ * where that began.
+ */
 export class Ended extends Error {
   readonly failure: Failure
-  /** Whether the server still listens for commands: QUIT is owed to it (RFC 5321 §4.1.1.10). */
+  /** Whether the server still accepts commands, so that we must send QUIT (RFC 5321 §4.1.1.10). */
   readonly polite: boolean
 
   constructor(failure: Failure, polite: boolean) {
@@ -22,22 +25,22 @@ export class Ended extends Error {
   }
 }
 
-/** Who speaks over the wire from now on: each message writes its own steps down, and may know the address by another host's name. */
+/** Who uses the connection. Each message records its own steps, and may know the IP by another host name. */
 export interface Speaker {
   host: string
   ip: string
   recorder: Recorder
-  /** When all must be over, Unix milliseconds. */
+  /** Deadline for everything, Unix milliseconds. */
   until: number
 }
 
 const PHASES: Partial<Record<Named, Phase>> = { tls: 'starttls', rset: 'mail' }
 const phaseOf = (name: Named): Phase => PHASES[name] ?? (name as Phase)
 
-/** Whether a reply is a yes (RFC 5321 §4.2.1). */
+/** Whether a reply is positive (RFC 5321 §4.2.1). */
 export const isDone = ({ code }: Reply): boolean => code >= 200 && code < 300
 
-/** What was waited for when the connection broke, for people. */
+/** What was awaited when the connection broke, in words for people. */
 const WAITING: Record<Named, string> = {
   greeting: 'waiting for its greeting',
   ehlo: 'waiting for the reply to EHLO',
@@ -50,11 +53,14 @@ const WAITING: Record<Named, string> = {
   body: 'while sending the message',
 }
 
-/** Says commands and reads replies over one wire, and writes both down. What is said when is up to session.ts and transaction.ts. */
+/**
+ * Sends commands and reads replies on a connection, and records both. session.ts and transaction.ts decide what to
+ * send.
+ */
 export class Conversation {
   readonly wire: SmtpWire
   #speaker: Speaker
-  /** The step that is waited for. */
+  /** The step in progress. */
   #now: Named = 'greeting'
 
   constructor(wire: SmtpWire, speaker: Speaker) {
@@ -63,27 +69,27 @@ export class Conversation {
     wire.until = speaker.until
   }
 
-  /** The next message takes the word. */
+  /** Hands the connection to the next message. */
   handTo(speaker: Speaker): void {
     this.#speaker = speaker
     this.#now = 'mail'
     this.wire.until = speaker.until
   }
 
-  /** Begins a step that is not a command and its reply. */
+  /** Starts a step that isn't a command with a reply. */
   begin(name: Named, sent: string | null = null): OpenStep {
     this.#now = name
     return this.#speaker.recorder.begin(name, this.#peer, sent)
   }
 
-  /** Commands of one group, sent together (RFC 2920 §3.1); their replies are read in the same order with `answer`. */
+  /** Sends several commands together (RFC 2920 §3.1). Read the replies in the same order with `answer`. */
   sayAll(commands: [Named, string][]): OpenStep[] {
     const steps = commands.map(([name, line]) => this.#speaker.recorder.begin(name, this.#peer, line))
     this.wire.write(commands.map(([, line]) => `${line}\r\n`).join(''))
     return steps
   }
 
-  /** Says a command, or nothing, and reads the reply. `note` is written beside it. */
+  /** Sends a command, or nothing, and reads the reply. Records `note` with it. */
   async ask(
     name: Named,
     line: string | null,
@@ -94,7 +100,7 @@ export class Conversation {
     return this.answer(name, step, note)
   }
 
-  /** The reply to a step. 421 may answer anything and ends the conversation (RFC 5321 §3.8). */
+  /** Reads the reply to a step. 421 may be the reply to anything, and ends the conversation (RFC 5321 §3.8). */
   async answer(
     name: Named,
     step: OpenStep,
@@ -112,7 +118,7 @@ export class Conversation {
     }
   }
 
-  /** A QUIT whose answer nobody waits for, written down as such. */
+  /** Records a QUIT whose reply isn't awaited. */
   goodbye(): void {
     this.#speaker.recorder
       .begin('quit', this.#peer, 'QUIT')
@@ -120,24 +126,27 @@ export class Conversation {
     this.wire.quit(DEADLINES.quit)
   }
 
-  /** A failure that is our finding. `note` is a whole sentence. */
+  /** Creates a failure found here. `note` is a whole sentence. */
   fail(kind: Failure['kind'], phase: Phase, note: string): Failure {
     return { kind, phase, ...this.#peer, reply: null, note }
   }
 
-  /** A failure that is the server's word. */
+  /** Creates a failure reported by the server. */
   refusal(reply: Reply, phase: Phase): Failure {
     const kind = reply.code >= 400 ? 'reply' : 'protocol'
     return { kind, phase, ...this.#peer, reply, note: `${this.#speaker.host} answered ${reply.code}.` }
   }
 
-  /** Ends the conversation because of the server's word. */
+  /** Ends the conversation because of the server's reply. */
   refuse(reply: Reply, phase: Phase): never {
     const polite = reply.code >= 400 && phase !== 'body' && reply.code !== 421
     throw new Ended(this.refusal(reply, phase), polite)
   }
 
-  /** What a broken connection means. @param dotSent whether the final dot is out, and the message perhaps taken */
+  /**
+   * Interprets a broken connection. @param dotSent whether the final dot was sent, so that the server may have accepted
+   * the message
+   */
   broke(broken: Broken, dotSent = false): Failure {
     const where = dotSent
       ? 'after the whole message was sent: it may have been delivered'

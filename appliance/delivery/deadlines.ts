@@ -4,11 +4,11 @@ const second = 1000
 const minute = 60 * second
 
 /**
- * How long each step may take, in milliseconds. From `greeting` on these are the timeouts of RFC 5321 §4.5.3.2, which are
- * least values: a busy server may take them.
+ * Timeouts of each step, in milliseconds. From `greeting` on, they are those of RFC 5321 §4.5.3.2, which are minimums:
+ * a busy server may need them.
  */
 export const DEADLINES: Record<Exclude<Step['name'], 'resolve' | 'policy'>, number> = {
-  // Ours; the RFC has none. A host that does not answer in 30 seconds is down, and others wait for their turn.
+  // Our own; the RFC has none. A host that doesn't respond in 30 seconds is down, and other mail is waiting.
   connect: 30 * second,
   greeting: 5 * minute, // §4.5.3.2.1
   ehlo: 5 * minute,
@@ -22,14 +22,17 @@ export const DEADLINES: Record<Exclude<Step['name'], 'resolve' | 'policy'>, numb
   quit: 5 * second,
 }
 
-/** After the answer to QUIT the server closes (RFC 5321 §4.1.1.10); this long is waited for that, in milliseconds. */
+/** How long to wait for the server to close after the reply to QUIT (RFC 5321 §4.1.1.10), in milliseconds. */
 export const CLOSING = second
 
-/** One block of the body must be taken within this time (RFC 5321 §4.5.3.2.5). */
+/** Timeout for one block of the body (RFC 5321 §4.5.3.2.5). */
 export const BLOCK_DEADLINE = 3 * minute
 
-/** An attempt begins nothing new after this time, all hosts together. */
+/** An attempt starts nothing new after this time, over all hosts. */
 export const ATTEMPT_DEADLINE = 25 * minute
 
-/** The longest attempt: a final dot may come late, and its answer has its time all the same. */
+/**
+ * The longest possible attempt: a final dot may be sent late, and its reply gets its full time anyway (RFC 5321
+ * §4.5.3.2.6).
+ */
 export const LONGEST_ATTEMPT = ATTEMPT_DEADLINE + DEADLINES.body

@@ -1,6 +1,6 @@
 /**
- * The door out: what waits in the spool is leased, tried, judged and settled (docs/flow.md, steps 7 to 13).
- * `attempt.ts` is the page to read first.
+ * Outgoing delivery: leases queued deliveries, attempts, judges and settles them (docs/flow.md, steps 7 to 13). Read
+ * `attempt.ts` first.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
@@ -25,51 +25,56 @@ export interface DeliveryOptions {
   hostname: string
   /** Port of the mail exchangers. */
   port: number
-  /** Addresses to send from while the storage knows of none; an empty list lets the system choose. */
+  /** Source IPs to use while storage has none; empty to let the system choose. */
   sourceIps: string[]
-  /** Networks that may be delivered to although they are private or otherwise special, or this machine's own. */
+  /** Networks that may receive mail although they are private, otherwise special, or this machine's own. */
   allowNetworks: readonly Cidr[]
-  /** Addresses of this machine's interfaces. */
+  /** IPs of this machine's interfaces. */
   ownAddresses: () => readonly string[]
-  /** Domains of test addresses, in lower case: nobody is dialled for them. */
+  /** Domains of test addresses, in lower case; no connection is made for them. */
   testDomains?: readonly string[] | undefined
-  /** What the replies of servers mean, the first that fits (config/bounces.toml). Asked each time: it can be exchanged. */
+  /**
+   * The bounce rules; the first match decides (config/bounces.toml). Called each time, because they can be replaced.
+   */
   bounces: () => readonly BounceRule[]
-  /** Mailbox providers and their limits (config/providers.toml). The same; `change` makes the lanes heed it. */
+  /**
+   * Mailbox providers and their limits (config/providers.toml). Called each time; call `change` to make the lanes apply
+   * new ones.
+   */
   providers: () => ProviderTable
   maxConnections: number
-  /** Names this process start in leases. */
+  /** Identifies this run of the process in leases. */
   owner: string
-  /** How often to look for changes that other processes made, in milliseconds. Default 1000. */
+  /** How often to look for changes by other processes, in milliseconds. Default 1000. */
   pollMs?: number | undefined
-  /** Told when a report to a sender has fallen due. */
+  /** Called when a report to a sender is due. */
   onReportDue?: (() => void) | undefined
 }
 
 export interface DeliveryDeps {
   storage: Storage
   resolver: Resolver
-  /** What recipient domains demand of TLS. */
+  /** The TLS policies of recipient domains. */
   policies: TlsPolicies
   clock: Clock
   log: Logger
   options: DeliveryOptions
 }
 
-/** The delivery side of the appliance; it begins with `start()`. */
+/** The delivery module; it begins with `start()`. */
 export interface Delivery extends Dispatcher {
   /**
-   * Runs a change of what is stored of providers, lanes or sources, and acts on it at once. Changes of other processes are noticed
+   * Runs a change of stored providers, lanes or sources, and applies it at once. Changes by other processes are noticed
    * within a second or `pollMs`.
    */
   change(work: () => Promise<void>): Promise<void>
-  /** Writes down what the lanes have learnt; by itself that happens a second after it was learnt. */
+  /** Saves the state of the lanes now; otherwise, that happens a second after a change. */
   saveLanes(): Promise<void>
-  /** What happens on a lane of this process now. */
+  /** Returns the current activity of a lane in this process. */
   laneActivity(source: string, provider: string): LaneActivity
 }
 
-/** Builds the delivery side. */
+/** Creates the delivery module. */
 export function createDelivery({ storage, resolver, policies, clock, log, options }: DeliveryDeps): Delivery {
   const { hostname, port, owner, allowNetworks, testDomains, maxConnections, onReportDue } = options
   const ownAddresses = refreshedAddresses(clock, options.ownAddresses)
@@ -118,7 +123,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     async stop(ms) {
       const left = await dispatcher.stop(ms)
       await connections.close()
-      // What still says goodbye has had its time.
+      // Connections that are still closing have had their time.
       connections.destroy()
       await lanes.stop()
       return left
@@ -126,7 +131,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
   }
 }
 
-/** Sources of the configuration alone: warm, in the one pool, IPv6 not checked. */
+/** Returns the sources of the configuration: without warm-up, in the default pool, IPv6 not checked. */
 function sourcesOf(sourceIps: readonly string[]): Source[] {
   return (sourceIps.length > 0 ? sourceIps : [AUTO]).map((ip) => ({
     ip,
@@ -143,16 +148,16 @@ function sourcesOf(sourceIps: readonly string[]): Source[] {
 }
 
 /**
- * How long an answer is believed, in milliseconds: long enough for the messages of a burst to ask once, too short for anybody to see that
- * a key or a domain was changed later here than elsewhere.
+ * How long an answer is cached, in milliseconds: long enough for a burst of messages to share one query, too short for
+ * anyone to notice an outdated key or domain.
  */
 const BELIEVED_MS = 100
-/** Answers remembered; then all are forgotten, so that memory is bounded. */
+/** Maximum cached answers; above it, all are dropped to bound memory. */
 const MOST = 1000
 
 /**
- * The same question of the storage, asked once for all who ask within a tenth of a second. Each message of a sending domain needs its row
- * and its keys: two trips to the reading thread. A question that failed is asked again.
+ * Caches storage reads for 100 ms and merges concurrent ones. Each message needs its domain and its keys: two round
+ * trips to the reading thread. Failures aren't cached.
  */
 export function briefly<A extends object, R>(
   ask: (args: A, now: number) => Promise<R>,
@@ -165,7 +170,7 @@ export function briefly<A extends object, R>(
     if (known.size >= MOST) known.clear()
     const answer = ask(args, now)
     known.set(key, { answer, at: now })
-    // Whoever asked hears of it.
+    // The caller gets the error.
     answer.catch(() => known.delete(key))
     return answer
   }

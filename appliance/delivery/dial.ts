@@ -9,9 +9,9 @@ export type Dialled =
 export interface DialArgs {
   ip: string
   port: number
-  /** Source address; undefined lets the system choose. */
+  /** Source IP; undefined lets the system choose. */
   localAddress: string | undefined
-  /** Milliseconds to wait. */
+  /** Timeout in milliseconds. */
   timeout: number
   /** Aborted when Posthaste stops. */
   stopping?: AbortSignal | undefined
@@ -20,7 +20,10 @@ export interface DialArgs {
 /** What a server was doing when Posthaste stopped, in words that complete "the server …". */
 export const STOPPED = 'had not answered when Posthaste stopped'
 
-/** What connecting can fail with, as a sentence's end. Codes of our own machine are `internal`: no remote is to blame. */
+/**
+ * Reasons why connecting failed, as the end of a sentence. Errors of this machine are `internal`, because no server is
+ * to blame.
+ */
 const ERRORS: Record<string, [Failure['kind'], string]> = {
   ECONNREFUSED: ['network', 'refuses connections'],
   ECONNRESET: ['network', 'reset the connection'],
@@ -37,16 +40,16 @@ const ERRORS: Record<string, [Failure['kind'], string]> = {
   ENFILE: ['internal', 'was not contacted: too many open files on this machine'],
 }
 
-/** Turns a socket's error into words that complete "the server …"; unknown codes are shown as they are. */
+/** Describes a socket error in words that complete "the server …"; shows unknown codes as they are. */
 export function explainSocketError(error: Error): { why: Failure['kind']; note: string } {
   const { code, reason } = error as { code?: string; reason?: string }
   const known = ERRORS[code ?? '']
   if (known) return { why: known[0], note: known[1] }
-  // `reason` is OpenSSL's: "wrong version number", "sslv3 alert handshake failure".
+  // `reason` is from OpenSSL: "wrong version number", "sslv3 alert handshake failure".
   return { why: 'network', note: `cannot be reached (${reason ?? code ?? error.message})` }
 }
 
-/** Connects to one address. Never rejects. */
+/** Connects to one IP. Never rejects. */
 export function dial(args: DialArgs, clock: Clock): Promise<Dialled> {
   return new Promise((resolve) => {
     const { ip, port, localAddress, timeout, stopping } = args
@@ -69,7 +72,7 @@ export function dial(args: DialArgs, clock: Clock): Promise<Dialled> {
       connected = true
       end({ kind: 'connected', socket })
     })
-    // Stays on the socket: an error between here and the conversation must not become an uncaught exception.
+    // Stays attached: an error before the conversation begins must not become an uncaught exception.
     socket.on('error', (error) => {
       if (!connected) end({ kind: 'failed', ...explainSocketError(error) })
     })

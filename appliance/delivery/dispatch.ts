@@ -12,28 +12,33 @@ import type { Room } from './permit.ts'
 import { recoverLeases } from './recovery.ts'
 
 /**
- * Leases due deliveries, hands them to attempts, settles what became of them.
+ * Leases due deliveries, passes them to attempts, and settles the results.
  *
- * 1. Woken by an accepted email, by the time of the next due delivery, by a lane that opens, or by a poll (other processes write to the
- *    spool too).
- * 2. Leases as much as there is room for, in each destination what its lanes take now and a few more where connections are soon free
- *    again, so that no destination blocks another.
- * 3. Deliveries of one email to one domain go together, up to a hundred: one conversation, one body. Room is counted in these.
- * 4. Settles the outcome, or gives back what found no room after all. The next message has the connection meanwhile: what waits to be
- *    settled, and would be sent again after a kill, is bounded by the lane.
+ * 1. Wakes for an accepted email, the time of the next due delivery, a lane with new capacity, or a poll (other
+ * processes write to the
+ *    queue, too).
+ * 2. Leases as much as there is capacity for. For each destination, that is what its lanes accept now, plus a few where
+ * connections are about
+ *    to be free, so that no destination blocks another.
+ * 3. Deliveries of one email to one domain go together, up to a hundred: one conversation, one body. Capacity is
+ * counted in these batches.
+ * 4. Settles the result, or returns what found no capacity after all. Meanwhile the next message uses the connection.
+ * The number of messages
+ *    not settled yet, which would be sent again after a crash, is limited by the lane.
  *
- * It never decides what an outcome means, and holds no transaction while an attempt runs.
+ * It never decides what a result means, and holds no transaction during an attempt.
  */
 export interface Dispatcher {
-  /** Begins, after voiding the leases of earlier runs of this node. */
+  /** Starts, after voiding the leases of earlier runs of this node. */
   start(): Promise<void>
-  /** Something may be due: look now. */
+  /** Checks now, because something may be due. */
   wake(): void
-  /** Sources, settings or lanes were changed: read them now. */
+  /** Rereads sources, settings and lanes now. */
   changed(): void
   /**
-   * Takes nothing new and waits for what is in flight, at most `ms` milliseconds. Then the sockets of the rest are destroyed, and what
-   * became of it is settled. Returns how many attempts were interrupted. Afterwards nothing is stored or logged any more.
+   * Leases nothing new and waits at most `ms` milliseconds for attempts in flight. Then destroys the sockets of the
+   * rest and settles their results. Returns how many attempts were interrupted. Afterwards, nothing is stored or
+   * logged.
    */
   stop(ms: number): Promise<number>
 }
@@ -43,36 +48,42 @@ export interface DispatchDeps {
   lanes: Pick<Lanes, 'refresh' | 'room' | 'reserve' | 'isLow' | 'dismiss'>
   clock: Clock
   log: Logger
-  /** Names this process start in leases (mail/owner.ts). */
+  /** Identifies this run of the process in leases (mail/owner.ts). */
   owner: string
-  /** @param placed to be called when the batch has a permit, or needs none */
+  /** @param placed call when the batch has a permit, or needs none */
   attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<Tried>
   /** Destroys the sockets of attempts in flight, which then end. */
   abandon: () => void
-  /** Told when a report to a sender has fallen due. */
+  /** Called when a report to a sender is due. */
   onReportDue?: (() => void) | undefined
   maxConnections: number
-  /** How often to look for changes that other processes made (`posthaste queue retry`), in milliseconds. */
+  /** How often to look for changes by other processes (`posthaste queue retry`), in milliseconds. */
   pollMs: number
 }
 
-/** An attempt must end within its lease, so that no one else takes the delivery meanwhile: this is what is left for the settling. */
+/** Lease time. An attempt must end within it, so that no one else leases the delivery; the rest is for settling. */
 const LEASE_MS = LONGEST_ATTEMPT + 5 * 60_000
-/** Keeps a due time that nobody can lease from spinning. */
+/** Prevents a busy loop when a due delivery can't be leased. */
 const LEAST_PAUSE_MS = 10
 /**
- * Pause after a look that found nothing while some destination had no room. Emails that are accepted meanwhile are looked at together: most
- * of a burst waits for a connection, not for a look.
+ * Pause after a run that found nothing while a destination had no capacity. Emails accepted meanwhile are handled
+ * together, because most of a burst waits for a connection anyway.
  */
 const REST_MS = 5
-/** Pause after the storage refused to answer. */
+/** Pause after storage failed. */
 const TROUBLE_MS = 1000
-/** How long a stop waits for attempts whose sockets are gone. What they still wait for is not the server: DNS, a policy, the disk. */
+/**
+ * How long a stop waits for attempts whose sockets are destroyed. What they still wait for is DNS, a policy or the
+ * disk.
+ */
 const ABANDONED_MS = 3000
-/** How old sources, settings and operators' pauses may be. */
+/** Maximum age of sources, settings and operators' pauses. */
 const REFRESH_MS = 1000
 
-/** Splits leased deliveries into batches as `lease` counts them: one email, one domain, one destination, so many recipients. */
+/**
+ * Splits leased deliveries into batches as `lease` counts them: same email, domain and destination, and at most `most`
+ * recipients.
+ */
 export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): LeasedDelivery[][] {
   const groups = Map.groupBy(leased, (one) => `${one.emailId} ${one.domain} ${destinationOf(one)}`)
   return [...groups.values()].flatMap((group) =>
@@ -82,7 +93,7 @@ export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): Lease
   )
 }
 
-/** Whether the storage may take the same later. Settling what was settled after all changes nothing. */
+/** Whether storage may accept the same later. Settling twice changes nothing. */
 function mayPass(error: unknown): boolean {
   const { kind } = error as { kind?: unknown }
   return kind === 'full' || kind === 'transient' || kind === 'ambiguous'
@@ -98,25 +109,28 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
 
 class Dispatching implements Dispatcher {
   readonly #deps: DispatchDeps
-  /** What is in flight, at most `maxConnections` of it at once. The truth about what waits is the spool. */
+  /** Attempts in flight, at most `maxConnections` at once. The queue in storage is authoritative. */
   readonly #attempts: PQueue
-  /** Deliveries in flight. After a jump of the clock their leases have ended, and a lease may return them once more. */
+  /** Deliveries in flight. When the clock jumps, their leases expire, and they may be leased once more. */
   readonly #flying = new Set<string>()
-  /** Of these, what became of them is known and could not be stored yet: given back, the recipients would get the message again. */
+  /**
+   * Those among them with a result that couldn't be stored yet. If they were returned, the recipients would get the
+   * message again.
+   */
   readonly #unstored = new Set<string>()
   #stopped = true
-  /** The stop is over: attempts that end now have been given back. */
+  /** The stop is complete; attempts that end now have already been returned. */
   #over = false
   #looking = false
-  /** Resolves when the last look is over. */
+  /** Resolves when the last run has ended. */
   #looked = Promise.resolve()
   #lookAgain = false
-  /** Something came that may not wait for the rest to end: room where there was none. */
+  /** New capacity became available, which must not wait for the pause to end. */
   #newRoom = false
   #restUntil = 0
-  /** The last look found no place for more attempts at once. */
+  /** The last run could start no more attempts. */
   #full = false
-  /** Null: what was read is out of date. */
+  /** Null when the data is outdated. */
   #refreshedAt: number | null = null
   #cancelTimer = (): void => undefined
 
@@ -147,13 +161,13 @@ class Dispatching implements Dispatcher {
     else this.#looked = this.#look()
   }
 
-  /** The same without a rest: there is new room. */
+  /** Wakes without a pause, because there is new capacity. */
   #wakeNow(): void {
     this.#newRoom = true
     this.wake()
   }
 
-  /** Milliseconds until the next look may begin; a clock that was set back does not count. */
+  /** Returns the milliseconds until the next run may begin; ignores a clock that was set back. */
   #rest(): number {
     const left = this.#restUntil - this.#deps.clock.now()
     return this.#newRoom || left <= 0 || left > REST_MS ? 0 : left
@@ -173,7 +187,7 @@ class Dispatching implements Dispatcher {
     this.#stopped = true
     this.#cancelTimer()
     this.#deps.lanes.dismiss()
-    // What a look still leases goes back before the end.
+    // What a run still leases is returned before the end.
     const done = this.#looked.then(() => this.#attempts.onIdle())
     await Promise.race([done, this.#patience(ms)])
     const interrupted = this.#inFlight
@@ -190,7 +204,7 @@ class Dispatching implements Dispatcher {
     return new Promise<void>((resolve) => void this.#deps.clock.after(ms, resolve))
   }
 
-  /** Attempts that did not end have said nothing to any server: it is as if they had never begun. */
+  /** Returns attempts that didn't end. They have sent nothing to any server, as if they had never begun. */
   async #giveBackRest(): Promise<void> {
     const { storage, clock, owner, log } = this.#deps
     const deliveryIds = [...this.#flying].filter((id) => !this.#unstored.has(id))
@@ -202,7 +216,7 @@ class Dispatching implements Dispatcher {
     }
   }
 
-  /** Takes what is due, then sleeps until there may be more. */
+  /** Handles what is due, then sleeps until there may be more. */
   async #look(): Promise<void> {
     const { log } = this.#deps
     this.#looking = true
@@ -221,7 +235,7 @@ class Dispatching implements Dispatcher {
     if (!this.#stopped) this.#sleep(this.#lookAgain ? this.#rest() : pause)
   }
 
-  /** Leases until nothing is left that has room; returns how long to sleep, in milliseconds. */
+  /** Leases until nothing with capacity is left; returns how long to sleep, in milliseconds. */
   async #round(): Promise<number> {
     const { lanes, clock, maxConnections, pollMs } = this.#deps
     for (;;) {
@@ -229,7 +243,7 @@ class Dispatching implements Dispatcher {
       this.#full = limit <= 0
       if (this.#stopped || this.#full) return pollMs
       const taken = await this.#take(limit)
-      // A full lease may have left something. After a smaller one nothing more is due but what comes from now on.
+      // A full lease may have left something; after a smaller one, nothing more is due now.
       if (taken >= limit) continue
       if (taken > 0) return LEAST_PAUSE_MS
       const pause = await this.#pause()
@@ -239,7 +253,7 @@ class Dispatching implements Dispatcher {
     }
   }
 
-  /** What other processes changed of sources, settings and lanes. */
+  /** Reads changes by other processes to sources, settings and lanes. */
   async #refresh(): Promise<void> {
     const { lanes, clock } = this.#deps
     const now = clock.now()
@@ -249,7 +263,7 @@ class Dispatching implements Dispatcher {
     await lanes.refresh()
   }
 
-  /** One lease; returns how many deliveries it brought. */
+  /** Leases once; returns how many deliveries. */
   async #take(limit: number): Promise<number> {
     const { storage, lanes, clock, owner } = this.#deps
     const now = clock.now()
@@ -272,7 +286,7 @@ class Dispatching implements Dispatcher {
     return leased.length
   }
 
-  /** Marks them as in flight; one that is already goes on, under the lease that it has just been given anew. */
+  /** Marks deliveries as in flight. One that already is continues, under the lease just renewed. */
   #notFlying(leased: LeasedDelivery[]): LeasedDelivery[] {
     const fresh = leased.filter(({ id }) => !this.#flying.has(id))
     for (const { id } of fresh) this.#flying.add(id)
@@ -285,7 +299,7 @@ class Dispatching implements Dispatcher {
     return fresh
   }
 
-  /** Milliseconds to sleep; a finished attempt wakes earlier. */
+  /** Returns milliseconds to sleep; a finished attempt wakes earlier. */
   async #pause(): Promise<number> {
     const { storage, lanes, clock, pollMs } = this.#deps
     const { closed, opensAt }: Room = lanes.room(clock.now())
@@ -294,7 +308,7 @@ class Dispatching implements Dispatcher {
     return Math.min(pollMs, Math.max(LEAST_PAUSE_MS, next - clock.now()))
   }
 
-  /** What others must know at once: a report that is due, and the end of one that nobody took. */
+  /** Reports due reports, and ends of reports that couldn't be delivered. */
   #tell({ emailId, domain, returnPath }: LeasedDelivery, { changes }: SettleArgs): void {
     const { onReportDue, log } = this.#deps
     if (changes.some(({ report }) => report !== null)) onReportDue?.()
@@ -315,12 +329,12 @@ class Dispatching implements Dispatcher {
       tried = await attempt(batch, placed)
       placed()
       if (this.#over) return
-      // Its connection is free: what goes over it next is leased while this is settled.
+      // Its connection is free: lease what goes over it next while this is being settled.
       if (lanes.isLow(batch[0]!)) this.#wakeNow()
       await this.#conclude(batch, tried)
     } catch (error) {
       if (this.#over) return
-      // The storage could not settle: the lease ends by itself and the delivery is tried again at the time already written.
+      // Storage couldn't settle. The lease expires, and the delivery is retried at the time already stored.
       log.error({ email_id: emailId, err: error }, 'could not settle an attempt')
       this.#land(batch)
     } finally {
@@ -348,7 +362,9 @@ class Dispatching implements Dispatcher {
       log.warn({ email_id: batch[0]!.emailId, deliveries: lost }, 'lost a lease before settling the attempt')
   }
 
-  /** While the disk is full the outcome is kept here: forgotten, the recipients would get the message again. */
+  /**
+   * Stores a result. While the disk is full, keeps it in memory; otherwise, the recipients would get the message again.
+   */
   async #store(batch: LeasedDelivery[], result: SettleArgs): Promise<{ lost: string[] }> {
     const { storage, clock, log } = this.#deps
     for (let tries = 1; ; tries++) {
@@ -369,7 +385,7 @@ class Dispatching implements Dispatcher {
     }
   }
 
-  /** To be called before the storage is told: what it was told may be leased before the answer is here. */
+  /** Call before storage is told, because it may be leased again before storage answers here. */
   #land(batch: readonly LeasedDelivery[]): void {
     for (const { id } of batch) this.#flying.delete(id)
     for (const { id } of batch) this.#unstored.delete(id)

@@ -8,7 +8,7 @@ import {
 import type { Reply } from '../mail/reply.ts'
 import type { Prepared } from './message.ts'
 
-/** What a server offers, read from its EHLO reply (RFC 5321 §4.1.1.1): keyword in upper case to its parameters. */
+/** A server's extensions from its EHLO reply (RFC 5321 §4.1.1.1): upper-case keyword to parameters. */
 export type Extensions = ReadonlyMap<string, string>
 
 export function readExtensions(ehlo: Reply): Extensions {
@@ -21,33 +21,33 @@ export function readExtensions(ehlo: Reply): Extensions {
   )
 }
 
-/** Largest message that the server takes (RFC 1870); undefined when it names no limit. */
+/** Returns the maximum message size (RFC 1870); undefined when the server names none. */
 export function sizeLimit(extensions: Extensions): number | undefined {
   const limit = Number(extensions.get('SIZE') ?? 0)
   return Number.isSafeInteger(limit) && limit > 0 ? limit : undefined
 }
 
-/** Whether an address can only be said with SMTPUTF8 (RFC 6531 §3.3). */
+/** Whether an address requires SMTPUTF8 (RFC 6531 §3.3). */
 export function needsUtf8(address: string): boolean {
   return /[^\0-\x7f]/.test(address)
 }
 
-/** What the sender said of reports (RFC 3461): of the message, and of each recipient by address. */
+/** The sender's requests for reports (RFC 3461): for the message, and for each recipient by address. */
 export interface Requests extends EnvelopeDsn {
   of: ReadonlyMap<string, RecipientDsn>
 }
 
-/** What MAIL says, beside the sender, of the message. */
+/** Options of MAIL besides the sender. */
 export interface MailOptions {
   message: Prepared
-  /** An address or a header field has UTF-8. */
+  /** Whether an address or header field contains UTF-8. */
   utf8: boolean
-  /** The sender demands TLS on the whole way (RFC 8689). */
+  /** Whether the sender requires TLS on the whole path (RFC 8689). */
   requireTls: boolean
   requests?: Requests | undefined
 }
 
-/** MAIL with the parameters that the server understands and the message calls for. */
+/** Builds MAIL with the parameters that the server supports and the message needs. */
 export function mailCommand(from: string, options: MailOptions, extensions: Extensions): string {
   const { message, utf8, requireTls, requests } = options
   const dsn = extensions.has('DSN') ? requests : undefined
@@ -63,9 +63,9 @@ export function mailCommand(from: string, options: MailOptions, extensions: Exte
 }
 
 /**
- * RCPT, with what the sender said of reports where the server understands it (RFC 3461 §5.2.1 c, d), but for SUCCESS: the return
- * path is ours, so a report of success would not reach the sender, who gets ours instead. §5.2.7.3 c answers SUCCESS and passes
- * the rest of NOTIFY on in the same way (docs/decisions/0008-delivery-reports.md).
+ * Builds RCPT. Passes on the sender's requests for reports if the server supports them (RFC 3461 §5.2.1 c, d), except
+ * SUCCESS: the return path is ours, so the sender gets our report of success instead. §5.2.7.3 c handles the rest of
+ * NOTIFY in the same way (docs/decisions/0008-delivery-reports.md).
  */
 export function rcptCommand(recipient: string, extensions: Extensions, requests?: Requests): string {
   const dsn = extensions.has('DSN') ? requests?.of.get(recipient) : undefined
@@ -76,7 +76,9 @@ export function rcptCommand(recipient: string, extensions: Extensions, requests?
   return `RCPT TO:<${recipient}>${parameters.join('')}`
 }
 
-/** What is left of a request when success is ours to report. Who asked for nothing else wants no word of anything else. */
+/**
+ * Returns NOTIFY without SUCCESS, which we report ourselves. When nothing else was requested, requests nothing else.
+ */
 function withoutSuccess(notify: Notify): string {
   if (notify === 'NEVER') return notify
   return notify.filter((when) => when !== 'SUCCESS').join(',') || 'NEVER'
@@ -85,7 +87,10 @@ function withoutSuccess(notify: Notify): string {
 const parameter = (name: string, value: string | undefined): string =>
   value === undefined ? '' : ` ${name}=${value}`
 
-/** Whether the message needs 8BITMIME and the server lacks it. SMTPUTF8, where the header needs that, takes 8-bit text as well (RFC 6531 §3.1). */
+/**
+ * Whether the message needs 8BITMIME and the server lacks it. SMTPUTF8, if the header needs it, allows 8-bit text, too
+ * (RFC 6531 §3.1).
+ */
 export function lacksEightBit(message: Prepared, extensions: Extensions): boolean {
   const byUtf8 = message.eightBitHeader && extensions.has('SMTPUTF8')
   return message.eightBit && !extensions.has('8BITMIME') && !byUtf8

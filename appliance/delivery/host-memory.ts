@@ -1,63 +1,64 @@
 import { LRUCache } from 'lru-cache'
 import type { Hello } from './tls.ts'
 
-/** An address that could not be talked to is tried after all others for so long, in milliseconds. */
+/** How long an IP that didn't respond is tried after all others, in milliseconds. */
 export const DEAD_MS = 5 * 60_000
 /**
- * The ClientHello that worked is tried first for so long, in milliseconds; then the full one again. Plain text is the shortest: whoever can
- * disturb one handshake must not have taken encryption away for days. A host that does not offer STARTTLS is not remembered at all.
+ * How long the ClientHello that worked is tried first, in milliseconds; after that, the full one again. Plaintext has
+ * the shortest time: someone who can disrupt one handshake must not disable encryption for days. Hosts that don't offer
+ * STARTTLS aren't remembered.
  */
 const HELLO_MS: Record<Exclude<Hello, 'full'>, number> = { reduced: 3 * 86_400_000, none: 3_600_000 }
-/** How many recipients a host took before it hung up is remembered for so long, in milliseconds. */
+/** How long to remember the number of recipients after which a host hung up, in milliseconds. */
 const RECIPIENTS_MS = 3_600_000
-/** That a host broke off when commands were sent together is remembered for so long, in milliseconds. */
+/** How long to remember that a host failed with pipelined commands, in milliseconds. */
 const PIPELINING_MS = 12 * 3_600_000
 /**
- * Entries of each kind; the least recently used goes first. About 1 MB for each kind when it is full, none before:
- * given as a number of entries (`max`), the memory would be taken at the start.
+ * Entries of each kind; the least recently used is dropped first. About 1 MB per kind when full. A limit given as `max`
+ * would allocate it all at startup.
  */
 const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
 
-/** A host at an address. */
+/** A host at an IP. */
 export interface Place {
   host: string
   ip: string
 }
 
 /**
- * What was learnt of hosts, for a while: in memory, since all of it is found out again at the price of a connection.
- * Times are Unix milliseconds.
+ * What was learned about hosts, in memory only: it can be learned again at the cost of a connection. Times are Unix
+ * milliseconds.
  */
 export interface HostMemory {
-  /** Nothing answered there, at TCP or with a greeting. */
+  /** Records that nothing responded at an IP: no TCP connection, or no greeting. */
   died(ip: string, now: number): void
-  /** It greeted us. */
+  /** Records that it sent a greeting. */
   lives(ip: string): void
-  /** Dead addresses last; otherwise the order stays, which is the order of preference (RFC 5321 §5.1). */
+  /** Moves dead IPs to the end; otherwise keeps the order of preference (RFC 5321 §5.1). */
   order<T extends string | { ip: string }>(addresses: readonly T[], now: number): T[]
-  /** The ClientHello to begin with, and when it was found out; `full` where nothing is remembered. */
+  /** Returns the ClientHello to start with, and when that was learned; `full` when unknown. */
   hello(place: Place, now: number): { hello: Hello; since: number | null }
-  /** What worked after a fuller one had failed. */
+  /** Records what worked after a fuller one had failed. */
   learn(place: Place, hello: Exclude<Hello, 'full'>, now: number): void
-  /** The full one works. */
+  /** Records that the full one works. */
   forget(place: Place): void
-  /** It said 421 to the recipient after so many of one transaction: it may do so again. */
+  /** Records that it replied 421 to the recipient after this many in one transaction, which may happen again. */
   tookOnly(place: Place, recipients: number, now: number): void
-  /** It hung up or fell silent over commands that were sent together, although it offers PIPELINING (RFC 2920). */
+  /** Records that it hung up or stalled on pipelined commands although it offers PIPELINING (RFC 2920). */
   brokePipelining(place: Place, now: number): void
-  /** Whether commands may be sent to it together. */
+  /** Whether commands may be pipelined. */
   pipelines(place: Place, now: number): boolean
-  /** Recipients that each of these hosts is known to take in one transaction. */
+  /** Returns how many recipients each of these hosts is known to accept per transaction. */
   mostRecipients(places: readonly Place[], now: number): number
 }
 
 /**
- * By name and address: the handshake depends on the name that is said in it, and anybody can publish a name of his own for somebody
- * else's address, at which its handshake fails. That must not take TLS away from the name under which the others find it.
+ * The key by name and IP. The handshake depends on the SNI name, and anyone can publish a name for someone else's IP,
+ * where its handshake fails. That must not disable TLS for the real name.
  */
 const keyOf = ({ host, ip }: Place): string => `${host.toLowerCase()} ${ip}`
 
-/** A memory without anything in it. */
+/** Creates an empty memory. */
 export function createHostMemory(): HostMemory {
   const dead = new LRUCache<string, number>(BOUND)
   const hellos = new LRUCache<string, { hello: Exclude<Hello, 'full'>; since: number }>(BOUND)

@@ -3,37 +3,37 @@ import type { Answer, Resolver } from '../dns/dns.ts'
 import { type Cidr, whyForbidden } from '../wire/networks.ts'
 import type { Recorder } from './recorder.ts'
 
-/** A mail exchanger with the addresses at which it is tried, in this order. */
+/** A mail exchanger and its IPs, in the order to try them. */
 export interface Host {
   name: string
   addresses: string[]
 }
 
-/** What a lookup of one host's addresses led to. */
+/** The result of looking up a host's IPs. */
 export interface Found extends Host {
-  /** Nobody could tell, for at least one family. */
+  /** Whether the lookup failed for at least one family. */
   failed: boolean
-  /** Addresses left out because they are off limits, each with the reason in words. */
+  /** IPs left out because they are forbidden, each with the reason in words. */
   forbidden: string[]
-  /** Addresses left out because we have no address of their family. */
+  /** IPs left out because there is no source of their family. */
   unreachable: string[]
 }
 
 export interface HostDeps {
   resolver: Pick<Resolver, 'resolve'>
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number
-  /** Networks that may be delivered to although they are private or otherwise special, or this machine's own. */
+  /** Networks that may receive mail although they are private, otherwise special, or this machine's own. */
   allowNetworks: readonly Cidr[]
-  /** Addresses of this machine's interfaces. */
+  /** IPs of this machine's interfaces. */
   ownAddresses: () => readonly string[]
-  /** A name of this server whose addresses are allowed, whatever they are. */
+  /** A name of this server whose IPs are always allowed. */
   ownName?: string
-  /** Whether there is a way to an address: a source of its family. */
+  /** Whether an IP is reachable: there is a source of its family. */
   sources: { reaches(ip: string): boolean }
 }
 
-/** `items` in random order (Fisher and Yates). */
+/** Returns `items` in random order (Fisher-Yates). */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const result = [...items]
   for (let i = result.length - 1; i > 0; i--) {
@@ -44,8 +44,8 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
 }
 
 /**
- * Sorts out addresses: those off limits or out of reach are left out, the rest shuffled so that load spreads
- * (RFC 5321 §5.1). IPv4 comes first: a sender's IPv6 address often has no PTR record, and providers answer that with 5xx.
+ * Selects and orders IPs: leaves out forbidden and unreachable ones, shuffles the rest to spread load (RFC 5321 §5.1).
+ * IPv4 comes first, because a sender's IPv6 address often has no PTR record, which providers refuse with 5xx.
  */
 export function sortOut(name: string, addresses: string[], deps: HostDeps): Found {
   const own = deps.ownAddresses()
@@ -74,7 +74,7 @@ function describe(found: Found, failures: string[]): string {
   return left.length > 0 ? left.join(', ') : 'no address'
 }
 
-/** Looks both address families of a host up. A family that is found serves, whatever became of the other. */
+/** Looks up both address families of a host. One family is enough, whatever happened to the other. */
 export async function lookUpHost(name: string, recorder: Recorder, deps: HostDeps): Promise<Found> {
   const step = recorder.begin('resolve', { host: null, ip: null }, `A, AAAA ${name}`)
   const [a, aaaa] = await Promise.all([deps.resolver.resolve(name, 'A'), deps.resolver.resolve(name, 'AAAA')])

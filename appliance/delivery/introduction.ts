@@ -9,18 +9,21 @@ import { Broken, type SmtpWire } from './smtp-wire.ts'
 import { describeTls, handshakeOptions, type Hello, takePeer, type TlsResult, webPkiCheck } from './tls.ts'
 import { checkCertificate, demandsTls, serverNameFor, type TlsDemand } from './tls-demand.ts'
 
-/** What opening a session takes. */
+/** What is needed to open a session. */
 export interface Opening extends Speaker {
   /** Our EHLO name. */
   hostname: string
   demand: TlsDemand
-  /** How STARTTLS is begun; `none` goes on in plain text without it. */
+  /** How to begin STARTTLS; `none` continues in plaintext without it. */
   hello: Hello
-  /** The return path of the message that it is opened for. */
+  /** The return path of the message it is opened for. */
   from: string
 }
 
-/** A session, or why there is none. `tlsBroke`: the handshake, or the first word after it, went wrong: another one may do. */
+/**
+ * A session, or why there is none. `tlsBroke`: the handshake or the first command after it failed, so another kind of
+ * handshake may work.
+ */
 export type Opened =
   | { kind: 'open'; session: Session }
   | {
@@ -30,12 +33,14 @@ export type Opened =
       result: TlsResult | null
     }
 
-/** Greeting, EHLO, STARTTLS, EHLO (RFC 5321 §3.1, §3.2, RFC 3207). Never throws for what the server does. */
+/**
+ * Opens a session: greeting, EHLO, STARTTLS, EHLO (RFC 5321 §3.1, §3.2, RFC 3207). Never throws because of the server.
+ */
 export async function openSession(wire: SmtpWire, opening: Opening, now: number): Promise<Opened> {
   return new Introduction(wire, opening, now).run()
 }
 
-/** The beginning of a conversation. */
+/** The start of a conversation. */
 class Introduction {
   readonly #say: Conversation
   readonly #opening: Opening
@@ -82,7 +87,7 @@ class Introduction {
   async #hello(): Promise<void> {
     const { hostname } = this.#opening
     let reply = await this.#say.ask('ehlo', `EHLO ${hostname}`)
-    // RFC 5321 §3.2: a server that does not know EHLO gets HELO, and has no extensions.
+    // A server that doesn't know EHLO gets HELO, and has no extensions (RFC 5321 §3.2).
     const old = reply.code >= 500
     if (old) reply = await this.#say.ask('ehlo', `HELO ${hostname}`)
     if (!isDone(reply)) this.#say.refuse(reply, 'ehlo')
@@ -90,7 +95,7 @@ class Introduction {
     this.#helo = /^\S+/.exec(reply.text)?.[0] ?? null
   }
 
-  /** STARTTLS where it is offered. What the server said before does not count afterwards (RFC 3207 §4.2). */
+  /** Runs STARTTLS if offered. What the server said before doesn't count afterwards (RFC 3207 §4.2). */
   async #secure(): Promise<void> {
     const { demand, host, hello } = this.#opening
     if (!this.#extensions.has('STARTTLS')) {
@@ -107,7 +112,7 @@ class Introduction {
     try {
       await this.#hello()
     } catch (error) {
-      // Some servers agree on TLS 1.3 and then reject what they agreed on: that is a failed handshake too.
+      // Some servers negotiate TLS 1.3 and then reject it. That counts as a failed handshake, too.
       if (error instanceof Broken) this.#broke(error, `it ${error.message} after the handshake`)
       throw error
     }
@@ -115,7 +120,7 @@ class Introduction {
       this.#unmet('does not offer REQUIRETLS', '5.7.30')
   }
 
-  /** Whether the server agrees to begin. */
+  /** Sends STARTTLS; returns whether the server accepts it. */
   async #startTls(): Promise<boolean> {
     const strict = demandsTls(this.#opening.demand)
     const note = ({ code }: Reply): string | null =>
@@ -164,7 +169,10 @@ class Introduction {
     if (!check.ok) this.#unmet(`presented a certificate that ${check.why}`, '5.7.10')
   }
 
-  /** The server cannot do what is demanded. Where the sender demands it, never in another way (RFC 8689 §4.2.1). */
+  /**
+   * Fails because the server doesn't meet a requirement. If the sender requires it, there is no fallback (RFC 8689
+   * §4.2.1).
+   */
   #unmet(what: string, status: string): never {
     const { demand, host } = this.#opening
     if (requires(demand)) {
@@ -175,7 +183,7 @@ class Introduction {
     throw new Ended(this.#say.fail('tls', 'starttls', `${host} ${what}.${why}`), true)
   }
 
-  /** The connection broke around the handshake; our own stop says nothing of the server's TLS. */
+  /** Handles a connection that broke around the handshake. Our own shutdown says nothing about the server's TLS. */
   #broke({ kind }: Broken, reason: string): void {
     if (kind !== 'stopped') this.#handshakeFailed(reason)
   }

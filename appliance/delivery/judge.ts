@@ -5,40 +5,41 @@ import { INTERRUPTED_DELAY, nextAttemptAt } from '../queue/schedule.ts'
 import type { Classification, Classify } from '../mail/classify.ts'
 import type { Failure, Fate } from './outcome.ts'
 
-/** What is known of a delivery before this attempt is judged. Times in Unix milliseconds. */
+/** The facts about a delivery before this attempt is judged. Times in Unix milliseconds. */
 export interface History {
   recipient: string
-  /** Id of the mailbox provider behind the recipient's domain, where it is known. */
+  /** Id of the recipient domain's mailbox provider, if known. */
   provider?: string | null | undefined
-  /** Attempts including the one that is judged. */
+  /** Attempts so far, including this one. */
   attempts: number
   createdAt: number
   expiresAt: number
 }
 
-/** What judging needs beside the facts. */
+/** The context of judging. */
 export interface Bench {
-  /** What replies mean. */
+  /** Classifies replies. */
   classify: Classify
-  /** The transaction had no other recipient: what was said of the message was said of this one. */
+  /** Whether the transaction had no other recipient, so that a reply about the message is about this recipient. */
   alone: boolean
-  /** The dice for the next time, in [0, 1). */
+  /** Randomizes the next attempt's time, in [0, 1). */
   random: number
 }
 
-/** Why it failed, and what that is called. */
+/** Why it failed, with its category. */
 interface Finding {
   cause: Cause
   subType: SubType
-  /** The server had too many connections, and has not looked at the message. */
+  /** Whether the server had too many connections, and hasn't seen the message. */
   crowded?: boolean
 }
 
 /**
- * What an attempt means for a delivery. Pure.
+ * Decides what an attempt means for a delivery. Pure.
  *
- * 4xx is tried again whatever its text says: a wrong bounce costs the sender a customer, a useless retry costs a connection. 5xx is the
- * last word, unless it was said before any recipient was named, or is about us or about the moment (config/bounces.toml).
+ * 4xx is retried whatever its text says: a wrong bounce costs the sender a customer, a useless retry costs a
+ * connection. 5xx is final, unless it came before a recipient was named, or is about us or temporary
+ * (config/bounces.toml).
  */
 export function judge(fate: Fate, history: History, now: number, bench: Bench): Verdict {
   if (fate.kind === 'accepted') {
@@ -91,7 +92,7 @@ function judgeReply(
   return { kind: 'bounced', cause, subType, suppress: action === 'suppress' && itsOwn }
 }
 
-/** Deferred; or expired, when the next attempt would come after the delivery's time is up (RFC 5321 §4.5.4.1). */
+/** Returns deferred; or expired, when the next attempt would come after the retry period (RFC 5321 §4.5.4.1). */
 function later(
   { cause, subType, crowded }: Finding,
   { attempts, expiresAt }: History,
@@ -103,8 +104,9 @@ function later(
 }
 
 /**
- * Deferred through no fault of the server: the next attempt comes soon after the restart, and it never expires for that. Where the body
- * was on its way it may have arrived: only a first attempt is repeated soon, as after a kill.
+ * Returns deferred because this server stopped. The next attempt comes soon after the restart, and the delivery doesn't
+ * expire because of it. If the body was being sent, it may have arrived; then only a first attempt is repeated soon, as
+ * after a crash.
  */
 function interrupted(cause: Cause, { attempts }: History, now: number, random: number): Verdict {
   const soon = attempts === 1 || cause.phase !== 'body'
@@ -112,7 +114,7 @@ function interrupted(cause: Cause, { attempts }: History, now: number, random: n
   return { kind: 'deferred', until, cause, interrupted: true }
 }
 
-/** What failures are about that no server spoke of. */
+/** Categories of failures that no server reported. */
 const OWN: Record<Failure['kind'], Category> = {
   reply: 'temporary',
   dns: 'dns',
@@ -130,8 +132,8 @@ const OWN: Record<Failure['kind'], Category> = {
 }
 
 /**
- * What its enhanced code (RFC 3463, RFC 7505 §4.2) tells of a failure more closely. A domain that does not exist is not the recipient's end:
- * domains lapse and come back, so that it suppresses nobody. A null MX is the domain's own word.
+ * Categories by enhanced status code (RFC 3463, RFC 7505 §4.2). A domain that doesn't exist suppresses no one, because
+ * domains lapse and come back. A null MX is the domain's own statement.
  */
 const OWN_STATUS: Record<string, { category?: Category; subType: SubType }> = {
   '5.1.2': { subType: 'NoEmail' },
@@ -147,7 +149,7 @@ function ownFinding({ kind, phase, host, ip, reply, status, note }: Failure): Fi
   return { cause, subType: known?.subType ?? 'General' }
 }
 
-/** The reply in a sentence for people. */
+/** Explains the reply in a sentence for people. */
 function explain({ says, action }: Classification, { code }: Reply, host: string): string {
   const insists = code >= 500 && action === 'defer'
   return `${host} ${says}.${insists ? ' The reply is permanent, but Posthaste retries in case that changes.' : ''}`

@@ -26,42 +26,42 @@ export interface Lane {
   open: number
   /** Their recipients. */
   recipients: number
-  /** Messages whose conversation has ended and whose outcome is not stored yet. */
+  /** Messages whose conversation has ended but whose result isn't stored yet. */
   unsettled: number
   /** When the last conversations ended (ahead.ts). */
   ended: readonly number[]
   usedAt: number
-  /** Messages that began of late. */
+  /** Recently started messages. */
   recent: RecentMessages
 }
 
-/** What was learnt is saved so much later, all of it at once, in milliseconds. */
+/** How long after a change the lanes are saved, all at once, in milliseconds. */
 const SAVE_MS = 1000
-/** Lanes of no table that nothing is known of are forgotten after so long. */
+/** Lanes of providers outside the table without any state are dropped after this time. */
 const IDLE_MS = 600_000
 
 interface MemoryDeps {
   storage: Pick<Storage, 'saveLanes' | 'listLanes' | 'addLaneDays'>
   clock: Clock
   log: Logger
-  /** Asked each time: it can be exchanged. */
+  /** Called each time, because the table can be replaced. */
   table: () => ProviderTable
-  /** The providers as they are now. */
+  /** Returns the current providers. */
   providers: () => Providers
 }
 
 /**
- * The lanes of this process and what is saved of them. Those of providers outside the table are saved only when there is something to
- * remember: there may be one for each domain of the world.
+ * The lanes of this process, and their saved state. Lanes of providers outside the table are only saved when they have
+ * state, because there may be one for every domain in the world.
  */
 export class LaneMemory {
   readonly #deps: MemoryDeps
   readonly #lanes = new Map<string, Lane>()
   readonly #dirty = new Set<Lane>()
   readonly #days = new Map<string, LaneDay>()
-  /** `updatedAt` of the rows as this process knows them: another one was written by somebody else. */
+  /** `updatedAt` of the rows as this process wrote them. A different value means someone else did. */
   readonly #written = new Map<string, number>()
-  /** Rows whose lane has not been asked for. */
+  /** Rows whose lane hasn't been used yet. */
   readonly #records = new Map<string, LaneRecord>()
   #turn: Promise<unknown> = Promise.resolve()
   #cancelTimer: (() => void) | null = null
@@ -75,7 +75,7 @@ export class LaneMemory {
     return this.#deps.table().providers.some(({ id }) => id === provider)
   }
 
-  /** The lane of a source towards a provider; a new one when nothing is known of it. */
+  /** Returns the lane of a source and provider; a new one if there is none. */
   lane(source: Source, provider: Provider): Lane {
     const key = keyOf(source.ip, provider.id)
     let lane = this.#lanes.get(key)
@@ -92,19 +92,19 @@ export class LaneMemory {
     return lane
   }
 
-  /** A lane that was asked for before. */
+  /** Returns a lane that was used before. */
   known(source: string, provider: string): Lane | undefined {
     return this.#lanes.get(keyOf(source, provider))
   }
 
-  /** Something happened on it. */
+  /** Marks a lane as changed. */
   touch(lane: Lane): void {
     lane.usedAt = this.#deps.clock.now()
     this.#dirty.add(lane)
     if (!this.#stopped) this.#cancelTimer ??= this.#deps.clock.after(SAVE_MS, () => void this.#saveLater())
   }
 
-  /** Counts a conversation to its day. */
+  /** Adds a conversation to the day's counts. */
   count(lane: Lane, { kind, recipients, final }: Signal, now: number): void {
     this.touch(lane)
     if (kind === 'silent') return
@@ -128,13 +128,13 @@ export class LaneMemory {
     else counted.deferred += recipients
   }
 
-  /** Reads what was saved. Of lanes that somebody else wrote, pauses and limits are taken over; they are returned. */
+  /** Reads saved lanes. Takes over pauses and limits of lanes that someone else wrote, and returns those. */
   refresh(): Promise<Lane[]> {
     const { storage, clock } = this.#deps
     return this.alone(async () => this.#read(await storage.listLanes({}, clock.now())))
   }
 
-  /** Saves what changed since the last time; what others wrote meanwhile is read first. */
+  /** Saves changed lanes, after reading what others wrote. */
   save(): Promise<void> {
     return this.alone(async () => {
       if (this.#dirty.size === 0 && this.#days.size === 0) return
@@ -154,7 +154,7 @@ export class LaneMemory {
     })
   }
 
-  /** Saves once more, and no more by itself. */
+  /** Saves once more and stops saving automatically. */
   stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()
@@ -166,15 +166,15 @@ export class LaneMemory {
     try {
       await this.save()
     } catch (error) {
-      // The next conversation saves again; lanes work from memory.
+      // The next conversation saves again; until then, lanes work from memory.
       this.#deps.log.error({ err: error }, 'could not save the state of the lanes')
     }
   }
 
-  /** One after the other: what is read must not be from before what is being written. */
+  /** Runs `work` alone, so that nothing is read while it is being written. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#turn.then(work)
-    // Its own caller hears of a failure; the next one has its own turn.
+    // The caller gets the error; the next one runs anyway.
     this.#turn = result.catch(() => undefined)
     return result
   }

@@ -5,37 +5,37 @@ import type { Session } from './session.ts'
 /** A connection that waits for its next message. */
 export interface Kept {
   readonly session: Session
-  /** Where it leads, from where, and under which name of ours. */
+  /** Its destination, source IP and our EHLO name. */
   readonly way: { ip: string; port: number; localAddress: string | undefined; hostname: string }
-  /** Since when it waits, Unix milliseconds. */
+  /** When it became idle, Unix milliseconds. */
   readonly since: number
 }
 
-/** The sockets of one lane: how many are open, and which of them are idle. */
+/** The sockets of one lane: how many are open, and which are idle. */
 export class LaneSockets {
-  /** Sockets that are open or about to be, with those that say goodbye. */
+  /** Sockets that are open, opening or closing. */
   open = 0
   readonly #clock: Clock
   readonly #empty: () => void
-  /** Each with what takes its timer back; the one that has waited longest first. */
+  /** Idle connections with a function that cancels their timer, longest idle first. */
   readonly #idle = new Map<Kept, () => void>()
-  /** Told when a socket is idle or gone. */
+  /** Called when a socket becomes idle or is closed. */
   readonly #waiting = new Set<() => void>()
-  /** Sockets on which QUIT was said by us to get rid of them. */
+  /** Sockets on which we sent QUIT to close them. */
   #closing = 0
 
-  /** @param empty told when nothing is left to be remembered here */
+  /** @param empty called when there is nothing left to remember */
   constructor(clock: Clock, empty: () => void) {
     this.#clock = clock
     this.#empty = empty
   }
 
-  /** The idle ones, the one that has waited longest first. */
+  /** Idle connections, longest idle first. */
   get idle(): Kept[] {
     return [...this.#idle.keys()]
   }
 
-  /** Keeps a connection for `idleMs` milliseconds, or until the server stirs: it has nothing to say now but goodbye. */
+  /** Keeps a connection for `idleMs` milliseconds, or until the server sends anything; that can only be its goodbye. */
   keep({ session, way }: Omit<Kept, 'since'>, idleMs: number): void {
     const kept: Kept = { session, way, since: this.#clock.now() }
     const cancel = this.#clock.after(idleMs, () => void this.#quit(kept))
@@ -47,10 +47,10 @@ export class LaneSockets {
   }
 
   /**
-   * A way for one message: an idle connection that suits, else the leave to open one more socket, which is counted from now on. Where
-   * all are at work it waits for the first that is idle again or gone; idle ones that do not suit are closed for it. `none` when there
-   * is no way until `until` (milliseconds of the steady clock).
-   * @param lane its `connections` is read each time: a lane may be given more or fewer meanwhile
+   * Returns a matching idle connection, or permission to open a socket, which counts from now on. When all are in use,
+   * waits until one is idle or closed; closes idle ones that don't match. `none` when that takes longer than `until`
+   * (steady-clock milliseconds).
+   * @param lane its `connections` is read each time, because the lane's limit may change
    */
   async way(
     suits: (kept: Kept) => boolean,
@@ -70,37 +70,37 @@ export class LaneSockets {
     return 'new'
   }
 
-  /** A socket is gone that was counted. */
+  /** Uncounts a closed socket. */
   release(): void {
     this.open -= 1
     this.#wake()
     if (this.open === 0 && this.#waiting.size === 0) this.#empty()
   }
 
-  /** Says QUIT on the connection that has waited longest. */
+  /** Sends QUIT on the connection that has been idle longest. */
   closeOldest(): void {
     const [oldest] = this.#idle.keys()
     if (oldest) void this.#quit(oldest)
   }
 
-  /** Says QUIT on the idle connections that are meant; resolves when their sockets are gone. */
+  /** Sends QUIT on selected idle connections; resolves when their sockets are closed. */
   async closeIdle(meant: (kept: Kept) => boolean): Promise<void> {
     await Promise.all(this.idle.filter(meant).map((kept) => this.#quit(kept)))
   }
 
-  /** Takes the idle connection that was used last among those that suit, so that the others run out of time. */
+  /** Takes the most recently used matching connection, so that the others time out. */
   #take(suits: (kept: Kept) => boolean): Kept | undefined {
     const kept = this.idle.findLast((one) => one.session.conversation.wire.quiet && suits(one))
     if (kept) this.#remove(kept)
     return kept
   }
 
-  /** Says QUIT on idle connections beyond a limit that has become lower, as far as there are any. */
+  /** Sends QUIT on idle connections above a lowered limit. */
   #trim(most: number): void {
     while (this.open - this.#closing > most && this.#idle.size > 0) this.closeOldest()
   }
 
-  /** Waits until a socket is idle or gone, at most to `until`. */
+  /** Waits until a socket is idle or closed, at most until `until`. */
   async #change(most: number, until: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waiting.add(resolve)

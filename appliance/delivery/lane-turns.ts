@@ -1,32 +1,32 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Admission, Ask } from './permit.ts'
 
-/** One that waits. */
+/** A waiting delivery. */
 interface Waiter {
   ask: Ask
   end(admission: Admission): void
 }
 
-/** Deliveries that were leased before there was a connection for them, each provider's in the order in which they came. */
+/** Deliveries leased before there was a connection for them, in order of arrival per provider. */
 export class LaneTurns {
   readonly #clock: Clock
   readonly #decide: (ask: Ask) => Admission
   readonly #lines = new Map<string, Set<Waiter>>()
   #open = true
 
-  /** @param decide what an ask gets now; `busy`: it goes on waiting */
+  /** @param decide what a request gets now; `busy` to keep waiting */
   constructor(clock: Clock, decide: (ask: Ask) => Admission) {
     this.#clock = clock
     this.#decide = decide
   }
 
-  /** Whether somebody is before those who ask now. */
+  /** Whether others are waiting before a new request. */
   someoneBefore({ pool, provider }: Ask): boolean {
     const line = this.#lines.get(provider) ?? []
     return [...line].some(({ ask }) => ask.pool === pool)
   }
 
-  /** Waits for a permit, at most `ms` milliseconds: then the answer is still `busy`. */
+  /** Waits for a permit, at most `ms` milliseconds; then the result is still `busy`. */
   wait(ask: Ask, ms: number): Promise<Admission> {
     if (!this.#open) return Promise.resolve({ kind: 'busy' })
     const line = this.#lines.get(ask.provider) ?? new Set<Waiter>()
@@ -46,7 +46,7 @@ export class LaneTurns {
     })
   }
 
-  /** Something changed on a provider's lanes: who can go goes, and who need not wait any longer hears why. */
+  /** Call when a provider's lanes have changed: starts what can start, and ends waits that have become pointless. */
   serve(provider: string): void {
     for (const waiter of this.#lines.get(provider) ?? []) {
       const admission = this.#decide(waiter.ask)
@@ -54,7 +54,7 @@ export class LaneTurns {
     }
   }
 
-  /** Nobody waits from now on. */
+  /** Ends all waits and accepts no new ones. */
   close(): void {
     this.#open = false
     for (const line of [...this.#lines.values()]) for (const waiter of line) waiter.end({ kind: 'busy' })

@@ -31,31 +31,31 @@ import { LaneTurns } from './lane-turns.ts'
 import type { Admission, Ask, Permit, Room } from './permit.ts'
 import type { Waited } from '../mail/waiting.ts'
 
-/** Pause of a message that its destination's room does not help, in milliseconds. */
+/** Pause of a message that can't use its destination's capacity, in milliseconds. */
 const RETRY_MS = 5000
 
-/** How long a delivery waits for a connection, in milliseconds; then it goes back to the spool. */
+/** How long a delivery waits for a connection before it returns to the queue, in milliseconds. */
 const PATIENCE_MS = 1000
 
-/** Room of a destination about which nothing is known yet: two find out what it takes. */
+/** Capacity of a destination about which nothing is known: two messages find out more. */
 export const ROOM_ELSE = 2
 
 export interface LanesDeps {
   storage: Pick<Storage, 'saveLanes' | 'listLanes' | 'listProviderSettings' | 'listSources' | 'addLaneDays'>
   clock: Clock
   log: Logger
-  /** Asked each time: it can be exchanged. */
+  /** Called each time, because the table can be replaced. */
   table: () => ProviderTable
-  /** Used while the storage knows of no source. */
+  /** Used while storage has no source. */
   fallback: readonly Source[]
-  /** Dice: a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number
 }
 
 /**
- * The lanes of this process: what each destination may take, who may send, and what was learnt of it. It decides nothing: `shaping/`
- * does, on values. A few deliveries wait in here for a connection that is about to be free (ahead.ts); what has no room goes back to the
- * spool.
+ * The lanes of this process: what each destination may get, who may send, and what was learned. Decisions are made by
+ * `shaping/`, on plain values. A few deliveries wait here for a connection that is about to be free (ahead.ts);
+ * anything else without capacity returns to the queue.
  */
 export class Lanes {
   readonly #deps: LanesDeps
@@ -64,9 +64,9 @@ export class Lanes {
   readonly #closings: Closings
   #providers: Providers
   #sources: readonly Source[]
-  /** Deliveries that were leased and have no permit yet, by the destination they were leased from. */
+  /** Deliveries leased but still without a permit, by the destination they were leased from. */
   readonly #underway = new Map<string, number>()
-  /** Destinations whose room has to be told: something is under way, or they are limited. */
+  /** Destinations whose capacity must be listed: with deliveries in flight, or with limits. */
   readonly #touched = new Map<string, { pool: string; provider: string }>()
 
   constructor(deps: LanesDeps) {
@@ -78,7 +78,7 @@ export class Lanes {
     this.#closings = new Closings(deps.clock)
   }
 
-  /** Reads what was saved, and what others changed since: sources, settings, an operator's pause. */
+  /** Reads the saved state, and changes by others: sources, settings, an operator's pause. */
   async refresh(): Promise<void> {
     const { storage, clock, table, fallback } = this.#deps
     const now = clock.now()
@@ -91,33 +91,36 @@ export class Lanes {
     for (const lane of await this.#memory.refresh()) this.#touchLane(lane)
   }
 
-  /** Writes down what changed. */
+  /** Saves what changed. */
   save(): Promise<void> {
     return this.#memory.save()
   }
 
-  /** The same for the last time. */
+  /** Saves for the last time. */
   stop(): Promise<void> {
     return this.#memory.stop()
   }
 
-  /** Runs a change of what is stored, with nothing else written meanwhile, and reads it. */
+  /** Runs a change of stored data while nothing else is written, and reads it. */
   async change(work: () => Promise<void>): Promise<void> {
     await this.#memory.alone(work)
     await this.refresh()
   }
 
-  /** The provider behind exchangers. */
+  /** Returns the provider of a set of mail exchangers. */
   providerOf(hosts: readonly Exchanger[]): string {
     return providerOf(hosts, this.#deps.table())
   }
 
-  /** Whether mail of a pool can leave towards addresses of a family. */
+  /** Whether mail of a pool can be sent to IPs of a family. */
   reaches(pool: string, family: Family): boolean {
     return usableSources(this.#sources, pool, family).length > 0
   }
 
-  /** Says that a delivery of a destination was leased; the function returned says that it has a permit, or was given back. */
+  /**
+   * Records that a delivery of a destination was leased; the returned function records that it has a permit, or was
+   * returned.
+   */
   reserve(of: { pool: string; provider: string }): () => void {
     const destination = destinationOf(of)
     this.#touched.set(destination, { pool: of.pool, provider: of.provider })
@@ -132,7 +135,7 @@ export class Lanes {
     }
   }
 
-  /** What may be leased. Only destinations with something under way or with limits are named. */
+  /** Returns what may be leased. Lists only destinations with deliveries in flight or limits. */
   room(now: number): Room {
     const room: Room = { room: {}, closed: [], opensAt: null }
     for (const [destination, of] of this.#touched) {
@@ -152,7 +155,7 @@ export class Lanes {
     return room
   }
 
-  /** Why the attempt that begins now was not made when it was due; undefined when it was. */
+  /** Returns why the attempt that begins now is later than it was due; undefined when it isn't. */
   whyLate(delivery: LeasedDelivery): Waited | undefined {
     return this.#closings.whyLate(delivery)
   }
@@ -162,7 +165,7 @@ export class Lanes {
     this.#closings.note(destinationOf(of), whyClosed(lanes, this.#providers.get(of.provider), now), now)
   }
 
-  /** What happens on a lane now; nothing on one that was not used since the start, or not for long. */
+  /** Returns the current activity of a lane; none if it was unused for long or since the start. */
   activity(source: string, provider: string): LaneActivity {
     const lane = this.#memory.known(source, provider)
     if (!lane) return { inFlight: 0, lastMinute: 0, minutes: [] }
@@ -171,25 +174,28 @@ export class Lanes {
     return { inFlight: open, lastMinute: recent.lastMinute(now), minutes: recent.minutes(now) }
   }
 
-  /** Whether a destination needs more leased: half of what is leased ahead is used up. Fewer, larger leases share their cost. */
+  /**
+   * Whether more should be leased for a destination: half of what was leased ahead is used up. Fewer, larger leases
+   * cost less.
+   */
   isLow(of: { pool: string; provider: string }): boolean {
     const { ahead } = this.#roomOf(of, this.#deps.clock.now())
     return 2 * (this.#underway.get(destinationOf(of)) ?? 0) <= ahead
   }
 
-  /** A permit from one of the pool's sources, or none. */
+  /** Returns a permit from one of the pool's sources, or why there is none. */
   admit(ask: Ask): Admission {
     const { pool, provider } = ask
     this.#touched.set(destinationOf(ask), { pool, provider })
     return this.#turns.someoneBefore(ask) ? { kind: 'busy' } : this.#decide(ask)
   }
 
-  /** Waits for a permit where the answer was `busy`; it is the answer again when none comes for a second. */
+  /** Waits for a permit after `busy`; returns `busy` again when none becomes available within a second. */
   wait(ask: Ask): Promise<Admission> {
     return this.#turns.wait(ask, PATIENCE_MS)
   }
 
-  /** Lets nobody wait from now on: what is leased ahead goes back to the spool. */
+  /** Ends all waits: what was leased ahead returns to the queue. */
   dismiss(): void {
     this.#turns.close()
   }
@@ -252,7 +258,10 @@ export class Lanes {
     }
   }
 
-  /** The permit's own connection is free for it, so that only the pace and a pause count, and whether the source is still used. */
+  /**
+   * Whether another message may follow on the permit's own connection: only the pace, a pause, and whether the source
+   * is still in use matter.
+   */
   #another(lane: Lane): boolean {
     const now = this.#deps.clock.now()
     const { limits } = this.#providers.get(lane.provider)
@@ -289,13 +298,16 @@ export class Lanes {
     this.#touchLane(lane)
   }
 
-  /** Its room changed: of the pool it is in, and of the default pool's other users when they ask. */
+  /**
+   * Marks the capacity of a lane's destinations as changed: of its pool, and of pools that fall back to the default
+   * pool when they ask.
+   */
   #touchLane({ source, provider }: Lane): void {
     const of = { pool: source.pool, provider }
     this.#touched.set(destinationOf(of), of)
   }
 
-  /** The lanes of a pool's usable sources towards a provider. */
+  /** Returns the lanes of a pool's usable sources to a provider. */
   #lanesOf(pool: string, provider: string, families: readonly Family[]): Lane[] {
     const sources = new Set(families.flatMap((family) => usableSources(this.#sources, pool, family)))
     return [...sources].map((source) => this.#memory.lane(source, this.#providers.get(provider)))
@@ -312,14 +324,14 @@ export class Lanes {
     return { free, ahead, open, opens: earliest(lanes.map((lane) => this.#opens(lane, provider, now))) }
   }
 
-  /** What is leased of a lane's mail beyond its free connections. */
+  /** Returns how much may be leased for a lane beyond its free connections. */
   #ahead(lane: Lane, { limits }: Provider, now: number): number {
     return aheadOf(lane.ended, allowed(lane.state, limits, now).connections, now)
   }
 
   /**
-   * Messages that a lane may begin now, if it had `more` connections. The outcome of one message before may still be on its way to the disk
-   * on each connection, not of more: after a kill these messages are sent again.
+   * Returns how many messages a lane could start now with `more` connections. On each connection, the result of only
+   * one earlier message may still be unsaved, because unsaved ones are sent again after a crash.
    */
   #free(lane: Lane, provider: Provider, now: number, more = 0): number {
     if (more < Infinity && isBehind(lane, provider, now)) return 0
@@ -328,7 +340,10 @@ export class Lanes {
     return warm === null ? free : Math.min(free, Math.max(0, warm.left - lane.recipients))
   }
 
-  /** When a lane without room has some by itself; null when a conversation or an operator must end first. */
+  /**
+   * Returns when a lane without capacity has some again by itself; null when a conversation or an operator must end
+   * first.
+   */
   #opens(lane: Lane, provider: Provider, now: number): number | null {
     if (this.#free(lane, provider, now) > 0) return now
     const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
@@ -338,7 +353,7 @@ export class Lanes {
     return nextMidnight(now)
   }
 
-  /** The least used; of equals one that warms up, since it must get its share, else any. */
+  /** Picks the least used lane; among equals one in warm-up, so that it gets its share, else a random one. */
   #choose(lanes: readonly Lane[], provider: Provider, now: number): Lane | undefined {
     const { random } = this.#deps
     const rated = lanes.map((lane) => ({
@@ -351,7 +366,7 @@ export class Lanes {
   }
 }
 
-/** Whether as many messages are under way or not stored as a lane may have: two for each connection. */
+/** Whether as many messages are in flight or unsaved as a lane may have: two per connection. */
 function isBehind({ state, open, unsettled }: Lane, { limits }: Provider, now: number): boolean {
   return open + unsettled >= 2 * allowed(state, limits, now).connections
 }
@@ -362,24 +377,25 @@ function earliest(times: (number | null)[]): number | null {
 }
 
 /**
- * How much is leased before there is a connection for it, so that no connection idles while a lease is committed. Pure; times in Unix
- * milliseconds.
+ * How much to lease before there is a connection for it, so that no connection is idle while a lease is committed.
+ * Pure; times in Unix milliseconds.
  */
 
-/** A lease, the way and the signature take some milliseconds; twice as much on a busy machine. */
+/** Leasing, routing and signing take a few milliseconds; twice that on a busy machine. */
 const LATELY_MS = 20
 
 /**
- * Deliveries to lease beyond the free connections: as many as ended on the lane just now, one for each of its connections at most. A slow
- * server gets none, so that nothing waits here that could be held, dropped or overtaken in the spool.
- * @param ended when the last conversations ended, the last one last
+ * Returns how many deliveries to lease beyond the free connections: as many as just ended on the lane, at most one per
+ * connection. A slow server gets none, so that nothing waits here that could be held, dropped or overtaken in the
+ * queue.
+ * @param ended when the last conversations ended, in order
  */
 export function aheadOf(ended: readonly number[], connections: number, now: number): number {
   const lately = ended.filter((at) => at <= now && now - at < LATELY_MS).length
   return Math.min(lately, connections)
 }
 
-/** The ends with one more, as many as `aheadOf` can need. */
+/** Adds an end; keeps as many as `aheadOf` can need. */
 export function endedAlso(ended: readonly number[], connections: number, now: number): number[] {
   return [...ended, now].slice(-connections)
 }

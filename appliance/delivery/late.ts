@@ -1,4 +1,4 @@
-/** Why a delivery was leased later than it was due: what lanes remember of when they had no room. */
+/** Explains why a delivery was leased later than it was due, from when lanes had no capacity. */
 import { laneWords, SHORTEST_WAIT, type Waited } from '../mail/waiting.ts'
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf } from '../mail/queue.ts'
@@ -8,13 +8,13 @@ import type { Lane } from './lane-memory.ts'
 
 type Why = Pick<Waited, 'reason' | 'why'>
 
-/** Destinations that are remembered. */
+/** How many destinations to remember. */
 const MOST = 2000
 
-/** The reason of several lanes is the mildest: what would have opened first. */
+/** For several lanes, the mildest reason counts: the one that would have ended first. */
 const MILDEST = ['connections', 'rate', 'warm_up', 'paused'] as const
 
-/** Why the lanes of a destination have no room. */
+/** Returns why the lanes of a destination have no capacity. */
 export function whyClosed(lanes: readonly Lane[], provider: Provider, now: number): Why {
   const found = lanes.map((lane) => whyFull(lane, provider, now))
   for (const reason of MILDEST) {
@@ -45,7 +45,7 @@ function whyFull({ state, source, recipients }: Lane, { name, limits, warmUp }: 
   return { reason: 'connections', why: `all connections to ${name} were in use` }
 }
 
-/** What this process knows of destinations that had no room. */
+/** Remembers destinations that had no capacity. */
 export class Closings {
   readonly #clock: Clock
   readonly #begunAt: number
@@ -56,21 +56,21 @@ export class Closings {
     this.#begunAt = clock.now()
   }
 
-  /** The destination has no room now. */
+  /** Records that a destination has no capacity now. */
   note(destination: string, why: Why, now: number): void {
     this.#last.delete(destination)
     this.#last.set(destination, { ...why, at: now })
     if (this.#last.size > MOST) this.#last.delete(this.#last.keys().next().value!)
   }
 
-  /** Why the attempt that begins now was not made when it was due; undefined when it was. */
+  /** Returns why the attempt that begins now is later than it was due; undefined when it isn't. */
   whyLate(delivery: LeasedDelivery): Waited | undefined {
     const { attempts, createdAt, scheduledAt, dueAt, touchedAt } = delivery
     const now = this.#clock.now()
     const since = attempts === 1 ? Math.max(createdAt, scheduledAt ?? 0) : dueAt
     if (now - since < SHORTEST_WAIT) return undefined
     if (touchedAt !== null && touchedAt > since) return { since, reason: 'held', why: 'held by an operator' }
-    // A restart is the reason when the service was away for most of the time.
+    // The restart is the reason if the service was down for most of the time.
     if (this.#begunAt - since > now - this.#begunAt)
       return { since, reason: 'restart', why: 'Posthaste was not running' }
     const closed = this.#last.get(destinationOf(delivery))

@@ -9,14 +9,14 @@ import type { Failure } from './outcome.ts'
 import { wishOf, type TlsWish } from './policy/policy.ts'
 import type { ToSevenBit } from './sayable.ts'
 
-/** The message with its signatures in front, and its return path. */
+/** The message with its signatures prepended, and its return path. */
 export interface Letter {
   kind: 'signed'
   from: string
   message: Prepared
   sevenBit: ToSevenBit
   signatures: SigningIdentity[]
-  /** What the sender asks of TLS, or else the sending domain. */
+  /** The sender's TLS requirement, or else the sending domain's. */
   wish: TlsWish
 }
 
@@ -30,7 +30,7 @@ function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure:
   return { kind: 'failed', failure: { kind, phase: 'sign', host: null, ip: null, reply: null, note } }
 }
 
-/** Loads the message and signs it with every active key of its domain; mail never goes out unsigned. */
+/** Loads the message and signs it with every active key of its domain. Mail is never sent unsigned. */
 export async function signed(
   delivery: LeasedDelivery,
   { storage, signer, clock }: LetterDeps,
@@ -63,13 +63,13 @@ export async function signed(
       wish,
     }
   } catch (error) {
-    // A key that cannot be read is our fault; the mail waits for somebody to repair it.
+    // An unreadable key is a local problem; the mail waits until someone fixes it.
     const why = error instanceof Error ? error.message : String(error)
     return failed('internal', `The message could not be signed with the DKIM keys of ${domain.name}: ${why}`)
   }
 }
 
-/** Converts when it is first asked, and once: hardly any server needs it. */
+/** Returns a function that converts on first use, and only once; hardly any server needs it. */
 function conversion(bytes: Buffer, sign: (unsigned: Buffer) => Promise<Prepared>): ToSevenBit {
   const convert: ToSevenBit = async () => {
     const made = await toSevenBit(bytes)

@@ -1,26 +1,26 @@
 import { isAscii } from 'node:buffer'
 import { formatDateTime } from '../mail/date.ts'
 
-/** A message ready for the wire. */
+/** A message ready for sending. */
 export interface Prepared {
-  /** Every line ends with CRLF, the last one too; no bare CR or LF. */
+  /** With CRLF at the end of every line including the last; no bare CR or LF (RFC 5321 §2.3.8). */
   bytes: Buffer
-  /** Bytes above 127 anywhere: BODY=8BITMIME (RFC 6152). */
+  /** Whether it has octets above 127 anywhere: BODY=8BITMIME (RFC 6152). */
   eightBit: boolean
-  /** Bytes above 127 in the header section: SMTPUTF8 (RFC 6531). */
+  /** Whether it has octets above 127 in the header: SMTPUTF8 (RFC 6531). */
   eightBitHeader: boolean
-  /** It was made for a server without 8BITMIME. */
+  /** Whether it was converted for a server without 8BITMIME. */
   converted?: boolean
 }
 
-/** Octets that are copied, or looked at, in one turn of the event loop. */
+/** Octets copied or scanned per turn of the event loop. */
 const TURN = 1024 * 1024
 
 const CR = 0x0d
 const LF = 0x0a
 const DOT = 0x2e
 
-/** The message with what goes in front of it, such as its signature. Copies large ones in several turns of the event loop. */
+/** Prepends `prefix`, such as signatures. Copies large messages over several turns of the event loop. */
 export async function prepare(prefix: Uint8Array, message: Uint8Array): Promise<Prepared> {
   const bytes = Buffer.allocUnsafe(prefix.length + message.length)
   bytes.set(prefix)
@@ -37,8 +37,9 @@ export async function prepare(prefix: Uint8Array, message: Uint8Array): Promise<
 }
 
 /**
- * Makes every line end a CRLF. What was composed here passes through unchanged, and uncopied. To be done before signing: servers take
- * a bare CR or LF for a line end, for nothing, or for an attack (SMTP smuggling), and the signature would break on the way.
+ * Converts every line end to CRLF. Returns messages composed here unchanged and without copying. Must run before
+ * signing: servers treat a bare CR or LF as a line end, as nothing, or as an attack (SMTP smuggling), and the signature
+ * would break.
  */
 export async function withCrlf(message: Uint8Array): Promise<Buffer> {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
@@ -70,8 +71,9 @@ function hasBareBetween(bytes: Buffer, from: number, to: number): boolean {
 }
 
 /**
- * The message with this instant (Unix milliseconds) in its Date field, as RFC 5322 §3.3 writes it: a scheduled email may have been
- * moved after it was composed, and a Date in the future is a mark of spam. A field written in another way stays as it is.
+ * Sets the Date field to this time (Unix milliseconds, formatted by RFC 5322 §3.3). A scheduled email may have been
+ * rescheduled after it was composed, and a Date in the future looks like spam. Leaves a field in another format
+ * unchanged.
  */
 export function redate(message: Buffer, instant: number): Buffer {
   const date = formatDateTime(instant)
@@ -84,12 +86,12 @@ export function redate(message: Buffer, instant: number): Buffer {
   return dated
 }
 
-/** Bytes in one block: each has its own deadline (RFC 5321 §4.5.3.2.5). */
+/** Bytes per block; each has its own timeout (RFC 5321 §4.5.3.2.5). */
 const BLOCK = 64 * 1024
 
 /**
- * The message as it goes over the wire, block by block: lines that begin with a dot get another one (RFC 5321 §4.5.2), the last block
- * ends with the final dot. Not a byte is changed otherwise. Blocks without such a line, nearly all, are looked through by native code.
+ * Yields the message as sent, block by block: doubles a leading dot on each line (RFC 5321 §4.5.2), and ends with the
+ * final dot. Blocks without such a line, nearly all, are scanned by native code.
  */
 export function* dotStuffed(message: Buffer): Generator<Buffer> {
   let dot = leadingDot(message, 0)
@@ -102,7 +104,7 @@ export function* dotStuffed(message: Buffer): Generator<Buffer> {
   }
 }
 
-// Line ends are CRLF here, so LF alone tells.
+// Line ends are CRLF here, so checking for LF is enough.
 const startsLine = (message: Buffer, at: number): boolean => at === 0 || message[at - 1] === LF
 
 const finalDot = (message: Buffer): Buffer =>
@@ -110,7 +112,7 @@ const finalDot = (message: Buffer): Buffer =>
 
 const LINE_WITH_DOT = Buffer.of(LF, DOT)
 
-/** Where the next line begins with a dot, at `from` or later; behind the message when none does. */
+/** Finds the next line that begins with a dot, at `from` or later; the end of the message when there is none. */
 function leadingDot(message: Buffer, from: number): number {
   if (message[from] === DOT && startsLine(message, from)) return from
   const found = message.indexOf(LINE_WITH_DOT, from)

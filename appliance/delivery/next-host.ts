@@ -1,8 +1,8 @@
 import type { Failure, Fate } from './outcome.ts'
 
 /**
- * Whether the next address is to be tried for this recipient in the same attempt (RFC 5321 §5.1): when the conversation failed before
- * the server said a word about the recipient, and never after the final dot, when it may have taken the message.
+ * Whether to try the next IP for this recipient in the same attempt (RFC 5321 §5.1): if the conversation failed before
+ * the server replied about the recipient. Never after the final dot, because the server may have accepted the message.
  */
 export function carriesOn(fate: Fate): boolean {
   if (fate.kind === 'accepted' || fate.failure.phase === 'body') return false
@@ -30,8 +30,8 @@ export function carriesOn(fate: Fate): boolean {
 }
 
 /**
- * How much a failure tells: a word about the recipient, any word, or none. Least that a server cannot keep REQUIRETLS: it is the
- * last word only when it is true of every server, and one that was out of reach may be able to.
+ * Ranks a failure by what it tells: a reply about the recipient, any reply, or none. A server without REQUIRETLS ranks
+ * lowest: that is only final if no server has it, and one that was unreachable may.
  */
 function weight({ kind, reply, phase }: Failure): number {
   if (kind === 'requiretls') return -1
@@ -39,7 +39,10 @@ function weight({ kind, reply, phase }: Failure): number {
   return ['mail', 'rcpt', 'data'].includes(phase) ? 2 : 1
 }
 
-/** Of the fates at several addresses the one to judge: the one that ended the search, else what tells most, else the first host's. */
+/**
+ * Picks the result to judge among several IPs: the one that ended the search, else the most telling, else the first
+ * host's.
+ */
 export function moreTelling(before: Fate | undefined, now: Fate): Fate {
   if (before?.kind !== 'failed' || now.kind === 'accepted' || !carriesOn(now)) return now
   return weight(now.failure) > weight(before.failure) ? now : before

@@ -1,10 +1,11 @@
-/** What the daemon's log says of attempts: one line for each delivery that was settled. */
+/** Logs attempts: one line for each settled delivery. */
 import type { LeasedDelivery, SettleArgs } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 
 /**
- * Tells the log what became of deliveries; those of `lost` were not written down, so nothing became of them here.
- * The recipient's domain and not the address, the reply's codes and not its words: logs go to places where people's addresses do not belong.
+ * Logs the results of deliveries, except those in `lost`, which weren't stored. Logs the recipient's domain instead of
+ * the address, and the reply's codes instead of its text, because logs go to places where people's addresses don't
+ * belong.
  */
 export function logOutcomes(
   log: Pick<Logger, 'info' | 'isLevelEnabled'>,

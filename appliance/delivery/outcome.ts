@@ -2,12 +2,13 @@ import type { Reply } from '../mail/reply.ts'
 import type { Phase } from '../mail/bounce.ts'
 
 /**
- * Why a recipient did not get the message in this attempt: a fact, not yet a decision. `judge` decides.
- * reply: the remote said so · dns: nobody could tell · no-route: DNS says that no mail is taken ·
- * network: refused, reset, unreachable · timeout: a deadline of RFC 5321 §4.5.3.2 passed · protocol: not SMTP ·
- * tls: the handshake failed and plain text was not allowed · forbidden: the target is off limits ·
- * requiretls: this server cannot keep REQUIRETLS, another may (RFC 8689 §4.2.1) · unsupported: the remote lacks an extension that the message needs · internal: our own fault, may pass ·
- * gone: what the delivery needs (message, domain, key) is no longer here · stopped: this server stopped during the attempt
+ * Why a recipient didn't get the message in this attempt: a fact, which `judge` turns into a decision. reply: the
+ * server said so · dns: the lookup failed · no-route: DNS says that the domain accepts no mail · network: refused,
+ * reset, unreachable · timeout: a timeout of RFC 5321 §4.5.3.2 · protocol: not SMTP · tls: the handshake failed and
+ * plaintext wasn't allowed · forbidden: the target isn't allowed · requiretls: this server lacks REQUIRETLS, another
+ * may have it (RFC 8689 §4.2.1) · unsupported: the server lacks an extension that the message needs · internal: a local
+ * problem, possibly temporary · gone: the message, domain or key no longer exists · stopped: this server stopped during
+ * the attempt
  */
 export interface Failure {
   kind:
@@ -28,15 +29,15 @@ export interface Failure {
   host: string | null
   ip: string | null
   reply: Reply | null
-  /** Enhanced status code (RFC 3463) where no reply carries one. */
+  /** Enhanced status code (RFC 3463) if no reply has one. */
   status?: string
-  /** One sentence for people. */
+  /** A sentence for people. */
   note: string
 }
 
-/** What became of one recipient in one attempt. */
+/** The result for one recipient in one attempt. */
 export type Fate =
   { kind: 'accepted'; host: string; ip: string; reply: Reply } | { kind: 'failed'; failure: Failure }
 
-/** What became of an attempt: a fate for each recipient address of the batch. */
+/** The result of an attempt for each recipient address of the batch. */
 export type Outcome = Map<string, Fate>

@@ -1,46 +1,49 @@
 import type { Family, Source } from '../mail/source.ts'
 import type { Limits, Signal } from '../shaping/shaping.ts'
 
-/** Who asks for a permit. */
+/** A request for a permit. */
 export interface Ask {
   pool: string
   provider: string
   recipients: number
-  /** Of the addresses that could be dialled. */
+  /** Families of the IPs that could be contacted. */
   families: readonly Family[]
 }
 
-/** Leave to send one message. */
+/** Permission to send one message. */
 export interface Permit {
   kind: 'permit'
   source: Source
-  /** Recipients that it is for: those asked for, or as many as are left of a warm-up's share of the day. */
+  /** How many recipients it covers: those requested, or what is left of a warm-up's daily limit. */
   recipients: number
-  /** For the connections: whose they are, and how many may be open now. */
+  /** For the connections: the lane, and how many it may have open now. */
   lane: { readonly key: string; readonly connections: number }
   limits: Limits
-  /** Milliseconds to wait before MAIL may be said; 0 counts it. Null: the message has to be admitted again. */
+  /** Returns the milliseconds to wait before MAIL; 0 counts a message. Null: the message must be admitted again. */
   mailTurn: () => number | null
-  /** Leave for another message to recipients of the same, over the same connection; false when it has to wait for a permit of its own. */
+  /**
+   * Requests another message to further recipients of the same email on the same connection; false when it must wait
+   * for a permit of its own.
+   */
   another(): boolean
-  /** Gives the connection back, with what was learnt: the next message may begin on it. */
+  /** Returns the connection with what was learned; the next message may start on it. */
   release(signals: Omit<Signal, 'since'>[]): void
-  /** Says that the outcome is stored, or that there is none. True when the lane had no room for its sake. */
+  /** Marks the result as stored, or as nonexistent. Returns true when the lane lacked capacity because of it. */
   settled(): boolean
 }
 
 /**
- * full: the destination is closed from now on, and its mail waits in the spool until it opens; `retryAt` is given where its room is of no
- * use to this message, which must not be taken again at once.
- * busy: only connections are wanting; `wait` for one.
+ * full: the destination is closed, and its mail waits in the queue until it opens; `retryAt` is set when this message
+ * can't use the capacity there is, and must not be leased again at once.
+ * busy: only connections are lacking; `wait` for one.
  */
 export type Admission = Permit | { kind: 'full'; retryAt: number | null } | { kind: 'busy' }
 
 /** What may be leased now. */
 export interface Room {
-  /** By destination; none of the others is limited. */
+  /** By destination; others are unlimited. */
   room: Record<string, number>
-  /** Destinations without room. */
+  /** Destinations without capacity. */
   closed: string[]
   /** When the first closed destination opens by itself. */
   opensAt: number | null

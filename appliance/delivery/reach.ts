@@ -12,16 +12,16 @@ import type { Hello, TlsResult } from './tls.ts'
 import { demandsTls } from './tls-demand.ts'
 import type { Order } from './sayable.ts'
 
-/** One message for one address of one host, and how to get there. */
+/** A message for one IP of one host, and how to connect to it. */
 export interface Visit extends Order {
   port: number
-  /** Our address to dial from; undefined lets the system choose. */
+  /** Source IP; undefined lets the system choose. */
   localAddress: string | undefined
-  /** When all must be over, Unix milliseconds. */
+  /** Deadline for everything, Unix milliseconds. */
   until: number
 }
 
-/** A session, or why there is none; `closed` resolves when the last socket is gone. */
+/** A session, or why there is none; `closed` resolves when the last socket is closed. */
 export type Reached = { closed: Promise<void> } & (
   | { kind: 'open'; session: Session; result: TlsResult | null }
   | { kind: 'failed'; failure: Failure; result: TlsResult | null }
@@ -34,10 +34,10 @@ export interface ReachDeps {
   stopping?: AbortSignal | undefined
 }
 
-/** Each after the one whose handshake failed. */
+/** Each is tried after the handshake of the previous one failed. */
 const LADDER: readonly Hello[] = ['full', 'reduced', 'none']
 
-/** Why a connection is begun with less than the whole of TLS, beside "Connected". */
+/** Why a connection starts with less than full TLS, shown after "Connected". */
 const AGAIN: Record<Hello, string> = {
   full: '',
   reduced: ' again with a smaller ClientHello, because TLS failed,',
@@ -51,15 +51,15 @@ function remembered(hello: Hello, since: number): string {
 }
 
 /**
- * Opens a session with one address. Where the handshake fails it connects once more for a smaller ClientHello; and where that fails
- * too and nothing demands TLS, once more without: a server with broken TLS gets its mail as a server without TLS does
- * (RFC 7435 §3). What worked is remembered, and where the next session begins. One socket is open at a time.
+ * Opens a session with one IP. If the handshake fails, reconnects with a smaller ClientHello. If that fails, too, and
+ * TLS isn't required, reconnects without TLS: a server with broken TLS gets its mail like one without TLS (RFC 7435
+ * §3). Remembers what worked, and starts with that next time. Only one socket is open at a time.
  */
 export async function reach(visit: Visit, recorder: Recorder, deps: ReachDeps): Promise<Reached> {
   const { clock, memory } = deps
   const strict = demandsTls(visit.demand)
   const known = memory.hello(visit, clock.now())
-  // A host without working TLS may have been mended; where TLS is demanded, that is the only hope.
+  // A host with broken TLS may have been fixed. If TLS is required, that is the only hope.
   const first = strict && known.hello === 'none' ? 'full' : known.hello
   const ladder = LADDER.slice(LADDER.indexOf(first)).filter((hello) => !strict || hello !== 'none')
   let broken: Attempted | undefined
@@ -71,7 +71,7 @@ export async function reach(visit: Visit, recorder: Recorder, deps: ReachDeps): 
       remember(attempted.session, hello, known.hello, visit, deps)
       return attempted
     }
-    // That nobody answered the second time tells less than why there had to be one.
+    // The failure that made a second connection necessary tells more than a second connection without response.
     if (!attempted.tlsBroke) return broken && isDead(attempted.failure) ? broken : attempted
     broken = attempted
   }
@@ -110,7 +110,7 @@ async function connectOnce(
   return { ...opened, closed }
 }
 
-/** Whether nobody is there: faults of our own machine say nothing of the other. */
+/** Whether the host is down. Faults of this machine say nothing about it. */
 function isDead({ kind, phase }: Failure): boolean {
   return (kind === 'network' || kind === 'timeout') && (phase === 'connect' || phase === 'greeting')
 }

@@ -2,30 +2,30 @@ import type { Clock } from '../clock/clock.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Step } from '../mail/transcript.ts'
 
-/** The other side of a step; both null for lookups. */
+/** The peer of a step; both null for lookups. */
 export interface Peer {
   host: string | null
   ip: string | null
 }
 
-/** What a step ended with. */
+/** The result of a step. */
 export interface StepEnd {
   reply?: Reply | null
   note?: string | null
 }
 
-/** A step that has begun. Ending it again adds nothing. */
+/** A step in progress. Ending it twice has no effect. */
 export interface OpenStep {
   end(how?: StepEnd): void
 }
 
-/** Writes the steps of one attempt down, in the order in which they began. */
+/** Records the steps of an attempt, in the order in which they began. */
 export interface Recorder {
   readonly steps: Step[]
   begin(name: Step['name'], peer: Peer, sent: string | null): OpenStep
 }
 
-/** Characters of a reply that are kept; a server decides how much it says, not how much we store. */
+/** Characters kept of a reply, so that the server can't decide how much is stored. */
 const REPLY_CHARS = 8192
 
 /** @param startedAt when the attempt began, Unix milliseconds */
@@ -51,7 +51,7 @@ export function createRecorder(clock: Clock, startedAt: number): Recorder {
   }
 }
 
-/** A reply as it is kept: the text cut to a bound. */
+/** Shortens a reply for storage. */
 export function kept(reply: Reply): Reply {
   if (reply.text.length <= REPLY_CHARS) return reply
   const more = reply.text.length - REPLY_CHARS

@@ -1,11 +1,11 @@
-/** What an earlier run of this node left in progress. */
+/** Recovers deliveries that an earlier run of this node left in progress. */
 import type { Cause } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { isEarlierRun } from '../mail/ids.ts'
 
-/** Why a delivery waits that a process which is gone had leased. */
+/** The cause of a delivery that was leased by a process that no longer exists. */
 const INTERRUPTED: Cause = {
   phase: 'queue',
   host: null,
@@ -14,7 +14,7 @@ const INTERRUPTED: Cause = {
   note: 'Interrupted by a restart.',
 }
 
-/** Voids the leases of earlier runs of the owner's node, and of nobody else: other nodes may be at work. */
+/** Voids the leases of earlier runs of the owner's node only, because other nodes may be running. */
 export async function recoverLeases(
   {
     storage,

@@ -1,39 +1,39 @@
 import { parseReply, type Reply } from '../mail/reply.ts'
 
 /**
- * Bounds of one reply. RFC 5321 §4.5.3.1.5 allows 512 octets a line; some providers write longer ones. What exceeds these is
- * not a mail server's answer, and is not waited for.
+ * Limits of a reply. RFC 5321 §4.5.3.1.5 allows 512 octets per line; some providers send longer ones. Anything larger
+ * doesn't come from a mail server.
  */
 const LINE_BYTES = 4096
 const LINES = 256
 const REPLY_BYTES = 64 * 1024
 
-/** Replies that wait to be read: more than any pipelined envelope asks for. */
+/** Maximum unread replies: more than any pipelined envelope causes. */
 const QUEUED = 2000
 
-/** Cuts the bytes of a server into replies (RFC 5321 §4.2.1). */
+/** Splits a server's output into replies (RFC 5321 §4.2.1). */
 export class ReplyReader {
   readonly #queue: Reply[] = []
   #rest: Buffer = Buffer.alloc(0)
   #lines: string[] = []
   #size = 0
 
-  /** Complete replies that were not taken yet. */
+  /** Number of complete unread replies. */
   get waiting(): number {
     return this.#queue.length
   }
 
-  /** Whether bytes of an incomplete reply are held. */
+  /** Whether there is an incomplete reply. */
   get partial(): boolean {
     return this.#rest.length > 0 || this.#lines.length > 0
   }
 
-  /** The oldest complete reply. */
+  /** Returns the oldest complete reply. */
   take(): Reply | undefined {
     return this.#queue.shift()
   }
 
-  /** Takes bytes in; returns what is wrong with them, in words that complete "the server …", or undefined. */
+  /** Adds bytes; returns what is wrong with them, in words that complete "the server …", or undefined. */
   feed(chunk: Buffer): string | undefined {
     let bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10)) {
@@ -74,7 +74,7 @@ export class ReplyReader {
   }
 }
 
-/** Replies are UTF-8 nowadays (RFC 6531 §3.7.4); other bytes are shown one to a character. */
+/** Decodes a reply as UTF-8 (RFC 6531 §3.7.4), or else as latin1. */
 function decode(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   return text.includes('\uFFFD') ? bytes.toString('latin1') : text

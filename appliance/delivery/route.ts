@@ -5,26 +5,26 @@ import { type Found, type Host, type HostDeps, lookUpHost, shuffled, sortOut } f
 import type { Failure } from './outcome.ts'
 import type { Recorder } from './recorder.ts'
 
-/** The hosts to try, best first; or why there is none. */
+/** The hosts to try, best first; or why there are none. */
 export type Route =
   | {
       kind: 'found'
       hosts: Host[]
-      /** The names and preferences that DNS gave, whether they have an address or not: who the provider is. */
+      /** Names and preferences from DNS, with or without an IP; these identify the provider. */
       best: Exchanger[]
-      /** Whether a validating resolver vouched for the MX answer, or for there being none. */
+      /** Whether a validating resolver authenticated the MX answer, or its absence. */
       authentic: boolean
     }
   | { kind: 'failed'; failure: Failure }
 
 export interface RouteDeps extends HostDeps {
-  /** Our own name: mail that would come back to us is not sent (RFC 5321 §5.1), unless it is for a domain that receives here. */
+  /** Our own name. Mail that would loop back to us isn't sent (RFC 5321 §5.1), unless its domain receives here. */
   hostname: string
-  /** Whether a domain receives here. By default none does. */
+  /** Whether a domain receives here. Default: none does. */
   receives?: (domain: string) => Promise<boolean>
 }
 
-/** Bounds of one attempt: what a domain publishes decides neither how many lookups nor how many connections we make. */
+/** Limits of one attempt, so that a domain's records don't decide how many lookups and connections we make. */
 const MOST_HOSTS = 10
 const MOST_ADDRESSES = 20
 
@@ -35,7 +35,7 @@ function failed(kind: Failure['kind'], note: string, status?: string): { kind: '
   return { kind: 'failed', failure: status === undefined ? failure : { ...failure, status } }
 }
 
-/** Finds the hosts that take mail for a domain (RFC 5321 §5.1, RFC 7505), or for an address literal (§4.1.3). */
+/** Finds the mail exchangers of a domain (RFC 5321 §5.1, RFC 7505), or of an address literal (§4.1.3). */
 export async function route(domain: string, recorder: Recorder, deps: RouteDeps): Promise<Route> {
   if (domain.startsWith('[')) return literal(domain, deps)
   const step = recorder.begin('resolve', { host: null, ip: null }, `MX ${domain}`)
@@ -58,21 +58,24 @@ export async function route(domain: string, recorder: Recorder, deps: RouteDeps)
   return Array.isArray(usable) ? reach({ domain, authentic }, usable, recorder, deps) : usable
 }
 
-/** The public MX of this server, which is reached as any other is. Its own addresses are forbidden to all other names. */
+/**
+ * The route to this server's own public MX, which is contacted like any other. Its IPs are forbidden for all other
+ * names.
+ */
 function toOurselves(target: Target, recorder: Recorder, deps: RouteDeps): Promise<Route> {
   const best = [{ exchange: deps.hostname.toLowerCase(), preference: 0 }]
   return reach(target, best, recorder, { ...deps, ownName: deps.hostname.toLowerCase() })
 }
 
-/** A label of letters, digits, hyphens, and the underscores that some publish; a name that is no IP address. */
+/** A label of letters, digits, hyphens, and underscores, which some domains publish; the name isn't an IP. */
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i
 const isHostName = (name: string): boolean =>
   name.length <= 253 && name.split('.').every((part) => label.test(part)) && !/(^|\.)\d+$/.test(name)
 
-/** The exchangers to try, in the order of their preference. */
+/** Returns the exchangers to try, by preference (RFC 5321 §5.1). */
 function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[] | ReturnType<typeof failed> {
   if (records.every(({ exchange }) => exchange === '' || exchange === '.')) {
-    // RFC 7505 §4.2 names the code and the sense of the sentence.
+    // RFC 7505 §4.2 defines the code and suggests the text.
     return failed(
       'no-route',
       `The domain ${domain} accepts no mail: it publishes a null MX record.`,
@@ -87,7 +90,7 @@ function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[]
   if (usable.length === 0) {
     return failed('no-route', `No MX record of ${domain} contains a valid hostname.`, '5.4.4')
   }
-  // Hosts no better than ourselves would hand the message back to us.
+  // Hosts with no better preference than ours would send the message back to us (RFC 5321 §5.1).
   const ours = usable.find(({ exchange }) => exchange.toLowerCase() === own)
   const better = ours ? usable.filter(({ preference }) => preference < ours.preference) : usable
   if (better.length === 0) {
@@ -100,7 +103,7 @@ function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[]
   return better.map(({ exchange, preference }) => ({ exchange: exchange.toLowerCase(), preference }))
 }
 
-/** What is known of a domain before its hosts are looked up. */
+/** A domain before its hosts are looked up. */
 interface Target {
   domain: string
   authentic: boolean
@@ -112,7 +115,7 @@ async function reach(target: Target, best: Exchanger[], recorder: Recorder, deps
   return choose(target, best, found)
 }
 
-/** Keeps the hosts that have an address. With none left, the kindest explanation that fits decides. */
+/** Keeps the hosts with an IP. If none is left, the mildest matching explanation counts. */
 function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]): Route {
   let room = MOST_ADDRESSES
   const hosts: Host[] = []
@@ -136,14 +139,14 @@ function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]
   return failed('no-route', `No mail exchanger of ${domain} has an address.`, '5.4.4')
 }
 
-/** What the operator can do to deliver to addresses that are off limits. */
+/** Explains what the operator can do to deliver to forbidden IPs. */
 function whyForbidden(found: readonly string[]): string {
   return found.length === 1
     ? `The mail exchanger's address ${found[0]}. To deliver there, add it to delivery.allow_networks.`
     : `The mail exchangers have only these addresses: ${found.join(', ')}. To deliver there, add them to delivery.allow_networks.`
 }
 
-/** `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321 §4.1.3): no lookup, the same guard. */
+/** Parses `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321 §4.1.3): no lookup, the same checks. */
 function literal(domain: string, deps: RouteDeps): Route {
   const ip = /^\[(?:ipv6:)?([^\]]*)\]$/i.exec(domain)?.[1] ?? ''
   if (isIP(ip) === 0) return failed('no-route', `${domain} is not an IP address.`, '5.1.3')

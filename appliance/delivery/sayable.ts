@@ -3,27 +3,29 @@ import type { Prepared } from './message.ts'
 import type { Failure, Fate, Outcome } from './outcome.ts'
 import type { TlsDemand } from './tls-demand.ts'
 
-/** What of an order can be said to a server. */
+/** The part of an order that a server can accept. */
 export interface Sayable {
-  /** Recipients to whom the message can go. */
+  /** Recipients that can be sent. */
   sayable: string[]
-  /** Those who cannot be said, each with the reason. */
+  /** Recipients that can't be sent, each with the reason. */
   refused: Map<string, Failure>
-  /** Why nobody can get it here. */
+  /** Why no recipient can be sent. */
   failure: Failure | undefined
 }
 
-/** The message in the form that a server with these extensions takes; or why there is none, as a clause. */
+/**
+ * Returns the message in a form that a server with these extensions accepts, or a clause that says why there is none.
+ */
 export async function fitting(
   order: Order,
   extensions: Extensions,
 ): Promise<Prepared | { impossible: string }> {
   const { message, sevenBit } = order
-  // A header beyond ASCII is refused for that (RFC 6531 §3.2).
+  // A non-ASCII header is refused for another reason (RFC 6531 §3.2).
   return lacksEightBit(message, extensions) && !message.eightBitHeader ? sevenBit() : message
 }
 
-/** What no form of the message can do about it: RFC 3463 §3.7, X.6.3. */
+/** The failure when the message can't be converted (RFC 3463 §3.7, X.6.3). */
 export function unconvertible({ host, ip, recipients }: Order, why: string): Outcome {
   const note = `${host} does not offer 8BITMIME, and the message cannot be converted to 7-bit text: ${why}.`
   const failure: Failure = {
@@ -38,7 +40,7 @@ export function unconvertible({ host, ip, recipients }: Order, why: string): Out
   return new Map(recipients.map((one): [string, Fate] => [one, { kind: 'failed', failure }]))
 }
 
-/** Recipients that can be said to a server with these extensions, when the message fits at all. Pure. */
+/** Selects the recipients that a server with these extensions accepts, if it accepts the message at all. Pure. */
 export function sayable(order: Order, extensions: Extensions): Sayable {
   const { host, ip, from, recipients, message } = order
   const limit = sizeLimit(extensions)
@@ -46,7 +48,7 @@ export function sayable(order: Order, extensions: Extensions): Sayable {
     const note = `${host} accepts messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.3.4', note })
   }
-  // RFC 6531 §3.2. What can be encoded was encoded before (mime/encode-header.ts).
+  // Needs SMTPUTF8 (RFC 6531 §3.2): what can be encoded has been encoded (mime/encode-header.ts).
   if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
     const note = `${host} does not offer SMTPUTF8. The message needs it: its header has non-ASCII characters that cannot be encoded, such as in an address.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.6.7', note })
@@ -63,7 +65,7 @@ const nobody = (failure: Failure): Sayable => ({ sayable: [], refused: new Map()
 
 function unsayable(address: string, { host, ip }: Order, extensions: Extensions): Failure | undefined {
   const failure = { kind: 'unsupported', phase: 'rcpt', host, ip, reply: null } as const
-  // The last guard against commands smuggled in an address; what accepts mail refuses such addresses long before.
+  // The last check against SMTP injection through an address; such addresses are refused long before.
   if (/[\0-\x1f\x7f<>]/.test(address)) {
     const note = `The address ${JSON.stringify(address)} is not valid in SMTP.`
     return { ...failure, status: '5.1.3', note }
@@ -73,7 +75,10 @@ function unsayable(address: string, { host, ip }: Order, extensions: Extensions)
   return { ...failure, status: '5.6.7', note }
 }
 
-/** Makes the message as it goes to a server without 8BITMIME (RFC 6152 §3), signed anew; or tells why it cannot, as a clause. */
+/**
+ * Converts the message for a server without 8BITMIME (RFC 6152 §3) and signs it again; or returns a clause that says
+ * why it can't.
+ */
 export type ToSevenBit = () => Promise<Prepared | { impossible: string }>
 
 /** One message for some recipients at one host. */
@@ -86,7 +91,7 @@ export interface Order {
   recipients: string[]
   message: Prepared
   sevenBit: ToSevenBit
-  /** To be passed on where the server understands it. */
+  /** Passed on if the server supports it. */
   requests?: Requests | undefined
   demand: TlsDemand
 }

@@ -5,25 +5,25 @@ import type { Extensions } from './extensions.ts'
 import type { TlsResult } from './tls.ts'
 import { checkCertificate, type Peer, serverNameFor, type TlsDemand } from './tls-demand.ts'
 
-/** Greeted, and secured as it was demanded: mail transactions can begin. */
+/** An open session, with the required TLS, ready for mail transactions. */
 export interface Session {
   readonly conversation: Conversation
   readonly extensions: Extensions
   readonly tls: { info: TlsInfo; peer: Peer; serverName: string } | null
-  /** How it began, for reports to the receiver; and the domains to which that was told. */
+  /** How it began, for reports to the receiver; and the domains whose reports already count it. */
   readonly result: TlsResult
   readonly told: Set<string>
   /** Unix milliseconds. */
   readonly openedAt: number
-  /** MAIL commands said so far. */
+  /** MAIL commands sent so far. */
   messages: number
-  /** The last transaction may not be over for the server: RSET comes before the next. */
+  /** Whether the server may consider the last transaction unfinished: send RSET before the next. */
   unsettled: boolean
 }
 
 /**
- * Whether a session that stands is good enough for a demand. One in plain text serves none but the opportunistic; the certificate
- * is measured anew, by this host's name, so that a session that was opened for less is never taken for more.
+ * Whether an open session meets a requirement. A plaintext session only meets the opportunistic one. The certificate is
+ * checked again for this host's name, so that a session opened with lower requirements is never reused for higher ones.
  */
 export function satisfies(
   { tls, extensions }: Session,
@@ -38,21 +38,27 @@ export function satisfies(
   return !lacksPromise(demand, from, extensions) && checkCertificate(demand, tls.peer, host, now).ok
 }
 
-/** RFC 8689 §5: a report with the null reverse-path is not lost for want of the promise; the TLS is demanded all the same. */
+/**
+ * Whether the server lacks REQUIRETLS though it is needed. A message with a null reverse-path doesn't need it, but
+ * still needs TLS (RFC 8689 §5).
+ */
 export function lacksPromise(demand: TlsDemand, from: string, extensions: Extensions): boolean {
   return requires(demand) && from !== '' && !extensions.has('REQUIRETLS')
 }
 
-/** Whether the sender demands TLS on the whole way (RFC 8689). */
+/** Whether the sender requires TLS on the whole path (RFC 8689). */
 export function requires(demand: TlsDemand): boolean {
   return 'requireTls' in demand && demand.requireTls
 }
 
-/** Words with which a server that greeted us before tells that the session is over for it, and not the message. */
+/** Phrases by which a server says that the session has ended, not that it refuses the message. */
 const SESSION_OVER =
   /\b(per|this|in one|same) (smtp )?(connection|session)\b|time[ -]?(d )?out|\bidle\b|clos(ing|ed) (the )?(connection|channel)|reconnect/i
 
-/** Whether the answer to MAIL or RSET, on a connection that was kept, speaks of the connection (RFC 3463 §3.5: X.4.2 is a bad connection). */
+/**
+ * Whether the reply to MAIL or RSET on a kept connection is about the connection (RFC 3463 §3.5: X.4.2 is a bad
+ * connection).
+ */
 export function endsSession({ code, enhanced, text }: Reply): boolean {
   if (code === 421 || code === 503) return true // 503: it has forgotten our EHLO
   return code >= 400 && (/^[45]\.4\.2$/.test(enhanced ?? '') || SESSION_OVER.test(text))

@@ -2,18 +2,18 @@ import type { Signal, SignalKind } from '../shaping/shaping.ts'
 import type { Classify } from '../mail/classify.ts'
 import type { Failure, Fate } from './outcome.ts'
 
-/** What a lane learns of an attempt. */
+/** What a lane learns from an attempt. */
 export type Learnt = Omit<Signal, 'since'>
 
-/** A fate at one address, of one recipient. */
+/** The result for one recipient at one IP. */
 export interface Seen {
   recipient: string
   fate: Fate
 }
 
 /**
- * What an attempt tells its lane; pure. One signal for all recipients that were told the same, complaints first. That nobody answered
- * at one address counts only when nobody answered at any.
+ * Converts an attempt to signals for its lane. Pure. One signal for all recipients with the same reply, objections
+ * first. A missing response counts only when no IP responded.
  */
 export function signalsOf(seen: readonly Seen[], provider: string, classify: Classify): Learnt[] {
   const signals = new Map<string, Learnt>()
@@ -30,7 +30,7 @@ export function signalsOf(seen: readonly Seen[], provider: string, classify: Cla
 
 const TAKEN: Learnt = { kind: 'taken', said: null, note: '', recipients: 1, final: true }
 
-/** A complaint goes before the thanks of the same conversation. */
+/** Objections come before acceptances of the same conversation. */
 const ORDER: Record<SignalKind, number> = { reputation: 0, slower: 1, silent: 2, neutral: 3, taken: 4 }
 
 function signalOf(failure: Failure, provider: string, classify: Classify): Learnt {
@@ -49,7 +49,7 @@ function signalOf(failure: Failure, provider: string, classify: Classify): Learn
     ...(shaping && { asks: shaping }),
   }
   if (category === 'reputation') return { ...told, kind: 'reputation' }
-  // 421 closes the channel (RFC 5321 §4.2.3): it is never about one recipient.
+  // 421 closes the channel (RFC 5321 §4.2.3), so it is never about a single recipient.
   const general = reply.code === 421 || (category === 'temporary' && phase !== 'rcpt')
   return { ...told, kind: category === 'quota' || shaping || general ? 'slower' : 'neutral' }
 }

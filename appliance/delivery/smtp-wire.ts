@@ -7,7 +7,7 @@ import { explainSocketError, STOPPED } from './dial.ts'
 import type { Failure } from './outcome.ts'
 import { ReplyReader } from './reply-reader.ts'
 
-/** The connection is of no use any more. Thrown within a conversation, and turned into a value where that ends. */
+/** The connection is unusable. Thrown within a conversation, and converted to a value where that ends. */
 export class Broken extends Error {
   readonly kind: Failure['kind']
 
@@ -20,15 +20,15 @@ export class Broken extends Error {
 }
 
 /**
- * A connected socket as SMTP sees it: lines go out, replies come in, each wait has its deadline. What has arrived before the
- * connection broke can still be read. nodemailer's client was tried for this and is not used: docs/decisions/0005.
+ * A connected socket for SMTP: writes lines, reads replies, with a timeout for each wait. Replies received before the
+ * connection broke can still be read. nodemailer's client was tried and isn't used: docs/decisions/0005.
  */
 export class SmtpWire {
-  /** When all must be over (Unix milliseconds), whatever a single step is granted. */
+  /** Deadline for everything (Unix milliseconds), whatever the timeout of a step. */
   until: number
-  /** Resolves when the socket is gone, and no longer counts at the server. */
+  /** Resolves when the socket is closed, and no longer counts at the server. */
   readonly closed: Promise<void>
-  /** Our own address. */
+  /** Our own IP. */
   readonly localAddress: string | null
   readonly #clock: Clock
   readonly #reader = new ReplyReader()
@@ -38,7 +38,7 @@ export class SmtpWire {
   #wake = (): void => undefined
   #unlisten = (): void => undefined
 
-  /** @param stopping aborted when Posthaste stops; this destroys the socket and ends pending reads */
+  /** @param stopping aborted when Posthaste stops, which destroys the socket and ends pending reads */
   constructor(socket: Socket, clock: Clock, until: number, stopping?: AbortSignal) {
     this.#clock = clock
     this.until = until
@@ -51,41 +51,41 @@ export class SmtpWire {
     if (stopping) this.#heed(stopping)
   }
 
-  /** Sends whole lines, given with their CRLFs, in one segment where they fit. */
+  /** Sends whole lines including their CRLFs, in one segment if they fit. */
   write(lines: string): void {
     if (!this.#broken) this.#socket.write(lines)
   }
 
-  /** The next reply. Throws Broken when none comes in `ms` milliseconds, or ever. */
+  /** Reads the next reply. Throws Broken when none arrives within `ms` milliseconds, or the connection breaks. */
   async read(ms: number): Promise<Reply> {
     await this.#when(() => this.#reader.waiting > 0, ms)
     return this.#reader.take()!
   }
 
-  /** The same for a reply that is waited for whatever the time until which all must be over. */
+  /** Reads a reply regardless of the overall deadline. */
   async readAnyway(ms: number): Promise<Reply> {
     this.until = Math.max(this.until, steady(this.#clock) + ms)
     return this.read(ms)
   }
 
-  /** Whether a reply is there already. */
+  /** Whether a reply has arrived. */
   get answered(): boolean {
     return this.#reader.waiting > 0
   }
 
-  /** Whether the connection stands and the server has said nothing, not half a line, that was not asked for. */
+  /** Whether the connection is open and the server has sent nothing unsolicited, not even part of a line. */
   get quiet(): boolean {
     return !this.#broken && !this.answered && !this.#reader.partial
   }
 
-  /** Calls `stirred` whenever something happens to the connection while nobody reads: bytes came, or it ended. */
+  /** Calls `stirred` when bytes arrive or the connection ends while no one reads. */
   rest(stirred: () => void): void {
     this.#wake = stirred
   }
 
   /**
-   * Sends one block of the body, and waits until the system has taken it or the server speaks: it has no business to before the
-   * final dot, and the caller looks.
+   * Sends one block of the body, and waits until the system accepts it or the server sends something. It shouldn't
+   * before the final dot, so the caller checks.
    */
   async writeBlock(block: Uint8Array, ms: number): Promise<void> {
     let taken = false
@@ -96,9 +96,9 @@ export class SmtpWire {
     await this.#when(() => taken || this.answered, ms)
   }
 
-  /** The TLS handshake after STARTTLS (RFC 3207). The certificate is looked at by the caller. */
+  /** Runs the TLS handshake after STARTTLS (RFC 3207). The caller checks the certificate. */
   async upgrade(options: ConnectionOptions, ms: number): Promise<TLSSocket> {
-    // Bytes in plain text behind the reply would be read as if they had come through TLS: an injection.
+    // Plaintext after the reply would be read as if it had come through TLS: a command injection.
     if (this.answered || this.#reader.partial) {
       throw new Broken('tls', 'sent extra data before the TLS handshake')
     }
@@ -115,14 +115,14 @@ export class SmtpWire {
     return socket
   }
 
-  /** Closes without a word. */
+  /** Closes without QUIT. */
   destroy(): void {
     this.#socket.destroy()
   }
 
   /**
-   * Says QUIT and closes when the server has answered and hung up, or has had `ms` milliseconds. Returns at once. That its end is
-   * waited for is so that a server that counts connections has counted this one out before the next comes.
+   * Sends QUIT, and closes when the server has replied and closed, or after `ms` milliseconds. Returns at once. Waiting
+   * lets a server that limits connections count this one out before the next.
    */
   quit(ms: number): void {
     if (this.#broken) return this.destroy()
@@ -130,7 +130,7 @@ export class SmtpWire {
     this.write('QUIT\r\n')
     this.read(ms)
       .then(() => this.#when(() => false, CLOSING))
-      // However this ends, nothing is left to learn from this server.
+      // However this ends, nothing more can be learned from this server.
       .catch(() => this.destroy())
   }
 
@@ -152,7 +152,7 @@ export class SmtpWire {
       const { why, note } = explainSocketError(error)
       this.#break(new Broken(why, note))
     })
-    // The error listener stays: a socket below TLS may still fail, and must not bring the process down.
+    // Keep the error listener: a socket below TLS may still fail, and must not crash the process.
     this.#unlisten = () => void socket.off('data', data).off('end', ended).off('close', closed)
     if (socket.destroyed) closed() // between dialling and here; its event is over
   }
@@ -173,7 +173,7 @@ export class SmtpWire {
     this.#wake()
   }
 
-  /** Waits for a condition; a broken connection or a passed deadline throws. */
+  /** Waits for a condition; throws when the connection breaks or the time is over. */
   async #when(condition: () => boolean, ms: number): Promise<void> {
     const { promise: late, resolve: timeout } = Promise.withResolvers<void>()
     const granted = Math.min(ms, Math.max(0, this.until - steady(this.#clock)))

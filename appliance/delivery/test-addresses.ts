@@ -6,15 +6,15 @@ import type { Change, LeasedDelivery } from '../storage/storage.ts'
 import { changeFor } from './changes.ts'
 import { TEST_OUTCOMES, testOutcomeOf } from '../mail/address.ts'
 
-/** What of a batch to test addresses is to be written down. */
+/** What to store for a batch to test addresses. */
 export interface Emulated {
   transcript: Transcript
   changes: Change[]
 }
 
 /**
- * What becomes of a batch to test addresses. Pure, but for new ids: no name is looked up, nobody is dialled. Test addresses never come onto
- * the suppression list, so that every test shows the same.
+ * Determines the result of a batch to test addresses. Pure, but for new ids: makes no lookup or connection. Test
+ * addresses are never suppressed, so that every test gives the same result.
  * @param domains the domains of test addresses, in lower case
  */
 export function emulate(batch: readonly LeasedDelivery[], domains: readonly string[], now: number): Emulated {
@@ -29,7 +29,7 @@ export function emulate(batch: readonly LeasedDelivery[], domains: readonly stri
 function changeAt(delivery: LeasedDelivery, domains: readonly string[], now: number): Change {
   const outcome = testOutcomeOf(delivery.recipient, domains)
   const change = changeFor(delivery, verdictOf(delivery, outcome), now)
-  // Nobody sent a report, so nobody hears of its way.
+  // No event for reports, which have no sender.
   if (outcome !== 'complained' || change.event === null) return change
   return { ...change, complaint: 'Test address: it always reports messages as spam.' }
 }
@@ -58,7 +58,7 @@ function accepted(domain: string): Cause {
   return cause('body', domain, reply, 'Test address: it accepts every message.')
 }
 
-/** RFC 3463 §3.2: X.1.1, bad destination mailbox address. */
+/** Bad destination mailbox address (RFC 3463 §3.2, X.1.1). */
 function refused(domain: string, note: string): Verdict {
   const reply = { code: 550, enhanced: '5.1.1', text: 'User unknown (test address)' }
   const found: Cause = { ...cause('rcpt', domain, reply, note), category: 'recipient' }

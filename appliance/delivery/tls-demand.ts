@@ -1,6 +1,6 @@
 /**
- * What a connection's TLS has to be before a message may go through it, and whether a certificate meets that.
- * Decided for each host by `policy/`, obeyed by the conversation.
+ * The TLS requirements of a connection, and the check of a certificate against them. `policy/` decides them for each
+ * host, the conversation enforces them.
  */
 import type { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
@@ -11,12 +11,12 @@ import { matchDane } from './policy/dane.ts'
 export type Tlsa = RecordData['TLSA']
 
 /**
- * What is demanded of TLS with one host; `why` says where that comes from, in a sentence.
- * opportunistic: any TLS, else plain text (RFC 7435) · encrypted: any certificate, never plain text ·
- * verified: a certificate that is valid for the host (RFC 8461 §4.2, RFC 8689 §4.2.1) ·
- * dane: a certificate that matches one of the usable TLSA records (RFC 7672 §3); `names[0]` is the TLSA base domain, the
- * others are further reference identifiers (§3.2.2).
- * `requireTls`: the server must offer REQUIRETLS too (RFC 8689).
+ * The TLS requirement for a host; `why` names its source, in a sentence.
+ * opportunistic: any TLS, else plaintext (RFC 7435) · encrypted: any certificate, never plaintext · verified: a
+ * certificate valid for the host (RFC 8461 §4.2, RFC 8689 §4.2.1) ·
+ * dane: a certificate that matches a usable TLSA record (RFC 7672 §3); `names[0]` is the TLSA base domain, the others
+ * are additional reference identifiers (§3.2.2).
+ * `requireTls`: the server must also offer REQUIRETLS (RFC 8689).
  */
 export type TlsDemand =
   | { kind: 'opportunistic' }
@@ -24,7 +24,7 @@ export type TlsDemand =
   | { kind: 'verified'; why: string; requireTls: boolean }
   | { kind: 'dane'; why: string; records: Tlsa[]; names: string[]; requireTls: boolean }
 
-/** Failures of a session that TLS reports know (RFC 8460 §4.3). */
+/** Failure types in TLS reports (RFC 8460 §4.3). */
 export type TlsResultType =
   | 'starttls-not-supported'
   | 'certificate-host-mismatch'
@@ -39,27 +39,28 @@ export type TlsResultType =
   | 'sts-webpki-invalid'
 
 /**
- * What is known of the other side of a handshake. A socket will do once: Node's `getPeerX509Certificate` tells the certificate the
- * first time only, on clients (nodejs/node#65579). `takePeer` of tls.ts makes one that can be asked again.
+ * The peer of a handshake. A socket can be used only once: on clients, Node's `getPeerX509Certificate` returns the
+ * certificate only on the first call (nodejs/node#65579). `takePeer` in tls.ts returns one that can be asked again.
  */
 export type Peer = Pick<TLSSocket, 'authorized' | 'authorizationError' | 'getPeerX509Certificate'>
 
-/** Whether a certificate meets a demand; `why` completes "the certificate …". */
+/** Whether a certificate meets a requirement; `why` completes "the certificate …". */
 export type CertificateCheck = { ok: true } | { ok: false; why: string; resultType: TlsResultType }
 
-/** Whether plain text is out of the question. */
+/** Whether plaintext is forbidden. */
 export function demandsTls(demand: TlsDemand): boolean {
   return demand.kind !== 'opportunistic'
 }
 
-/** The name to say in the TLS handshake's SNI: the TLSA base domain where DANE holds (RFC 7672 §8.1), else the host. */
+/** Returns the name for SNI: the TLSA base domain with DANE (RFC 7672 §8.1), else the host. */
 export function serverNameFor(demand: TlsDemand, host: string): string {
   return demand.kind === 'dane' ? demand.names[0]! : host
 }
 
 /**
- * Judges the certificate of a finished handshake, made with `rejectUnauthorized: false` and the server name of `serverNameFor`.
- * @param now Unix milliseconds, for the dates of a chain that DANE anchors
+ * Checks the certificate after a handshake, which must be made with `rejectUnauthorized: false` and the name from
+ * `serverNameFor`.
+ * @param now Unix milliseconds, for the validity of a chain anchored by DANE
  */
 export function checkCertificate(
   demand: TlsDemand,
@@ -75,18 +76,19 @@ export function checkCertificate(
   return matchDane(chain, demand.records, demand.names, now)
 }
 
-/** Codes of OpenSSL and Node for a certificate whose time is over or has not come. */
+/** Codes of OpenSSL and Node for a certificate that has expired or isn't valid yet. */
 const DATED = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
 
-/** A chain to a root that this machine trusts, and the host's name as a DNS-ID (RFC 8461 §4.1). */
+/** Checks for a chain to a root that this machine trusts, and for the host's name as a DNS-ID (RFC 8461 §4.1). */
 function checkPkix(socket: Peer, certificate: X509Certificate, host: string): CertificateCheck {
-  // Node types it as Error; it is a code (a string) wherever there is one.
+  // Typed as Error by Node, but actually a code (string).
   const error = socket.authorized ? '' : String(socket.authorizationError)
   if (DATED.has(error)) {
     const why = error === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'
     return { ok: false, why: `${why} (${certificate.validTo})`, resultType: 'certificate-expired' }
   }
-  // The name first: with a wrong name and a good chain Node reports the name, and `subject: never` also refuses a bare CN.
+  // Check the name first: for a wrong name with a valid chain Node reports the name, and `subject: never` also refuses
+  // a bare CN.
   const mismatch = error === 'ERR_TLS_CERT_ALTNAME_INVALID'
   if (error !== '' && !mismatch)
     return { ok: false, why: `is not trusted (${error})`, resultType: 'certificate-not-trusted' }
@@ -95,10 +97,10 @@ function checkPkix(socket: Peer, certificate: X509Certificate, host: string): Ce
   return { ok: true }
 }
 
-/** Longest chain that is looked at; honest ones have up to five certificates. */
+/** Maximum chain length; real ones have up to five certificates. */
 const MOST_CERTIFICATES = 10
 
-/** The certificates that the server sent, each with its issuer next. */
+/** Returns the certificates that the server sent, each followed by its issuer. */
 function chainOf(leaf: X509Certificate): X509Certificate[] {
   const chain: X509Certificate[] = []
   for (

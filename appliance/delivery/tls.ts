@@ -9,16 +9,16 @@ import {
   type TlsResultType,
 } from './tls-demand.ts'
 
-/** How the handshake is begun: with all that this machine can do, with less, or not at all. */
+/** How to begin the handshake: with everything this machine supports, with less, or not at all. */
 export type Hello = 'full' | 'reduced' | 'none'
 
 /**
- * The first message of the handshake, as Node 24 with OpenSSL 3.5 sends it to a host of 14 letters: 1591 bytes, most of them the
- * key share of X25519MLKEM768. That is more than one segment of 1460 bytes, and some middleboxes and old servers drop or reset what
- * they have not got whole in the first. With the groups, signature algorithms and ciphers below it takes 293 bytes.
+ * Options for a smaller ClientHello. Node 24 with OpenSSL 3.5 sends 1591 bytes to a host name of 14 letters, mostly the
+ * key share of X25519MLKEM768. That exceeds one segment of 1460 bytes, and some middleboxes and old servers drop or
+ * reset what doesn't arrive whole in the first. With these groups, signature algorithms and ciphers it takes 293 bytes.
  *
- * TLS 1.0 and 1.1 are offered by neither: RFC 8996 forbids both, and OpenSSL speaks them only at security level 0, which would
- * let every other server fall to that level too.
+ * Neither offers TLS 1.0 and 1.1: RFC 8996 forbids both, and OpenSSL supports them only at security level 0, to which
+ * every other server could then be downgraded.
  */
 const REDUCED: ConnectionOptions = {
   ecdhCurve: 'X25519:P-256:P-384',
@@ -32,7 +32,7 @@ const REDUCED: ConnectionOptions = {
   ].join(':'),
 }
 
-/** What the handshake is made with. The certificate is judged afterwards, by what is demanded. */
+/** Returns the options of a handshake. The certificate is checked afterwards, against the requirement. */
 export function handshakeOptions(serverName: string, hello: Exclude<Hello, 'none'>): ConnectionOptions {
   return {
     host: serverName,
@@ -43,22 +43,22 @@ export function handshakeOptions(serverName: string, hello: Exclude<Hello, 'none
   }
 }
 
-/** What a session's TLS came to, for reports to the receiver (RFC 8460 §4.3). */
+/** The TLS result of a session, for reports to the receiver (RFC 8460 §4.3). */
 export interface TlsResult {
-  /** Measured by the demand. Without any, TLS with any certificate is a success. */
+  /** Judged by the requirement. Without one, TLS with any certificate is a success. */
   resultType: 'successful-session' | TlsResultType
-  /** The same, measured by a demand for a valid certificate: for a policy that is in testing. */
+  /** Judged as if a valid certificate were required, for policies in testing mode. */
   webPki: 'successful-session' | TlsResultType
-  /** What went wrong, in words; null where nothing did. */
+  /** What went wrong, in words; null for nothing. */
   reason: string | null
   sendingIp: string | null
   receivingHost: string
   receivingIp: string
-  /** The server's name for itself in its answer to EHLO; null where it gave none. */
+  /** The server's name in its EHLO reply; null when it gave none. */
   receivingHelo: string | null
 }
 
-/** The name in a certificate that people know it by. */
+/** Returns the name of a subject or issuer for people. */
 function nameOf(part: { CN?: string | string[]; O?: string | string[] } | undefined): string {
   const name = part?.CN ?? part?.O ?? ''
   return Array.isArray(name) ? name.join(', ') : name
@@ -69,23 +69,23 @@ function isoDate(date: string | undefined): string {
   return Number.isNaN(time) ? '' : new Date(time).toISOString()
 }
 
-/** DNS-IDs only, and wildcards of a whole label (RFC 9525 §6.3). */
+/** DNS-IDs only, and wildcards of a whole label only (RFC 9525 §6.3). */
 const NAMES = { subject: 'never', partialWildcards: false } as const
 const MISMATCH = 'ERR_TLS_CERT_ALTNAME_INVALID'
 
-/** Reads the other side of a finished handshake, whose socket tells its certificate only once. */
+/** Reads the peer of a finished handshake, whose socket returns its certificate only once. */
 export function takePeer(socket: TLSSocket): Peer {
   const { authorized, authorizationError } = socket
   const certificate = socket.getPeerX509Certificate()
   return { authorized, authorizationError, getPeerX509Certificate: () => certificate }
 }
 
-/** A certificate as a demand for a valid one sees it. */
+/** Checks a certificate as if a valid one were required. */
 export function webPkiCheck(peer: Peer, host: string, now: number): CertificateCheck {
   return checkCertificate({ kind: 'verified', why: '', requireTls: false }, peer, host, now)
 }
 
-/** A certificate with what the demand, and a demand for a valid one, say of it. */
+/** A certificate, with the results by the requirement and as if a valid one were required. */
 export interface Judged {
   peer: Peer
   host: string
@@ -94,9 +94,9 @@ export interface Judged {
   pkix: CertificateCheck
 }
 
-/** What was agreed on, with the judgement of the certificate. */
+/** Describes the negotiated TLS and the check of the certificate. */
 export function describeTls(socket: TLSSocket, { peer, host, demand, check, pkix }: Judged): TlsInfo {
-  // All are empty when the server hung up in the same moment, whatever their types say.
+  // All are empty when the server hung up at the same moment, whatever their types say.
   const certificate = peer.getPeerX509Certificate()
   const { subject, issuer } = certificate?.toLegacyObject() ?? {}
   const cipher = socket.getCipher() as CipherNameAndProtocol | undefined

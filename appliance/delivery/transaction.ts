@@ -11,31 +11,28 @@ import { fitting, sayable, unconvertible, type Order } from './sayable.ts'
 import { endsSession, requires, type Session } from './session.ts'
 import { Broken } from './smtp-wire.ts'
 
-/** Blocks of a message that are written in one turn of the event loop, when the server takes them at once: a megabyte. */
+/** Blocks written per turn of the event loop if the server accepts them at once: a megabyte. */
 const BLOCKS_IN_TURN = 16
-/** Beside MAIL, in the transcript. */
+/** Shown with MAIL in the transcript. */
 const CONVERTED =
   'The server does not offer 8BITMIME, so the message was converted to 7-bit text and signed again (RFC 6152 §3).'
 
-/** What came of a transaction. */
+/** The result of a transaction. */
 export interface Transacted {
   outcome: Outcome
-  /** open: another transaction may follow · over: QUIT is owed · broken: nothing can be said any more. */
+  /** open: another transaction may follow · over: send QUIT · broken: nothing can be sent. */
   connection: 'open' | 'over' | 'broken'
-  /**
-   * The session was over for the server before it heard of this message, which nobody has taken and which may be told to
-   * another connection.
-   */
+  /** The server had ended the session before it saw this message, which may be sent on another connection. */
   stale: boolean
-  /** Recipients that were accepted before one was answered with 421; null when none was. */
+  /** Recipients accepted before one got a 421; null when none did. */
   tookOnly: number | null
-  /** The connection broke while replies to commands that were sent together were waited for. */
+  /** The connection broke while waiting for replies to pipelined commands. */
   brokePipelining: boolean
 }
 
 /**
- * One mail transaction (RFC 5321 §3.3) in a session that may have had others. Never throws for what the server does.
- * @param mayPipeline false for a server that offers PIPELINING and cannot do it
+ * Runs one mail transaction (RFC 5321 §3.3), possibly after others in the session. Never throws because of the server.
+ * @param mayPipeline false for a server that offers PIPELINING but fails with it
  */
 export async function transact(session: Session, order: Order, mayPipeline = true): Promise<Transacted> {
   const message = await fitting(order, session.extensions)
@@ -43,7 +40,7 @@ export async function transact(session: Session, order: Order, mayPipeline = tru
   return new Transaction(session, { ...order, message }, mayPipeline).run()
 }
 
-/** The outcome of a message for which nothing was said. */
+/** The result of a message for which nothing was sent. */
 const notSent = (outcome: Outcome): Transacted => ({
   ...{ outcome, connection: 'open', stale: false, tookOnly: null, brokePipelining: false },
 })
@@ -53,17 +50,17 @@ class Transaction {
   readonly #say: Conversation
   readonly #order: Order
   readonly #pipelining: boolean
-  /** Replies to commands that were sent together are waited for. */
+  /** Whether replies to pipelined commands are pending. */
   #inGroup = false
-  /** Whether other messages went over the connection before. */
+  /** Whether other messages were sent on the connection before. */
   readonly #reused: boolean
   #begun = false
-  /** The server has heard of this message, and spoke of it rather than of the connection. */
+  /** Whether the server has replied about this message instead of the connection. */
   #heard = false
   #dotSent = false
-  /** A refused sender makes the replies to RCPT meaningless: "503 MAIL first". */
+  /** After a refused sender, the replies to RCPT mean nothing: "503 MAIL first". */
   #senderRefused = false
-  /** Why recipients without a reply of their own did not get the message. */
+  /** Why recipients without a reply of their own didn't get the message. */
   #failure: Failure | undefined
   readonly #refused = new Map<string, Failure>()
   #tookOnly: number | null = null
@@ -105,7 +102,7 @@ class Transaction {
     }
   }
 
-  /** The envelope in one go where the server allows (RFC 2920 §3.1), then the body when there is someone to get it. */
+  /** Sends the envelope, pipelined if possible (RFC 2920 §3.1), then the body if a recipient was accepted. */
   async #deliver(recipients: string[]): Promise<void> {
     const reset = this.#session.unsettled
     const envelope = this.#envelope(recipients)
@@ -139,7 +136,7 @@ class Transaction {
     const data = await next()
     this.#inGroup = false
     if (someone && data.code === 354) return this.#body()
-    // RFC 2920 §3.1: DATA may be let in although nobody was; a single dot ends that, and reaches no one.
+    // DATA may be accepted although no recipient was (RFC 2920 §3.1). A single dot ends that, and reaches no one.
     if (data.code === 354) await this.#say.ask('body', '.')
     else if (someone) this.#failure = this.#say.refusal(data, 'data')
   }
@@ -159,13 +156,16 @@ class Transaction {
     ]
   }
 
-  /** RFC 5321 §4.1.1.5 knows no other answer than 250: with any other nobody knows what the server still has in mind. */
+  /** Sends RSET. Only 250 is a valid reply (RFC 5321 §4.1.1.5); after any other, the server's state is unknown. */
   async #reset(next: () => Promise<Reply>): Promise<void> {
     const reply = await next()
     if (!isDone(reply)) this.#say.refuse(reply, 'mail')
   }
 
-  /** 530 wants STARTTLS first (RFC 3207 §4): where TLS was tried and given up, that is its failure, and may pass. */
+  /**
+   * Handles a refused MAIL. 530 requires STARTTLS (RFC 3207 §4): if TLS was tried and failed, that is the real failure,
+   * and may be temporary.
+   */
   #refusedMail(reply: Reply): Failure {
     const { tls, extensions } = this.#session
     if (reply.code !== 530 || tls || !extensions.has('STARTTLS')) return this.#say.refusal(reply, 'mail')
@@ -173,7 +173,10 @@ class Transaction {
     return { ...this.#say.fail('tls', 'starttls', note), reply }
   }
 
-  /** 421 to a recipient. On a kept connection it may be about earlier messages; on a new one the server may not take so many recipients. */
+  /**
+   * Handles a 421 to a recipient. On a kept connection it may be about earlier messages; on a new one, the server may
+   * not accept that many recipients.
+   */
   #hungUp(reply: Reply, before: string[]): never {
     const accepted = before.filter((recipient) => !this.#refused.has(recipient)).length
     if (!this.#reused && accepted > 0) this.#tookOnly = accepted
@@ -189,14 +192,14 @@ class Transaction {
     try {
       let sent = 0
       for (const block of dotStuffed(bytes)) {
-        // A fast server takes one block after the other without a wait between.
+        // A fast server accepts block after block without a wait in between.
         if (++sent % BLOCKS_IN_TURN === 0) await setImmediate()
         if (wire.answered) return await this.#interrupted(step)
         await wire.writeBlock(block, BLOCK_DEADLINE)
       }
       this.#dotSent = true
       crashPoint('body')
-      // RFC 5321 §4.5.3.2.6: giving up here makes a second copy, so the end of the attempt is not heeded.
+      // Giving up here would create a duplicate (RFC 5321 §4.5.3.2.6), so ignore the deadline of the attempt.
       const reply = kept(await wire.readAnyway(DEADLINES.body))
       step.end({ reply, note })
       this.#conclude(reply)
@@ -206,7 +209,10 @@ class Transaction {
     }
   }
 
-  /** The answer to the final dot ends the transaction (RFC 5321 §4.1.1.4); after a refusal RSET makes sure of that. */
+  /**
+   * Handles the reply to the final dot, which ends the transaction (RFC 5321 §4.1.1.4). After a refusal, RSET makes
+   * sure of that.
+   */
   #conclude(reply: Reply): void {
     if (isDone(reply)) {
       crashPoint('remote-250')
@@ -218,7 +224,7 @@ class Transaction {
     if (reply.code < 400 || reply.code === 421) throw new Ended(this.#failure, false)
   }
 
-  /** A reply before the final dot: a refusal counts, an acceptance of half a message does not. */
+  /** Handles a reply before the final dot: a refusal counts, an acceptance of half a message doesn't. */
   async #interrupted(step: OpenStep): Promise<void> {
     const reply = kept(await this.#say.wire.read(0))
     step.end({ reply, note: 'The server replied before the whole message was sent.' })

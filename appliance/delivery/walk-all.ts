@@ -6,9 +6,9 @@ import type { Fate, Failure, Outcome } from './outcome.ts'
 import { stops, walk, type WalkDeps, type Walked } from './walk.ts'
 
 /**
- * Takes a message to all recipients: in as many transactions, one after the other over the connection that is kept, as the
- * provider's `recipients_per_message` and the server's own limit make of them (RFC 5321 §4.5.3.1.8, §4.5.3.1.10). Each is a
- * message to the lane. Recipients without a fate in the end were not asked for: their turn comes with another permit.
+ * Sends a message to all recipients, in as many transactions on a kept connection as the provider's
+ * `recipients_per_message` and the server's own limit require (RFC 5321 §4.5.3.1.8, §4.5.3.1.10). Each counts as a
+ * message for the lane. Recipients without a result weren't tried, and wait for another permit.
  */
 export async function walkAll(
   letter: Letter,
@@ -37,14 +37,21 @@ export async function walkAll(
   }
 }
 
-/** Whether a server has as many recipients as it takes of one message. 552 is what RFC 821 had for that (RFC 5321 §4.5.3.1.10). */
+/**
+ * Whether a server refuses because the message has too many recipients. RFC 821 used 552 for that (RFC 5321
+ * §4.5.3.1.10).
+ */
 function isTooMany({ code, enhanced, text }: Reply): boolean {
   if (code !== 452 && code !== 552) return false
-  // RFC 3463 §3.6: X.5.3, too many recipients. Without an enhanced code only the words tell it from a full disk.
+  // Too many recipients (RFC 3463 §3.6, X.5.3). Without an enhanced code, only the text distinguishes it from a full
+  // disk.
   return enhanced === null ? /too many (recipients|rcpts)/i.test(text) : /^[45]\.5\.3$/.test(enhanced)
 }
 
-/** Who was refused because the server had enough recipients: it took the message for others, and takes another for them. */
+/**
+ * Finds recipients refused only because there were too many: the server accepted the message for others, and will
+ * accept another for them.
+ */
 function surplusOf(outcome: Outcome): Set<string> {
   const fates = [...outcome]
   if (!fates.some(([, { kind }]) => kind === 'accepted')) return new Set()
@@ -59,11 +66,14 @@ function surplusOf(outcome: Outcome): Set<string> {
 function add(all: Walked, { outcome, tls, seen }: Walked, surplus: ReadonlySet<string>): void {
   all.tls = tls
   for (const [recipient, fate] of outcome) if (!surplus.has(recipient)) all.outcome.set(recipient, fate)
-  // Nor is it a complaint, from which the lane would learn.
+  // Nor is it an objection for the lane to learn from.
   all.seen.push(...seen.filter(({ recipient }) => !surplus.has(recipient)))
 }
 
-/** A reply to RCPT is about a recipient, and one to the message may be: some servers ask their recipients only then. */
+/**
+ * Whether a result is about more than one recipient. A reply to RCPT isn't; one to the message may be about a
+ * recipient, because some servers check recipients only then.
+ */
 function isGeneral(fate: Fate): boolean {
   if (fate.kind === 'accepted') return false
   const { kind, phase, reply } = fate.failure
@@ -71,7 +81,10 @@ function isGeneral(fate: Fate): boolean {
   return reply === null ? kind !== 'unsupported' : reply.code === 421
 }
 
-/** What failed for every recipient of a message without being said of any of them: it is true of the others, who need not be tried. */
+/**
+ * Returns the failure that applied to every recipient without being about any of them. It applies to the remaining
+ * ones, too, which need not be tried.
+ */
 function generalFailure(outcome: Outcome): Failure | undefined {
   const fates = [...outcome.values()]
   const [first] = fates

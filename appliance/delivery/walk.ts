@@ -14,7 +14,7 @@ import type { Recorder } from './recorder.ts'
 import type { Seen } from './signals.ts'
 import type { DomainPolicy } from './policy/view.ts'
 
-/** What a walk needs beside the message. */
+/** What is needed besides the message. */
 export interface WalkDeps {
   clock: Clock
   connections: Connections
@@ -22,27 +22,27 @@ export interface WalkDeps {
   recorder: Recorder
   permit: Permit
   policy: DomainPolicy
-  /** What the policies demanded of hosts so far. */
+  /** The requirements of hosts looked up so far. */
   demands: Map<string, Demanded>
   requests: Requests
-  /** EHLO name, where the source has none of its own. */
+  /** EHLO name for sources without their own. */
   hostname: string
   /** Port of the mail exchangers. */
   port: number
-  /** When the attempt must be over, Unix milliseconds. */
+  /** Deadline of the attempt, Unix milliseconds. */
   until: number
 }
 
-/** What came of it. */
+/** The result. */
 export interface Walked {
   outcome: Outcome
   /** TLS of the last conversation. */
   tls: TlsInfo | null
-  /** Every answer at every address, for the lane. */
+  /** Every result at every IP, for the lane. */
   seen: Seen[]
 }
 
-/** Tries address after address until each recipient has an answer that counts (RFC 5321 §5.1). */
+/** Tries IP after IP until each recipient has a conclusive result (RFC 5321 §5.1). */
 export async function walk(
   letter: Letter,
   recipients: string[],
@@ -64,7 +64,7 @@ export async function walk(
       if (said.tlsResult) deps.policies.record(deps.policy, demanded, letter.wish, said.tlsResult)
       walked.tls = said.tls
       outcome = said.outcome
-      // It was not its turn: recipients without a fate wait for another permit.
+      // It wasn't its turn: recipients without a result wait for another permit.
       if (outcome.size === 0) break
     }
     add(outcome, walked)
@@ -73,14 +73,14 @@ export async function walk(
   return walked
 }
 
-/** The addresses that the source can dial, in their order. */
+/** Returns the IPs that the source can connect to, in order. */
 export function stops(hosts: readonly Host[], source: Source): { host: string; ip: string }[] {
   return hosts.flatMap(({ name, addresses }) =>
     addresses.filter((ip) => isUsable(source, isIP(ip) as Family)).map((ip) => ({ host: name, ip })),
   )
 }
 
-/** Asks the policies once for each host; the transcript tells what they demand where they demand anything. */
+/** Looks up the TLS requirement once per host, and records it in the transcript if there is one. */
 async function demandOf(
   host: string,
   { wish }: Letter,
@@ -120,7 +120,7 @@ function callTo(
   }
 }
 
-/** A policy of the recipient's domain forbids the host. */
+/** The result when a policy of the recipient's domain forbids the host. */
 function refusedBy(why: string, host: string, ip: string, recipients: readonly string[]): Outcome {
   const failure: Failure = { kind: 'tls', phase: 'starttls', host, ip, reply: null, note: why }
   return new Map(recipients.map((one): [string, Fate] => [one, { kind: 'failed', failure }]))

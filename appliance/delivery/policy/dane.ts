@@ -1,4 +1,4 @@
-/** Certificates and TLSA records (RFC 6698, RFC 7671, RFC 7672 §3). Pure. */
+/** Matches certificates with TLSA records (RFC 6698, RFC 7671, RFC 7672 §3). Pure. */
 import { createHash, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import type { RecordData } from '../../dns/dns.ts'
 
@@ -8,7 +8,7 @@ export type Tlsa = RecordData['TLSA']
 const DANE_TA = 2
 const DANE_EE = 3
 
-/** What became of the comparison; `why` completes "the certificate …". */
+/** The result of the match; `why` completes "the certificate …". */
 export type DaneMatch =
   | { ok: true }
   | {
@@ -17,12 +17,12 @@ export type DaneMatch =
       resultType: 'validation-failure' | 'certificate-host-mismatch' | 'certificate-expired'
     }
 
-/** Bytes of the digests that are defined (RFC 6698 §2.1.3). */
+/** Digest lengths in octets (RFC 6698 §2.1.3). */
 const DIGEST_BYTES: Record<number, number> = { 1: 32, 2: 64 }
 
 /**
- * Whether a record can be used for SMTP: DANE-TA(2) and DANE-EE(3) (RFC 7672 §3.1.3 leaves the PKIX usages out), with a selector
- * and a matching type that are known and data that can be what they say.
+ * Whether a record is usable for SMTP: DANE-TA(2) or DANE-EE(3) (RFC 7672 §3.1.3 excludes the PKIX usages), with a
+ * known selector and matching type, and data of the right length.
  */
 export function isUsable({ usage, selector, matching, data }: Tlsa): boolean {
   if (usage !== DANE_TA && usage !== DANE_EE) return false
@@ -31,21 +31,21 @@ export function isUsable({ usage, selector, matching, data }: Tlsa): boolean {
   return (selector === 0 ? certificateOf(data) : keyOf(data)) !== undefined
 }
 
-/** A record as its zone file has it, the data shortened for people. */
+/** Formats a record as in a zone file, with its data shortened for people. */
 export function tlsaText({ usage, selector, matching, data }: Tlsa): string {
   const hex = Buffer.from(data).toString('hex')
   return `${usage} ${selector} ${matching} ${hex.length > 16 ? `${hex.slice(0, 16)}…` : hex}`
 }
 
-/** A record in presentation format, whole (RFC 6698 §2.2). */
+/** Formats a record in presentation format (RFC 6698 §2.2). */
 export function presentTlsa({ usage, selector, matching, data }: Tlsa): string {
   return `${usage} ${selector} ${matching} ${Buffer.from(data).toString('hex').toUpperCase()}`
 }
 
 /**
- * Whether a server's chain meets one of the usable records.
- * @param chain the server's certificate first, then each issuer as the server sent them
- * @param names reference identifiers for DANE-TA (RFC 7672 §3.2.2); DANE-EE looks at neither names nor dates (§3.1.1)
+ * Whether a server's chain matches a usable record.
+ * @param chain the server's certificate, then each issuer as sent
+ * @param names reference identifiers for DANE-TA (RFC 7672 §3.2.2); DANE-EE checks neither names nor dates (§3.1.1)
  * @param now Unix milliseconds
  */
 export function matchDane(
@@ -71,7 +71,7 @@ export function matchDane(
 
 const failure = (why: string): DaneMatch => ({ ok: false, why, resultType: 'validation-failure' })
 
-/** Whether a record is about this certificate (RFC 6698 §2.1.2, §2.1.3). */
+/** Whether a record matches this certificate (RFC 6698 §2.1.2, §2.1.3). */
 function matches(certificate: X509Certificate, { selector, matching, data }: Tlsa): boolean {
   const whole = selector === 0 ? certificate.raw : spki(certificate.publicKey)
   const digest = matching === 1 ? 'sha256' : 'sha512'
@@ -97,16 +97,21 @@ function keyOf(data: Uint8Array): KeyObject | undefined {
   }
 }
 
-/** From the server's certificate to the trust anchor: the certificates, and the key that anchors the last one. */
+/**
+ * The path from the server's certificate to the trust anchor: the certificates, and the key that anchors the last one.
+ */
 interface Path {
   certificates: X509Certificate[]
-  /** Undefined where the last certificate itself is the anchor. */
+  /** Undefined when the last certificate is the anchor itself. */
   key: KeyObject | undefined
-  /** A certificate that only DNS shows. */
+  /** A certificate that is only in DNS. */
   anchor: X509Certificate | undefined
 }
 
-/** Servers send the anchor along (RFC 7672 §3.1.2); where the record holds all of it, DNS may be the only one that does. */
+/**
+ * Builds the path. Servers send the anchor, too (RFC 7672 §3.1.2), but a record with the whole certificate allows them
+ * to leave it out.
+ */
 function pathTo(record: Tlsa, chain: X509Certificate[]): Path | undefined {
   const at = chain.findIndex((certificate) => matches(certificate, record))
   if (at >= 0) return { certificates: chain.slice(0, at + 1), key: undefined, anchor: undefined }
@@ -118,10 +123,10 @@ function pathTo(record: Tlsa, chain: X509Certificate[]): Path | undefined {
   return signed < 0 ? undefined : { certificates: chain.slice(0, signed + 1), key, anchor }
 }
 
-/** The id of serverAuth among extended key usages (RFC 5280 §4.2.1.12), and of any usage. */
+/** Extended key usages: serverAuth (RFC 5280 §4.2.1.12), and any. */
 const SERVER_AUTH = new Set(['1.3.6.1.5.5.7.3.1', '2.5.29.37.0'])
 
-/** Signatures, dates, the right to issue, and the name (RFC 7671 §5.2, RFC 7672 §3.2.2). */
+/** Checks signatures, dates, the right to issue, and the name (RFC 7671 §5.2, RFC 7672 §3.2.2). */
 function checkPath({ certificates, key, anchor }: Path, names: string[], now: number): DaneMatch {
   const leaf = certificates[0]!
   const whole = anchor ? [...certificates, anchor] : certificates

@@ -1,4 +1,4 @@
-/** What is demanded of TLS with a host: DANE, then MTA-STS, then what the sender wants. Pure. */
+/** Decides the TLS requirement for a host: DANE, then MTA-STS, then what the sender wants. Pure. */
 import type { ReportedPolicy, StsPolicy } from '../../storage/storage.ts'
 import type { TlsDemand, TlsResultType } from '../tls-demand.ts'
 import { presentTlsa, tlsaText } from './dane.ts'
@@ -8,19 +8,20 @@ import type { DaneState } from './tlsa.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
 /**
- * What the sender wants. unimportant: `TLS-Required: No`, the message is to arrive whatever the receiver's policies say (RFC 8689 §4.2.2) ·
- * opportunistic: TLS where there is some · enforced: the sending domain's `tls: enforced` · requiretls: REQUIRETLS (RFC 8689 §4.2.1).
+ * What the sender wants. unimportant: `TLS-Required: No`, deliver whatever the receiver's policies say (RFC 8689
+ * §4.2.2) · opportunistic: TLS if available · enforced: the sending domain's `tls: enforced` · requiretls: REQUIRETLS
+ * (RFC 8689 §4.2.1).
  */
 export type TlsWish = 'unimportant' | 'opportunistic' | 'enforced' | 'requiretls'
 
-/** One message's own word goes before its domain's setting, in both directions (RFC 8689 §4.2). */
+/** Combines both; the message's own setting overrides that of its domain in both directions (RFC 8689 §4.2). */
 export function wishOf(requireTls: RequireTls, setting: 'opportunistic' | 'enforced'): TlsWish {
   if (requireTls === 'yes') return 'requiretls'
   if (requireTls === 'no') return 'unimportant'
   return setting
 }
 
-/** What is known of the receiver, for one host. */
+/** What is known about the receiver, for one host. */
 export interface HostFacts {
   /** The recipient domain. */
   domain: string
@@ -30,18 +31,19 @@ export interface HostFacts {
 }
 
 /**
- * demand: what to obey · skip: not this host, in a sentence. `policy` is what a report says that the session was held to; `testing`: an MTA-STS
- * policy that is only watched, with the pattern that the host matches. `note` is for the transcript, null where nothing holds.
+ * demand: the requirement · skip: don't use this host, with a sentence. `policy` is the policy in TLS reports;
+ * `testing`: an MTA-STS policy that is only monitored, with the pattern that the host matches. `note` is for the
+ * transcript, null when no policy applies.
  */
 export type Demanded = { policy: ReportedPolicy; note: string | null } & (
   | { kind: 'demand'; demand: TlsDemand; watched: Watched | null }
   | { kind: 'skip'; why: string; resultType: TlsResultType }
 )
 
-/** A failure that stops nothing: of a policy in testing, or one that could not be had. */
+/** A failure that blocks nothing: of a policy in testing mode, or of one that couldn't be fetched. */
 export type Watched = { testing: true; mismatch: string | null } | { resultType: TlsResultType; why: string }
 
-/** Merges all that has a say. DANE goes before MTA-STS, which must not soften it (RFC 8461 §2). */
+/** Combines all policies. DANE takes precedence over MTA-STS, which must not weaken it (RFC 8461 §2). */
 export function demandOf(facts: HostFacts, wish: TlsWish): Demanded {
   const { dane, domain, host } = facts
   if (wish === 'unimportant')
@@ -85,7 +87,7 @@ const tlsaPolicy = (domain: string, strings: string[]): ReportedPolicy => ({
   mxHosts: [],
 })
 
-/** TLSA records that nobody can use still tell that TLS is there (RFC 7672 §2.2). */
+/** Requires at least TLS, because unusable TLSA records still say that TLS is available (RFC 7672 §2.2). */
 function atLeastEncrypted(rest: Demanded, { base, records }: DaneState & { kind: 'unusable' }): Demanded {
   if (rest.kind === 'skip' || rest.demand.kind !== 'opportunistic') return rest
   const why = `DANE: ${base} has TLSA records, but none of a supported type.`
@@ -93,7 +95,7 @@ function atLeastEncrypted(rest: Demanded, { base, records }: DaneState & { kind:
   return { kind: 'demand', demand: { kind: 'encrypted', why }, watched: null, policy, note: why }
 }
 
-/** MTA-STS, then what the sender wants. */
+/** Combines MTA-STS with what the sender wants. */
 function demandWithoutDane({ domain, host, sts }: HostFacts, wish: TlsWish): Demanded {
   const held = sts.held?.policy
   if (held?.mode === 'enforce') return enforced(domain, host, held, wish)
@@ -121,7 +123,10 @@ function stsPolicy(domain: string, policy: StsPolicy): ReportedPolicy {
   return { type: 'sts', domain, strings: stsPolicyLines(policy), mxHosts: policy.mx }
 }
 
-/** RFC 8461 §4.1, §5: a host that the policy does not name is not used, the others need a valid certificate. */
+/**
+ * Applies an enforced policy: hosts that it doesn't name are skipped, the others need a valid certificate (RFC 8461
+ * §4.1, §5).
+ */
 function enforced(domain: string, host: string, held: StsPolicy, wish: TlsWish): Demanded {
   const policy = stsPolicy(domain, held)
   const pattern = matchingMx(held, host)

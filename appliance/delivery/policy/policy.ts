@@ -1,8 +1,9 @@
 /**
- * The TLS policies of recipient domains: what they demand of a connection, and what became of it. The door of this folder.
+ * TLS policies of recipient domains: the requirements for a connection, and counts of the results. The entry point of
+ * this folder.
  *
- * DANE (RFC 7672) is used only where the resolver validates (`dns.trust_ad`), MTA-STS (RFC 8461) everywhere. What is decided for a host is
- * obeyed by the conversation (tls-demand.ts), and counted for reports to the domain (RFC 8460).
+ * Uses DANE (RFC 7672) only if the resolver validates (`dns.trust_ad`), MTA-STS (RFC 8461) always. The conversation
+ * enforces the requirement (tls-demand.ts); results are counted for reports to the domain (RFC 8460).
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { Resolver } from '../../dns/dns.ts'
@@ -19,11 +20,11 @@ import { viewOf, type DomainPolicy } from './view.ts'
 
 export { wishOf, type Demanded, type TlsWish } from './demand.ts'
 
-/** What a session's TLS came to, as the conversation reports it. */
+/** The TLS result of a session. */
 export interface TlsSession {
-  /** Measured by the demand. */
+  /** Judged by the requirement. */
   resultType: 'successful-session' | TlsResultType
-  /** The same, measured by a demand for a valid certificate. */
+  /** Judged as if a valid certificate were required. */
   webPki: 'successful-session' | TlsResultType
   reason: string | null
   sendingIp: string | null
@@ -32,22 +33,28 @@ export interface TlsSession {
 }
 
 export interface TlsPolicies {
-  /** @param mxAnswerAuthentic the `authentic` of the MX answer, found or absent */
+  /** @param mxAnswerAuthentic `authentic` of the MX answer, found or absent */
   policyFor(domain: string, mxAnswerAuthentic: boolean): Promise<DomainPolicy>
-  /** What is demanded of TLS with one MX host. A host that is skipped is counted as a failed session. Looks up TLSA where that can matter. */
+  /**
+   * Returns the TLS requirement for one MX host. Counts a skipped host as a failed session. Looks up TLSA records if
+   * they can matter.
+   */
   demandFor(policy: DomainPolicy, host: string, wish: TlsWish): Promise<Demanded>
-  /** Counts a session; for each connection on which STARTTLS was due, once. Sessions for which policies were ignored are not counted. */
+  /**
+   * Counts a session; call once for each connection that should use STARTTLS. Sessions that ignore policies aren't
+   * counted.
+   */
   record(
     policy: DomainPolicy,
     demanded: Demanded & { kind: 'demand' },
     wish: TlsWish,
     session: TlsSession,
   ): void
-  /** What holds for a domain now and why, looked up without sending anything. */
+  /** Returns a domain's current policies and their reasons, looked up without sending anything. */
   view(domain: string): Promise<TlsPolicyView>
-  /** Writes what was counted so far; for tests, and before results are listed. */
+  /** Writes pending counts; for tests, and before results are listed. */
   flush(): Promise<void>
-  /** Keeps policies in use fresh; says in the log when DANE cannot be used. */
+  /** Starts to refresh policies in use; logs when DANE can't be used. */
   start(): void
   stop(): Promise<void>
 }
@@ -64,17 +71,17 @@ export interface TlsPolicyDeps {
   options: {
     /** `dns.trust_ad`. */
     trustAd: boolean
-    /** `delivery.port`: TLSA records are of a port (RFC 6698 §3). */
+    /** `delivery.port`: TLSA records apply to a port (RFC 6698 §3). */
     port: number
-    /** Port of MTA-STS policy hosts; 443 but for tests. */
+    /** Port of MTA-STS policy hosts; always 443 except in tests. */
     stsPort?: number | undefined
   }
 }
 
-/** How often policies are looked through for old ones, in milliseconds. */
+/** How often to look for outdated policies, in milliseconds. */
 const REFRESH_EVERY = 60 * 60_000
 
-/** Builds the policies; they work at once, `start()` adds what happens in the background. */
+/** Creates the policies; they work at once, `start()` adds background work. */
 export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
   const { resolver, log, options } = deps
   const sts = createStsCache({ ...deps, port: options.stsPort })
@@ -110,7 +117,7 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
       return demanded
     },
     record({ domain }, demanded, wish, session) {
-      // RFC 8460 §3: a report about the delivery of reports would never end; they come with TLS-Required: No.
+      // Reports about the delivery of reports would never end (RFC 8460 §3); reports are sent with TLS-Required: No.
       if (wish === 'unimportant' || domain.startsWith('[')) return
       const { result, reason } = resultOf(demanded, session)
       const { sendingIp, receivingHost: mxHost, receivingIp: mxIp } = session
@@ -134,7 +141,7 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
   }
 }
 
-/** Looks through the policies from time to time. */
+/** Refreshes the policies periodically. */
 function createRefresher(
   sts: StsCache,
   { clock, log }: TlsPolicyDeps,
@@ -167,7 +174,7 @@ function createRefresher(
   }
 }
 
-/** A session as reports count it: what failed, even where the policy let it pass (RFC 8460 §4.3). */
+/** Returns the result of a session for reports: its failure, even if the policy tolerated it (RFC 8460 §4.3). */
 function resultOf(
   { watched }: Demanded & { kind: 'demand' },
   { resultType, webPki, reason }: TlsSession,

@@ -1,4 +1,4 @@
-/** The MTA-STS policy that holds for a domain: discovered, fetched, remembered (RFC 8461 §3.3, §5.1). */
+/** Discovers, fetches and caches MTA-STS policies (RFC 8461 §3.3, §5.1). */
 import { isIP } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock/clock.ts'
@@ -8,9 +8,9 @@ import type { Logger } from '../../watch/log.ts'
 import type { GuardedFetch } from '../../wire/fetch.ts'
 import { readStsPolicy, readStsRecord } from './sts.ts'
 
-/** What holds; `trouble` is what went wrong beside it, or in its place, as a sentence and a type of RFC 8460 §4.3. */
+/** The policy in effect; `trouble` is a problem with or without one, as a sentence and a type of RFC 8460 §4.3. */
 export interface StsState {
-  /** Null: the domain has none, or none that can be had. */
+  /** Null when the domain has none, or none that could be fetched. */
   held: StoredStsPolicy | null
   trouble: StsTrouble | null
 }
@@ -23,37 +23,40 @@ export interface StsTrouble {
 export interface StsDeps {
   resolver: Pick<Resolver, 'resolve'>
   storage: Pick<Storage, 'findStsPolicy' | 'saveStsPolicy' | 'useStsPolicy' | 'dueStsPolicies'>
-  /** Refuses addresses that are not public; its deadline is a minute (RFC 8461 §3.3). */
+  /** Refuses IPs that aren't public; has a timeout of a minute (RFC 8461 §3.3). */
   fetch: GuardedFetch
   clock: Clock
   log: Logger
-  /** Port of policy hosts; 443 but for tests. */
+  /** Port of policy hosts; always 443 except in tests. */
   port?: number | undefined
 }
 
 export interface StsCache {
-  /** The policy of a domain, fetched when it is new. Never rejects for what the internet does. */
+  /** Returns the policy of a domain; fetches a new one. Never rejects because of the network. */
   stateOf(domain: string): Promise<StsState>
-  /** Fetches again what was last fetched a day ago, so that a policy in use does not run out (RFC 8461 §3.3). Returns how many. */
+  /**
+   * Fetches policies again that were last fetched a day ago, so that policies in use don't expire (RFC 8461 §3.3).
+   * Returns how many.
+   */
   refresh(): Promise<number>
 }
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-/** A policy file is a few hundred bytes (RFC 8461 §3.3 names the limit). */
+/** Maximum size of a policy file (RFC 8461 §3.3); real ones have a few hundred octets. */
 const MOST_BYTES = 64 * 1024
-/** After a failure a policy is not fetched again for this long (RFC 8461 §3.3: no more than every five minutes). */
+/** Pause after a failed fetch, at least five minutes (RFC 8461 §3.3). */
 const PAUSE = 5 * MINUTE
-/** Domains of which the memory keeps a policy or a failure; given as `max`, the room for all would be taken at the start. */
+/** Cached domains; a limit given as `max` would allocate all entries at startup. */
 const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
-/** Policies that nobody sent mail under for a month are let run out. */
+/** Policies unused for a month may expire. */
 const REFRESH_USED = 31 * DAY
 const REFRESH_AT_ONCE = 20
 
 class TooLarge extends Error {}
 
-/** Builds the cache; it remembers in the storage, so that a policy outlives the process. */
+/** Creates the cache; storage keeps policies across restarts. */
 export function createStsCache(deps: StsDeps): StsCache {
   return new Cache(deps)
 }
@@ -93,7 +96,7 @@ class Cache implements StsCache {
     const stored = await this.#remembered(domain)
     const now = this.#deps.clock.now()
     const live = stored && stored.expiresAt > now ? stored : null
-    // A policy that is remembered holds whatever becomes of DNS; without one, nobody can tell (RFC 8461 §3.3).
+    // A cached policy applies whatever happens to DNS. Without one, the domain counts as having none (RFC 8461 §3.3).
     if (answer.kind === 'failed') return { held: live, trouble: null }
     const record = answer.kind === 'absent' ? { kind: 'none' as const } : readStsRecord(answer.records)
     if (record.kind === 'invalid') {
@@ -117,7 +120,7 @@ class Cache implements StsCache {
     return entry.policy
   }
 
-  /** One fetch at a time for a domain, whoever asks. */
+  /** Fetches a policy; merges concurrent fetches for a domain. */
   #renewOnce(domain: string, id: string, old: StoredStsPolicy | null): Promise<StsState> {
     const flying = this.#flights.get(domain)
     if (flying) return flying
@@ -143,7 +146,7 @@ class Cache implements StsCache {
     return { held, trouble: null }
   }
 
-  /** A policy that was used less than a day ago is not written for being used again. */
+  /** Records the use of a policy, at most once a day. */
   async #touch(held: StoredStsPolicy): Promise<void> {
     const now = this.#deps.clock.now()
     if (now - held.usedAt < DAY) return
@@ -165,13 +168,13 @@ async function refreshOne(
       ? await renew(domain, record.id, old)
       : { trouble: { why: `The TXT record _mta-sts.${domain} was not found or could not be looked up.` } }
   if (!trouble) return
-  // Looked at again tomorrow: the policy holds until then anyway, or runs out.
+  // Check again tomorrow: until then, the policy applies or expires anyway.
   await storage.saveStsPolicy({ ...old, checkedAt: clock.now() }, clock.now())
   const until = new Date(expiresAt).toISOString()
   log.warn({ domain, until }, `could not refresh an MTA-STS policy in use: ${trouble.why}`)
 }
 
-/** Fetches and reads the policy file (RFC 8461 §3.2, §3.3). */
+/** Fetches and parses the policy file (RFC 8461 §3.2, §3.3). */
 async function fetchPolicy(
   domain: string,
   { fetch, port }: StsDeps,

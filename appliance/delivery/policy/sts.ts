@@ -1,21 +1,21 @@
 /**
- * MTA-STS as text: the TXT record, the policy file, and which hosts a policy names (RFC 8461). Pure.
+ * Parses MTA-STS: the TXT record, the policy file, and host patterns (RFC 8461). Pure.
  *
- * Read here and not by mailauth's `mta-sts`: that one fetches by itself, past the guard against private addresses, from port 443 and
- * one address only, and reads leniently unless told otherwise; the grammar alone is shorter than its adapter would be.
+ * Not done by mailauth's `mta-sts`, which fetches by itself: without the check for private IPs, only from port 443 and
+ * one IP, and parses leniently by default. Its adapter would be longer than this grammar.
  */
 import type { StsPolicy } from '../../storage/storage.ts'
 
-/** What `_mta-sts.<domain>` says; `invalid` completes "the record …". */
+/** The content of `_mta-sts.<domain>`; `invalid` completes "the record …". */
 export type StsRecord = { kind: 'id'; id: string } | { kind: 'none' } | { kind: 'invalid'; why: string }
 
-/** Name and value of a field that a later version may add (RFC 8461 §3.1, §3.2). */
+/** Name and value of an extension field (RFC 8461 §3.1, §3.2). */
 const EXTENSION_NAME = /^[a-z0-9][a-z0-9_.-]{0,31}$/i
 const EXTENSION_VALUE = /^[!-:<>-~]+$/
 
 /**
- * Reads the TXT records of `_mta-sts.<domain>` (RFC 8461 §3.1). Those that do not begin with `v=STSv1;` are left out; if the rest is not
- * exactly one, the domain has no policy.
+ * Parses the TXT records of `_mta-sts.<domain>` (RFC 8461 §3.1). Ignores those that don't begin with `v=STSv1;`. Unless
+ * exactly one is left, the domain has no policy.
  */
 export function readStsRecord(records: readonly string[]): StsRecord {
   const ours = records.filter((record) => /^v=STSv1[ \t]*;/.test(record))
@@ -41,16 +41,16 @@ export function readStsRecord(records: readonly string[]): StsRecord {
   return { kind: 'id', id }
 }
 
-/** Longest lifetime of a policy, in seconds: about a year (RFC 8461 §3.2). */
+/** Maximum lifetime of a policy, in seconds: about a year (RFC 8461 §3.2). */
 const MOST_MAX_AGE = 31_557_600
 
-/** More than any honest policy lists; each is compared with each host. */
+/** More patterns than any real policy has; each is compared with each host. */
 const MOST_PATTERNS = 200
 
 const DOMAIN =
   /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i
 
-/** Reads a policy file (RFC 8461 §3.2); a string tells what is wrong with it, as the rest of "the policy …". */
+/** Parses a policy file (RFC 8461 §3.2); returns a string that completes "the policy …" when it is invalid. */
 export function readStsPolicy(text: string): StsPolicy | string {
   const once = new Map<string, string>()
   const mx: string[] = []
@@ -58,7 +58,7 @@ export function readStsPolicy(text: string): StsPolicy | string {
     const [, name, value] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? []
     if (name === undefined || value === undefined || !EXTENSION_NAME.test(name))
       return 'has a line that is not "name: value"'
-    // Of fields that may occur once the first counts.
+    // If a field occurs twice, the first one counts (RFC 8461 §3.2).
     if (name === 'mx') mx.push(value.toLowerCase())
     else if (!once.has(name)) once.set(name, value)
   }
@@ -76,14 +76,14 @@ export function readStsPolicy(text: string): StsPolicy | string {
   return { mode, maxAge: Number(maxAge), mx: [...new Set(mx)] }
 }
 
-/** The policy's lines, as TLS reports quote them (RFC 8460 §4.4). */
+/** Returns the policy's lines as quoted in TLS reports (RFC 8460 §4.4). */
 export function stsPolicyLines({ mode, mx, maxAge }: StsPolicy): string[] {
   return ['version: STSv1', `mode: ${mode}`, ...mx.map((pattern) => `mx: ${pattern}`), `max_age: ${maxAge}`]
 }
 
 /**
- * The pattern of the policy that a host matches; undefined when none does (RFC 8461 §4.1). A wildcard stands for exactly one label, the
- * leftmost.
+ * Returns the pattern that a host matches; undefined for none (RFC 8461 §4.1). A wildcard stands for exactly one label,
+ * the leftmost.
  */
 export function matchingMx(policy: StsPolicy, host: string): string | undefined {
   const name = host.toLowerCase().replace(/\.$/, '')

@@ -1,19 +1,19 @@
-/** Counts what became of TLS, and writes the counts down now and then (RFC 8460 §4). */
+/** Counts TLS results, and writes the counts periodically (RFC 8460 §4). */
 import type { Clock } from '../../clock/clock.ts'
 import { dayOf } from '../../mail/tls-report.ts'
 import type { ReportedPolicy, Storage, TlsTally } from '../../storage/storage.ts'
 import type { Logger } from '../../watch/log.ts'
 
-/** Between two writes, in milliseconds: what a kill can lose of statistics. */
+/** Time between two writes, in milliseconds: how many statistics a crash can lose. */
 const FLUSH_MS = 10_000
-/** Kinds of results in memory, at which they are written at once. */
+/** Kinds of results in memory above which they are written at once. */
 const MOST_KINDS = 2000
-/** Rows of one domain and day: a report has that many failures told apart. */
+/** Rows per domain and day: how many failures a report distinguishes. */
 const MOST_ROWS = 100
-/** Characters of a reason. */
+/** Maximum length of a reason, in characters. */
 const REASON_CHARS = 200
 
-/** One session, or one that was not begun. */
+/** A session, or one that wasn't started. */
 export interface Counted {
   domain: string
   policy: ReportedPolicy
@@ -27,13 +27,13 @@ export interface Counted {
 
 export interface Tally {
   add(counted: Counted): void
-  /** Writes what was counted. */
+  /** Writes pending counts. */
   flush(): Promise<void>
-  /** Writes the rest; afterwards nothing is counted. */
+  /** Writes the rest and stops counting. */
   stop(): Promise<void>
 }
 
-/** Builds the tally. */
+/** Creates the counter. */
 export function createTally({
   storage,
   clock,
@@ -57,7 +57,7 @@ export function createTally({
     try {
       await storage.addTlsResults({ results, most: MOST_ROWS }, clock.now())
     } catch (error) {
-      // Statistics are no reason to stop anything, and a storage that fails is told of by what needs it.
+      // Statistics must not stop anything. Callers that depend on storage report its failures.
       log.error(
         { err: error, kinds: results.length },
         'could not store TLS results; TLS reports will lack them',
@@ -69,7 +69,7 @@ export function createTally({
   return {
     add(counted) {
       if (stopped) return
-      // A success needs no details: nobody looks for its cause.
+      // A success needs no details, because no one looks for its cause.
       const plain = counted.result === 'success' ? { sourceIp: '', mxHost: '', mxIp: '', reason: '' } : {}
       const one = { ...counted, ...plain, day: dayOf(clock.now()) }
       one.reason = one.reason.slice(0, REASON_CHARS)

@@ -1,10 +1,11 @@
-/** Which TLSA records hold for a mail exchanger (RFC 7672 §2.2). */
+/** Looks up the TLSA records of a mail exchanger (RFC 7672 §2.2). */
 import type { Resolver } from '../../dns/dns.ts'
 import { isUsable, type Tlsa } from './dane.ts'
 
 /**
- * none: DANE says nothing of this host · unusable: it has records, of which none can be used: TLS without a look at the certificate
- * (RFC 7672 §2.2) · records: `base` is the TLSA base domain · failed: nobody could tell, so the host must not be used (§2.1.2, §2.2).
+ * none: no DANE for this host · unusable: it has only unusable records: TLS without a check of the certificate (RFC
+ * 7672 §2.2) · records: `base` is the TLSA base domain · failed: the lookup failed, so the host must not be used
+ * (§2.1.2, §2.2).
  */
 export type DaneState =
   | { kind: 'none' }
@@ -15,25 +16,27 @@ export type DaneState =
 type Lookup = Pick<Resolver, 'resolve'>
 
 /**
- * Looks the TLSA records of a host up; only for a host that a DNSSEC-validated MX answer named. The addresses must be validated too: where
- * they are not, records are not even asked for, because name servers without DNSSEC fail such questions (RFC 7672 §2.2.2).
+ * Looks up the TLSA records of a host; call it only for a host from a DNSSEC-validated MX answer. Its addresses must be
+ * validated, too. Otherwise records aren't looked up, because name servers without DNSSEC fail such queries (RFC 7672
+ * §2.2.2).
  */
 export async function lookUpDane(host: string, port: number, resolver: Lookup): Promise<DaneState> {
   const answers = await Promise.all([resolver.resolve(host, 'A'), resolver.resolve(host, 'AAAA')])
   const found = answers.filter((answer) => answer.kind === 'found')
   const trouble = answers.find((answer) => answer.kind === 'failed')
-  // RFC 7672 §2.2.2: addresses that are bogus leave the host out of reach, and not without DANE. Those to be dialled were learnt a moment ago.
+  // With bogus addresses the host is unreachable, instead of being used without DANE (RFC 7672 §2.2.2). Those to
+  // contact were looked up a moment ago.
   if (found.length === 0 && trouble)
     return failed(host, `The addresses of ${host} could not be looked up: ${trouble.note}`)
   const target = found.find(({ alias }) => alias !== undefined)?.alias
   const secure = found.length > 0 && found.every(({ authentic }) => authentic)
   if (target === undefined) return secure ? tlsaOf(host, port, resolver) : { kind: 'none' }
   if (secure) {
-    // The name that an alias leads to goes first (RFC 7672 §2.2.3); where it has none, the alias itself.
+    // Prefer the name that an alias leads to (RFC 7672 §2.2.3), then the alias itself.
     const records = await tlsaOf(target, port, resolver)
     return records.kind === 'none' ? tlsaOf(host, port, resolver) : records
   }
-  // An alias in a signed zone to a host in an unsigned one still has its own records (RFC 7672 §2.2.2).
+  // An alias in a signed zone to a host in an unsigned one may have its own records (RFC 7672 §2.2.2).
   const alias = await resolver.resolve(host, 'CNAME')
   if (alias.kind === 'failed') return failed(host, `The alias ${host} could not be looked up: ${alias.note}`)
   return alias.authentic ? tlsaOf(host, port, resolver) : { kind: 'none' }
@@ -48,7 +51,7 @@ async function tlsaOf(base: string, port: number, resolver: Lookup): Promise<Dan
     const why = `The TLSA records ${name} could not be looked up, so the certificate cannot be checked: ${answer.note}`
     return failed(base, why)
   }
-  // RFC 7672 §2.2: records that are not validated are as good as none.
+  // Records that aren't validated count as none (RFC 7672 §2.2).
   if (answer.kind === 'absent' || !answer.authentic) return { kind: 'none' }
   const usable = answer.records.filter(isUsable)
   return usable.length > 0

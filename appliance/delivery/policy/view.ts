@@ -1,18 +1,18 @@
-/** Looks up what holds for a domain, for people. */
+/** Looks up a domain's TLS policies to show them to people. */
 import type { Answer, Resolver } from '../../dns/dns.ts'
 import type { TlsHostView, TlsPolicyView } from '../../mail/tls-policy.ts'
 import { readTlsReportRecord } from '../../mail/tls-report.ts'
 import type { Demanded, TlsWish } from './demand.ts'
 import type { StsState } from './sts-cache.ts'
 
-/** What holds for a domain in one attempt. */
+/** A domain's policies during one attempt. */
 export interface DomainPolicy {
   /** A-labels, lower case. */
   domain: string
-  /** Whether the MX answer, or the answer that there is none, was validated, and by a resolver that is believed. */
+  /** Whether the MX answer, or its absence, was validated by a trusted resolver. */
   mxAuthentic: boolean
   sts: StsState
-  /** Why DANE is left out although the domain is signed; null otherwise. */
+  /** Why DANE isn't used although the domain is signed; null otherwise. */
   note: string | null
 }
 
@@ -25,7 +25,7 @@ export interface ViewDeps {
 
 const MOST_HOSTS = 10
 
-/** Looks everything up that a delivery would; sends nothing. */
+/** Looks up everything that a delivery would; sends nothing. */
 export async function viewOf(domain: string, deps: ViewDeps): Promise<TlsPolicyView> {
   const { resolver, policyFor, decide, trustAd } = deps
   const troubles: string[] = []
