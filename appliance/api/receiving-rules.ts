@@ -1,6 +1,6 @@
 /** What a domain does with mail to its addresses. Ours. */
 import { Type, type Static } from 'typebox'
-import { LONGEST_PATTERN, MOST_RULES, RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
+import { LONGEST_PATTERN, MOST_FORWARDS, MOST_RULES, RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { Id, kind, literals } from './shared.ts'
@@ -16,8 +16,16 @@ const rules = Type.Array(
       }),
       action: literals(RECEIVING_ACTIONS, {
         description:
-          'keep: store the message and send `email.received` · refuse: reply 550 · drop: accept and discard the message.',
+          'keep: store the message and send `email.received` · forward: the same, and send it on to the addresses in `to` · webhook: send `email.received` and store nothing · refuse: reply 550 · drop: accept and discard the message.',
       }),
+      to: Type.Optional(
+        Type.Array(Type.String({ maxLength: 320 }), {
+          minItems: 1,
+          maxItems: MOST_FORWARDS,
+          description: 'Where to forward mail. Required with `forward`, and not allowed with other actions.',
+          examples: [['ada@example.org']],
+        }),
+      ),
     },
     { description: 'A rule.' },
   ),

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { fieldValue, splitMessage } from '../mail/headers.ts'
 import { AUTH_RESULTS, type AuthVerdict } from '../mail/inbound.ts'
-import type { AttachmentInfo, ReceivedEmail as Stored } from '../storage/storage.ts'
+import type { AttachmentInfo, ReceivedEmail as Stored, ReceivedForward } from '../storage/storage.ts'
 import { AttachmentList, Attachment } from './attachments.ts'
 import { EmailWebhookEvents } from './emails.ts'
 import { operation, other } from './operation.ts'
@@ -86,6 +86,17 @@ export const ReceivedEmail = Type.Object(
         description:
           'The message itself; null: the domain keeps no content. Always null in the output of commands.',
       },
+    ),
+    forwards: Type.Array(
+      Type.Object({
+        to: Type.String({ description: 'The address.' }),
+        status: literals(['pending', 'sent', 'skipped'], {
+          description: 'Whether it was forwarded. `sent`: as an email of its own.',
+        }),
+        email_id: Nullable(Id, { description: 'The email that was sent; null: none.' }),
+        reason: Nullable(Type.String(), { description: 'Why it was not forwarded; null otherwise.' }),
+      }),
+      { description: 'Where rules of the domain forward it. Not part of the hosted API.' },
     ),
   },
   { description: 'A received email with its content.' },
@@ -211,6 +222,7 @@ export function presentReceivedContent(
   email: Stored,
   bytes: Uint8Array | undefined,
   { html, text }: { html: string | null; text: string | null },
+  forwards: readonly ReceivedForward[],
 ): Omit<ReceivedEmail, 'html_format' | 'raw'> {
   return {
     object: 'email',
@@ -218,6 +230,12 @@ export function presentReceivedContent(
     html,
     text,
     headers: bytes ? headersOf(bytes) : {},
+    forwards: forwards.map((one) => ({
+      to: one.to,
+      status: one.state,
+      email_id: one.state === 'sent' ? one.emailId : null,
+      reason: one.state === 'skipped' ? one.reason : null,
+    })),
   }
 }
 

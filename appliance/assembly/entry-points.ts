@@ -134,7 +134,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   listening(origins[0])
-  const publicMx = openPublicMx({ ...ground, sendNotice, ...inboundOptions(config, tables) })
+  const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
   const doors = { submission: createSubmission(apps), publicMx }
   const smtp = await openSmtp(config, { ...ground, ...doors, requestLog: http.requestLog, certificates })

@@ -43,7 +43,8 @@ export async function showInbound(
     return void process.stdout.write(bytes)
   }
   const content = bytes ? await contentOf(bytes, clock) : { html: null, text: null }
-  const shown = presentReceivedContent(email, bytes, content)
+  const forwards = await storage.listForwards({ teamId, receivedId: id }, clock.now())
+  const shown = presentReceivedContent(email, bytes, content, forwards)
   output.object({ ...shown, html_format: 'cid', raw: null })
   const checks = Object.entries(shown.authentication_results).map(([method, { result, domain }]) => [
     method.toUpperCase(),
@@ -61,6 +62,10 @@ export async function showInbound(
     ['Envelope', `${email.mailFrom || '<>'} from ${email.helo} [${email.ip}]`],
     ['TLS', email.tls ?? 'none'],
     ...checks,
+    ...shown.forwards.map(({ to, status, email_id: sent, reason }) => [
+      'Forward',
+      `${to}: ${status}${sent === null ? '' : ` as ${sent}`}${reason === null ? '' : `. ${reason}`}`,
+    ]),
     ...shown.attachments.map(({ filename, content_type: type, size }) => [
       'Attachment',
       `${filename ?? '(no name)'} (${type}, ${size} bytes)`,

@@ -5,6 +5,7 @@ import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
+import type { ReceivingRule } from '../mail/receiving-rules.ts'
 import { callerOf, personOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 
@@ -59,13 +60,16 @@ export function readBodies({ senders, storage, clock }: HttpDeps): Read {
   }
 }
 
+const lineOfRule = ({ pattern, action, to = [] }: ReceivingRule): string =>
+  [`${pattern}: ${action}`, ...to].join(' ')
+
 /** Reads the receiving rules of the domain in the path, one per line. */
 export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read {
   return async (request) => {
     const { teamId, id } = which(request)
     const { name } = await senders.getDomain({ teamId, id })
     const rules = await storage.getReceivingRules({ teamId, domainId: id }, clock.now())
-    return { name, rules: rules.map(({ pattern, action }) => `${pattern}: ${action}`).join(', ') }
+    return { name, rules: rules.map(lineOfRule).join(', ') }
   }
 }
 

@@ -80,8 +80,8 @@ class Arrived implements Arriving {
   #store(bytes: Buffer): Promise<string> {
     const { ip, helo, tls, extended } = this.#client
     const arrival = { mailFrom: this.#mailFrom, ip, helo, tls }
-    const recipients = this.#addressees.flatMap(({ address, receiver, drops }) =>
-      receiver ? [{ address, receiver, drops }] : [],
+    const recipients = this.#addressees.flatMap(({ address, receiver, rule }) =>
+      receiver ? [{ address, receiver, rule }] : [],
     )
     if (recipients.length > 0) return this.#inbound.receive({ ...arrival, bytes, extended, recipients })
     const first = this.#addressees[0]!

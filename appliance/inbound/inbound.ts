@@ -5,9 +5,10 @@
  * change the state of that email. No report is ever sent about it: what cannot be taken is refused while the client waits.
  */
 import type { Clock } from '../clock/clock.ts'
+import { createThrottle } from '../clock/throttle.ts'
 import type { Mailbox } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
-import { actionFor } from '../mail/receiving-rules.ts'
+import { ruleFor, type ReceivingRule } from '../mail/receiving-rules.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { isReportLocal, reportAddress } from '../mail/report-address.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
@@ -25,9 +26,10 @@ import type { Logger } from '../watch/log.ts'
 import { createDomainReports, type ReportMessage } from './domain-reports.ts'
 import { createDrain } from './drain.ts'
 import { createForwarder } from './forward.ts'
+import { createReceivedForwarder, type ReceivedForwarderDeps } from './forward-received.ts'
 import type { ReturnedTables } from './reading/returned-reader.ts'
 import { createRate } from './rates.ts'
-import { receive, type ReceiveArgs, type ReceiveDeps } from './receive.ts'
+import { RECEIVED_LIMITS, receive, type ReceiveArgs, type ReceiveDeps } from './receive.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
 /** Who a recipient is. */
@@ -42,8 +44,8 @@ export interface Addressee {
   receiver: Receiver | null
   /** The domain that it takes reports about; null for the others. */
   reported: ReportedDomain | null
-  /** Whether a rule of the domain discards what comes to this address. */
-  drops?: boolean
+  /** The rule of the domain that decides; only with `receiver`. */
+  rule?: ReceivingRule
 }
 
 /** A message as it comes in, beside its bytes. */
@@ -78,6 +80,10 @@ export interface InboundDeps {
     | 'findReportedDomains'
     | 'keepDomainReport'
     | 'keepReceivedEmails'
+    | 'getReceivedEmail'
+    | 'getReceivedSource'
+    | 'nextForward'
+    | 'settleForward'
     | 'getEmail'
     | 'keepReturned'
     | 'beginReturned'
@@ -89,6 +95,8 @@ export interface InboundDeps {
     | 'settlePostmaster'
   >
   sendNotice: SendNotice
+  /** Takes email that is forwarded. */
+  intake: ReceivedForwarderDeps['intake']
   mime: ReceiveDeps['mime']
   resolver: ReceiveDeps['resolver']
   clock: Clock
@@ -121,6 +129,7 @@ const RETURNED: ReturnedLimits = {
 const POSTMASTER: PostmasterLimits = { messages: 500, bytes: 32 * MESSAGE_BYTES }
 
 const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
 /** A large provider may return thousands of messages after a broadcast to an old list; what waits there comes later. */
 const RETURNED_RATE = { windowMs: 10 * MINUTE, perNetwork: 300, inAll: 3000 }
 const POSTMASTER_RATE = { windowMs: 60 * MINUTE, perNetwork: 10, inAll: 60 }
@@ -140,6 +149,7 @@ const createRates = (clock: Clock) => ({
   returned: createRate(clock, RETURNED_RATE),
   reports: createRate(clock, REPORT_RATE),
   postmaster: createRate(clock, POSTMASTER_RATE),
+  events: createThrottle(clock, RECEIVED_LIMITS.messages, DAY),
 })
 
 const sizesWithin = (most: number): Pick<Inbound, 'receivedBytes' | 'limitOf'> => ({
@@ -156,9 +166,10 @@ export function createInbound(deps: InboundDeps): Inbound {
   const rates = createRates(clock)
   const returnPaths = createReturnPaths(deps)
   const forwarder = createForwarder(deps)
-  forwarder.start()
+  const sender = createReceivedForwarder(deps)
   const drain = createDrain(deps)
-  drain.start()
+  const workers = [forwarder, sender, drain]
+  for (const worker of workers) worker.start()
   const reports = createDomainReports(deps)
 
   return {
@@ -208,20 +219,22 @@ export function createInbound(deps: InboundDeps): Inbound {
 
     async receive(message) {
       if (isLoop(message.bytes, deps.hostname)) throw refuse('message_loop')
-      return receiveByRules(message, deps)
+      const id = await receiveByRules(message, { ...deps, events: rates.events })
+      sender.wake()
+      return id
     },
 
     report: (message, domain) => reports.take(message, domain),
 
     async close() {
-      await Promise.all([forwarder.stop(), drain.stop(), reports.close()])
+      await Promise.all([...workers.map((worker) => worker.stop()), reports.close()])
     },
   }
 }
 
 /** Receives what no rule discards. Resolves to an id in any case: a sender is not told. */
-async function receiveByRules(message: ReceiveArgs, deps: InboundDeps): Promise<string> {
-  const recipients = message.recipients.filter(({ drops }) => !drops)
+async function receiveByRules(message: ReceiveArgs, deps: ReceiveDeps): Promise<string> {
+  const recipients = message.recipients.filter(({ rule }) => rule?.action !== 'drop')
   if (recipients.length > 0) return receive({ ...message, recipients }, deps)
   const id = newId(deps.clock.now())
   deps.log.info({ received_id: id, ip: message.ip, size: message.bytes.length }, 'discarded an email by rule')
@@ -251,9 +264,9 @@ async function findAddressee(
     ? []
     : (await storage.findReceivers({ name: domain }, clock.now())).filter(({ status }) => maySend(status))
   if (receiver) {
-    const action = actionFor(receiver.rules, local)
-    if (action === 'refuse') throw refuse('received_unknown')
-    return { ...nobody, receiver, drops: action === 'drop' }
+    const rule = ruleFor(receiver.rules, local)
+    if (rule.action === 'refuse') throw refuse('received_unknown')
+    return { ...nobody, receiver, rule }
   }
   const forPostmaster = /^(postmaster|abuse)$/i.test(local)
   if (!bounce && !forPostmaster) throw refuse('smtp_relay')

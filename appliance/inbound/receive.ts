@@ -3,9 +3,11 @@
  * be refused is refused while the client waits; what was stored is never returned.
  */
 import type { Clock } from '../clock/clock.ts'
+import type { Throttle } from '../clock/throttle.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import type { Authentication } from '../mail/inbound.ts'
+import type { ReceivingRule } from '../mail/receiving-rules.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { ReceivedLimits, Receiver, Storage } from '../storage/storage.ts'
@@ -20,6 +22,8 @@ export interface ReceiveDeps {
   clock: Clock
   log: Logger
   hostname: string
+  /** Events of each team about email that is not stored, in 24 hours. */
+  events: Throttle
 }
 
 /** A message, and for whom it is. */
@@ -30,11 +34,11 @@ export interface ReceiveArgs {
   helo: string
   tls: string | null
   extended: boolean
-  recipients: readonly { address: string; receiver: Receiver; drops?: boolean | undefined }[]
+  recipients: readonly { address: string; receiver: Receiver; rule?: ReceivingRule | undefined }[]
 }
 
 /** Of one team in 24 hours. Beyond, servers come back later (452). */
-const LIMITS: ReceivedLimits = { messages: 20_000, bytes: 2 * 1024 ** 3 }
+export const RECEIVED_LIMITS: ReceivedLimits = { messages: 20_000, bytes: 2 * 1024 ** 3 }
 
 /** Stores a message; once it resolves to an id, it is durable. Refuses: `received_full`, `inbound_unknown`, `disk_full`, … */
 export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<string> {
@@ -64,10 +68,14 @@ export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<str
         attachments: attachments.map((attachment) => ({ id: newId(now), ...attachment })),
         answers: await answered(teamId, outline, deps),
         bytes: whole,
+        forwardTo: recipients.flatMap(({ rule }) => rule?.to ?? []),
+        eventOnly: recipients.every(({ rule }) => rule?.action === 'webhook'),
       }
     }),
   )
-  const kept = await storage.keepReceivedEmails({ emails, limits: LIMITS }, now)
+  const eventsOf = emails.flatMap(({ teamId, eventOnly }) => (eventOnly ? [teamId] : []))
+  if (eventsOf.length > 0 && deps.events.attempt(eventsOf) > 0) throw refuse('received_full')
+  const kept = await storage.keepReceivedEmails({ emails, limits: RECEIVED_LIMITS }, now)
   if (kept === 'full') throw refuse('received_full')
   if (kept === 'unknown') throw refuse('received_unknown')
   for (const { id, teamId, size } of emails)

@@ -1,7 +1,10 @@
 /** Decides what a domain does with mail to its addresses. Pure. */
 
-/** keep: store and send to webhooks · refuse: reject like an unknown address · drop: accept and discard. */
-export const RECEIVING_ACTIONS = ['keep', 'refuse', 'drop'] as const
+/**
+ * keep: store and send to webhooks · forward: the same, and send on to other addresses · webhook: send to webhooks and store nothing ·
+ * refuse: reject like an unknown address · drop: accept and discard.
+ */
+export const RECEIVING_ACTIONS = ['keep', 'forward', 'webhook', 'refuse', 'drop'] as const
 export type ReceivingAction = (typeof RECEIVING_ACTIONS)[number]
 
 /** A rule of a domain. The first one whose pattern matches decides. */
@@ -9,7 +12,12 @@ export interface ReceivingRule {
   /** Local part in lower case; `*` stands for any text, including none. */
   pattern: string
   action: ReceivingAction
+  /** Where mail is forwarded; only and always with `forward`. */
+  to?: string[] | undefined
 }
+
+/** Maximum addresses per rule. */
+export const MOST_FORWARDS = 10
 
 /** Maximum rules per domain, and maximum pattern length (RFC 5321 §4.5.3.1.1). */
 export const MOST_RULES = 100
@@ -18,11 +26,13 @@ export const LONGEST_PATTERN = 64
 /** Addresses that every domain must accept (RFC 5321 §4.5.1, RFC 2142 §4). */
 const ALWAYS = new Set(['postmaster', 'abuse'])
 
-/** Decides what happens with mail to a local part; keeps it when no rule matches. */
-export function actionFor(rules: readonly ReceivingRule[], local: string): ReceivingAction {
+const KEEP: ReceivingRule = { pattern: '*', action: 'keep' }
+
+/** Finds the rule for mail to a local part; keeps the mail when none matches. */
+export function ruleFor(rules: readonly ReceivingRule[], local: string): ReceivingRule {
   const name = local.toLowerCase()
-  if (ALWAYS.has(name)) return 'keep'
-  return rules.find(({ pattern }) => matches(pattern, name))?.action ?? 'keep'
+  if (ALWAYS.has(name)) return KEEP
+  return rules.find(({ pattern }) => matches(pattern, name)) ?? KEEP
 }
 
 /** Matches a pattern in linear time: each piece is searched once, from where the previous one ended. */

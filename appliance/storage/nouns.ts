@@ -50,6 +50,7 @@ import { methods as quotas } from './quotas.ts'
 import { methods as receipts } from './receipts.ts'
 import { methods as received } from './received.ts'
 import { methods as receivedEmails } from './received-emails.ts'
+import { methods as receivedForwards } from './received-forwards.ts'
 import { methods as reports } from './reports.ts'
 import { methods as returnedUnread } from './returned-unread.ts'
 import { methods as retention } from './retention.ts'
@@ -115,6 +116,7 @@ export const nouns = {
   receipts,
   received,
   receivedEmails,
+  receivedForwards,
   reports,
   retention,
   returnedUnread,

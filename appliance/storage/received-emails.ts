@@ -32,11 +32,19 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   hasContent: boolean
 }
 
+/** What rules of the domain say of an email. */
+interface Routed {
+  /** Addresses that it is forwarded to. Default: none. */
+  forwardTo?: readonly string[] | undefined
+  /** Whether only its event is stored. Default: no. */
+  eventOnly?: boolean | undefined
+}
+
 /** A received email to be stored. */
-export type NewReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & WithBytes
+export type NewReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & WithBytes & Routed
 
 /** One as it crosses to the writer: `body` is null when the message is in a file already. */
-export type StoredReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & { body: Uint8Array | null }
+export type StoredReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & Routed & { body: Uint8Array | null }
 
 /** What a team may receive in 24 hours. */
 export interface ReceivedLimits {
@@ -174,7 +182,8 @@ async function keepReceivedEmails(
     kept.set(domainId, domain.keep_bodies !== 0)
     if (await isFull(db, teamId, size, limits, now)) return 'full'
   }
-  for (const { body, ...email } of emails) {
+  for (const { body, forwardTo = [], eventOnly, ...email } of emails) {
+    if (eventOnly) continue
     const hasContent = kept.get(email.domainId)!
     await db
       .insertInto('received_emails')
@@ -182,6 +191,11 @@ async function keepReceivedEmails(
       .execute()
     if (hasContent && body !== null)
       await db.insertInto('received_sources').values({ id: email.id, body }).execute()
+    for (const recipient of new Set(forwardTo))
+      await db
+        .insertInto('received_forwards')
+        .values({ received_id: email.id, recipient, state: 'pending', email_id: null, reason: null })
+        .execute()
   }
   recordOthers(db, emails.map(toldOf), now)
   return 'kept'

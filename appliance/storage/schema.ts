@@ -575,6 +575,15 @@ export interface ReceivedEmailsTable {
   in_file: number
 }
 
+/** Where received emails are forwarded. */
+export interface ReceivedForwardsTable {
+  received_id: string
+  recipient: string
+  state: 'pending' | 'sent' | 'skipped'
+  email_id: string | null
+  reason: string | null
+}
+
 /** The bytes of received emails. */
 export interface ReceivedSourcesTable {
   id: string
@@ -918,6 +927,7 @@ export interface Tables extends AudienceTables, BroadcastTables, TemplateTables 
   returned_unread: ReturnedUnreadTable
   returned_use: ReturnedUseTable
   received_emails: ReceivedEmailsTable
+  received_forwards: ReceivedForwardsTable
   received_sources: ReceivedSourcesTable
   domain_reports: DomainReportsTable
   dmarc_rows: DmarcRowsTable

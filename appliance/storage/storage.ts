@@ -76,6 +76,7 @@ export type { SurveyGroup } from './queue/queue.ts'
 export type { QueueFilter } from './queue/matching.ts'
 export type { Step } from './queue/matching.ts'
 export type { QuotaLimit, Usage, UsageHistory } from './quotas.ts'
+export type { ForwardResult, ReceivedForward } from './received-forwards.ts'
 export type { NewReceipt, Receipt, ReceiptName } from './receipts.ts'
 export type {
   Forwarding,

@@ -22,6 +22,7 @@ type DutyName =
   | 'contact imports'
   | 'postmaster mail'
   | 'returned mail'
+  | 'forwarded mail'
 
 /**
  * Whether this process holds the duty; takes it if it is free. Called when there is work, so that nothing is written

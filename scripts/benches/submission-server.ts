@@ -61,6 +61,7 @@ const inbound = createInbound({
     clock,
     log,
     mime,
+    intake,
     resolver,
     hostname,
     messageBytes: config.limits.message_bytes,

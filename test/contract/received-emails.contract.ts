@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ReceivedEmail, ReceivedFilter, Storage, WithBytes } from '../../appliance/storage/storage.ts'
+import type {
+  ForwardResult,
+  ReceivedEmail,
+  ReceivedFilter,
+  Storage,
+  WithBytes,
+} from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newDomain, T0, unique } from './fixtures.ts'
 
 const LIMITS = { messages: 100, bytes: 1_000_000 }
@@ -150,6 +156,38 @@ export function receivedEmailsContract(storage: () => Storage): void {
     const args = { teamId: to.teamId, id: email.id }
     expect(await storage().getReceivedEmail(args, T0)).toMatchObject({ hasContent: false, subject: 'Hello' })
     expect(await storage().getReceivedSource(args, T0)).toBe(undefined)
+  })
+
+  test('forwards are pending until they are settled, once', async () => {
+    const [to, other] = [await makeReceiver(storage()), await makeReceiver(storage())]
+    const email = { ...newReceived(to), forwardTo: ['b@x.example', 'a@x.example', 'a@x.example'] }
+    await keep(email)
+    const { teamId } = to
+    const receivedId = email.id
+    const settle = (at: string, result: ForwardResult) =>
+      storage().settleForward({ receivedId, to: at, result }, T0)
+    const next = () => storage().nextForward({}, T0)
+    expect(await next()).toEqual({ teamId, receivedId, to: 'a@x.example' })
+    await settle('a@x.example', { state: 'sent', emailId: 'e' })
+    await settle('a@x.example', { state: 'skipped', reason: 'late' })
+    expect(await next()).toEqual({ teamId, receivedId, to: 'b@x.example' })
+    await settle('b@x.example', { state: 'skipped', reason: 'loop' })
+    expect(await next()).toBe(undefined)
+    expect(await storage().listForwards({ teamId, receivedId }, T0)).toEqual([
+      { to: 'a@x.example', state: 'sent', emailId: 'e' },
+      { to: 'b@x.example', state: 'skipped', reason: 'loop' },
+    ])
+    expect(await storage().listForwards({ teamId: other.teamId, receivedId }, T0)).toEqual([])
+  })
+
+  test('of an email for webhooks only, the event is stored and nothing else', async () => {
+    const to = await makeReceiver(storage())
+    const email = { ...newReceived(to), eventOnly: true }
+    expect(await keep(email)).toBe('kept')
+    expect(await listed(to.teamId)).toEqual([])
+    const range = { teamId: to.teamId, since: T0, until: T0 + 1, after: null, limit: 10 }
+    const told = (await storage().listTeamEvents(range, T0)).filter(({ type }) => type === 'email.received')
+    expect(told).toMatchObject([{ data: { received: { emailId: email.id, subject: 'Hello' } } }])
   })
 
   test('what is old is removed with its content', async () => {

@@ -1,4 +1,5 @@
 import * as api from '../../api/receiving-rules.ts'
+import { parseMailbox } from '../../mail/address.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { ReceivingRule } from '../../mail/receiving-rules.ts'
 import { callerOf } from '../access.ts'
@@ -34,11 +35,30 @@ export function receivingRuleRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-function readRule({ pattern, action }: ReceivingRule, place: number): ReceivingRule {
+function readRule({ pattern, action, to }: ReceivingRule, place: number): ReceivingRule {
   if (!PATTERN.test(pattern))
     throw refuse('invalid_field', {
       field: `rules[${place}].pattern`,
       expected: 'the part of an address before the @, with * for any text',
     })
-  return { pattern: pattern.normalize('NFC').toLowerCase(), action }
+  const rule = { pattern: pattern.normalize('NFC').toLowerCase(), action }
+  if ((action === 'forward') !== (to !== undefined))
+    throw refuse('invalid_field', {
+      field: `rules[${place}].to`,
+      expected: 'one or more addresses with the action forward, and nothing with the others',
+    })
+  return to === undefined ? rule : { ...rule, to: readAddresses(to, `rules[${place}].to`) }
+}
+
+function readAddresses(to: readonly string[], field: string): string[] {
+  const addresses = to.map((text, at) => {
+    const mailbox = parseMailbox(text)
+    if (mailbox?.name !== '')
+      throw refuse('invalid_field', {
+        field: `${field}[${at}]`,
+        expected: 'an address such as ada@example.org',
+      })
+    return mailbox.address
+  })
+  return [...new Set(addresses)]
 }

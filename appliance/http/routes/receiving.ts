@@ -42,8 +42,10 @@ export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): voi
     const { url, expiresAt } = linkTo(email, '', deps, linked)
     const shown =
       html !== null && bytes && format === 'data_uri' ? await embedded(mime, email, bytes, html) : html
+    const { teamId, id } = email
+    const forwards = await storage.listForwards({ teamId, receivedId: id }, clock.now())
     return {
-      ...api.presentReceivedContent(email, bytes, { html: shown, text }),
+      ...api.presentReceivedContent(email, bytes, { html: shown, text }, forwards),
       html_format: format,
       raw: bytes ? { download_url: url, expires_at: isoTimestamp(expiresAt) } : null,
     }

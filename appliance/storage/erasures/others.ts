@@ -321,8 +321,18 @@ export async function receivedInFiles(db: Db, teamId: string, after: string): Pr
   return looked.filter((row) => row.in_file === 1).map(({ id }) => id)
 }
 
+/** Mail of others that was forwarded to the address stays, without saying so. */
+async function forgetForwards(db: Db, { teamId, address }: Scan): Promise<void> {
+  await db
+    .deleteFrom('received_forwards')
+    .where((where) => where(sql`lower(recipient)`, '=', address.toLowerCase()))
+    .where('received_id', 'in', db.selectFrom('received_emails').select('id').where('team_id', '=', teamId))
+    .execute()
+}
+
 /** Received email with the address in its envelope or anywhere in the message. */
 export async function receivedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  if (after === '' && scan.write) await forgetForwards(db, scan)
   const listed = await receivedAfter(db, scan.teamId, after)
   if (listed.length === 0) return { counts: {}, next: null }
   // One that came since the files were searched is looked at in the next step.

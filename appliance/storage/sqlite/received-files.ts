@@ -56,13 +56,17 @@ async function keep(
   now: number,
 ): ReturnType<Methods['keepReceivedEmails']> {
   const store = () => {
-    const stored = emails.map(({ bytes, ...email }) => ({ ...email, body: inRow(bytes) }))
+    const stored = emails.map(({ bytes, ...email }) => ({
+      ...email,
+      body: email.eventOnly ? null : inRow(bytes),
+    }))
     const args: { emails: StoredReceivedEmail[]; limits: typeof limits } = { emails: stored, limits }
     const moved = stored.flatMap(({ body }) => body?.buffer ?? [])
     return writer.call<'kept' | 'full' | 'unknown'>('keepReceivedEmails', args, now, moved)
   }
-  const kept = await storeLarge(bodies, emails, store, (result) => result === 'kept')
-  const ids = emails.filter(({ bytes }) => isLarge(bytes)).map(({ id }) => id)
+  const whole = emails.filter(({ eventOnly }) => !eventOnly)
+  const kept = await storeLarge(bodies, whole, store, (result) => result === 'kept')
+  const ids = whole.filter(({ bytes }) => isLarge(bytes)).map(({ id }) => id)
   if (kept !== 'kept' || ids.length === 0) return kept
   // A domain that keeps no content has only rows.
   const referred = new Set(await reader.call<string[]>('messagesInFiles', { ids }, now))

@@ -4,6 +4,7 @@ import { presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
 import { deliveriesFor } from '../../../appliance/events/fan-out.ts'
 import { receive } from '../../../appliance/inbound/receive.ts'
 import { createMimeReader, type MimeReader } from '../../../appliance/mime/mime.ts'
+import { createThrottle } from '../../../appliance/clock/throttle.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { makeReceiver } from '../../contract/received-emails.contract.ts'
@@ -38,7 +39,10 @@ async function take(lines: string[], to = { teamId: api.teamId, domainId: api.do
       },
       ...{ tls: 'TLSv1.3', extended: true, recipients: [{ address: 'box@acme.example', receiver }] },
     },
-    { storage, mime, resolver, clock, log: silentLogger(), hostname: 'mail.acme.example' },
+    {
+      ...{ storage, mime, resolver, clock, log: silentLogger(), hostname: 'mail.acme.example' },
+      events: createThrottle(clock, 1, 1000),
+    },
   )
 }
 
@@ -162,6 +166,26 @@ test('rules of a domain are replaced as a whole, and refused by the field', asyn
   for (const pattern of ['a@b', 'a b', '"x"', ''])
     expect((await api.call('PUT', path, { rules: [{ pattern, action: 'keep' }] })).status).toBe(422)
   expect((await api.call('PUT', path, { rules: [{ pattern: 'a', action: 'bounce' }] })).status).toBe(422)
+  for (const rule of [{ action: 'forward' }, { action: 'keep', to: ['a@x.example'] }]) {
+    const refused = await api.call('PUT', path, { rules: [{ pattern: 'a', ...rule }] })
+    expect([refused.status, refused.json]).toMatchObject([
+      422,
+      { message: expect.stringContaining('rules[0].to') as string },
+    ])
+  }
+  for (const to of [
+    [],
+    ['Ada <a@x.example>'],
+    ['nobody'],
+    Array.from({ length: 11 }, (_, i) => `a${i}@x.example`),
+  ])
+    expect((await api.call('PUT', path, { rules: [{ pattern: 'a', action: 'forward', to }] })).status).toBe(
+      422,
+    )
+  const forward = { pattern: 'a', action: 'forward', to: ['Ada@X.example', 'Ada@x.example'] }
+  expect((await api.call('PUT', path, { rules: [forward] })).json).toMatchObject({
+    rules: [{ ...forward, to: ['Ada@x.example'] }],
+  })
   const many = Array.from({ length: 101 }, () => rules[1])
   expect((await api.call('PUT', path, { rules: many })).status).toBe(422)
   expect((await api.call('GET', `/domains/${newId(api.clock.now())}/receiving-rules`)).status).toBe(404)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actionFor, type ReceivingRule } from '../../../appliance/mail/receiving-rules.ts'
+import { ruleFor, type ReceivingRule } from '../../../appliance/mail/receiving-rules.ts'
 
 const refused = (pattern: string): ReceivingRule[] => [{ pattern, action: 'refuse' }]
 
@@ -17,7 +17,7 @@ test.each([
   ['*x*y*', 'ayx', 'keep'],
   ['.*', 'ab', 'keep'],
 ])('%s, mail to %s: %s', (pattern, local, action) => {
-  expect(actionFor(refused(pattern), local)).toBe(action)
+  expect(ruleFor(refused(pattern), local).action).toBe(action)
 })
 
 test('the first rule that matches decides', () => {
@@ -26,11 +26,11 @@ test('the first rule that matches decides', () => {
     { pattern: 'ab', action: 'refuse' },
     { pattern: '*', action: 'refuse' },
   ]
-  expect(['ab', 'b'].map((local) => actionFor(rules, local))).toEqual(['drop', 'refuse'])
+  expect(['ab', 'b'].map((local) => ruleFor(rules, local).action)).toEqual(['drop', 'refuse'])
 })
 
 test('no pattern takes long', () => {
   const begun = process.cpuUsage().user
-  for (let i = 0; i < 1000; i++) actionFor(refused(`${'*a'.repeat(31)}*b`), 'a'.repeat(64))
+  for (let i = 0; i < 1000; i++) ruleFor(refused(`${'*a'.repeat(31)}*b`), 'a'.repeat(64))
   expect(process.cpuUsage().user - begun).toBeLessThan(2_000_000)
 })

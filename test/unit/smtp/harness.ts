@@ -146,7 +146,8 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
       notices.push(notice)
       return { sent: true, emailId: newId(clock.now()) }
     },
-    ...{ clock, log, mime, resolver, hostname: host.hostname, messageBytes, postmaster: options.postmaster },
+    ...{ clock, log, mime, intake, resolver, hostname: host.hostname, messageBytes },
+    postmaster: options.postmaster,
     tables: () => tables,
   })
   const relay = likelyFreePort()

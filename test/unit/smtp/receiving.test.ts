@@ -155,6 +155,71 @@ describe('a domain that receives', () => {
     expect(emails[0]).toMatchObject({ subject: 'Both', receivedFor: ['POSTMASTER@acme.example'] })
   })
 
+  test('a rule forwards as a new email from the domain, but no report, no automatic reply and no loop', async () => {
+    const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
+    const about = { teamId: door.teamId, domainId: acme!.id }
+    const rules = [{ pattern: 'support', action: 'forward' as const, to: ['bo@far.example'] }]
+    await door.storage.setReceivingRules({ ...about, rules }, door.clock.now())
+    const again = (from: string) => [`> MAIL FROM:<${from}>`, '< 250 …', ...to('support@acme.example')]
+    const next = again('ada@customer.example')
+    await talk(
+      ...[...HELLO, ...to('support@acme.example')],
+      ...data(['From: Ada <ada@customer.example>', 'Subject: Help', '', 'It is broken.']),
+      ...[...again(''), ...data(['Subject: Returned', '', 'x'])],
+      ...[...next, ...data(['Subject: Loop', 'X-Posthaste-Forwarded: other.example', '', 'x'])],
+      ...[...next, ...data(['Subject: Away', 'Auto-Submitted: auto-replied', '', 'x'])],
+      ...[...next, ...data(['Subject: Report', 'Content-Type: multipart/report; boundary=b', '', 'x'])],
+    )
+    const forwards = async () => {
+      const found = (await received()).slice(0, 5).map(async ({ id, subject }) => {
+        const [one] = await door.storage.listForwards(
+          { teamId: door.teamId, receivedId: id },
+          door.clock.now(),
+        )
+        return { subject, ...one! }
+      })
+      return Promise.all(found)
+    }
+    await expect.poll(async () => (await forwards()).map(({ state }) => state)).not.toContain('pending')
+    const [report, away, loop, returned, help] = await forwards()
+    expect([report, away, loop, returned]).toMatchObject([
+      { subject: 'Report', reason: 'It is a report about another message.' },
+      { subject: 'Away', reason: 'It is an automatic reply.' },
+      { subject: 'Loop', reason: 'It was forwarded before, so this is a mail loop.' },
+      { subject: 'Returned', reason: 'It has the null sender, as bounces have.' },
+    ])
+    expect(help).toMatchObject({ subject: 'Help', to: 'bo@far.example', state: 'sent' })
+    const sent = (await door.emails()).find(({ tags }) => tags.some(({ name }) => name === 'forwarded'))!
+    expect(sent).toMatchObject({
+      ...{ from: 'Ada via acme.example <forward@acme.example>', to: ['bo@far.example'], subject: 'Help' },
+      ...{ replyTo: ['Ada <ada@customer.example>'], id: (help as { emailId: string }).emailId },
+      attachments: [{ filename: 'original.eml', contentType: 'message/rfc822' }],
+    })
+    const message = await door.message(sent.id)
+    expect(message).toContain('X-Posthaste-Forwarded: acme.example\r\n')
+    expect(message).toContain('It is broken.')
+    expect((await received())[4]!.receivedFor).toEqual(['support@acme.example'])
+    await door.storage.setReceivingRules({ ...about, rules: [] }, door.clock.now())
+  })
+
+  test('of mail for webhooks only, nothing is kept but its event', async () => {
+    const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
+    const about = { teamId: door.teamId, domainId: acme!.id }
+    const rules = [{ pattern: 'hook', action: 'webhook' as const }]
+    await door.storage.setReceivingRules({ ...about, rules }, door.clock.now())
+    const before = (await received()).length
+    await talk(...HELLO, ...to('hook@acme.example'), ...data(['Subject: Told', '', 'x']))
+    expect((await received()).length).toBe(before)
+    const now = door.clock.now()
+    const range = { teamId: door.teamId, since: 0, until: now + 1, after: null, limit: 1000 }
+    const events = await door.storage.listTeamEvents(range, now)
+    const told = events.filter(({ data }) => data.received?.subject === 'Told')
+    expect(told).toMatchObject([
+      { type: 'email.received', data: { received: { receivedFor: ['hook@acme.example'] } } },
+    ])
+    await door.storage.setReceivingRules({ ...about, rules: [] }, now)
+  })
+
   test('long lines are taken, bare line ends are not', async () => {
     const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
     await talk(
