@@ -1,6 +1,6 @@
 /** Imports: files of contacts. Previewing one before anything is written: contact-import-previews.ts. */
 import { Type, type Static } from 'typebox'
-import type { ImportInput } from '../audience/audience.ts'
+import { type ImportInput, UNDO_MS } from '../audience/audience.ts'
 import { csvRecord } from '../mail/csv.ts'
 import type { ContactImport as StoredImport, ImportReject } from '../storage/storage.ts'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
@@ -149,6 +149,11 @@ export const ContactImport = Type.Object(
     on_conflict: onConflict,
     rejects: count('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
     error: Nullable(Type.String(), { description: 'Why it failed.' }),
+    undo_until: Nullable(Timestamp, {
+      description: 'Until when it can be undone; null: it has not ended, created no contact, or was undone.',
+    }),
+    undone: count('Contacts that were removed again because it was undone.'),
+    undone_at: Nullable(Timestamp, { description: 'When undoing it was complete.' }),
     consent: Nullable(Type.String(), {
       description: 'How these people agreed to get mail; null: nothing was said.',
     }),
@@ -157,6 +162,18 @@ export const ContactImport = Type.Object(
 )
 export type ContactImport = Static<typeof ContactImport>
 export const ContactImportList = listOf(ContactImport, 'imports')
+
+/** POST /contacts/imports/:id/undo */
+export const ContactImportUndone = Type.Object(
+  {
+    object: kind('contact_import_undone'),
+    id: Id,
+    contacts: count('Contacts that this request removed.'),
+    done: Type.Boolean({ description: 'Whether all were removed. If not, repeat the request.' }),
+  },
+  { description: 'What was removed.' },
+)
+export type ContactImportUndone = Static<typeof ContactImportUndone>
 
 /** DELETE /contacts/imports/:id */
 export const ContactImportDeleted = Type.Object(
@@ -201,6 +218,17 @@ export const exportContactRejects = operation('GET /contacts/imports/:id/rejects
   response: { 200: other('text/csv', 'The rows, with a header row.') },
 })
 
+export const undoContactImport = operation('POST /contacts/imports/:id/undo', {
+  operationId: 'undoContactImport',
+  tags,
+  summary: 'Undo an import',
+  description:
+    'Removes contacts that the import created, 500 for each request. Contacts that it changed, and created properties, stay as they are. Opt-outs made since then are kept, as for deleted contacts. Possible for 24 hours after the import ended; sends no webhooks. Not part of the hosted API.',
+  params: importParams,
+  errors: ['409'],
+  response: { 200: ContactImportUndone },
+})
+
 export const presentImportRef = ({ id }: { id: string }) => ({ object: 'contact_import' as const, id })
 
 export function presentContactImport(found: StoredImport): ContactImport {
@@ -220,6 +248,13 @@ export function presentContactImport(found: StoredImport): ContactImport {
     on_conflict: found.onConflict,
     rejects,
     error: found.error,
+    undo_until: timestampOrNull(
+      found.completedAt !== null && created > 0 && found.undoneAt === null
+        ? found.completedAt + UNDO_MS
+        : null,
+    ),
+    undone: found.undone,
+    undone_at: timestampOrNull(found.undoneAt),
     consent: found.plan?.consent ?? null,
   }
 }

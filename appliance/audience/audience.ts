@@ -44,7 +44,7 @@ export {
 export { DRAFT_MS } from './import-runner.ts'
 export { MAX_FILE, type Upload } from './import-files.ts'
 export type { Person, PersonEmail } from './person.ts'
-export type { ImportInput, ImportPreview, ImportSummary } from './imports.ts'
+export { type ImportInput, type ImportPreview, type ImportSummary, UNDO_MS } from './imports.ts'
 
 export interface Audience
   extends

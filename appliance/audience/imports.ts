@@ -81,6 +81,11 @@ export interface ImportMethods {
   /** Refuses: `not_found`. */
   getImport(which: Which): Promise<ContactImport>
   listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ContactImport>>
+  /**
+   * Removes at most 500 of the contacts that an import created; call it until it is done. Contacts that it changed stay as they are.
+   * Refuses: `not_found`, `import_closed`.
+   */
+  undoImport(which: Which): Promise<{ contacts: number; done: boolean }>
   /** Rejected rows, in pages. */
   importRejects(which: Which): AsyncGenerator<ImportReject[], void>
 }
@@ -93,6 +98,11 @@ const SHOWN = 20
 const SHOWN_CELL = 200
 const MAX_FILE_NAME = 200
 const PAGE = 200
+/** How long after its end an import can be undone (milliseconds). */
+export const UNDO_MS = 24 * 3_600_000
+/** Contacts that one request removes, and those that one transaction does: mail waits for it some 30 ms. */
+const UNDONE_AT_ONCE = 500
+const UNDONE_IN_TRANSACTION = 100
 
 /** Files that are kept until their import ends. */
 function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
@@ -187,6 +197,7 @@ export function importMethods(
     },
     getImport: find,
     listImports: (args) => storage.listContactImports(args, clock.now()),
+    undoImport: async (which) => undo(deps, await find(which)),
     async *importRejects(which) {
       for (let after = 0; ;) {
         const page = await storage.listImportRejects({ ...which, after, limit: PAGE }, clock.now())
@@ -196,6 +207,25 @@ export function importMethods(
       }
     },
   }
+}
+
+/** Refuses: `import_closed`. */
+async function undo({ storage, clock }: AudienceDeps, { id, teamId }: Which) {
+  let contacts = 0
+  let done = false
+  for (let step = 0; !done && step < UNDONE_AT_ONCE / UNDONE_IN_TRANSACTION; step += 1) {
+    const since = clock.now() - UNDO_MS
+    const part = await storage.undoContactImport(
+      { teamId, id, since, limit: UNDONE_IN_TRANSACTION },
+      clock.now(),
+    )
+    // Another request may have finished it meanwhile.
+    if (part === 'closed' && step > 0) return { contacts, done: true }
+    if (part === 'closed') throw refuse('import_closed', { hours: UNDO_MS / 3_600_000 })
+    contacts += part.removed
+    done = part.done
+  }
+  return { contacts, done }
 }
 
 /** Names as file systems allow them, without folders and control characters. */

@@ -58,6 +58,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'certificate renew': { action: 'certificate.renew', noun: 'certificate', appliance: true },
   'team plan': { action: 'team.plan', noun: 'plan' },
   'contact import': { action: 'contact.import', noun: 'contact_import', personal: true },
+  'contact undo': { action: 'contact.import_undo', noun: 'contact_import', personal: true },
   'contact export': { action: 'contact.export', noun: 'contact', personal: true },
   'broadcast send': { action: 'broadcast.send', noun: 'broadcast' },
   'broadcast pause': { action: 'broadcast.pause', noun: 'broadcast' },

@@ -194,6 +194,19 @@ function tell(output: Context['output'], { columns }: ImportPreview, summary: Im
   )
 }
 
+/** `contact undo`: removes what an import created. */
+export async function undoImport({ contacts, output, team }: Context, id: string): Promise<void> {
+  const { id: teamId } = await team()
+  let removed = 0
+  for (let done = false; !done;) {
+    const part = await contacts.undoImport({ teamId, id })
+    removed += part.contacts
+    done = part.done
+  }
+  output.object({ object: 'contact_import_undone', id, contacts: removed, done: true })
+  output.text(`Removed contacts: ${removed}. Contacts that the import changed stay as they are.`)
+}
+
 /** `segment list` */
 export async function listSegments({ contacts, output, team }: Context): Promise<void> {
   const segments = await contacts.listSegments({ teamId: (await team()).id })

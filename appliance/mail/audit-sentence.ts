@@ -70,6 +70,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   'contact.delete': account('deleted', 'delete', 'a contact'),
   'contact.export': account('exported', 'export', 'contacts'),
   'contact.import': account('imported', 'import', 'contacts'),
+  'contact.import_undo': account('undid', 'undo', 'an import of contacts'),
   'contact.update': account('changed', 'change', 'a contact'),
   'contact_property.create': simple('created', 'create', (name) => `the contact property${quoted(name)}`),
   'contact_property.delete': simple('deleted', 'delete', (name) => `the contact property${quoted(name)}`),

@@ -48,6 +48,7 @@ export const AUDIT_ACTIONS = [
   'contact.delete',
   'contact.export',
   'contact.import',
+  'contact.import_undo',
   'contact.update',
   'contact_property.create',
   'contact_property.delete',

@@ -474,6 +474,12 @@ export const REFUSALS = {
     '554 5.5.1',
     'This import has started already. Only one that waits can be previewed, started or discarded.',
   ),
+  import_closed: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'This import cannot be undone: it has not ended, ended more than {hours} hours ago, or was undone already.',
+  ),
   import_form: entry(
     'validation_error',
     422,

@@ -14,6 +14,7 @@ import { methods as contactRows } from './audience/contact-rows.ts'
 import { methods as contacts } from './audience/contacts.ts'
 import { methods as audienceCounts } from './audience/counts.ts'
 import { methods as importRows } from './audience/import-rows.ts'
+import { methods as importUndo } from './audience/import-undo.ts'
 import { methods as imports } from './audience/imports.ts'
 import { methods as memberships } from './audience/memberships.ts'
 import { methods as preferences } from './audience/preferences.ts'
@@ -100,6 +101,7 @@ export const nouns = {
   images,
   importRows,
   imports,
+  importUndo,
   invitations,
   lanes,
   logs,

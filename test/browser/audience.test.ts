@@ -232,6 +232,19 @@ test('a file is mapped, checked and imported, and its progress is found again', 
   })
 })
 
+test('an import is undone after a question that says what stays', async () => {
+  await page.goto(at('/audience/imports'))
+  await page.getByRole('link', { name: 'Undo import…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Undo the import of leser.csv?' })
+  await dialog.getByText('This deletes the 1 contact it created').waitFor()
+  await picture(page, 'import-undo')
+  await dialog.getByRole('button', { name: 'Undo import' }).click()
+  await toast('1 contact removed.')
+  await page.getByText('Undone: 1 contact removed').waitFor()
+  await page.getByRole('link', { name: 'Undo import…' }).waitFor({ state: 'detached' })
+  expect((await posthaste.call('GET', '/contacts/zoe@import.example')).status).toBe(404)
+})
+
 test('those that are picked are put into a segment after a preview', async () => {
   await made('/segments', { name: 'Regulars' })
   await page.goto(at('/audience/contacts?q=reader'))

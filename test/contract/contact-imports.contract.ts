@@ -29,7 +29,7 @@ export const NO_COUNTS = {
 }
 
 const stored = (made: NewContactImport, more: Partial<ContactImport> = {}): ContactImport => ({
-  ...{ ...made, counts: NO_COUNTS, error: null, completedAt: null },
+  ...{ ...made, counts: NO_COUNTS, error: null, completedAt: null, undone: 0, undoneAt: null },
   ...more,
 })
 
@@ -38,6 +38,7 @@ export function contactImportsContract(storage: () => Storage): void {
   describe('imports', () => stateTests(storage))
   describe('turns', () => turnTests(storage))
   describe('rows', () => rowTests(storage))
+  describe('undoing', () => undoTests(storage))
 }
 
 async function importStage(storage: Storage) {
@@ -257,5 +258,45 @@ function rowTests(storage: () => Storage): void {
     const after = await storage().getContactImport({ teamId, id: made.id }, T0)
     expect(after?.counts).toEqual({ ...NO_COUNTS, total: 1, updated: 1, kept: 1 })
     await storage().finishContactImport({ id: made.id, error: null }, T0)
+  })
+}
+
+function undoTests(storage: () => Storage): void {
+  test('what an import created is removed again, in steps; what it changed and opt-outs stay', async () => {
+    const { teamId, add, counts } = await audienceStage(storage())
+    const known = await add({ email: 'known@undo.example' })
+    const made = newImport(teamId, { status: 'in_progress', plan })
+    await storage().createContactImport({ made, most: 10 }, T0)
+    const emails = ['a', 'b', 'c', 'd', 'e'].map((name) => `${name}@undo.example`)
+    const rows = [...emails, known.email].map((email) => ({ email, firstName: 'New' }))
+    const batch = { id: made.id, teamId, from: 12, to: 99, line: 8, total: 6, rows, failed: [] }
+    expect(await storage().writeImportRows(batch, T0 + 1)).toBe('written')
+    const undo = (limit: number, since = T0) =>
+      storage().undoContactImport({ teamId, id: made.id, since, limit }, T0 + 9)
+    expect(await undo(2)).toBe('closed')
+    await storage().finishContactImport({ id: made.id, error: null }, T0 + 2)
+    expect(await undo(2, T0 + 3)).toBe('closed')
+    expect(
+      await storage().undoContactImport({ teamId: newId(T0), id: made.id, since: T0, limit: 2 }, T0 + 9),
+    ).toBe('closed')
+    const find = (email: string) => storage().getContact({ teamId, ref: { email } }, T0)
+    const left = await find(emails[0]!)
+    const change = { unsubscribed: true }
+    await storage().updateContact({ teamId, ref: { id: left!.id }, change, act: person }, T0 + 4)
+
+    expect(await undo(2)).toEqual({ removed: 2, done: false })
+    expect(await undo(2)).toEqual({ removed: 2, done: false })
+    expect(await storage().getContactImport({ teamId, id: made.id }, T0)).toMatchObject({
+      ...{ undone: 4, undoneAt: null },
+    })
+    expect(await undo(2)).toEqual({ removed: 1, done: true })
+    expect(await undo(2)).toBe('closed')
+    expect(await storage().getContactImport({ teamId, id: made.id }, T0)).toMatchObject({
+      ...{ undone: 5, undoneAt: T0 + 9 },
+    })
+    expect(await find(known.email)).toMatchObject({ id: known.id, firstName: 'New' })
+    expect(await counts()).toEqual({ contacts: 1, unsubscribed: 0 })
+    expect((await add({ email: emails[0]! })).optOut).toMatchObject({ origin: 'person' })
+    expect((await add({ email: emails[1]! })).optOut).toBeNull()
   })
 }

@@ -97,6 +97,21 @@ function rowRaces(race: Racing): void {
     await storage.finishContactImport({ id, error: null }, T0)
   })
 
+  race('an import is undone once, whoever undoes it', async ({ storage, atOnce }) => {
+    const { teamId, create, counts, getImport } = await stage(storage)
+    const { id } = await create({ status: 'in_progress', plan })
+    const rows = [{ email: 'one@undone.example' }, { email: 'two@undone.example' }]
+    const batch = { id, teamId, from: 12, to: 40, line: 3, total: 2, rows, failed: [] }
+    await storage.writeImportRows(batch, T0)
+    await storage.finishContactImport({ id, error: null }, T0)
+    const undo = (at: Storage) => at.undoContactImport({ teamId, id, since: T0, limit: 9 }, T0)
+    expect(sorted((await atOnce(undo, undo)).map((one) => JSON.stringify(one)))).toEqual([
+      ...['"closed"', '{"removed":2,"done":true}'],
+    ])
+    expect(await counts()).toEqual({ contacts: 0, unsubscribed: 0 })
+    expect(await getImport(id)).toMatchObject({ undone: 2, undoneAt: T0 })
+  })
+
   race('many are deleted, told and counted once', async ({ storage, atOnce }) => {
     const { teamId, add, addSegment, counts, told } = await stage(storage)
     const segment = await addSegment()

@@ -30,6 +30,12 @@ export function contactImportRoutes(app: App, deps: HttpDeps): void {
     api.presentContactImport(await audience.getImport(which(request, request.params))),
   )
 
+  const undo = { ...audit, action: 'contact.import_undo' } as const
+  serve(app, api.undoContactImport, { audit: undo }, async (request) => {
+    const undone = await audience.undoImport(which(request, request.params))
+    return { object: 'contact_import_undone' as const, id: request.params.id, ...undone }
+  })
+
   serve(app, api.exportContactRejects, { right: 'export' }, async (request, reply) => {
     const found = await audience.getImport(which(request, request.params))
     const pages = audience.importRejects(which(request, request.params))

@@ -48,8 +48,13 @@ export async function removeContact(
   now: number,
   told: Contact = contact,
 ): Promise<void> {
-  const { teamId, id } = contact
   await recordContact(db, 'contact.deleted', told, now)
+  await dropContact(db, contact)
+}
+
+/** Removes a contact as `removeContact` does. Records nothing. */
+export async function dropContact(db: Db, contact: Contact): Promise<void> {
+  const { teamId, id } = contact
   const hash = await hashOf(db, teamId, contact.email)
   await keepOptOuts(db, contact, hash)
   await hashConsents(db, contact, hash)

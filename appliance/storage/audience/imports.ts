@@ -44,6 +44,10 @@ export interface ContactImport {
   error: string | null
   createdAt: number
   completedAt: number | null
+  /** Contacts that undoing it has removed again. */
+  undone: number
+  /** When all were removed; null: they were not. */
+  undoneAt: number | null
 }
 
 /** Rows, but for `kept`: contacts that had opted out before. `rejects`: failed rows that are listed. */
@@ -79,11 +83,13 @@ const toImport = (row: Selectable<ContactImportsTable>): ContactImport => {
     error: row.error,
     createdAt: row.created_at,
     completedAt: row.completed_at,
+    undone: row.undone,
+    undoneAt: row.undone_at,
   }
 }
 
 /** An import to store. */
-export type NewContactImport = Omit<ContactImport, 'counts' | 'error' | 'completedAt'>
+export type NewContactImport = Omit<ContactImport, 'counts' | 'error' | 'completedAt' | 'undone' | 'undoneAt'>
 
 /** False when the team has `most` imports already that have not ended; then nothing is stored. */
 async function createContactImport(
@@ -107,6 +113,7 @@ async function createContactImport(
       ...{ settings: made.plan && JSON.stringify(made.plan), on_conflict: made.onConflict },
       ...{ processed: made.processed, line: made.line, error: null },
       ...{ turn_at: now, created_at: made.createdAt, completed_at: null },
+      ...{ undo_after: null, undone_at: null },
     })
     .execute()
   return true

@@ -157,6 +157,9 @@ export interface ContactImportsTable {
   turn_at: number
   created_at: number
   completed_at: number | null
+  undone: Generated<number>
+  undo_after: string | null
+  undone_at: number | null
 }
 
 export interface ContactImportRejectsTable {

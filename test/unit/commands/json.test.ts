@@ -21,6 +21,7 @@ import { newReceived } from '../../contract/received-emails.contract.ts'
 import { startReceiver, type Receiver } from '../../world/receiver.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { storeDeferred } from './deferred.ts'
+import { newImport, plan } from '../../contract/contact-imports.contract.ts'
 import { installation } from './program.ts'
 
 const [emailId, deliveryId] = [newId(Date.now()), newId(Date.now())]
@@ -148,6 +149,7 @@ const STEPS: Step[] = [
   ['contact export', 'listContacts'],
   ['contact import $list --preview', 'summarizeContactImport'],
   ['contact import $list', 'createContactImport'],
+  ['contact undo $contact_import_done', 'undoContactImport'],
   ['segment list', 'listSegments'],
   ['segment show $segment', 'getSegment'],
   ['topic list', 'listTopics'],
@@ -312,8 +314,12 @@ async function prepareAudience(): Promise<[string, string][]> {
   const act = { origin: 'api', via: 'api', source: null, ip: null, userAgent: null, wording: null } as const
   const made = { id: contact, teamId: about.teamId, email: 'ada@one.test', segmentIds: [segment], topics: [] }
   await storage.saveContact({ contact: made, act: { ...act, lifts: false } }, now)
+  const imported = newImport(about.teamId, { status: 'in_progress', plan, createdAt: now })
+  await storage.createContactImport({ made: imported, most: 9 }, now)
+  await storage.finishContactImport({ id: imported.id, error: null }, now)
   return [
     ['contact', contact],
+    ['contact_import_done', imported.id],
     ['segment', segment],
     ['topic', topic],
   ]

@@ -40,6 +40,31 @@ async function imported(content: string, fields: Record<string, unknown> = {}): 
   }, PATIENCE)
 }
 
+test('an import is undone within a day: what it created goes, what it changed stays', async () => {
+  await api.call('POST', '/contacts', { email: 'known@undo.example' })
+  const csv = [
+    'email,first_name',
+    'known@undo.example,Kim',
+    ...Array.from({ length: 501 }, (_, n) => `u${n}@undo.example,U`),
+  ]
+  const done = await imported(csv.join('\n'))
+  const ends = Date.parse(String(done.completed_at)) + 24 * 3_600_000
+  expect(Date.parse(String(done.undo_until))).toBe(ends)
+  const undo = () => api.call('POST', `/contacts/imports/${done.id}/undo`)
+  expect((await undo()).json).toMatchObject({ object: 'contact_import_undone', contacts: 500, done: false })
+  expect((await undo()).json).toMatchObject({ contacts: 1, done: true })
+  const again = await undo()
+  expect([again.status, (again.json as Json).message]).toEqual([
+    409,
+    'This import cannot be undone: it has not ended, ended more than 24 hours ago, or was undone already.',
+  ])
+  expect(await read(`/contacts/imports/${done.id}`)).toMatchObject({ undone: 501, undo_until: null })
+  expect(await read('/contacts/known@undo.example')).toMatchObject({ first_name: 'Kim' })
+  expect((await api.call('GET', '/contacts/u7@undo.example')).status).toBe(404)
+  const nobody = await api.call('POST', `/contacts/imports/${done.id.replace(/.$/, '0')}/undo`)
+  expect([nobody.status, (nobody.json as Json).message]).toEqual([404, 'Contact import not found'])
+})
+
 describe('what an import makes of rows', () => {
   test('the last row of an address wins, empty cells change nothing, and wrong rows are listed with a reason', async () => {
     const csv = [

@@ -4,7 +4,11 @@ import type {
   ContactImportPreview,
   ContactImportSummary,
 } from '../../../appliance/api/contact-import-previews.ts'
-import type { ContactImportList, ImportSettings } from '../../../appliance/api/contact-imports.ts'
+import type {
+  ContactImportList,
+  ContactImportUndone,
+  ImportSettings,
+} from '../../../appliance/api/contact-imports.ts'
 import { change, question, read } from './client.ts'
 
 export type { ContactImportPreview, ContactImportSummary }
@@ -27,6 +31,18 @@ export const startImport = (id: string, settings: ImportSettings) =>
   change('POST', `/contacts/imports/${id}/start`, settings)
 
 export const discardImport = (id: string) => change('DELETE', `/contacts/imports/${id}`)
+
+/** Removes all contacts that an import created, some with each request. @param onpart is told how many were removed so far */
+export async function undoImport(id: string, onpart: (contacts: number) => void): Promise<number> {
+  let contacts = 0
+  for (let done = false; !done;) {
+    const part = await change<ContactImportUndone>('POST', `/contacts/imports/${id}/undo`)
+    contacts += part.contacts
+    done = part.done
+    onpart(contacts)
+  }
+  return contacts
+}
 
 /** Where the rows are that could not be read. */
 export const rejectsUrl = (id: string): string => `/contacts/imports/${id}/rejects.csv`
