@@ -8,7 +8,7 @@ _posthaste_commands() {
         'team') echo 'list create rename plan' ;;
         'member') echo 'list invite role remove' ;;
         'user') echo 'list password reset-link reset-factors' ;;
-        'contact') echo 'list show import export' ;;
+        'contact') echo 'list show import undo export' ;;
         'segment') echo 'list show' ;;
         'topic') echo 'list show' ;;
         'inbound') echo 'list show' ;;
@@ -64,6 +64,7 @@ _posthaste_options() {
         'contact list') echo '-c --config --json --team --search --segment --limit --help' ;;
         'contact show') echo '-c --config --json --team --help' ;;
         'contact import') echo '-c --config --json --team --preview --on-conflict --consent --segment --help' ;;
+        'contact undo') echo '-c --config --json --team --help' ;;
         'contact export') echo '-c --config --json --team --segment --help' ;;
         'segment') echo '--help' ;;
         'segment list') echo '-c --config --json --team --help' ;;
@@ -200,6 +201,7 @@ _posthaste_values() {
         'contact import --on-conflict') echo 'upsert skip' ;;
         'contact import --consent') echo '@any' ;;
         'contact import --segment') echo '@any' ;;
+        'contact undo --team') echo '@any' ;;
         'contact export --team') echo '@any' ;;
         'contact export --segment') echo '@any' ;;
         'segment list --team') echo '@any' ;;
