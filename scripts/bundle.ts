@@ -77,6 +77,16 @@ export const { ${names.map(([name]) => name).join(', ')} } = http`
   },
 }
 
+/** Parts of Fastify that the program never asks for: requests without a socket, and serializers made from schemas. */
+const UNUSED = ['light-my-request', '@fastify/fast-json-stringify-compiler']
+
+const unused: Plugin = {
+  name: 'unused',
+  resolveId: (source) => (UNUSED.includes(source) ? '\0unused' : null),
+  load: (id) =>
+    id === '\0unused' ? `throw new Error('The bundle leaves this out: see scripts/bundle.ts.')` : null,
+}
+
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/bundle.ts FOLDER')
 
@@ -85,7 +95,7 @@ const bundle = await rolldown({
   input: Object.fromEntries(ENTRIES.map((file) => [basename(file, '.ts'), join(sources, file)])),
   platform: 'node',
   external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
-  plugins: [places, httpAlone, oneByte],
+  plugins: [places, httpAlone, unused, oneByte],
   logLevel: 'warn',
 })
 await bundle.write({

@@ -3,7 +3,14 @@
  * synthetic IV from HMAC-SHA256, as in RFC 5297), so that nothing has to be looked up to open one and nobody else can make or read one.
  * The same target gives the same token, and a token never expires. Pure, but for the secret.
  */
-import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  timingSafeEqual,
+  type KeyObject,
+} from 'node:crypto'
 
 /** Where tokens stand in URLs: the link for people and the one for one-click are the same (RFC 8058 §3.1). */
 export const PREFERENCES_PATH = '/u/'
@@ -38,8 +45,8 @@ const MOST = 1000
 
 /** @param secret at least 32 random octets; the same for all nodes of a storage */
 export function createPreferencesTokens(secret: Uint8Array): PreferencesTokens {
-  const derive = (purpose: string): Buffer =>
-    createHmac('sha256', secret).update(`preferences ${purpose}`).digest()
+  const derive = (purpose: string): KeyObject =>
+    createSecretKey(createHmac('sha256', secret).update(`preferences ${purpose}`).digest())
   const [macKey, key] = [derive('authentication'), derive('encryption')]
   const ivOf = (plain: Uint8Array): Buffer =>
     createHmac('sha256', macKey).update(plain).digest().subarray(0, IV)

@@ -1,5 +1,5 @@
 /** Webhook signatures: the scheme of Standard Webhooks and Svix (reference: wire format §5.4). */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 
 /** Prefix of secrets; the rest is the key in padded base64. */
 const PREFIX = 'whsec_'
@@ -17,7 +17,7 @@ export function sign(
 ): string {
   const content = `${id}.${seconds}.${body}`
   const signatures = secrets.map((secret) => {
-    const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
+    const key = createSecretKey(secret.slice(PREFIX.length), 'base64')
     return `v1,${createHmac('sha256', key).update(content).digest('base64')}`
   })
   return signatures.join(' ')

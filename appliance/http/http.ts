@@ -264,6 +264,9 @@ function operatorRoutes(app: App, deps: HttpDeps): void {
   prometheusRoutes(app, deps)
 }
 
+/** Responses are built field by field in api/; their schemas are for the type checker and the docs. */
+const buildSerializer = () => () => (data: unknown) => JSON.stringify(data)
+
 /** Creates Fastify with our settings, before the first hook and route. */
 function createApp(deps: HttpDeps): App {
   const app: App = fastify({
@@ -284,12 +287,10 @@ function createApp(deps: HttpDeps): App {
         verbose: true,
       },
     },
-    schemaController: { compilersFactory: { buildValidator } },
+    schemaController: { compilersFactory: { buildValidator, buildSerializer } },
     schemaErrorFormatter: refuseInvalid,
     frameworkErrors: answerBadUrl,
   }).withTypeProvider<TypeBoxTypeProvider>()
-  // Responses are built field by field in api/; their schemas are for the type checker and the docs.
-  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   return app
 }
 

@@ -1,5 +1,5 @@
 /** Creates and verifies return paths, with keys that Posthaste generates. */
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import { madeAt } from '../mail/ids.ts'
 import { isSignedBy, makeReturnPath, type ReturnPath, type ReturnPathKey } from '../mail/return-path.ts'
@@ -34,13 +34,15 @@ export function createReturnPaths({
   storage: Pick<Storage, 'secret'>
   clock: Clock
 }): ReturnPaths {
-  const known = new Map<number, Uint8Array>()
+  const known = new Map<number, KeyObject>()
 
   /** Returns the key of a period; generates it on first use. */
   async function keyOf(period: number): Promise<ReturnPathKey> {
     let secret = known.get(period)
     if (!secret) {
-      secret = await storage.secret({ name: `return-path-${period}`, fresh: randomBytes(32) }, clock.now())
+      const name = `return-path-${period}`
+      const octets = await storage.secret({ name, fresh: randomBytes(32) }, clock.now())
+      secret = createSecretKey(octets)
       known.set(period, secret)
     }
     return { number: period % NUMBERS, secret }

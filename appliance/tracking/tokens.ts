@@ -2,7 +2,7 @@
  * Creates and verifies the tokens in tracked links and pixels. A token contains the email and, for a link, its target,
  * signed with HMAC-SHA256 (RFC 2104), so that following a link needs no lookup and no one else can make one. Pure.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 
 /** What the visitor did. */
 export type HitKind = 'open' | 'click'
@@ -18,9 +18,15 @@ export interface Tracked {
 const ID = 16
 const MAC = 16
 
-// The kind is signed but not sent, so that a pixel's token is invalid as a link's.
+// The kind is signed but not sent, so that a pixel's token is invalid as a link's. Node takes three times as long if
+// the key is octets, because it throws and catches an error to find out that they aren't a key object.
 const macOf = (secret: Uint8Array, kind: HitKind, id: Uint8Array, link: Uint8Array): Buffer =>
-  createHmac('sha256', secret).update(`${kind}\n`).update(id).update(link).digest().subarray(0, MAC)
+  createHmac('sha256', createSecretKey(secret))
+    .update(`${kind}\n`)
+    .update(id)
+    .update(link)
+    .digest()
+    .subarray(0, MAC)
 
 /**
  * Creates the token for a URL: 43 characters, plus 4 for every 3 octets of the link.

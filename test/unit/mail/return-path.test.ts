@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import {
@@ -8,7 +9,7 @@ import {
 } from '../../../appliance/mail/return-path.ts'
 
 const id = '019a1b2c-3d4e-7f60-8a9b-0c1d2e3f4a5b'
-const key = { number: 11, secret: new Uint8Array(32).fill(7) }
+const key = { number: 11, secret: createSecretKey(new Uint8Array(32).fill(7)) }
 const signed = (address: string): boolean => isSignedBy(key, parseReturnPath(address)!)
 
 test('the return path names the email, the key and the host that takes reports', () => {
@@ -38,7 +39,9 @@ test('another email, host, key number, secret or digit of the MAC is not signed'
   for (let at = 'bounce+'.length; at < 61; at++)
     if (path[at] !== '-') expect([at, signed(flip(at))]).toEqual([at, false])
   expect(signed(path.replace('send.', 'post.'))).toBe(false)
-  expect(isSignedBy({ ...key, secret: new Uint8Array(32).fill(8) }, parseReturnPath(path)!)).toBe(false)
+  expect(
+    isSignedBy({ ...key, secret: createSecretKey(new Uint8Array(32).fill(8)) }, parseReturnPath(path)!),
+  ).toBe(false)
 })
 
 test.each([
