@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect as connectPlain } from 'node:net'
+import { connect as connectPlain, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
 import { longestTurn, speak } from '../world/loop.ts'
@@ -257,4 +257,50 @@ test.each([
   const speech = { port: ports.trusted, before: `From: ${from}\r\nSubject: x\r\n`, piece: '', times: 0 }
   const answer = await speak({ ...speech, dialog: until('DATA'), after: '\r\nHello\r\n.\r\n' }, /\r\n$/)
   expect(answer).toMatch(/^55\d 5\.\d\.\d .*From/)
+})
+
+test('500 strangers that send half a message each leave memory and room for a server that sends a whole one', async () => {
+  // As configured by default.
+  const smtp = { total: 4000, perAddress: 1000, perStranger: 50 }
+  door = await startDoor({ config: { messageBytes: 40 * MB }, capacity: { smtp } })
+  const { ports, capacity, senders, teamId } = door
+  const acme = await senders.findDomain({ teamId, name: 'acme.example' })
+  await senders.updateDomain({ teamId, id: acme!.id, settings: { receiving: true } })
+  const dialog = ['EHLO x', 'MAIL FROM:<a@far.example>', 'RCPT TO:<a@acme.example>', 'DATA']
+  /** Resolves with the reply to each line. */
+  const say = async (socket: Socket, lines: readonly string[]): Promise<string[]> => {
+    const heard: string[] = []
+    for (const line of lines) {
+      socket.write(`${line}\r\n`)
+      heard.push(String((await once(socket, 'data'))[0]).slice(0, 3))
+    }
+    return heard
+  }
+  const from = async (localAddress: string): Promise<Socket> => {
+    const socket = connectPlain({ port: ports.relay, host: '127.0.0.1', localAddress })
+    socket.on('error', () => undefined)
+    await once(socket, 'data')
+    return socket
+  }
+  const half = Buffer.from(`${HEAD}\r\n${`${'x'.repeat(70)}\r\n`.repeat(4000)}`)
+  const hostile = await Promise.all(
+    Array.from({ length: 500 }, async (_, place) => {
+      const socket = await from(`127.0.1.${1 + (place % 50)}`)
+      expect(await say(socket, dialog)).toEqual(['250', '250', '250', '354'])
+      // Those that find no room hear 452 and are ended.
+      await new Promise<void>((resolve) => {
+        socket.once('close', () => resolve())
+        socket.write(half, () => resolve())
+      })
+      return socket
+    }),
+  )
+  const { memory } = capacity.figures().octets
+  // The share of all strangers together; what is beyond lies on the disk.
+  expect(memory.used).toBeLessThanOrEqual(memory.limit / 4)
+  const honest = await from('127.0.2.1')
+  expect(await say(honest, [...dialog, `${HEAD}\r\nHello\r\n.`])).toEqual(['250', '250', '250', '354', '250'])
+  honest.destroy()
+  for (const socket of hostile) socket.destroy()
+  await expect.poll(() => capacity.figures().octets).toMatchObject({ memory: { used: 0 }, disk: { used: 0 } })
 })
