@@ -8,23 +8,10 @@ import { cpSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown, type Plugin } from 'rolldown'
-import { EXTERNAL } from './bundled.ts'
+import { ENTRIES, EXTERNAL, oneByte } from './bundled.ts'
 
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
-
-/** Files that are started by name: the program, its threads, the container's health check. */
-const ENTRIES = [
-  'main.ts',
-  'commands/healthcheck.ts',
-  'http/json-worker.ts',
-  'inbound/reading/returned-worker.ts',
-  'inbound/reading/report-worker.ts',
-  'intake/compose-worker.ts',
-  'mime/mime-worker.ts',
-  'storage/sqlite/reader.ts',
-  'storage/sqlite/writer.ts',
-]
 
 /** A file beside the running one, given by name to a thread or process. */
 const STARTED = /(new URL\(|'\.\.', )(['"`])([^'"`\s]+)\.ts\2/g
@@ -40,24 +27,6 @@ const places: Plugin = {
     const own = folder === '' ? 'import.meta.dirname' : `(import.meta.dirname + '/${folder}')`
     return code.replaceAll('import.meta.dirname', own).replace(STARTED, '$1$2$3.js$2')
   },
-}
-
-/**
- * One character outside of Latin-1 makes Node keep a whole file with two bytes a character, and there are always some:
- * they are written as escapes, which mean the same in texts, patterns and names.
- */
-const oneByte: Plugin = {
-  name: 'one-byte',
-  generateBundle(_, files) {
-    for (const file of Object.values(files)) if (file.type === 'chunk') file.code = escaped(file.code)
-  },
-}
-
-function escaped(code: string): string {
-  return code.replaceAll(/(\\*)([^\0-\x7f])/g, (_, slashes: string, unit: string) => {
-    if (slashes.length % 2 === 1) throw new Error(`a backslash before ${unit}, which an escape would change`)
-    return slashes + String.raw`\u` + unit.charCodeAt(0).toString(16).padStart(4, '0')
-  })
 }
 
 /**

@@ -92,7 +92,21 @@ strip_types() {
   esac
 }
 
-# usage: prepare [program] [sources] [dashboard]   (always prepares Node and the packages)
+# Bundles the sources for tests if one of them is newer, and compiles them once for all processes that load them.
+bundle_sources() {
+  local bundled="$PROJECT/.runtime/bundled"
+  if [ -f "$bundled/.made" ] && [ -z "$(find "$PROJECT"/{appliance,package-lock.json,scripts/bundle-sources.ts,scripts/bundled.ts} -type f -newer "$bundled/.made" -print -quit)" ]; then
+    return
+  fi
+  say "Bundling the sources ..."
+  touch "$bundled.made"
+  node --disable-warning=ExperimentalWarning "$PROJECT/scripts/bundle-sources.ts" "$bundled" || die "Could not bundle the sources."
+  rm -rf "$bundled-compiled"
+  NODE_OPTIONS='' NODE_COMPILE_CACHE="$bundled-compiled" node "$bundled/compose.js" || die "The bundled sources don't load."
+  mv "$bundled.made" "$bundled/.made"
+}
+
+# usage: prepare [program] [sources] [bundled] [dashboard]   (always prepares Node and the packages)
 # Holds one lock, so that two scripts started together don't overwrite each other's files.
 prepare() {
   local part
@@ -106,6 +120,7 @@ prepare() {
     case $part in
       program) build_program ;;
       sources) strip_types ;;
+      bundled) bundle_sources ;;
       dashboard) build_dashboard ;;
     esac
   done

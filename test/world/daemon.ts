@@ -18,6 +18,9 @@ export interface Daemon {
 /** A start takes one second, and more than twenty on a machine that runs other tests beside. */
 const START_MS = 90_000
 
+/** The bundled program needs none of the hooks that tests load sources with. */
+const ownEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, NODE_OPTIONS: '' })
+
 /** Writes a configuration file; the values must be plain TOML values of one table level. */
 export async function writeConfig(file: string, config: Record<string, unknown>): Promise<void> {
   const value = (item: unknown): string => JSON.stringify(item)
@@ -41,7 +44,7 @@ export async function startDaemon(
 ): Promise<Daemon> {
   const child: ChildProcess = spawn(process.execPath, [program, 'serve', '--config', configFile], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
+    env: { ...(program === PROGRAM ? ownEnvironment() : process.env), ...env },
   })
   const ended = once(child, 'exit')
   let output = ''
@@ -82,7 +85,7 @@ export async function run(
   args: string[],
   input = '',
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [PROGRAM, ...args])
+  const child = spawn(process.execPath, [PROGRAM, ...args], { env: ownEnvironment() })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))

@@ -2,20 +2,25 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files that take longest, longest first: begun last, one of them would keep one worker busy while the other has nothing left. */
+/** Files that take longest, longest first: begun last, one of them would keep one worker busy while the others have nothing left. */
 const LONGEST = [
+  'test/scenarios/simulation.test.ts',
   'test/browser/axe.test.ts',
-  'test/scenarios/crashtest.test.ts',
   'test/browser/dashboard.test.ts',
   'test/regressions/attacks-http.test.ts',
+  'test/scenarios/broadcast-kill.test.ts',
+  'test/scenarios/crashtest.test.ts',
   'test/browser/craft.test.ts',
+  'test/unit/commands/commands.test.ts',
+  'test/browser/ahead.test.ts',
+  'test/browser/pickers.test.ts',
+  'test/browser/reference.test.ts',
   'test/unit/commands/teams-mail.test.ts',
   'test/contract/sealed.test.ts',
-  'test/unit/commands/secrets.test.ts',
-  'test/unit/commands/commands.test.ts',
-  'test/contract/sqlite.test.ts',
-  'test/browser/operators.test.ts',
   'test/scenarios/lanes.test.ts',
+  'test/contract/sqlite.test.ts',
+  'test/scenarios/faults-reserve.test.ts',
+  'test/scenarios/stuck-exchanger.test.ts',
 ]
 
 /** Vitest's own order, which knows durations only after a first run on the machine, after the files that take longest. */

@@ -33,3 +33,9 @@ function readImports(file: string): string[] {
   const names = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, name]) => name!)
   return names.map((name) => (name.startsWith('.') ? join(dirname(file), name) : name))
 }
+
+/** Tests that make Vitest load modules again or replace them. @param root the project's folder */
+export const reloadingFiles = (root: string): string[] =>
+  globSync('test/**/*.test.ts', { cwd: root }).filter((file) =>
+    /\bvi\.(?:resetModules|(?:do)?[mM]ock)\(/.test(readFileSync(join(root, file), 'utf8')),
+  )

@@ -1,0 +1,52 @@
+/**
+ * Bundles the sources for tests: each file of appliance/ becomes a few names of one large file, which a test's process loads in
+ * a quarter of the time of 800 files (docs/decisions/0019-the-program-is-bundled.md). Tests import the sources as ever, and
+ * scripts/bundled-sources.mjs gives them these.
+ * usage: node scripts/bundle-sources.ts FOLDER     replaces FOLDER
+ */
+import { globSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { rolldown, type Plugin } from 'rolldown'
+import { ENTRIES, EXTERNAL, oneByte } from './bundled.ts'
+
+const project = join(import.meta.dirname, '..')
+const sources = join(project, 'appliance')
+
+/** What a source takes relative to itself is where it was. */
+const places: Plugin = {
+  name: 'places',
+  transform(code, id) {
+    if (!id.startsWith(sources) || !code.includes('import.meta')) return null
+    return code
+      .replaceAll('import.meta.dirname', JSON.stringify(dirname(id)))
+      .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+  },
+}
+
+const [folder] = process.argv.slice(2)
+if (folder === undefined) throw new Error('usage: node scripts/bundle-sources.ts FOLDER')
+
+// A program or thread begins its work when it is loaded.
+const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !ENTRIES.includes(file))
+const bundle = await rolldown({
+  cwd: project,
+  input: Object.fromEntries(files.map((file) => [file.replace(/\.ts$/, ''), join(sources, file)])),
+  platform: 'node',
+  external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
+  preserveEntrySignatures: 'strict',
+  plugins: [places, oneByte],
+  // Only of interest where a program is loaded in parts.
+  checks: { ineffectiveDynamicImport: false },
+  logLevel: 'warn',
+})
+rmSync(folder, { recursive: true, force: true })
+await bundle.write({
+  dir: folder,
+  format: 'esm',
+  entryFileNames: '[name].js',
+  chunkFileNames: '[name]-[hash].js',
+  codeSplitting: { groups: [{ name: 'all', test: /./ }] },
+  comments: { annotation: false, jsdoc: false, legal: false },
+})
+await bundle.close()

@@ -1,0 +1,16 @@
+// Loaded before everything else in processes that run tests (node --import): sources of the appliance come from the bundle that
+// scripts/bundle-sources.ts made of them. Programs and threads aren't in it, and are left to the other hooks.
+import { existsSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+
+const sources = new URL('../appliance/', import.meta.url).href
+const bundled = new URL('../.runtime/bundled/', import.meta.url).href
+
+registerHooks({
+  load(url, context, next) {
+    if (!url.startsWith(sources) || !url.endsWith('.ts')) return next(url, context)
+    const copy = bundled + url.slice(sources.length).replace(/ts$/, 'js')
+    if (!existsSync(new URL(copy))) return next(url, context)
+    return { format: 'module', source: `export * from ${JSON.stringify(copy)}`, shortCircuit: true }
+  },
+})
