@@ -57,7 +57,7 @@ export interface Capacity {
   budgets: Budgets
   /** Limits how fast the rest of refused requests is read. */
   discards: Discards
-  /** Lets one chunk of a download be generated at a time, by turns. */
+  /** Generates the pages of downloads one at a time, round robin over teams. */
   downloads: Turns
   /** Accounts for disk space that callers use for request bodies. */
   disk: Pick<Shares, 'take' | 'give'>

@@ -1,7 +1,7 @@
-/** Questions to the daemon's own API, as its clients ask them. */
+/** Requests to the daemon's API, as its clients make them. */
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Whom to ask, and with which key. */
+/** The API to call, and the key. */
 export interface Asked {
   /** Origin of the API. */
   url: string
@@ -14,20 +14,20 @@ interface ListPage<T> {
 }
 
 const PAGE = 100
-/** How long an answer may take, in milliseconds. */
+/** Timeout of a request, in milliseconds. */
 const PATIENCE_MS = 20_000
 
-/** What is asked until there is an answer. */
+/** A request to repeat until there is a response. */
 export interface Insisted {
-  /** JSON; undefined: a GET. */
+  /** JSON; undefined for a GET. */
   body?: unknown
-  /** The idempotency key, the same in every try. */
+  /** The idempotency key, the same in every attempt. */
   key?: string
-  /** Milliseconds until the next try. */
+  /** Milliseconds until the next attempt. */
   rest: () => number
 }
 
-/** The JSON of an answer. @throws Error that says what was asked and what came, for anything but a 2xx */
+/** Returns the JSON of a response. @throws Error with the request and the response, unless it is a 2xx */
 export async function ask<T>(
   { url, apiKey }: Asked,
   path: string,
@@ -39,7 +39,7 @@ export async function ask<T>(
   return JSON.parse(text) as T
 }
 
-/** Everything that a list has, page by page. @throws Error as `ask` does */
+/** Returns a whole list, page by page. @throws Error as `ask` does */
 export async function askAll<T extends { id: string }>(
   asked: Asked,
   path: string,
@@ -57,8 +57,8 @@ export async function askAll<T extends { id: string }>(
 }
 
 /**
- * Asks until it is answered. No answer, an earlier try that is still running, too much at once, and trouble inside are asked again:
- * the same octets under the same key.
+ * Repeats a request until it gets a response. Retries after no response, a request still in progress, rate limiting and
+ * internal errors, with the same octets and the same key.
  */
 export async function insist(
   { url, apiKey }: Asked,
@@ -80,7 +80,7 @@ export async function insist(
   }
 }
 
-/** Undefined when no whole answer came. */
+/** Undefined without a complete response. */
 async function tryOnce(
   url: string,
   request: RequestInit,
@@ -89,7 +89,7 @@ async function tryOnce(
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE_MS) })
     return { status: response.status, text: await response.text() }
   } catch {
-    // The daemon is not there, or died over the request: a client cannot tell more.
+    // The daemon isn't running, or died during the request; a client can't tell.
     return undefined
   }
 }

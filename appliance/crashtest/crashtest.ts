@@ -1,6 +1,6 @@
 /**
- * Kills a daemon again and again while clients send through it, and proves from what the clients and the exchangers wrote
- * down that nothing accepted was lost. The evidence is the tester's own; the daemon is asked for nothing but its last word.
+ * Kills a daemon repeatedly while clients send through it, and proves from the records of clients and exchangers that
+ * nothing accepted was lost. The evidence is collected outside of the daemon, which is only asked for its final report.
  */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,19 +20,19 @@ import { isSound, judgeLedger, type Verdict } from './verdict.ts'
 export interface CrashtestOptions {
   kills: number
   seed: number
-  /** No kill after so many milliseconds; undefined: all kills are made. */
+  /** No kills after this many milliseconds; undefined to make all of them. */
   durationMs?: number | undefined
   clock: Clock
-  /** Aborted: no further kill, and the test is concluded. */
+  /** When aborted, makes no further kills and completes the test. */
   enough?: AbortSignal | undefined
-  /** Told how many kills were made, now and then. */
+  /** Called periodically with the number of kills. */
   progress?: ((text: string) => void) | undefined
 }
 
-/** How often a daemon was killed in a way, and how often it was meant to be. */
+/** How often a daemon was killed at a point, and how often it was planned. */
 export interface PointCount {
   name: string
-  /** Why it cannot be reached; null when it can. */
+  /** Why the point can't be reached; null when it can. */
   unreachable: string | null
   planned: number
   reached: number
@@ -43,25 +43,25 @@ export interface CrashtestReport {
   kills: number
   points: PointCount[]
   verdict: Verdict
-  /** What the webhook endpoint was told, event by event. */
+  /** What the webhook endpoint received, event by event. */
   events: EventsVerdict
-  /** What the daemon says of itself where it differs from the evidence, and what else went wrong. */
+  /** Where the daemon's report differs from the evidence, and other problems. */
   faults: string[]
-  /** Milliseconds from the start of the process until it takes mail: median and longest. */
+  /** Milliseconds from the start of the process until it accepts mail: median and maximum. */
   startMs: { median: number; longest: number }
-  /** The most conversations that were open at a kill. */
+  /** The most concurrent conversations at a kill. */
   mostConversations: number
   seconds: number
-  /** Nothing lost, nothing doubled without a kill, no key used twice, no event untold, no fault. */
+  /** Nothing lost, no duplicate without a kill, no key used twice, no event missing, no fault. */
   sound: boolean
-  /** Where the directory was kept for a look; null when all was sound and it is gone. */
+  /** Where the directory was kept for inspection; null when the test passed and it was removed. */
   kept: string | null
 }
 
-/** Milliseconds of think time before a message is taken: up to this. */
+/** Maximum time an exchanger waits before it accepts a message, in milliseconds. */
 const THINK_MS = 15
 
-/** Runs the test. Rejects only when it cannot be begun. */
+/** Runs the test. Rejects only when it can't start. */
 export async function runCrashtest(parts: Parts, options: CrashtestOptions): Promise<CrashtestReport> {
   const { clock, seed } = options
   const begun = clock.now()
@@ -84,7 +84,8 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
     deliveryPort: exchangers.port,
     endpoint: endpoint.url,
     clock,
-    // Not of the seed: two tests with one seed, side by side, must not come upon one port while their daemons are dead.
+    // Not from the seed: two parallel tests with the same seed must not pick the same port while their daemons are
+    // down.
     dice: createDice(process.pid),
   })
   opened.defer(() => stage.close())
@@ -150,7 +151,7 @@ async function conclude(
   }
 }
 
-/** Every way of dying that there is, also those that were not planned or not reached. */
+/** Counts every kind of kill, including those not planned or not reached. */
 function countPoints(planned: string[], { kills }: Ledger): PointCount[] {
   const names = new Set([...Object.keys(CRASH_POINTS), ...planned, ...Object.keys(UNREACHABLE)])
   return [...names].map((name) => ({

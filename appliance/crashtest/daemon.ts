@@ -1,4 +1,4 @@
-/** The daemon under test: a child process that is started, watched and killed. */
+/** Starts, watches and kills the daemon under test, a child process. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
@@ -7,37 +7,40 @@ import { CRASH_POINT_VARIABLE } from '../watch/crash-points.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', 'main.ts')
 const STARTED = '"msg":"started"'
-/** Of the output, what is kept to show where a daemon ended by itself. */
+/** Characters of output kept, to show why a daemon exited by itself. */
 const TAIL = 4000
 
-/** The environment of a child: nothing that configures or arms another daemon. */
+/** Returns an environment for children that neither configures nor arms another daemon. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('POSTHASTE_')))
 }
 
-/** Compiled code is kept beside the configuration: the same program is started a thousand times. */
+/**
+ * Starts the program. Compiled code is cached next to the configuration, because the same program is started a thousand
+ * times.
+ */
 const start = (args: string[], config: string, env: NodeJS.ProcessEnv = {}): ChildProcess =>
   spawn(process.execPath, [PROGRAM, ...args, '--config', config], {
     env: { NODE_COMPILE_CACHE: join(dirname(config), 'compiled'), ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 
-/** One start of the daemon. */
+/** One run of the daemon. */
 export interface Daemon {
-  /** Resolves with true when it takes mail, with false when it ended before. */
+  /** Resolves with true when it accepts mail, with false when it exited before. */
   readonly ready: Promise<boolean>
-  /** Resolves with the signal that ended it, or with its exit code. */
+  /** Resolves with the signal or exit code that ended it. */
   readonly ended: Promise<NodeJS.Signals | number>
   readonly isOver: boolean
-  /** Deliveries of an earlier run that it found leased, and not settled; null: it did not come to tell. */
+  /** Deliveries of an earlier run that it found leased but not settled; null when it ended before reporting them. */
   tookOver(): number | null
-  /** The end of what it printed. */
+  /** Returns the end of its output. */
   tail(): string
-  /** Sends a signal; nothing happens to one that is over. */
+  /** Sends a signal; does nothing after it has exited. */
   signal(name: 'SIGKILL' | 'SIGTERM'): void
 }
 
-/** Starts `posthaste serve`. @param point `name:count`, for a daemon that is to kill itself */
+/** Starts `posthaste serve`. @param point `name:count`, for a daemon that kills itself */
 export function startDaemon(config: string, point?: string): Daemon {
   const child = start(['serve'], config, point === undefined ? {} : { [CRASH_POINT_VARIABLE]: point })
   let output = ''
@@ -67,14 +70,17 @@ export function startDaemon(config: string, point?: string): Daemon {
   }
 }
 
-/** It says so before it has started, and nothing where there were none. */
+/** Finds the report in the output. It is printed before the start is complete, and only if there are any. */
 function tookOverIn(output: string): number | null {
   const said = /"deliveries":(\d+),"msg":"recovered deliveries/.exec(output)
   if (said) return Number(said[1])
   return output.includes(STARTED) ? 0 : null
 }
 
-/** Kills the daemon as soon as the database file is written to, which only a checkpoint does. Returns what ends the watch. */
+/**
+ * Kills the daemon as soon as the database file is written, which only a checkpoint does. Returns a function that stops
+ * watching.
+ */
 export function killAtCheckpoint(dataDir: string, daemon: Daemon): () => void {
   const watcher = watch(join(dataDir, 'posthaste.db'), () => {
     daemon.signal('SIGKILL')
@@ -83,7 +89,7 @@ export function killAtCheckpoint(dataDir: string, daemon: Daemon): () => void {
   return () => watcher.close()
 }
 
-/** Runs one command of the command line beside the daemon; rejects with what it printed when it fails. */
+/** Runs a command of the command line next to the daemon; rejects with its output when it fails. */
 export async function runCommand(args: string[], config: string): Promise<void> {
   const child = start(args, config)
   let output = ''

@@ -1,4 +1,4 @@
-/** The webhook endpoint of the test: takes everything, and writes down what it was told. */
+/** The test's webhook endpoint: accepts everything, and records it. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,13 +11,13 @@ export async function startEndpoint({
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => parts.push(part))
-    // Only a whole request counts: one that a kill cut off has no end.
+    // Only complete requests count: one cut off by a kill has no end.
     request.on('end', () => {
       told.push(readTold(request.headers['svix-id'], Buffer.concat(parts).toString()))
       response.writeHead(204).end()
     })
   })
-  // The daemon dies in the middle of requests: that is the test.
+  // Expected: the daemon dies during requests.
   server.on('clientError', (_error, socket) => socket.destroy())
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -32,7 +32,7 @@ export async function startEndpoint({
   }
 }
 
-/** What a request tells. One without an id is kept under the name of that fault, which no two events may share. */
+/** Parses a request. One without an id is recorded under a name for that fault, which two events can't share. */
 function readTold(id: string | string[] | undefined, body: string): Told {
   const { type, created_at, data } = JSON.parse(body) as {
     type: string

@@ -1,25 +1,25 @@
 /**
- * The mail exchangers of the test: a small SMTP server (RFC 5321) that writes down every message it says 250 to. It runs in
- * the tester's process, so what it knows does not die with the daemon.
+ * The test's mail exchangers: a small SMTP server (RFC 5321) that records every accepted message. Runs in the tester's
+ * process, so that its records survive the daemon.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Copy, Ledger } from './ledger.ts'
 
-/** The header field that carries the mark of a message. */
+/** The header field with the mark of a message. */
 export const MARK_FIELD = 'X-Crashtest'
 
-/** The header field that carries the digest of its text. */
+/** The header field with the digest of its text. */
 export const DIGEST_FIELD = 'X-Crashtest-Digest'
 
-/** SHA-256 of a text whatever its line ends are, and those at its end. */
+/** Returns the SHA-256 of a text regardless of line ends, including those at the end. */
 export const digestOf = (text: string): string =>
   createHash('sha256').update(text.replaceAll('\r\n', '\n').trimEnd()).digest('hex')
 
 export interface Exchangers {
   port: number
-  /** Conversations that are open now. */
+  /** Returns the number of open conversations. */
   conversations(): number
   close(): Promise<void>
 }
@@ -27,20 +27,20 @@ export interface Exchangers {
 export interface ExchangerDeps {
   ledger: Pick<Ledger, 'copies' | 'rejected' | 'quit'>
   now: () => number
-  /** The start of the daemon that is under way. */
+  /** The current run of the daemon. */
   run: () => number
-  /** Milliseconds to think before 250 to a message: what is in flight at a kill. */
+  /** Milliseconds to wait before a message gets its 250, so that messages are in flight at a kill. */
   thinkMs: () => number
 }
 
-/** Starts listening on loopback. Recipients `refuse-…` do not exist, recipients `later-…` are deferred once. */
+/** Starts listening on loopback. Recipients `refuse-…` don't exist, recipients `later-…` are deferred once. */
 export async function startExchangers(deps: ExchangerDeps): Promise<Exchangers> {
   const sockets = new Set<Socket>()
   const deferred = new Set<string>()
   let connections = 0
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
-    // The daemon dies in the middle of conversations: that is the test.
+    // Expected: the daemon dies during conversations.
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
     new Conversation(socket, deps, { deferred, number: ++connections }).begin()
   })
@@ -68,7 +68,7 @@ class Conversation {
   readonly #number: number
   #input = Buffer.alloc(0)
   #recipients: string[] = []
-  /** The message so far, while one is sent; null between messages. */
+  /** The current message so far; null between messages. */
   #parts: Buffer[] | null = null
   #busy = false
 
@@ -137,10 +137,10 @@ class Conversation {
     return '250 2.1.5 Ok'
   }
 
-  /** True when the message is whole: then the 250 is under way. */
+  /** Returns true when the message is complete, and its 250 is due. */
   #takeMessage(): boolean {
     const parts = this.#parts!
-    // The end may lie across two chunks: the last bytes stay in the input.
+    // The end may straddle two chunks, so the last bytes stay in the input.
     const end = this.#input.indexOf(END_OF_DATA)
     if (end < 0) {
       const kept = Math.max(0, this.#input.length - END_OF_DATA.length)
@@ -163,7 +163,10 @@ class Conversation {
     return true
   }
 
-  /** A real server has the message on its disk before it can know that nobody hears the 250: it counts in any case. */
+  /**
+   * Records a message. It counts even if no one reads the 250, because a real server stores the message before it can
+   * know that.
+   */
   #write(message: string, recipients: string[]): void {
     const { ledger, now } = this.#deps
     const mark = field(message, MARK_FIELD)
@@ -180,7 +183,7 @@ class Conversation {
   }
 }
 
-/** The value of a header field, unfolded; empty when it is not there. */
+/** Returns the unfolded value of a header field; empty when missing. */
 function field(message: string, name: string): string {
   const header = message.slice(0, message.indexOf('\r\n\r\n')).replace(/\r\n[ \t]+/g, ' ')
   return new RegExp(`^${name}:[ ]*(.*)$`, 'im').exec(header)?.[1]?.trim() ?? ''

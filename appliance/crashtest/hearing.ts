@@ -1,15 +1,15 @@
-/** Waits until the webhook endpoint was told all there is to tell, and asks the daemon which events there were. */
+/** Waits until the webhook endpoint has received everything, and asks the daemon for its events. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { ask, askAll, type Asked } from './ask.ts'
 import type { KnownEvent, Ledger } from './ledger.ts'
 import { judgeEvents } from './verdict-events.ts'
 
-/** How long the last daemon has to tell what its forerunners could not, in milliseconds. */
+/** How long the last daemon has to send what its predecessors couldn't, in milliseconds. */
 const TELL_MS = 180_000
-/** Between two looks; a request to an endpoint that answers at once is over long before the next. */
+/** Time between two checks. A request to an endpoint that responds at once takes far less. */
 const LOOK_MS = 1000
-/** Timelines that are asked for at once. */
+/** Timelines requested concurrently. */
 const AT_ONCE = 16
 
 interface WaitingEvent {
@@ -21,9 +21,9 @@ interface TimelineEvents {
 }
 
 /**
- * Fills `ledger.known` with the events of these emails, which must be in a final state: nothing follows. Then waits, three minutes at
- * most, until nothing waits to be told and each event was.
- * @returns what went wrong; what was not told is for the verdict to find
+ * Fills `ledger.known` with the events of these emails, which must be final. Then waits, at most three minutes, until
+ * no delivery is pending and each event was received.
+ * @returns problems; missing events are found by the verdict
  */
 export async function hearOut(
   asked: Asked,
@@ -42,8 +42,8 @@ export async function hearOut(
       if (waiting.length === 0 && untold.length === 0) return []
       if (clock.now() > late)
         return waiting.length === 0 ? [] : [`${waiting.length} events still wait for the webhook endpoint.`]
-      // What stood there a look ago is not under way: its attempt died with a daemon, and waits half a minute to hours. It is
-      // sent again as an operator would who does not want to wait, under the same id.
+      // Still pending since the last check means that its attempt died with a daemon, and waits half a minute to hours.
+      // Resend it under the same id, as an impatient operator would.
       const stuck = waiting.filter((id) => before.has(id))
       await each(stuck, (id) => ask(asked, `/webhooks/${webhook.id}/events/${id}/replay`, 'POST'))
       before = new Set(waiting.filter((id) => !stuck.includes(id)))
@@ -54,7 +54,7 @@ export async function hearOut(
   }
 }
 
-/** Ids of what the endpoint is still to be told. */
+/** Returns the ids of pending deliveries to the endpoint. */
 async function waitingEvents(asked: Asked, webhookId: string): Promise<string[]> {
   const path = `/webhooks/${webhookId}/events`
   const pending = await askAll<WaitingEvent>(asked, path, { status: 'pending' })
@@ -71,10 +71,10 @@ async function eventsOf(asked: Asked, emailIds: readonly string[]): Promise<Know
   return known
 }
 
-/** `2026-11-20 08:00:00.5+00`, as REST writes instants, in Unix milliseconds. */
+/** Converts the API's times, such as `2026-11-20 08:00:00.5+00`, to Unix milliseconds. */
 const instantOf = (text: string): number => Date.parse(`${text.replace(' ', 'T')}:00`)
 
-/** Does it for all, some at a time. */
+/** Runs `work` for all items, a few at a time. */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const rest = items.values()
   await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * An operator who holds the mail of a domain, new mail too, lets some daemons die, and releases it; then the next domain. Both are
- * asked for until they are answered: what was answered must stand whatever died.
+ * An operator who holds a domain's mail, including new mail, lets a few daemons die, and releases it; then the next
+ * domain. Both requests are repeated until there is a response, which must stand whatever dies.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { insist, type Asked, type Insisted } from './ask.ts'
@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.ts'
 import type { Dice } from './plan.ts'
 
 export interface Holder {
-  /** Releases what is held, and ends; resolves when that is answered. */
+  /** Releases what is held, and stops; resolves after the response. */
   finish(): Promise<void>
 }
 
@@ -16,15 +16,15 @@ export interface HolderDeps {
   ledger: Pick<Ledger, 'holds'>
   dice: Dice
   now: () => number
-  /** The start of the daemon that is under way. */
+  /** The current run of the daemon. */
   run: () => number
   asked: Asked
   domains: readonly string[]
-  /** Told of a no to what the operator may do. */
+  /** Called when a valid request is refused. */
   fault: (text: string) => void
 }
 
-/** Between two looks whether the daemon was started again, in milliseconds. */
+/** Time between two checks whether the daemon was restarted, in milliseconds. */
 const LOOK_MS = 50
 
 /** Starts at once. */
@@ -67,7 +67,7 @@ interface Rules {
   data: { id: string }[]
 }
 
-/** Takes back the hold that was answered, and those whose answer a kill took: their rules stand. */
+/** Removes the acknowledged hold, and those whose response was lost to a kill: their rules exist, too. */
 async function release(known: string, deps: HolderDeps): Promise<void> {
   for (let ids = [known]; ids.length > 0;) {
     for (const id of ids) await answer(deps, '/queue/undo', { audit_id: id })

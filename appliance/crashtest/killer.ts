@@ -1,4 +1,4 @@
-/** Starts the daemon, ends it as planned, starts it again; and at last lets it finish its work. */
+/** Starts the daemon, ends it as planned, and restarts it; finally lets it finish its work. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
@@ -17,40 +17,43 @@ export interface KillerDeps {
   clock: Clock
   /** Conversations open at the exchangers. */
   conversations: () => number
-  /** Counts the starts of the daemon. */
+  /** Counts the runs of the daemon. */
   nextRun: () => number
 }
 
-/** Emails that the clients may send at full speed after each start; the rest of the time what waits is delivered. */
+/** Emails that clients may send at full speed after each start; the rest of the time, queued mail is delivered. */
 const BURST = 150
-/** A start, a stop, and the way to a named point may take so long, in milliseconds, on a machine that does other things. */
+/** Time limit for a start, a stop, and reaching a crash point, in milliseconds; long enough for a busy machine. */
 const START_MS = 60_000
 const STOP_MS = 40_000
 const POINT_MS = 40_000
-/** A daemon that dies in an attempt leaves the delivery for a minute and longer: every so many kills somebody retries all. */
+/**
+ * Retry all queued mail after this many kills, because a daemon that dies during an attempt delays the delivery for a
+ * minute or longer.
+ */
 const RETRY_EVERY = 8
-/** How long the last daemon has for everything that waits. */
+/** How long the last daemon has for all queued mail, in milliseconds. */
 const DRAIN_MS = 180_000
-/** Long enough for what a dead process's sockets still had to be read before the next one starts. */
+/** Enough time to read what the sockets of a dead process still contained, before the next one starts. */
 const SETTLE_DOWN_MS = 10
 
 export class Killer {
-  /** What went wrong beside the mail: a daemon that did not start, or ended by itself. */
+  /** Problems other than lost mail: a daemon that didn't start, or exited by itself. */
   readonly faults: string[] = []
-  /** Milliseconds that each start took. */
+  /** Duration of each start in milliseconds. */
   readonly starts: number[] = []
   traffic: Traffic | undefined
   readonly #deps: KillerDeps
   #daemon: Daemon | undefined
   #run = 0
-  /** The command that is running; one at a time, because a slow machine would otherwise start them faster than they end. */
+  /** The running command; one at a time, because on a slow machine they would pile up. */
   #retrying: Promise<void> | undefined
 
   constructor(deps: KillerDeps) {
     this.#deps = deps
   }
 
-  /** Starts a daemon and ends it as planned. One that does not get to its point is killed all the same. */
+  /** Starts a daemon and ends it as planned. If it doesn't reach its point, it is killed anyway. */
   async kill(planned: PlannedKill): Promise<void> {
     const point = planned.kind === 'point' ? `${planned.point}:${planned.count}` : undefined
     const daemon = this.#start(point)
@@ -71,7 +74,10 @@ export class Killer {
     await pause(SETTLE_DOWN_MS)
   }
 
-  /** The last daemon: every client is answered, everything that waits is tried until it is done and told, and the daemon is asked. */
+  /**
+   * Runs the last daemon: waits until every client has a response and all queued mail is final and reported, then asks
+   * for the report.
+   */
   async drain(apiKey: string): Promise<void> {
     const { stage, ledger, clock } = this.#deps
     const daemon = this.#start()
@@ -97,7 +103,7 @@ export class Killer {
     this.faults.push(...left.slice(0, 20), ...(left.length > 20 ? [`and ${left.length - 20} more`] : []))
   }
 
-  /** Kills what may still run. */
+  /** Kills what is still running. */
   async end(): Promise<void> {
     this.#daemon?.signal('SIGKILL')
     await this.#daemon?.ended
@@ -110,13 +116,13 @@ export class Killer {
     return this.#daemon
   }
 
-  /** What this start found in flight was so when the start before it was killed. */
+  /** Records what this run found in flight, which was so at the previous kill. */
   #noteTakenOver(daemon: Daemon): void {
     const before = this.#deps.ledger.kills.find(({ run }) => run === this.#run - 1)
     if (before) before.inFlight = daemon.tookOver()
   }
 
-  /** Waits until the daemon takes mail; false when it does not, which is a fault unless it was meant to die. */
+  /** Waits until the daemon accepts mail; false when it doesn't, which is a fault unless it was meant to die. */
   async #ready(daemon: Daemon, mayDie = false): Promise<boolean> {
     const { clock } = this.#deps
     const begun = clock.now()
@@ -160,7 +166,10 @@ export class Killer {
       this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined))
   }
 
-  /** As an operator would who does not want to wait. That it may fail when the daemon dies beside it harms nothing: it comes again. */
+  /**
+   * Retries queued mail, as an impatient operator would. It may fail when the daemon dies, because it is repeated
+   * later.
+   */
   async #retry(): Promise<void> {
     await runCommand(['queue', 'retry'], this.#deps.stage.configFile).catch(() => undefined)
   }

@@ -1,8 +1,8 @@
-/** What the daemon itself says at the end: every email it holds is in a final state, and every answered id is one of them. */
+/** Checks the daemon's final report: every email is final, and every acknowledged id exists. */
 import { askAll, type Asked } from './ask.ts'
 import type { Ledger } from './ledger.ts'
 
-/** The states of an email that nothing follows (wire format, `last_event`). */
+/** The final states of an email (wire format, `last_event`). */
 const FINAL = new Set(['delivered', 'bounced', 'failed', 'suppressed'])
 
 interface Listed {
@@ -11,8 +11,8 @@ interface Listed {
 }
 
 /**
- * Sentences about emails that are not in a final state, and ids that were answered and are not known; none when all is well.
- * `ids`: every email that the daemon holds.
+ * Returns sentences about emails that aren't final, and about acknowledged ids that don't exist; none when all is well.
+ * `ids`: every email of the daemon.
  */
 export async function unfinishedEmails(
   asked: Asked,

@@ -1,88 +1,88 @@
-/** What the tester itself saw, kept outside of the daemon: the evidence. */
+/** The tester's own records, kept outside of the daemon: the evidence. */
 
-/** An end of the daemon that the tester made. */
+/** A kill by the tester. */
 export interface Kill {
   number: number
-  /** Which start of the daemon it ended. */
+  /** The run of the daemon that it ended. */
   run: number
-  /** `random`, or the named point. */
+  /** `random`, or the crash point. */
   how: string
-  /** When the tester saw the process gone (Unix milliseconds). */
+  /** When the process was gone (Unix milliseconds). */
   at: number
-  /** Conversations that were open at the exchangers. */
+  /** Conversations open at the exchangers. */
   conversations: number
   /**
-   * Deliveries that were in flight: leased, and not settled, as the next start found them in its storage. Null: no later start came to
-   * tell, or the first that did look was killed before.
+   * Deliveries in flight (leased but not settled), as the next run found them in storage. Null when no later run
+   * reported it.
    */
   inFlight: number | null
 }
 
-/** One try to submit over SMTP, which has no idempotency key: each try carries a mark of its own. */
+/** One attempt to submit over SMTP, which has no idempotency key; each has its own mark. */
 export interface SmtpTry {
   mark: string
   run: number
-  /** 250 after the final dot was read. */
+  /** The 250 after the final dot was read. */
   accepted: boolean
 }
 
-/** One email that a client wanted to send. */
+/** An email that a client wanted to send. */
 export interface Sent {
-  /** What is in the message, so that the exchangers know it again; over SMTP followed by the number of the try. */
+  /** Identifies the message for the exchangers; over SMTP, followed by the number of the attempt. */
   mark: string
   recipients: string[]
-  /** REST: the ids that were answered, each once. */
+  /** REST: the ids in responses, without duplicates. */
   ids: string[]
-  /** SMTP: tries in which something was said. */
+  /** SMTP: attempts in which something was sent. */
   tries: SmtpTry[]
   /** When its client began to send it (Unix milliseconds). */
   at: number
-  /** The idempotency key of the batch that it is of; null: it has a request of its own. */
+  /** The idempotency key of its batch; null for a request of its own. */
   batch: string | null
-  /** Scheduled: no copy of it may come before (Unix milliseconds). Null: at once. */
+  /** Scheduled: no copy may arrive before (Unix milliseconds). Null for at once. */
   notBefore: number | null
-  /** What the daemon said no to for good; a fault, as nothing here is wrong. */
+  /** Why the daemon refused it permanently; a fault, because every request is valid. */
   refused: string | null
 }
 
 /** A domain whose mail was held, as the operator knows it. */
 export interface Hold {
   domain: string
-  /** When the hold was answered with 200: mail that is sent from then on waits (Unix milliseconds). */
+  /** When the hold was acknowledged with 200: mail sent later waits (Unix milliseconds). */
   from: number
-  /** When its release was asked for the first time; null: not yet. */
+  /** When its release was first requested; null before. */
   until: number | null
 }
 
-/** A copy of a message that an exchanger answered 250. */
+/** A copy of a message that an exchanger accepted. */
 export interface Copy {
   mark: string
   recipient: string
   messageId: string
-  /** The start of the daemon in which the connection was opened. */
+  /** The run of the daemon that opened the connection. */
   run: number
   /** When 250 was written (Unix milliseconds). */
   at: number
-  /** The connection over which it came, counted. */
+  /** Number of the connection. */
   connection: number
-  /** The text was as it was sent, to the last octet. */
+  /** Whether the text was identical to what was sent. */
   whole: boolean
 }
 
-/** A request that the webhook endpoint took. */
+/** A request received by the webhook endpoint. */
 export interface Told {
   /** `svix-id`, the same in every attempt. */
   id: string
-  /** Null for what is not about an email. */
+  /** Null when it isn't about an email. */
   emailId: string | null
   type: string
-  /** When it happened (Unix milliseconds). */
+  /** When the event happened (Unix milliseconds). */
   at: number
-  /** Whom it concerns. */
+  /** The recipients concerned. */
   to: string[]
 }
 
-/** An event of an email, as the daemon lists it in the end. */
+/** An event of an email, from the daemon's final report. */
 export interface KnownEvent {
   emailId: string
   type: string
@@ -90,20 +90,22 @@ export interface KnownEvent {
   at: number
 }
 
-/** Everything that the verdict is made of. */
+/** All evidence for the verdict. */
 export interface Ledger {
   kills: Kill[]
   sent: Sent[]
   copies: Copy[]
-  /** Connections that the daemon ended with QUIT: no kill broke them. */
+  /** Connections that the daemon ended with QUIT, so that no kill broke them. */
   quit: Set<number>
-  /** Every hold that was acknowledged. */
+  /** Every acknowledged hold. */
   holds: Hold[]
-  /** Recipients that an exchanger refused for good. */
+  /** Recipients that an exchanger refused permanently. */
   rejected: Set<string>
-  /** What the webhook endpoint was told, in the order of the requests. */
+  /** What the webhook endpoint received, in order. */
   told: Told[]
-  /** The events of all emails, asked of the last daemon: what the endpoint must have been told. Null: it did not come to that. */
+  /**
+   * The events of all emails, from the last daemon: what the endpoint must have received. Null when it wasn't asked.
+   */
   known: KnownEvent[] | null
 }
 

@@ -1,31 +1,31 @@
-/** What the clients send: to whom, what, and when. By the dice alone. */
+/** Generates what clients send: recipients, content and time, all by the random generator. */
 import { DIGEST_FIELD, digestOf, MARK_FIELD } from './exchanger.ts'
 import type { Sent } from './ledger.ts'
 import type { Dice } from './plan.ts'
 
 export type Door = 'rest' | 'smtp'
 
-/** Text of a message that the storage keeps in a file of its own, in characters. */
+/** Length of a message that storage keeps in a separate file, in characters. */
 const LARGE = 300_000
-/** Of the requests over REST, those for a batch, and how many emails one has. */
+/** Share of REST requests that are batches, and emails per batch. */
 const BATCHES = 0.04
 const IN_A_BATCH = [2, 8] as const
-/** Of the emails over REST, those that are scheduled, and for how many seconds ahead: a kill or more lies between. */
+/** Share of REST emails that are scheduled, and by how many seconds: long enough for a kill or more. */
 const SCHEDULED = 0.06
 const SECONDS_AHEAD = [1, 5] as const
 
-/** How many emails the next request has: mostly one, at times a batch of some. */
+/** Returns how many emails the next request has: usually one, sometimes a batch. */
 export const requestSize = (door: Door, dice: Dice): number =>
   door === 'rest' && dice.next() < BATCHES ? dice.between(...IN_A_BATCH) : 1
 
-/** A new email: mostly one recipient, at times some that are refused or have to wait. */
+/** Generates an email: usually one recipient, sometimes several, some of which are refused or deferred. */
 export function newSent(
   { door, mark, at, batch }: { door: Door; mark: string; at: number; batch: string | null },
   { dice, domains }: { dice: Dice; domains: readonly string[] },
 ): Sent {
   const recipients = Array.from({ length: dice.next() < 0.2 ? dice.between(2, 4) : 1 }, (_, n) => {
     const draw = dice.next()
-    // Over SMTP a bounce would be answered by a report, which is another email.
+    // Over SMTP, a bounce would cause a report, which is another email.
     const kind = door === 'rest' && draw < 0.03 ? 'refuse' : draw < 0.05 ? 'later' : 'user'
     return `${kind}-${mark}-${n}@${domains[dice.between(0, domains.length - 1)]!}`
   })
@@ -40,8 +40,8 @@ function newText(mark: string, dice: Dice): string {
 }
 
 /**
- * An email as REST takes it. The time is told in words, counted from when the request is taken: so every try has the same octets, as
- * its idempotency key asks for, and none comes too late.
+ * Formats an email for REST. Its time is relative to when the request is accepted, so that every attempt has the same
+ * octets, as the idempotency key requires, and none comes too late.
  */
 export function restBody({ mark, recipients, at, notBefore }: Sent, from: string, dice: Dice): object {
   const text = newText(mark, dice)
@@ -55,7 +55,7 @@ export function restBody({ mark, recipients, at, notBefore }: Sent, from: string
   }
 }
 
-/** A message as SMTP takes it, with CRLF line ends; each try carries a mark of its own. */
+/** Formats a message for SMTP, with CRLF line ends; each attempt has its own mark. */
 export function smtpData(mark: string, recipients: string[], from: string, dice: Dice): string {
   const head = [`From: ${from}`, `To: ${recipients.join(', ')}`, `Subject: Crash test ${mark}`]
   const text = newText(mark, dice).trimEnd().replaceAll('\n', '\r\n')

@@ -1,22 +1,22 @@
-/** Which kills there will be: a pure function of their number and the seed. */
+/** Plans the kills: a pure function of their number and the seed. */
 import { CRASH_POINTS, type CrashPoint } from '../watch/crash-points.ts'
 
-/** One kill. */
+/** A planned kill. */
 export type PlannedKill =
-  /** From outside, so many milliseconds after the process was started, or after it said that it was ready. */
+  /** From outside, this many milliseconds after the process was started, or was ready. */
   | { kind: 'random'; since: 'spawn' | 'ready'; afterMs: number }
-  /** The daemon kills itself at the count-th time that it passes a point. */
+  /** The daemon kills itself at the count-th pass of a crash point. */
   | { kind: 'point'; point: CrashPoint; count: number }
   /** From outside, while a clean stop writes the log into the database. */
   | { kind: 'checkpoint-midway' }
 
-/** What a kill is called in the table. */
+/** Returns the name of a kill in the table. */
 export function nameOf(kill: PlannedKill): string {
   if (kill.kind !== 'random') return kill.kind === 'point' ? kill.point : kill.kind
   return kill.since === 'spawn' ? 'random, during start' : 'random'
 }
 
-/** How often a point may be passed before it strikes; what is passed rarely must strike soon. */
+/** Maximum passes of a point before the kill. Rarely passed points need a low number. */
 const MOST_PASSES: Record<CrashPoint, number> = {
   'message-file': 2,
   'accept-before-commit': 40,
@@ -39,22 +39,22 @@ const MOST_PASSES: Record<CrashPoint, number> = {
   checkpoint: 1,
 }
 
-/** Points that people ask about and that this test does not get to, with the reason. */
+/** Well-known points that this test doesn't reach, with the reason. */
 export const UNREACHABLE: Record<string, string> = Object.fromEntries(
   Object.entries(CRASH_POINTS)
     .filter(([, { reach }]) => reach === 'broadcast')
     .map(([name]) => [name, 'This test sends no broadcast.']),
 )
 
-/** The points that this test gets to. */
+/** The points that this test reaches. */
 const REACHED = (Object.keys(CRASH_POINTS) as CrashPoint[]).filter((point) => !(point in UNREACHABLE))
 
-/** Only a new database is migrated: that comes first, and once. */
+/** Whether a point occurs again: only a new database is migrated, once, at the beginning. */
 const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !== 'start'
 
 /**
- * The kills in their order: first a migration of the new database, then every other named point once, then random moments
- * (about half), named points, and moments of the start.
+ * Plans the kills in order: first a migration of the new database, then every other crash point once, then random times
+ * (about half), crash points, and times during startup.
  */
 export function planKills(kills: number, dice: Dice): PlannedKill[] {
   const repeatable = REACHED.filter(isRepeatable)
@@ -69,7 +69,7 @@ export function planKills(kills: number, dice: Dice): PlannedKill[] {
       ...repeatable.filter((point) => point !== 'retention').map(at),
       { kind: 'checkpoint-midway' } as const,
     ]),
-    // A start removes what was finished before it, so something has to be.
+    // A start removes what was completed before, so something must have been.
     at('retention'),
   ]
   const further = (): PlannedKill => {
@@ -83,17 +83,17 @@ export function planKills(kills: number, dice: Dice): PlannedKill[] {
   return [...once.slice(0, kills), ...rest]
 }
 
-/** Numbers that look random and are the same for the same seed: a run can be asked for again. */
+/** A pseudorandom generator: the same seed gives the same numbers, so that a run can be repeated. */
 export interface Dice {
   /** A number in [0, 1). */
   next(): number
-  /** A whole number from `low` to `high`, both included. */
+  /** An integer from `low` to `high`, inclusive. */
   between(low: number, high: number): number
-  /** The items in another order. */
+  /** Returns the items in random order. */
   shuffled<T>(items: readonly T[]): T[]
 }
 
-/** A 32-bit generator: an odd constant added, the bits of the sum mixed by multiplications and shifts. */
+/** Creates a 32-bit generator: adds an odd constant, then mixes the bits by multiplications and shifts. */
 export function createDice(seed: number): Dice {
   let state = seed >>> 0
   const next = (): number => {

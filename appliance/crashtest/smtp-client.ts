@@ -1,18 +1,18 @@
-/** The SMTP half of a good client: one connection, kept as long as it lasts. */
+/** A correct SMTP client with a single connection, kept as long as possible. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** How long an answer may take, in milliseconds: a killed daemon closes the connection, so this is for one that hangs. */
+/** Timeout for a reply, in milliseconds. Only for a daemon that hangs, because a killed one closes the connection. */
 const PATIENCE_MS = 20_000
 
 export interface SmtpMessage {
   from: string
   recipients: string[]
-  /** With CRLF line ends and no line that begins with a dot. */
+  /** With CRLF line ends, and no line that begins with a dot. */
   data: string
 }
 
-/** What became of a try: `none`: the connection broke before an answer; `said` tells whether the message was begun. */
+/** The result of an attempt. `none`: the connection broke before a reply; `said` says whether the message was begun. */
 export type SmtpAnswer =
   { kind: 'accepted' } | { kind: 'refused'; reply: string } | { kind: 'none'; said: boolean }
 
@@ -65,7 +65,7 @@ export class SmtpClient {
     try {
       await once(socket, 'connect')
     } catch {
-      // No daemon is there: the caller comes back.
+      // No daemon is running; the caller retries.
       socket.destroy()
       throw new Broken()
     }

@@ -1,4 +1,4 @@
-/** The scratch directory, the small internet around the daemon, and the account that sends. */
+/** The scratch directory, the daemon's small internet, and the sending account. */
 import { once } from 'node:events'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -26,7 +26,7 @@ export interface Parts {
 }
 
 export interface Stage {
-  /** Where everything of this test lies. */
+  /** The directory of this test. */
   folder: string
   /** The configuration file of the daemon. */
   configFile: string
@@ -35,26 +35,28 @@ export interface Stage {
   smtpPort: number
   from: string
   domains: readonly string[]
-  /** Makes team, verified domain and key, and lets the daemon take SMTP with it; returns the key. Not while the daemon runs. */
+  /**
+   * Creates team, verified domain and key, and a listener for SMTP with it; returns the key. Not while the daemon runs.
+   */
   setUp(): Promise<string>
   close(): Promise<void>
 }
 
 const SENDER = 'sender.test'
 const HOSTNAME = `mail.${SENDER}`
-/** Each is a mailbox provider of its own, so that one lane's limits do not bound the test. */
+/** Each is a separate mailbox provider, so that the limits of one lane don't limit the test. */
 const DOMAINS = Array.from({ length: 12 }, (_, n) => `crash${n + 1}.test`)
 
 export interface StageDeps {
   /** Port of the exchangers. */
   deliveryPort: number
-  /** URL that webhooks go to. */
+  /** URL of the webhook endpoint. */
   endpoint: string
   clock: Clock
   dice: Dice
 }
 
-/** Makes the directory, the configuration and the DNS. */
+/** Creates the directory, the configuration and the DNS. */
 export async function openStage(
   { openStorage, openResolver }: Parts,
   { deliveryPort, endpoint, clock, dice }: StageDeps,
@@ -138,7 +140,7 @@ async function makeAccount({
   return { id: key.id, token }
 }
 
-/** Names beside those that the sending domain publishes. */
+/** Returns the records of names other than those the sending domain publishes. */
 function entryOf(name: string): ZoneEntry {
   if (DOMAINS.includes(name)) return { MX: { preference: 10, exchange: `mx.${name}` } }
   if (name === HOSTNAME || (name.startsWith('mx.') && DOMAINS.includes(name.slice(3))))
@@ -184,8 +186,8 @@ retention_days = 0
 }
 
 /**
- * A port of loopback that nobody listens on, below those that the kernel gives to outgoing connections: a client that knocks
- * while the daemon is away must not be given the daemon's own port.
+ * Picks a free port of loopback, below those that the kernel assigns to outgoing connections. Otherwise, a client that
+ * connects while the daemon is down could get the daemon's port for itself.
  */
 async function freePort(dice: Dice): Promise<number> {
   for (;;) {
@@ -195,7 +197,7 @@ async function freePort(dice: Dice): Promise<number> {
     try {
       await once(server, 'listening')
     } catch {
-      // Somebody has it: another one.
+      // In use, so try another one.
       continue
     }
     const closed = once(server, 'close')

@@ -1,4 +1,4 @@
-/** The clients: they send as fast as they are answered, and repeat what was not answered until it is. */
+/** The clients: send as fast as they get responses, and repeat requests until they get one. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { insist, type Asked } from './ask.ts'
 import type { Ledger, Sent } from './ledger.ts'
@@ -8,13 +8,13 @@ import type { Dice } from './plan.ts'
 
 const REST_CLIENTS = 12
 const SMTP_CLIENTS = 4
-/** Of the requests that were answered, those that are made once more all the same, as by a client that died over the answer. */
+/** Share of successful requests that are repeated anyway, as by a client that crashed after the response. */
 const ASKED_AGAIN = 0.05
 
 export interface Traffic {
-  /** Lets the clients send so many more emails. */
+  /** Allows the clients to send this many more emails. */
   allow(emails: number): void
-  /** No new emails; resolves when each one that was begun is answered. */
+  /** Starts no new emails; resolves when each one has a response. */
   finish(): Promise<void>
 }
 
@@ -25,13 +25,13 @@ export interface TrafficDeps {
   run: () => number
   asked: Asked
   smtpPort: number
-  /** Sender, of a verified domain. */
+  /** Sender, at a verified domain. */
   from: string
-  /** Recipient domains, each with exchangers of its own. */
+  /** Recipient domains, each with its own exchangers. */
   domains: readonly string[]
 }
 
-/** Starts the clients; they wait until they are allowed something. */
+/** Starts the clients, which wait for `allow`. */
 export function startTraffic(deps: TrafficDeps): Traffic {
   return new Clients(deps)
 }
@@ -81,7 +81,7 @@ class Clients implements Traffic {
     }
   }
 
-  /** The emails of one request. */
+  /** Generates the emails of one request. */
   #write(door: Door): Sent[] {
     const size = requestSize(door, this.#deps.dice)
     const marks = Array.from({ length: size }, () => `${door === 'rest' ? 'r' : 's'}${++this.#count}`)
@@ -118,7 +118,7 @@ class Clients implements Traffic {
         sent.refused = answer.reply
         return
       }
-      // The start in which it was heard; this one is over, and the next has not begun.
+      // The run that acknowledged it, because that one is over and the next hasn't begun.
       one.run = run()
       if (answer.kind === 'none' && !answer.said) sent.tries.pop()
       await pause(this.#restMs())
@@ -132,7 +132,7 @@ class Clients implements Traffic {
 
 type Accepted = { id: string } | { data: { id: string }[] }
 
-/** Writes down which id each email of a request was given; each once. */
+/** Records the id of each email of a request, without duplicates. */
 function note(all: readonly Sent[], { status, text }: { status: number; text: string }): void {
   const ids = status === 200 ? idsOf(JSON.parse(text) as Accepted) : []
   for (const [at, sent] of all.entries()) {

@@ -1,26 +1,26 @@
-/** Judges what the webhook endpoint was told: each event at least once, and again only under the same id. Pure. */
+/** Judges what the webhook endpoint received: each event at least once, and repeated only under the same id. Pure. */
 import type { KnownEvent, Ledger } from './ledger.ts'
 
-/** What became of the events of emails. */
+/** The verdict on the emails' events. */
 export interface EventsVerdict {
-  /** Events that the daemon knows in the end. */
+  /** Events in the daemon's final report. */
   events: number
-  /** Ids that the endpoint was told of, of whatever kind of event; each once, however often it came. */
+  /** Ids received, of any kind of event, without duplicates. */
   told: number
   /** Requests beyond the first of an id. */
   repeated: number
-  /** `email type instant` of events that the endpoint was never told of, and `mark recipient` whose end it was not told of. */
+  /** `email type time` of events never received, and `mark recipient` without a final event. */
   untold: string[]
-  /** Events that came under more than one id, ids that told two things, and what was told that the daemon knows nothing of. */
+  /** Events received under several ids, ids used for two events, and events unknown to the daemon. */
   strange: string[]
 }
 
-/** Of an email's events, those that end the way to a recipient. */
+/** Events that are final for a recipient. */
 const ENDS = new Set(['email.delivered', 'email.bounced'])
 
 /**
- * Judges. Two events of one email may be of one kind and one instant (two recipients), so events are counted and not only looked up: as
- * many ids as there are events.
+ * Judges the events. Two events of an email may have the same kind and time (two recipients), so events are counted:
+ * there must be as many ids as events.
  */
 export function judgeEvents({ known, told, sent }: Pick<Ledger, 'known' | 'told' | 'sent'>): EventsVerdict {
   const ids = new Map<string, Set<string>>()
@@ -60,7 +60,7 @@ function countKnown(known: readonly KnownEvent[]): Map<string, number> {
   return counts
 }
 
-/** By the clients' own records: whoever was promised an email must have an end that the app was told of. */
+/** Finds accepted emails without a final event, by the clients' own records. */
 function untoldEnds(sent: Ledger['sent'], ended: ReadonlySet<string>): string[] {
   return sent
     .filter(({ ids, tries }) => ids.length > 0 || tries.some(({ accepted }) => accepted))

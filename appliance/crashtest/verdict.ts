@@ -1,59 +1,64 @@
-/** Judges a ledger: what was lost, what came twice, and whether a kill explains it. Pure. */
+/** Judges a ledger: what was lost, what was duplicated, and whether a kill explains it. Pure. */
 import type { Copy, Hold, Kill, Ledger, Sent, SmtpTry } from './ledger.ts'
 
-/** A message that one recipient got more than once. */
+/** A message that a recipient received more than once. */
 export interface Duplicate {
   mark: string
   recipient: string
   copies: number
-  /** The kills between an exchanger's 250 and settle that made the copies; null: one is not explained. */
+  /** The kills between an exchanger's 250 and settling that caused the copies; null when one isn't explained. */
   kills: number[] | null
 }
 
 export interface Verdict {
-  /** Emails that were answered 200 or 250. */
+  /** Emails acknowledged with 200 or 250. */
   accepted: number
-  /** Recipients of them. */
+  /** Their recipients. */
   expected: number
   delivered: number
   bounced: number
-  /** Of the accepted emails: those of batches. */
+  /** Accepted emails in batches. */
   batched: number
-  /** Of the accepted emails: those that were not to go before a time. */
+  /** Accepted emails that were scheduled. */
   scheduled: number
-  /** Of the expected recipients: those whose domain was held when the email was sent. */
+  /** Expected recipients whose domain was held when the email was sent. */
   held: number
-  /** `mark recipient` of what was accepted and reached no final state. */
+  /** `mark recipient` of accepted emails without a final state. */
   lost: string[]
   duplicates: Duplicate[]
-  /** Emails that the client sent again over SMTP, because a kill took the answer, and that had been accepted (RFC 1047). */
+  /** Accepted emails that a client sent again over SMTP, because a kill lost the reply (RFC 1047). */
   resent: number
-  /** Marks that became two emails although their idempotency key, or their one acceptance, was one. */
+  /** Marks that became two emails despite a single idempotency key or acceptance. */
   twice: string[]
-  /** Recipients that were both delivered to and refused, and copies that nobody sent, with another text, before their time, or while held. */
+  /**
+   * Recipients both delivered and refused; copies that no one sent, with another text, before their time, or while
+   * held.
+   */
   wrong: string[]
-  /** Emails that were refused for good. */
+  /** Emails refused permanently. */
   refused: string[]
-  /** The kill that made the most second copies, and what was in flight then (`Kill.inFlight`). Null: none made any. */
+  /**
+   * The kill that caused the most duplicates, and what was in flight then (`Kill.inFlight`). Null when none caused any.
+   */
   mostOfOneKill: KillCount | null
-  /** Kills after which more came twice than had been in flight. */
+  /** Kills that caused more duplicates than deliveries were in flight. */
   beyond: KillCount[]
 }
 
 /**
- * How long after the 250 a kill may be blamed for a second copy, whatever the connection did, in milliseconds. The time to settle is
- * milliseconds; this leaves room for a machine that does other things.
+ * How long after the 250 a kill explains a duplicate whatever the connection did, in milliseconds. Settling takes
+ * milliseconds; this allows for a busy machine.
  */
 const SETTLE_MS = 5000
 
-/** What a kill made come twice, beside what was in flight. */
+/** The duplicates of a kill, and what was in flight. */
 export interface KillCount {
   kill: number
   copies: number
   inFlight: number | null
 }
 
-/** What is to be true for one mark: to whom it must have gone if it was accepted. */
+/** The promise for one mark: its recipients, if it was accepted. */
 interface Promised extends Pick<Sent, 'mark' | 'recipients' | 'ids' | 'at' | 'batch' | 'notBefore'> {
   accepted: boolean
 }
@@ -63,7 +68,7 @@ const promises = (sent: Sent): Promised[] =>
     ? sent.tries.map(({ mark, accepted }) => ({ ...sent, mark, accepted, ids: [] }))
     : [{ ...sent, accepted: sent.ids.length > 0 }]
 
-/** Judges. An email that was never answered may arrive or not, but not twice without a kill either. */
+/** Judges the ledger. An email without a response may arrive or not, but not twice without a kill. */
 export function judgeLedger(ledger: Ledger): Verdict {
   const { kills, sent, copies, holds, rejected } = ledger
   const byMark = Map.groupBy(copies, ({ mark }) => mark)
@@ -112,7 +117,7 @@ export function judgeLedger(ledger: Ledger): Verdict {
   return verdict
 }
 
-/** The kills that made second copies. */
+/** Returns the kills that caused duplicates. */
 function countsOf(kills: readonly Kill[], duplicates: readonly Duplicate[]): KillCount[] {
   const blamed = duplicates.flatMap((one) => one.kills ?? [])
   return kills
@@ -127,7 +132,7 @@ function countsOf(kills: readonly Kill[], duplicates: readonly Duplicate[]): Kil
 interface Bench {
   rejected: Set<string>
   ended: Map<number, Kill>
-  /** Whether this kill can have come between the 250 to a copy and settle. */
+  /** Whether the kill can have come between a copy's 250 and settling. */
   mayBeBlamed: (kill: Kill, copy: Copy) => boolean
   /** By domain. */
   holds: Map<string, Hold[]>
@@ -166,7 +171,7 @@ function judgeMark(promised: Promised, copies: Copy[], bench: Bench): void {
     verdict.wrong.push(`${mark} ${recipient}: not one of its recipients`)
 }
 
-/** Mail that is scheduled, or whose domain was held before it was sent, must not come before its time or the release. */
+/** Checks that scheduled mail, and mail to a held domain, didn't arrive before its time or the release. */
 function judgeTimes(
   { mark, at, accepted, notBefore }: Promised,
   recipient: string,
@@ -184,7 +189,10 @@ function judgeTimes(
     verdict.wrong.push(`${mark} ${recipient}: delivered while its domain was held`)
 }
 
-/** Each copy after the first needs a kill that ended the run of the one before it, before that one was settled. */
+/**
+ * Explains duplicates: each copy after the first needs a kill that ended the run of the previous one before that was
+ * settled.
+ */
 function duplicateOf(copies: Copy[], { ended, mayBeBlamed }: Bench): Duplicate {
   const inOrder = copies.toSorted((a, b) => a.at - b.at)
   const { mark, recipient } = inOrder[0]!
@@ -198,8 +206,9 @@ function duplicateOf(copies: Copy[], { ended, mayBeBlamed }: Bench): Duplicate {
 }
 
 /**
- * A kill is to blame soon after the 250; or later for the last two messages of a connection that it broke, because the one after them is
- * only begun when the first is stored: a busy machine may hold the daemon up for long. Never once the daemon told that it had settled.
+ * Returns whether a kill explains a copy: soon after the 250; or later for the last two messages of a connection that
+ * it broke, because a message only begins when the one before the last is stored, which may take long on a busy
+ * machine. Never after the daemon has reported that it settled.
  */
 function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   const settled = new Map<string, number>()
@@ -222,13 +231,16 @@ function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   }
 }
 
-/** Tries that were not answered and arrived all the same, where another arrived too. */
+/** Finds unanswered attempts that arrived although another one did, too. */
 function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
   const arrived = tries.filter(({ mark }) => byMark.has(mark))
   return arrived.length > 1 ? arrived.filter(({ accepted }) => !accepted) : []
 }
 
-/** Whether all is as it must be: nothing lost, nothing doubled without a kill, no more twice than was in flight, no key used twice. */
+/**
+ * Whether the test passed: nothing lost, no duplicate without a kill, no more duplicates than were in flight, no key
+ * used twice.
+ */
 export function isSound({ lost, duplicates, twice, wrong, refused, beyond }: Verdict): boolean {
   const faults = [...lost, ...twice, ...wrong, ...refused, ...beyond]
   return faults.length === 0 && duplicates.every(({ kills }) => kills !== null)

@@ -15,16 +15,13 @@ import { recoverLeases } from './recovery.ts'
  * Leases due deliveries, passes them to attempts, and settles the results.
  *
  * 1. Wakes for an accepted email, the time of the next due delivery, a lane with new capacity, or a poll (other
- * processes write to the
- *    queue, too).
+ *    processes write to the queue, too).
  * 2. Leases as much as there is capacity for. For each destination, that is what its lanes accept now, plus a few where
- * connections are about
- *    to be free, so that no destination blocks another.
- * 3. Deliveries of one email to one domain go together, up to a hundred: one conversation, one body. Capacity is
- * counted in these batches.
+ *    connections are about to be free, so that no destination blocks another.
+ * 3. Deliveries of one email to one domain go together, up to a hundred: one conversation, one body. Capacity is counted
+ *    in these batches.
  * 4. Settles the result, or returns what found no capacity after all. Meanwhile the next message uses the connection.
- * The number of messages
- *    not settled yet, which would be sent again after a crash, is limited by the lane.
+ *    The number of messages not settled yet, which would be sent again after a crash, is limited by the lane.
  *
  * It never decides what a result means, and holds no transaction during an attempt.
  */

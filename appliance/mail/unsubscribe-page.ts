@@ -13,7 +13,7 @@ export interface OwnWords {
 /** Colors: `#rrggbb`, in lower case. */
 export interface UnsubscribePage {
   words: Partial<Record<PageLanguage, OwnWords>>
-  /** For visitors who want none of the languages. */
+  /** Used when the visitor accepts none of the languages. */
   defaultLanguage: PageLanguage
   background: string
   text: string

@@ -69,7 +69,7 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
   },
 }
 
-/** DNS answers for a recipient domain that begins with the label. */
+/** DNS answers for a recipient domain whose first label is the behavior's name. */
 export interface DnsBehaviour {
   does: string
   outcome: string

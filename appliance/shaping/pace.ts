@@ -7,8 +7,7 @@
  * 1. A refusal stops sending. Single messages test whether the provider accepts mail again.
  * 2. Once it does, the rate accepted before the refusal becomes the ceiling. The lane continues just below it.
  * 3. It stays there for some time, longer each time the ceiling is confirmed. Then it exceeds the ceiling, first
- * slightly, then more and more,
- *    so that a lifted limit is soon noticed.
+ *    slightly, then more and more, so that a lifted limit is soon noticed.
  * 4. A ceiling that wasn't confirmed for hours is dropped.
  */
 

@@ -56,7 +56,7 @@ function createTimer(instruments: Instruments) {
   return { timed, writes }
 }
 
-/** Returns the same storage with metrics. Figures of a delivery are kept in this process only. */
+/** Returns the same storage with metrics. Counters of a delivery's attempts start over when the process restarts. */
 export function observed<S extends Measured>(
   storage: S,
   instruments: Instruments,
