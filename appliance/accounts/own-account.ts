@@ -137,7 +137,10 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
       if (!(await hasher.verify(user.passwordHash, current)))
         throw refuse('wrong_password', { field: 'current' })
       const { commit } = await prepare(user, password, {
-        ...{ field: 'new', keep: hashToken(token), byMail: false, was: user.passwordHash },
+        field: 'new',
+        keep: hashToken(token),
+        byMail: false,
+        was: user.passwordHash,
       })
       await commit()
       return user

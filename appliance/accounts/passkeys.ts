@@ -6,6 +6,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
+  VerifiedRegistrationResponse,
 } from '@simplewebauthn/server'
 import { isIP } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
@@ -127,8 +128,12 @@ function createChallenges({ storage, clock }: PasskeyDeps): Challenges {
       const now = clock.now()
       const token = newToken()
       const ticket: Ticket = {
-        ...{ tokenHash: hashToken(token), kind: 'passkey', userId, data: { purpose } },
-        ...{ createdAt: now, expiresAt: now + CHALLENGE_LIFETIME },
+        tokenHash: hashToken(token),
+        kind: 'passkey',
+        userId,
+        data: { purpose },
+        createdAt: now,
+        expiresAt: now + CHALLENGE_LIFETIME,
       }
       await storage.createTicket(ticket, now)
       return token
@@ -156,7 +161,10 @@ function making(
       const { generateRegistrationOptions } = await library()
       const known = await storage.listPasskeys({ userId: user.id }, clock.now())
       return generateRegistrationOptions({
-        ...{ rpName: rp.name, rpID: rp.id, userName: user.email, userDisplayName: user.email },
+        rpName: rp.name,
+        rpID: rp.id,
+        userName: user.email,
+        userDisplayName: user.email,
         userID: new Uint8Array(Buffer.from(user.id)),
         challenge: bytesOf(await challenges.make(user.id, 'register')),
         attestationType: 'none',
@@ -171,19 +179,24 @@ function making(
       const { verifyRegistrationResponse } = await library()
       const { verified, registrationInfo } = await accepted(
         verifyRegistrationResponse({
-          ...{ response, expectedChallenge: expected, expectedOrigin: rp.origins, expectedRPID: rp.id },
+          response,
+          expectedChallenge: expected,
+          expectedOrigin: rp.origins,
+          expectedRPID: rp.id,
           requireUserVerification: false,
           supportedAlgorithmIDs: ALGORITHMS,
         }),
       )
       if (!verified) throw refuse('passkey_refused')
-      const { credential, credentialBackedUp: synced } = registrationInfo
       const now = clock.now()
-      const passkey: Passkey = {
-        ...{ id: newId(now), userId, credentialId: credential.id, rpId: rp.id, name },
-        ...{ publicKey: credential.publicKey, counter: credential.counter, synced, alone: true },
-        ...{ transports: response.response.transports ?? [], createdAt: now, lastUsedAt: null },
-      }
+      const passkey = passkeyOf(registrationInfo, {
+        id: newId(now),
+        userId,
+        rpId: rp.id,
+        name,
+        transports: response.response.transports ?? [],
+        createdAt: now,
+      })
       const added = await storage.addPasskey(
         { passkey, most: MOST_PASSKEYS, tokenHash: hashToken(token) },
         now,
@@ -193,6 +206,22 @@ function making(
       if (added === 'full') throw refuse('too_many_passkeys', { limit: MOST_PASSKEYS })
       return passkey
     },
+  }
+}
+
+/** Builds a passkey that has not been used yet. */
+function passkeyOf(
+  { credential, credentialBackedUp }: NonNullable<VerifiedRegistrationResponse['registrationInfo']>,
+  about: Pick<Passkey, 'id' | 'userId' | 'rpId' | 'name' | 'transports' | 'createdAt'>,
+): Passkey {
+  return {
+    ...about,
+    credentialId: credential.id,
+    publicKey: credential.publicKey,
+    counter: credential.counter,
+    synced: credentialBackedUp,
+    alone: true,
+    lastUsedAt: null,
   }
 }
 
@@ -220,7 +249,10 @@ function using(
       const { verifyAuthenticationResponse } = await library()
       const { verified, authenticationInfo } = await accepted(
         verifyAuthenticationResponse({
-          ...{ response, expectedChallenge: expected, expectedOrigin: rp.origins, expectedRPID: rp.id },
+          response,
+          expectedChallenge: expected,
+          expectedOrigin: rp.origins,
+          expectedRPID: rp.id,
           requireUserVerification: purpose === 'sign_in',
           // The counter is checked where it is stored, so that of two simultaneous answers only one is accepted.
           credential: { id: passkey.credentialId, publicKey: new Uint8Array(passkey.publicKey), counter: 0 },

@@ -216,7 +216,11 @@ async function link(
 ): Promise<Returned> {
   const now = clock.now()
   const refused = (problem: ProviderSignInProblem): Returned => ({
-    ...{ kind: 'refused', problem, detail: '', linking: true, next },
+    kind: 'refused',
+    problem,
+    detail: '',
+    linking: true,
+    next,
   })
   if (tokenHash === null) return refused('signed_out')
   const session = await storage.findSession({ tokenHash }, now)

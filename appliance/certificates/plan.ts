@@ -31,8 +31,14 @@ export interface Attempts {
 
 /** The state of a certificate that was never requested. */
 export const UNTRIED: Attempts = {
-  ...{ failures: 0, failedAt: null, error: null, retryAt: 0 },
-  ...{ directory: null, renewAt: null, askAt: 0, hadAt: 0 },
+  failures: 0,
+  failedAt: null,
+  error: null,
+  retryAt: 0,
+  directory: null,
+  renewAt: null,
+  askAt: 0,
+  hadAt: 0,
 }
 
 /**

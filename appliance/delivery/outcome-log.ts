@@ -23,8 +23,17 @@ export function logOutcomes(
     const { phase, host, reply, status } = cause
     log.info(
       {
-        ...{ email_id: emailId, team_id: teamId, delivery: deliveryId, domain, attempt: attempts, state },
-        ...{ phase, host, code: reply?.code ?? null, status: reply?.enhanced ?? status ?? null, ms },
+        email_id: emailId,
+        team_id: teamId,
+        delivery: deliveryId,
+        domain,
+        attempt: attempts,
+        state,
+        phase,
+        host,
+        code: reply?.code ?? null,
+        status: reply?.enhanced ?? status ?? null,
+        ms,
         ...(state === 'waiting' && dueAt !== null ? { next: new Date(dueAt).toISOString() } : {}),
       },
       'delivery',

@@ -50,7 +50,11 @@ function verdictOf({ domain }: LeasedDelivery, outcome: ReturnType<typeof testOu
 }
 
 const cause = (phase: Cause['phase'], domain: string, reply: Reply, note: string): Cause => ({
-  ...{ phase, host: domain, ip: null, reply, note },
+  phase,
+  host: domain,
+  ip: null,
+  reply,
+  note,
 })
 
 function accepted(domain: string): Cause {

@@ -23,12 +23,27 @@ export type Hello = 'full' | 'reduced' | 'none'
 const REDUCED: ConnectionOptions = {
   ecdhCurve: 'X25519:P-256:P-384',
   sigalgs: [
-    ...['ecdsa_secp256r1_sha256', 'rsa_pss_rsae_sha256', 'rsa_pkcs1_sha256', 'ecdsa_secp384r1_sha384'],
-    ...['rsa_pss_rsae_sha384', 'rsa_pkcs1_sha384', 'rsa_pss_rsae_sha512', 'rsa_pkcs1_sha512', 'ed25519'],
+    'ecdsa_secp256r1_sha256',
+    'rsa_pss_rsae_sha256',
+    'rsa_pkcs1_sha256',
+    'ecdsa_secp384r1_sha384',
+    'rsa_pss_rsae_sha384',
+    'rsa_pkcs1_sha384',
+    'rsa_pss_rsae_sha512',
+    'rsa_pkcs1_sha512',
+    'ed25519',
   ].join(':'),
   ciphers: [
-    ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
-    ...['ECDHE+AESGCM', 'ECDHE+CHACHA20', 'ECDHE+AES', 'DHE+AESGCM', 'DHE+AES', 'RSA+AESGCM', 'RSA+AES'],
+    'TLS_AES_128_GCM_SHA256',
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'ECDHE+AESGCM',
+    'ECDHE+CHACHA20',
+    'ECDHE+AES',
+    'DHE+AESGCM',
+    'DHE+AES',
+    'RSA+AESGCM',
+    'RSA+AES',
   ].join(':'),
 }
 

@@ -42,7 +42,11 @@ export async function transact(session: Session, order: Order, mayPipeline = tru
 
 /** The result of a message for which nothing was sent. */
 const notSent = (outcome: Outcome): Transacted => ({
-  ...{ outcome, connection: 'open', stale: false, tookOnly: null, brokePipelining: false },
+  outcome,
+  connection: 'open',
+  stale: false,
+  tookOnly: null,
+  brokePipelining: false,
 })
 
 class Transaction {

@@ -47,6 +47,13 @@ function deliveriesTo(
   const { id: eventId, teamId, type, createdAt } = event
   const emailId = event.emailId ?? event.data.received?.emailId ?? null
   return webhooks.map(({ id }) => ({
-    ...{ id: newDeliveryId(now), webhookId: id, teamId, eventId, emailId, type, payload, createdAt },
+    id: newDeliveryId(now),
+    webhookId: id,
+    teamId,
+    eventId,
+    emailId,
+    type,
+    payload,
+    createdAt,
   }))
 }

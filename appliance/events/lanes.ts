@@ -107,7 +107,12 @@ export function createLanes(deps: LanesDeps): Worker {
 
 /** The fields of every log line about a webhook delivery. */
 const aboutOf = ({ webhookId, teamId, emailId, id, type, attempt }: LeasedWebhookDelivery) => ({
-  ...{ webhook_id: webhookId, team_id: teamId, email_id: emailId, delivery: id, event: type, attempt },
+  webhook_id: webhookId,
+  team_id: teamId,
+  email_id: emailId,
+  delivery: id,
+  event: type,
+  attempt,
 })
 
 /** Stores an attempt and its consequences. */

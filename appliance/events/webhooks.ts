@@ -163,14 +163,15 @@ function settings(deps: WebhooksDeps, found: Found): Settings {
     async create({ teamId, endpoint, events, disabled }) {
       const now = clock.now()
       const webhook: Webhook = {
-        ...{
-          id: newId(now),
-          teamId,
-          endpoint: readEndpoint(endpoint, deps),
-          events: readEvents(events),
-        },
-        ...{ secret: newSecret(), oldSecret: null, createdAt: now },
-        ...{ succeededAt: null, failingSince: null },
+        id: newId(now),
+        teamId,
+        endpoint: readEndpoint(endpoint, deps),
+        events: readEvents(events),
+        secret: newSecret(),
+        oldSecret: null,
+        createdAt: now,
+        succeededAt: null,
+        failingSince: null,
         ...(disabled === undefined
           ? { status: 'enabled', disabled: null }
           : { status: 'disabled', disabled: { at: now, reason: disabled } }),

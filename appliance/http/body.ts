@@ -54,8 +54,12 @@ interface Reading {
 export function readBodies(app: App, limit: number, deps: { capacity: Capacity; clock: Clock }): void {
   const { capacity, clock } = deps
   const threads = createThreads<JsonJob, JsonResult>({
-    ...{ script: new URL('json-worker.ts', import.meta.url), clock, most: THREADS, waiting: WAITING },
-    ...{ deadlineMs: THREAD_DEADLINE, heapMb: THREAD_HEAP_MB },
+    script: new URL('json-worker.ts', import.meta.url),
+    clock,
+    most: THREADS,
+    waiting: WAITING,
+    deadlineMs: THREAD_DEADLINE,
+    heapMb: THREAD_HEAP_MB,
   })
   const reading = { capacity, clock, threads }
   app.decorateRequest('bodyDigest', undefined)

@@ -114,7 +114,9 @@ class Hub implements Live {
     const cursor = after === null ? this.#cursor : earlier(after, this.#cursor)
     const drop = () => this.#drop(client)
     const client: Client = {
-      ...{ ...listener, response, cursor },
+      ...listener,
+      response,
+      cursor,
       beat: setInterval(() => this.#write(client, ': still here\n\n'), HEARTBEAT),
       end: setTimeout(() => this.#end(client), LIFETIME),
     }

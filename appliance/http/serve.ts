@@ -44,7 +44,10 @@ export function serve<S extends OperationSchema>(
   handler: Answer<S>,
 ): void {
   app.route<RouteGenericInterface, FastifyContextConfig, S>({
-    ...{ method, url, schema, handler },
+    method,
+    url,
+    schema,
+    handler,
     config: { ...config, access },
     ...(attachValidation && { attachValidation }),
     ...(preValidation && { preValidation }),

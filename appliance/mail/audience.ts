@@ -101,7 +101,12 @@ export function optedOutCause(topic: { name: string; chosen: boolean } | null): 
 
 /** The cause of a broadcast's delivery that was canceled because its contact was deleted or has a new address. */
 export const deletedCause: Cause = {
-  ...{ phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', by: 'recipient' },
+  phase: 'queue',
+  host: null,
+  ip: null,
+  reply: null,
+  status: '5.7.1',
+  by: 'recipient',
   note: 'Not sent: the contact was deleted, or has another address by now.',
 }
 

@@ -43,7 +43,9 @@ async function addOne(deps: MoveDeps, theirs: HostedDomain, report: Report, tall
 function argsOf({ teamId, options }: MoveDeps, theirs: HostedDomain): NewDomainArgs {
   const { name, region, settings } = theirs
   return {
-    ...{ teamId, name, settings },
+    teamId,
+    name,
+    settings,
     region: region !== null && isKnown(region) ? region : undefined,
     returnPath: options.returnPath ?? theirs.returnPath ?? undefined,
     takenSelectors: selectorsIn(theirs).filter((selector) => selector.startsWith('posthaste')),

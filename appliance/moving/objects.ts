@@ -37,7 +37,9 @@ export function readDomain(wire: Wire, name: string): HostedDomain {
     typeof one === 'object' && one !== null ? recordsIn(one as Wire, name) : [],
   )
   return {
-    ...{ id: text(wire.id) ?? '', name, region: text(wire.region) },
+    id: text(wire.id) ?? '',
+    name,
+    region: text(wire.region),
     returnPath: text(wire.custom_return_path) ?? returnPathIn(records, name),
     settings: settingsOf(wire),
     records,

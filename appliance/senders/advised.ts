@@ -61,7 +61,9 @@ export function lightsOf(domain: Pick<Domain, 'id' | 'teamId' | 'checks'>, ways:
     return { name, status: one ? 'verified' : worst(statuses), note: null }
   }
   return [
-    ...[of('SPF'), of('DKIM'), of('DMARC')],
+    of('SPF'),
+    of('DKIM'),
+    of('DMARC'),
     ...ADVISED.map(({ name }) => ({ ...of(name), note: checks(name)[0]?.note ?? null })),
     { name: 'PTR', ...reverseDnsOf(domain, ways) },
   ]

@@ -211,11 +211,21 @@ function newDomain(
   if (!isReturnPathLabel(returnPath))
     throw refuse('invalid_field', { field: 'custom_return_path', expected: 'a label such as send' })
   const domain: Domain = {
-    ...{ id: newId(now), teamId, name: judged.name, region, returnPath },
+    id: newId(now),
+    teamId,
+    name: judged.name,
+    region,
+    returnPath,
     ...defaults,
     ...defined(settings),
-    ...{ status: 'not_started', statusSince: now, checks: [], createdAt: now, checkedAt: null },
-    ...{ verifyUntil: null, suspect: null, nextCheckAt: null },
+    status: 'not_started',
+    statusSince: now,
+    checks: [],
+    createdAt: now,
+    checkedAt: null,
+    verifyUntil: null,
+    suspect: null,
+    nextCheckAt: null,
   }
   checkSettings(domain)
   return domain
@@ -249,7 +259,14 @@ async function makeKeys(
   const pairs = await Promise.all(kinds.map(({ algorithm }) => keygen(algorithm)))
   const now = clock.now()
   return kinds.map((kind, at): DkimKey => ({
-    ...{ id: newId(now), teamId, domainId, ...kind, ...pairs[at]! },
-    ...{ createdAt: now, state, stateSince: now, retireAt: null },
+    id: newId(now),
+    teamId,
+    domainId,
+    ...kind,
+    ...pairs[at]!,
+    createdAt: now,
+    state,
+    stateSince: now,
+    retireAt: null,
   }))
 }

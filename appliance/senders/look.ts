@@ -59,7 +59,12 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   const told = isNews(domain, seen) ? toldDomain(seen, expectedRecords(domain, turned, config)) : undefined
   const saved = await storage.saveDomainCheck(
     {
-      ...{ teamId, id, status, checks, keys: changes, told },
+      teamId,
+      id,
+      status,
+      checks,
+      keys: changes,
+      told,
       watch: { ...watch, nextCheckAt },
       seen: asked ? undefined : { status: domain.status, nextCheckAt: domain.nextCheckAt },
     },
@@ -98,11 +103,21 @@ function afterwards(keys: readonly DkimKey[], changes: readonly DkimKeyChange[])
 export function toldDomain(domain: Domain, records: readonly ExpectedRecord[]): ToldDomain {
   const { id, name, status, region, createdAt, sending, receiving, checks } = domain
   return {
-    ...{ id, name, status, region, createdAt, sending, receiving },
+    id,
+    name,
+    status,
+    region,
+    createdAt,
+    sending,
+    receiving,
     records: records
       .filter(({ record }) => record !== 'DMARC')
       .map(({ key, record, name: owner, type, value, priority }) => ({
-        ...{ record, name: owner, type, value, priority },
+        record,
+        name: owner,
+        type,
+        value,
+        priority,
         status: checks.find((check) => check.key === key)?.status ?? 'not_started',
       })),
   }

@@ -85,7 +85,10 @@ function lineOf(
     return at === undefined ? '' : plainCell(cells[at] ?? '').slice(0, MOST_TEXT)
   }
   const invalid = (text: string, expected: string): ListLine => ({
-    ...{ kind: 'invalid', line, text: text.slice(0, MOST_SHOWN), expected },
+    kind: 'invalid',
+    line,
+    text: text.slice(0, MOST_SHOWN),
+    expected,
   })
   if (!closed) return invalid(cells[0]!, 'a closing quotation mark for the one opened in this line')
   const email = parseMailbox(cell('email'))?.address
@@ -101,8 +104,12 @@ function lineOf(
     kind: 'listed',
     line,
     listed: {
-      ...{ email, origin, createdAt, sourceId: isId(source) ? source : null },
-      ...{ reason: cell('reason') || null, reply: cell('reply') || null },
+      email,
+      origin,
+      createdAt,
+      sourceId: isId(source) ? source : null,
+      reason: cell('reason') || null,
+      reply: cell('reply') || null,
     },
   }
 }

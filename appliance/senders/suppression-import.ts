@@ -59,7 +59,13 @@ export async function importList(
     throw refuse('invalid_field', { field: 'csv', expected: `at most ${MOST_LINES} lines; split the file` })
   const list = readAddressList(args.csv, args, clock.now())
   const result: SuppressionImport = {
-    ...{ lines: 0, added: 0, present: 0, invalid: 0, examples: [], first: [], ignoredColumns: list.ignored },
+    lines: 0,
+    added: 0,
+    present: 0,
+    invalid: 0,
+    examples: [],
+    first: [],
+    ignoredColumns: list.ignored,
   }
   const seen = new Set<string>()
   let piece: ListedAddress[] = []

@@ -79,8 +79,16 @@ const NAME = /^[a-z0-9][a-z0-9_-]{0,49}$/
 const HOSTNAME = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 const fresh = (ip: string, more: Partial<Source>): Source => ({
-  ...{ ip, pool: DEFAULT_POOL, hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ip,
+  pool: DEFAULT_POOL,
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
   ...more,
 })
 
@@ -135,12 +143,9 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
     reconcile,
     list,
     get,
-    async add({ ip: given, pool = DEFAULT_POOL, hostname: name = null, warmUp = false }) {
-      const ip = readIp(given)
-      const source = fresh(ip, {
-        ...{ pool: readPool(pool), hostname: readHostname(name), origin: 'operator' },
-        warmUpSince: warmUp ? clock.now() : null,
-      })
+    async add(given) {
+      const source = readSource(given, clock.now())
+      const { ip } = source
       if (!(await storage.addSource({ source, nodeId }, clock.now()))) throw refuse('source_taken', { ip })
       await reconcile()
       return source
@@ -163,6 +168,19 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
   }
 }
 
+/** Reads the source that an operator adds. */
+function readSource(
+  { ip, pool = DEFAULT_POOL, hostname = null, warmUp = false }: NewSource,
+  now: number,
+): Source {
+  return fresh(readIp(ip), {
+    pool: readPool(pool),
+    hostname: readHostname(hostname),
+    origin: 'operator',
+    warmUpSince: warmUp ? now : null,
+  })
+}
+
 /** Creates the methods for assignments. */
 function assignmentMethods(
   { storage, clock }: SourceBookDeps,
@@ -183,8 +201,11 @@ function assignmentMethods(
           expected: `a pool that has a sending IP: ${pools.join(', ')}`,
         })
       const assignment = {
-        ...{ id: newId(clock.now()), teamId, domainId },
-        ...{ stream: readStream(stream), pool },
+        id: newId(clock.now()),
+        teamId,
+        domainId,
+        stream: readStream(stream),
+        pool,
       }
       const stored = await storage.saveAssignment({ assignment }, clock.now())
       if (!stored) throw refuse('not_found', { resource: domainId === null ? 'Team' : 'Domain' })

@@ -42,8 +42,13 @@ const PROBE = '<posthaste-end>'
 /** For tokenizer callbacks that don't matter here. */
 const ignore = (): void => undefined
 const REST = {
-  ...{ oncdata: ignore, oncomment: ignore, ondeclaration: ignore, onprocessinginstruction: ignore },
-  ...{ onend: ignore, ontext: ignore, ontextentity: ignore },
+  oncdata: ignore,
+  oncomment: ignore,
+  ondeclaration: ignore,
+  onprocessinginstruction: ignore,
+  onend: ignore,
+  ontext: ignore,
+  ontextentity: ignore,
 }
 
 /** Scans HTML as browsers do: raw text, comments and quoted values contain no links. */

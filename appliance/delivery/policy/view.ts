@@ -46,7 +46,11 @@ export async function viewOf(domain: string, deps: ViewDeps): Promise<TlsPolicyV
   const targets = readTlsReportRecord(reports.kind === 'found' ? reports.records : [])
   if (targets.kind === 'invalid') troubles.push(`The TXT record _smtp._tls.${domain} ${targets.why}.`)
   return {
-    ...{ domain, validating: trustAd, mxAuthentic: policy.mxAuthentic, troubles, hosts },
+    domain,
+    validating: trustAd,
+    mxAuthentic: policy.mxAuthentic,
+    troubles,
+    hosts,
     mtaSts: held && { ...held.policy, id: held.id, fetchedAt: held.checkedAt, expiresAt: held.expiresAt },
     reportsTo: targets.kind === 'targets' ? targets.uris : [],
   }

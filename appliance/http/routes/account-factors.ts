@@ -140,7 +140,10 @@ function passkeyRoutes(app: App, deps: HttpDeps): void {
       const { name, response } = request.body
       const rp = relyingPartyOf(request, deps)
       const added = await factors.addPasskey({
-        ...{ userId: user.id, token, rp, name: name.trim() },
+        userId: user.id,
+        token,
+        rp,
+        name: name.trim(),
         response: response,
       })
       await renewCookie(deps, { request, reply }, own)

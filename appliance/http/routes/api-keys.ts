@@ -23,7 +23,9 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
       if (permission !== 'sending_access') demand(request, 'operate')
       const { teamId } = callerOf(request)
       const { key, token } = await senders.createKey({
-        ...{ teamId, name, domainId: domainId?.toLowerCase() },
+        teamId,
+        name,
+        domainId: domainId?.toLowerCase(),
         // Clients that write every field send null or an empty string for none.
         permission: permission === '' ? undefined : permission,
       })

@@ -24,7 +24,10 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
       const { name, region, custom_return_path: returnPath, ...rest } = request.body
       const { teamId } = callerOf(request)
       const domain = await senders.addDomain({
-        ...{ teamId, name, region: unlessEmpty(region?.toLowerCase()), returnPath: unlessEmpty(returnPath) },
+        teamId,
+        name,
+        region: unlessEmpty(region?.toLowerCase()),
+        returnPath: unlessEmpty(returnPath),
         settings: settingsOf(rest),
       })
       void reply.code(201)

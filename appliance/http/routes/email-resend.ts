@@ -83,7 +83,16 @@ function bodyOf(
   const { from, to, cc, bcc, replyTo, subject, headers, tags, topicId } = email
   const own = headers.filter(({ name }) => reservedBecause(name) === undefined && !/^message-id$/i.test(name))
   return {
-    ...{ from, to, cc, bcc, reply_to: replyTo, subject, html, text: text ?? '', tags, attachments },
+    from,
+    to,
+    cc,
+    bcc,
+    reply_to: replyTo,
+    subject,
+    html,
+    text: text ?? '',
+    tags,
+    attachments,
     topic_id: topicId,
     headers: Object.fromEntries(own.map(({ name, value }) => [name, value])),
   }

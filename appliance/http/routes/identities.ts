@@ -24,7 +24,11 @@ export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: (
     const identities = await providers.identities(user.id)
     return presentList(
       identities.map(({ id, provider, label, email, createdAt, lastUsedAt }) => ({
-        ...{ object: 'identity' as const, id, provider, label, email },
+        object: 'identity' as const,
+        id,
+        provider,
+        label,
+        email,
         created_at: timestamp(createdAt),
         last_used_at: lastUsedAt === null ? null : timestamp(lastUsedAt),
       })),

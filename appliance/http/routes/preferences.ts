@@ -80,7 +80,9 @@ export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
 const tokenOf = ({ params }: FastifyRequest): string => (params as { token: string }).token
 
 const visitorOf = ({ ip, headers }: FastifyRequest, wording: string | null): Visitor => ({
-  ...{ ip, userAgent: headers['user-agent'] ?? null, wording },
+  ip,
+  userAgent: headers['user-agent'] ?? null,
+  wording,
 })
 
 const languageOf = ({ headers }: FastifyRequest, opened: OpenedPreferences | undefined) =>

@@ -95,5 +95,7 @@ function confirmRoute(app: App, deps: HttpDeps): void {
 }
 
 const presentProof = ({ identities, passkeys }: FirstProof) => ({
-  ...{ address_proven: true, identities_unlinked: identities, passkeys_not_alone: passkeys },
+  address_proven: true,
+  identities_unlinked: identities,
+  passkeys_not_alone: passkeys,
 })

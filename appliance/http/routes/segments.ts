@@ -25,7 +25,7 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
   )
   serve(app, api.listSegments, {}, (request) => list(request, request.query, audience))
   serve(app, api.getSegment, {}, async (request) => ({
-    ...{ object: 'segment' as const },
+    object: 'segment' as const,
     ...api.presentSegment(await audience.getSegment(ref(request))),
   }))
   serve(
@@ -58,7 +58,8 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
 type AudienceDep = HttpDeps['audience']
 
 const ref = (request: FastifyRequest) => ({
-  ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
+  teamId: callerOf(request).teamId,
+  id: (request.params as { id: string }).id,
 })
 
 /** Reads a segment for the audit log. */
@@ -100,7 +101,7 @@ function audienceRoutes(app: App, { audience }: HttpDeps): void {
   )
   serve(app, audiences.listAudiences, {}, (request) => list(request, request.query, audience))
   serve(app, audiences.getAudience, {}, async (request) => ({
-    ...{ object: 'audience' as const },
+    object: 'audience' as const,
     ...api.presentSegment(await audience.getSegment(ref(request))),
   }))
   serve(

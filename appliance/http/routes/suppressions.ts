@@ -30,7 +30,8 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.listSuppressions, {}, async (request) => {
     const { teamId } = callerOf(request)
     const page = await senders.listSuppressions({
-      ...{ teamId, ...request.query },
+      teamId,
+      ...request.query,
     })
     return presentList(page.items.map(api.presentSuppression), page.hasMore)
   })

@@ -87,7 +87,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
     app,
     api.leaveTeam,
     {
-      ...{ right: 'none' },
+      right: 'none',
       audit: { ...leaving, team: ({ params }) => (params as { id: string }).id, read: readOwnRole(deps) },
       preHandler: requireOwnTeam(deps),
     },

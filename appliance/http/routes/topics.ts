@@ -7,7 +7,8 @@ import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
 const ref = (request: FastifyRequest) => ({
-  ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
+  teamId: callerOf(request).teamId,
+  id: (request.params as { id: string }).id,
 })
 
 /** Routes for topics and contact properties. */
@@ -67,7 +68,7 @@ function propertyRoutes(app: App, { audience }: HttpDeps): void {
     return presentList(page.items.map(properties.presentProperty), page.hasMore)
   })
   serve(app, properties.getContactProperty, {}, async (request) => ({
-    ...{ object: noun },
+    object: noun,
     ...(await read(request)),
   }))
   serve(

@@ -60,7 +60,9 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
     const { endpoint, events, status } = request.body
     // Typed clients send null for what stays unchanged.
     const change = {
-      ...{ endpoint: endpoint ?? undefined, events: events ?? undefined, status: status ?? undefined },
+      endpoint: endpoint ?? undefined,
+      events: events ?? undefined,
+      status: status ?? undefined,
     }
     const { id } = await webhooks.update({ ...which(request), change })
     return presentRef('webhook', id)
