@@ -1,32 +1,25 @@
 /** Broadcasts: one email to each contact of a segment. */
 import { Type, type Static } from 'typebox'
-import {
-  BROADCAST_STATUSES,
-  pauseSentence,
-  type ProviderResult,
-  type Review as Reviewed,
-  SKIP_REASONS,
-} from '../mail/broadcast.ts'
-import type { Broadcast as Stored, BroadcastReach, BroadcastRecipient } from '../storage/storage.ts'
+import { BROADCAST_STATUSES, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
+import type { Broadcast as Stored } from '../storage/storage.ts'
 import { operation } from './operation.ts'
-import { choice, choiceCondition, limit, page, path, pathUuid, query, text } from './parameters.ts'
+import { choiceCondition, page, path, pathUuid, query, text } from './parameters.ts'
 import {
+  count,
   Deleted,
+  described,
   GivenDocument,
   Id,
   kind,
   listOf,
   literals,
   Nullable,
+  optionalText,
   presentDocument,
   StoredDocument,
   Timestamp,
 } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-
-const described = (description: string) => ({ description })
-const optionalText = (description: string) => Type.Optional(Nullable(Type.String(), described(description)))
-const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const draftFields = {
   name: optionalText('Name, at most 70 characters. Readers do not see it. Default: the subject.'),
@@ -78,27 +71,8 @@ export const SendBroadcast = Type.Object(
   described('When to send it.'),
 )
 
-/** POST /broadcasts/:id/test */
-export const TestBroadcast = Type.Object(
-  {
-    // Optional here, so that a broadcast of another team is not found before anything else is said.
-    to: Type.Optional(
-      Type.Union(
-        [Type.String(), Type.Array(Type.String())],
-        described('Who gets it: at most 5 addresses. Required.'),
-      ),
-    ),
-    contact_id: optionalText('Id or address of the contact whose values it has. Default: sample values.'),
-  },
-  described('A test of a broadcast.'),
-)
-
 const reference = { object: kind('broadcast'), id: Id }
 export const BroadcastRef = Type.Object(reference, described('The broadcast.'))
-export const BroadcastTested = Type.Object(
-  { ...reference, email_ids: Type.Array(Id, described('The emails.')) },
-  described('A test that was sent.'),
-)
 export const BroadcastDeleted = Type.Object(
   { ...reference, deleted: Deleted },
   described('The deleted broadcast.'),
@@ -152,118 +126,6 @@ export const Broadcast = Type.Object(
   described('A broadcast.'),
 )
 export type Broadcast = Static<typeof Broadcast>
-
-const TYPES = [
-  ...(['sent', 'delivered', 'opened', 'clicked'] as const),
-  ...(['bounced', 'complained', 'unsubscribed', 'suppressed'] as const),
-] as const
-const BOUNCE_TYPES = ['permanent', 'transient', 'undetermined'] as const
-
-/** An element of GET /broadcasts/:id/recipients. */
-export const Recipient = Type.Object(
-  {
-    id: Type.String(described('A cursor for `after` and `before`.')),
-    contact_id: Nullable(Id, described('null: the address has no contact any more.')),
-    email: Type.String(described('The address.')),
-    count: Type.Optional(count('How often it was opened or clicked.')),
-    bounce_type: Type.Optional(literals(BOUNCE_TYPES, described('The type of bounce.'))),
-    clicked_links: Type.Optional(
-      Type.Array(
-        Type.Object({ url: Type.String(described('The link.')), clicks: count('Clicks on it.') }),
-        described('The links that were clicked.'),
-      ),
-    ),
-  },
-  described('A recipient.'),
-)
-export const RecipientList = listOf(Recipient, 'recipients')
-export const ClickedLink = Type.Object(
-  {
-    id: Type.String(described('A cursor for `after` and `before`.')),
-    url: Type.String(described('The link.')),
-    clicks: count('Clicks of people.'),
-    unique_clicks: count('Contacts that clicked it.'),
-  },
-  described('A clicked link.'),
-)
-export const ClickedLinkList = listOf(ClickedLink, 'links')
-
-/** GET /broadcasts/:id/results */
-export const BroadcastResults = Type.Object(
-  {
-    opened: count('Recipients that opened it.'),
-    clicked: count('Recipients that clicked a link.'),
-    unsubscribed: count('Recipients that unsubscribed with its link.'),
-    providers: Type.Array(
-      Type.Object({
-        provider: Type.String(described('The mailbox provider; empty: not known yet.')),
-        emails: count('Emails to it.'),
-        waiting: count('In the queue.'),
-        deferred: count('Of those in the queue, the ones to be tried again later.'),
-        delivered: count('Delivered.'),
-        bounced: count('Bounced.'),
-        complained: count('Reported as spam.'),
-      }),
-      described('By mailbox provider, the largest first.'),
-    ),
-  },
-  described('Results.'),
-)
-/** GET /broadcasts/:id/review */
-export const BroadcastReview = Type.Object(
-  {
-    findings: Type.Array(
-      Type.Object({
-        id: Type.String(described('Which check.')),
-        verdict: literals(['block', 'attention', 'pass'], described('block: fix it before you send.')),
-        note: Type.String(described('A sentence.')),
-        fix: Nullable(Type.String(), described('What to do about it; null: nothing.')),
-      }),
-      described('What was checked.'),
-    ),
-    recipients: Type.Object(
-      {
-        contacts: count('Contacts of the segment.'),
-        eligible: count('Those that would get it.'),
-        estimated: Type.Boolean(described('Whether the numbers are estimated from the first 50,000.')),
-        out: Type.Record(Type.String(), Type.Integer(), described('Those that would not, by reason.')),
-      },
-      described('Who would get it.'),
-    ),
-    providers: Type.Array(
-      Type.Object({
-        provider: Type.String(described('The provider; empty: not known yet.')),
-        contacts: count('Contacts that would get it.'),
-        hours: Nullable(
-          Type.Number(),
-          described(
-            'About how long sending takes, by the limits and the warm-up of the sending IPs. null: not known, or more than 60 days.',
-          ),
-        ),
-      }),
-      described('By mailbox provider, the largest first.'),
-    ),
-    tags: Type.Array(
-      Type.Object({
-        key: Type.String(described('The name in the tag.')),
-        fallback: Nullable(Type.String(), described('What it says in place of a value.')),
-        missing: count('Contacts without a value.'),
-        known: Type.Boolean(described('Whether there is a field or property of that name.')),
-      }),
-      described('Merge tags, and how many contacts have no value.'),
-    ),
-    looked: count('Contacts that the tags were counted for.'),
-    samples: Type.Array(
-      Type.Object({
-        email: Type.String(described('The address.')),
-        subject: Type.String(described('The subject.')),
-        text: Type.String(described('The beginning of the last part.')),
-      }),
-      described('What some contacts would get.'),
-    ),
-  },
-  described('A look at a draft before it is sent.'),
-)
 
 const params = path({ id: pathUuid('The id of the broadcast.') })
 const tags = ['Broadcasts'] as const
@@ -320,40 +182,6 @@ export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
   description: 'Creates a draft that says the same.',
   response: ref,
 })
-export const testBroadcast = operation('POST /broadcasts/:id/test', {
-  ...{ operationId: 'testBroadcast', tags, summary: 'Send a test of a broadcast', params },
-  description:
-    'Sends the draft to up to 5 addresses, with `[Test]` before its subject. Each counts as an email. Not part of the hosted API.',
-  ...{ body: TestBroadcast, response: { 200: BroadcastTested }, errors: ['507'] },
-})
-export const reviewBroadcast = operation('GET /broadcasts/:id/review', {
-  ...{ operationId: 'reviewBroadcast', tags, summary: 'Review a draft', params },
-  response: { 200: BroadcastReview },
-})
-export const getBroadcastResults = operation('GET /broadcasts/:id/results', {
-  ...{ operationId: 'getBroadcastResults', tags, summary: 'Get the results of a broadcast', params },
-  response: { 200: BroadcastResults },
-})
-const cursors = {
-  after: text(Type.String(described('The page after this row, exclusive.'))),
-  before: text(Type.String(described('The page before this row, exclusive.'))),
-}
-export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients', {
-  ...{ operationId: 'listBroadcastRecipients', tags, summary: 'List recipients of a broadcast', params },
-  querystring: query({
-    ...{ limit, ...cursors },
-    type: choice(TYPES, 'What happened. Required.'),
-    email: text(Type.String(described('Part of the address.'))),
-    bounce_type: choiceCondition(BOUNCE_TYPES, 'The type of bounce, with `type=bounced`.'),
-  }),
-  response: { 200: RecipientList },
-})
-export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links', {
-  ...{ operationId: 'listBroadcastLinks', tags, summary: 'List clicked links of a broadcast', params },
-  querystring: query({ limit, ...cursors }),
-  response: { 200: ClickedLinkList },
-})
-
 /** A broadcast as lists show it. */
 export function presentBroadcastSummary(one: Stored): BroadcastSummary {
   const { id, name, segmentId, status: state, createdAt, scheduledAt, finishedAt, topicId, paused } = one
@@ -382,39 +210,5 @@ export function presentBroadcast(one: Stored): Broadcast {
     document: presentDocument(one.document),
     ...{ html, text: plain, exclude_segment_ids: one.exclude, edits: one.edits, problem: one.problem },
     skipped: { unsubscribed, topic, deleted, canceled },
-  }
-}
-
-/** @param type what they are listed by */
-export function presentRecipient(
-  type: (typeof TYPES)[number],
-  { id, contactId, email, opens, links, bounceType }: BroadcastRecipient,
-): Static<typeof Recipient> {
-  return {
-    ...{ id, contact_id: contactId, email },
-    ...(type === 'opened' && { count: opens }),
-    ...(type === 'clicked' && {
-      count: links.reduce((sum, { clicks }) => sum + clicks, 0),
-      clicked_links: links,
-    }),
-    ...(type === 'bounced' &&
-      bounceType && { bounce_type: bounceType.toLowerCase() as (typeof BOUNCE_TYPES)[number] }),
-  }
-}
-
-/** Results as the API shows them. */
-export const presentResults = (
-  reach: BroadcastReach,
-  providers: ProviderResult[],
-): Static<typeof BroadcastResults> => ({ ...reach, providers })
-
-/** A review as the API shows it. */
-export function presentReview(
-  { findings, recipients, providers, tags: used, looked, samples }: Reviewed,
-  hours: (number | null)[],
-): Static<typeof BroadcastReview> {
-  return {
-    ...{ findings, recipients, tags: used, looked, samples },
-    providers: providers.map((one, at) => ({ ...one, hours: hours[at] ?? null })),
   }
 }

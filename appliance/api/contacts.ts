@@ -8,13 +8,12 @@ import { suppressionKey } from '../mail/suppression.ts'
 import type { Contact as StoredContact, ContactContext, ContactProperty } from '../storage/storage.ts'
 import { operation, other } from './operation.ts'
 import { after, choice, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 
 const reference = { object: kind('contact'), id: Id }
 export const ContactRef = Type.Object(reference, { description: 'The contact.' })
 
-const optionalText = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
 const names = {
   first_name: optionalText('First name.'),
   last_name: optionalText('Last name.'),

@@ -10,7 +10,7 @@ import type {
 import { operation, other } from './operation.ts'
 import { choice, id, page, path, pathId, query } from './parameters.ts'
 import { TagSchema } from './sending.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { SuppressionList } from './suppressions.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { presentWebhookDeliverySummary, WebhookEventSummary } from './webhook-events.ts'
@@ -36,8 +36,6 @@ export const RecipientCounts = Type.Object(
   { description: 'Number of recipients with each status. Statuses without recipients are absent.' },
 )
 export type RecipientCounts = Static<typeof RecipientCounts>
-
-const described = (description: string) => ({ description })
 
 const summary = {
   id: Id,

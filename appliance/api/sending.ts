@@ -2,10 +2,9 @@
 import { Type, type Static } from 'typebox'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
-import { Id, kind, Nullable } from './shared.ts'
+import { described, Id, kind, Nullable } from './shared.ts'
 
 const Addresses = Type.Union([Type.String(), Type.Array(Type.String())])
-const described = (description: string) => ({ description })
 
 export const TagSchema = Type.Object(
   {

@@ -15,6 +15,15 @@ export const Timestamp = Type.String({
 export const Nullable = <T extends TSchema>(schema: T, options: TSchemaOptions = {}) =>
   Type.Union([schema, Type.Null()], options)
 
+export const described = (description: string) => ({ description })
+
+/** A text that may be null or absent. */
+export const optionalText = (description: string) =>
+  Type.Optional(Nullable(Type.String(), described(description)))
+
+/** A number of things. */
+export const count = (description: string) => Type.Integer({ minimum: 0, description })
+
 /** One of a constant list of strings. */
 export const literals = <const T extends readonly string[]>(values: T, options: TSchemaOptions = {}) =>
   Type.Unsafe<T[number]>(Type.Enum([...values], options))

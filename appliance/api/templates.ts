@@ -12,20 +12,19 @@ import { choice, page, path, pathId, pathText, query, text } from './parameters.
 import { EmailCreated } from './sending.ts'
 import {
   Deleted,
+  described,
   GivenDocument,
   Id,
   kind,
   listOf,
   literals,
   Nullable,
+  optionalText,
   presentDocument,
   StoredDocument,
   Timestamp,
 } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-
-const described = (description: string) => ({ description })
-const optionalText = (description: string) => Type.Optional(Nullable(Type.String(), described(description)))
 
 const STATUSES = ['draft', 'published'] as const
 const VALUE = 'Up to 2,000 characters, or a number. Other JSON becomes text. null: none.'

@@ -4,12 +4,11 @@ import { SUBSCRIPTIONS, VISIBILITIES } from '../mail/audience.ts'
 import type { CountedTopic } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 const reference = { object: kind('topic'), id: Id }
 const name = Type.String({ description: 'Name, at most 50 characters.', examples: ['Product updates'] })
-const optionalText = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
 const VISIBILITY =
   'public: shown to everyone on the preference page · private: shown only to those who are subscribed. Default: private.'
 const visibility = literals(VISIBILITIES, { description: VISIBILITY })

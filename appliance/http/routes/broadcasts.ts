@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
+import * as resultApi from '../../api/broadcast-results.ts'
+import * as reviewApi from '../../api/broadcast-review.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
 import { readRequest } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
@@ -131,7 +133,7 @@ const MOST_TESTS = 5
 
 /** Sends the draft as it is to a few addresses. */
 function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps): void {
-  serve(app, api.testBroadcast, { right: 'send', audit: null }, async (request, reply) => {
+  serve(app, reviewApi.testBroadcast, { right: 'send', audit: null }, async (request, reply) => {
     const caller = callerOf(request)
     const { id } = request.params
     const contact = request.body.contact_id ?? null
@@ -148,18 +150,18 @@ function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps): void {
 }
 
 function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
-  serve(app, api.reviewBroadcast, {}, async (request) => {
+  serve(app, reviewApi.reviewBroadcast, {}, async (request) => {
     const { id } = request.params
     const review = await broadcasts.reviewBroadcast({ caller: callerOf(request), id })
-    return api.presentReview(review, await shaping.forecast(review.pool, review.providers))
+    return reviewApi.presentReview(review, await shaping.forecast(review.pool, review.providers))
   })
-  serve(app, api.getBroadcastResults, {}, async (request) =>
-    api.presentResults(
+  serve(app, resultApi.getBroadcastResults, {}, async (request) =>
+    resultApi.presentResults(
       await broadcasts.broadcastReach(which(request)),
       await broadcasts.providerResults(which(request)),
     ),
   )
-  serve(app, api.listBroadcastRecipients, {}, async (request) => {
+  serve(app, resultApi.listBroadcastRecipients, {}, async (request) => {
     await broadcasts.getBroadcast(which(request))
     const { limit, after, before, type, email, bounce_type: bounceType } = request.query
     if (type === undefined) throw refuse('missing_field', { field: 'type' })
@@ -174,11 +176,11 @@ function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
       bounceType: bounceType && kinds[bounceType],
     })
     return presentList(
-      page.items.map((one) => api.presentRecipient(type, one)),
+      page.items.map((one) => resultApi.presentRecipient(type, one)),
       page.hasMore,
     )
   })
-  serve(app, api.listBroadcastLinks, {}, async (request) => {
+  serve(app, resultApi.listBroadcastLinks, {}, async (request) => {
     const { limit, after, before } = request.query
     const end = before === undefined ? undefined : offsetOf(before)
     const offset =

@@ -4,15 +4,16 @@ import type {
   Broadcast,
   BroadcastList,
   BroadcastRef,
-  BroadcastResults as Results,
-  BroadcastReview as Review,
   BroadcastSummary,
-  ClickedLinkList,
   CreateBroadcast,
-  RecipientList,
-  TestBroadcast,
   UpdateBroadcast,
 } from '../../../appliance/api/broadcasts.ts'
+import type {
+  BroadcastResults as Results,
+  ClickedLinkList,
+  RecipientList,
+} from '../../../appliance/api/broadcast-results.ts'
+import type { BroadcastReview as Review, TestBroadcast } from '../../../appliance/api/broadcast-review.ts'
 import { change, read } from './client.ts'
 
 export type { Broadcast, BroadcastSummary }

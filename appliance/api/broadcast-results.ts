@@ -1,0 +1,113 @@
+/** What became of a broadcast: results, recipients and clicked links. */
+import { Type, type Static } from 'typebox'
+import type { ProviderResult } from '../mail/broadcast.ts'
+import type { BroadcastReach, BroadcastRecipient } from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
+import { count, described, Id, listOf, literals, Nullable } from './shared.ts'
+
+const TYPES = [
+  ...(['sent', 'delivered', 'opened', 'clicked'] as const),
+  ...(['bounced', 'complained', 'unsubscribed', 'suppressed'] as const),
+] as const
+const BOUNCE_TYPES = ['permanent', 'transient', 'undetermined'] as const
+
+/** An element of GET /broadcasts/:id/recipients. */
+export const Recipient = Type.Object(
+  {
+    id: Type.String(described('A cursor for `after` and `before`.')),
+    contact_id: Nullable(Id, described('null: the address has no contact any more.')),
+    email: Type.String(described('The address.')),
+    count: Type.Optional(count('How often it was opened or clicked.')),
+    bounce_type: Type.Optional(literals(BOUNCE_TYPES, described('The type of bounce.'))),
+    clicked_links: Type.Optional(
+      Type.Array(
+        Type.Object({ url: Type.String(described('The link.')), clicks: count('Clicks on it.') }),
+        described('The links that were clicked.'),
+      ),
+    ),
+  },
+  described('A recipient.'),
+)
+export const RecipientList = listOf(Recipient, 'recipients')
+export const ClickedLink = Type.Object(
+  {
+    id: Type.String(described('A cursor for `after` and `before`.')),
+    url: Type.String(described('The link.')),
+    clicks: count('Clicks of people.'),
+    unique_clicks: count('Contacts that clicked it.'),
+  },
+  described('A clicked link.'),
+)
+export const ClickedLinkList = listOf(ClickedLink, 'links')
+
+/** GET /broadcasts/:id/results */
+export const BroadcastResults = Type.Object(
+  {
+    opened: count('Recipients that opened it.'),
+    clicked: count('Recipients that clicked a link.'),
+    unsubscribed: count('Recipients that unsubscribed with its link.'),
+    providers: Type.Array(
+      Type.Object({
+        provider: Type.String(described('The mailbox provider; empty: not known yet.')),
+        emails: count('Emails to it.'),
+        waiting: count('In the queue.'),
+        deferred: count('Of those in the queue, the ones to be tried again later.'),
+        delivered: count('Delivered.'),
+        bounced: count('Bounced.'),
+        complained: count('Reported as spam.'),
+      }),
+      described('By mailbox provider, the largest first.'),
+    ),
+  },
+  described('Results.'),
+)
+const params = path({ id: pathUuid('The id of the broadcast.') })
+const tags = ['Broadcasts'] as const
+
+export const getBroadcastResults = operation('GET /broadcasts/:id/results', {
+  ...{ operationId: 'getBroadcastResults', tags, summary: 'Get the results of a broadcast', params },
+  response: { 200: BroadcastResults },
+})
+const cursors = {
+  after: text(Type.String(described('The page after this row, exclusive.'))),
+  before: text(Type.String(described('The page before this row, exclusive.'))),
+}
+export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients', {
+  ...{ operationId: 'listBroadcastRecipients', tags, summary: 'List recipients of a broadcast', params },
+  querystring: query({
+    ...{ limit, ...cursors },
+    type: choice(TYPES, 'What happened. Required.'),
+    email: text(Type.String(described('Part of the address.'))),
+    bounce_type: choiceCondition(BOUNCE_TYPES, 'The type of bounce, with `type=bounced`.'),
+  }),
+  response: { 200: RecipientList },
+})
+export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links', {
+  ...{ operationId: 'listBroadcastLinks', tags, summary: 'List clicked links of a broadcast', params },
+  querystring: query({ limit, ...cursors }),
+  response: { 200: ClickedLinkList },
+})
+
+/** @param type what they are listed by */
+export function presentRecipient(
+  type: (typeof TYPES)[number],
+  { id, contactId, email, opens, links, bounceType }: BroadcastRecipient,
+): Static<typeof Recipient> {
+  return {
+    ...{ id, contact_id: contactId, email },
+    ...(type === 'opened' && { count: opens }),
+    ...(type === 'clicked' && {
+      count: links.reduce((sum, { clicks }) => sum + clicks, 0),
+      clicked_links: links,
+    }),
+    ...(type === 'bounced' &&
+      bounceType && { bounce_type: bounceType.toLowerCase() as (typeof BOUNCE_TYPES)[number] }),
+  }
+}
+
+/** Results as the API shows them. */
+export const presentResults = (
+  reach: BroadcastReach,
+  providers: ProviderResult[],
+): Static<typeof BroadcastResults> => ({ ...reach, providers })

@@ -1,0 +1,107 @@
+/** What is done with a draft before it is sent: a look at it, and tests. */
+import { Type, type Static } from 'typebox'
+import type { Review as Reviewed } from '../mail/broadcast.ts'
+import { operation } from './operation.ts'
+import { path, pathUuid } from './parameters.ts'
+import { count, described, Id, kind, literals, Nullable, optionalText } from './shared.ts'
+
+/** POST /broadcasts/:id/test */
+export const TestBroadcast = Type.Object(
+  {
+    // Optional here, so that a broadcast of another team is not found before anything else is said.
+    to: Type.Optional(
+      Type.Union(
+        [Type.String(), Type.Array(Type.String())],
+        described('Who gets it: at most 5 addresses. Required.'),
+      ),
+    ),
+    contact_id: optionalText('Id or address of the contact whose values it has. Default: sample values.'),
+  },
+  described('A test of a broadcast.'),
+)
+
+export const BroadcastTested = Type.Object(
+  { object: kind('broadcast'), id: Id, email_ids: Type.Array(Id, described('The emails.')) },
+  described('A test that was sent.'),
+)
+
+/** GET /broadcasts/:id/review */
+export const BroadcastReview = Type.Object(
+  {
+    findings: Type.Array(
+      Type.Object({
+        id: Type.String(described('Which check.')),
+        verdict: literals(['block', 'attention', 'pass'], described('block: fix it before you send.')),
+        note: Type.String(described('A sentence.')),
+        fix: Nullable(Type.String(), described('What to do about it; null: nothing.')),
+      }),
+      described('What was checked.'),
+    ),
+    recipients: Type.Object(
+      {
+        contacts: count('Contacts of the segment.'),
+        eligible: count('Those that would get it.'),
+        estimated: Type.Boolean(described('Whether the numbers are estimated from the first 50,000.')),
+        out: Type.Record(Type.String(), Type.Integer(), described('Those that would not, by reason.')),
+      },
+      described('Who would get it.'),
+    ),
+    providers: Type.Array(
+      Type.Object({
+        provider: Type.String(described('The provider; empty: not known yet.')),
+        contacts: count('Contacts that would get it.'),
+        hours: Nullable(
+          Type.Number(),
+          described(
+            'About how long sending takes, by the limits and the warm-up of the sending IPs. null: not known, or more than 60 days.',
+          ),
+        ),
+      }),
+      described('By mailbox provider, the largest first.'),
+    ),
+    tags: Type.Array(
+      Type.Object({
+        key: Type.String(described('The name in the tag.')),
+        fallback: Nullable(Type.String(), described('What it says in place of a value.')),
+        missing: count('Contacts without a value.'),
+        known: Type.Boolean(described('Whether there is a field or property of that name.')),
+      }),
+      described('Merge tags, and how many contacts have no value.'),
+    ),
+    looked: count('Contacts that the tags were counted for.'),
+    samples: Type.Array(
+      Type.Object({
+        email: Type.String(described('The address.')),
+        subject: Type.String(described('The subject.')),
+        text: Type.String(described('The beginning of the last part.')),
+      }),
+      described('What some contacts would get.'),
+    ),
+  },
+  described('A look at a draft before it is sent.'),
+)
+
+const params = path({ id: pathUuid('The id of the broadcast.') })
+const tags = ['Broadcasts'] as const
+
+export const testBroadcast = operation('POST /broadcasts/:id/test', {
+  ...{ operationId: 'testBroadcast', tags, summary: 'Send a test of a broadcast', params },
+  description:
+    'Sends the draft to up to 5 addresses, with `[Test]` before its subject. Each counts as an email. Not part of the hosted API.',
+  ...{ body: TestBroadcast, response: { 200: BroadcastTested }, errors: ['507'] },
+})
+export const reviewBroadcast = operation('GET /broadcasts/:id/review', {
+  ...{ operationId: 'reviewBroadcast', tags, summary: 'Review a draft', params },
+  response: { 200: BroadcastReview },
+})
+
+/** A review as the API shows it. */
+export function presentReview(
+  { findings, recipients, providers, tags: used, looked, samples }: Reviewed,
+  hours: (number | null)[],
+): Static<typeof BroadcastReview> {
+  return {
+    ...{ findings, recipients, tags: used, looked, samples },
+    providers: providers.map((one, at) => ({ ...one, hours: hours[at] ?? null })),
+  }
+}
