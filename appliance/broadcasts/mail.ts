@@ -106,14 +106,16 @@ export function unsubscribeLink(
 function draftOf(
   { tracking, tokens }: MailDeps,
   emailId: string,
-  { teamId, broadcastId, date, reader }: MailRecord,
+  { revision: revisionId, teamId, broadcastId, date, reader }: MailRecord,
   revision: ParsedRevision,
 ) {
   const { sender, replies, parsed, properties, origin } = revision
   const link = unsubscribeLink(tokens, revision, { teamId, reader, emailId })
   const values = valuesFor(reader, properties, link)
   const headers = headersOf(revision, { teamId, broadcastId, link })
-  const plan = origin === null ? null : tracking.planWith({ ...revision.tracking, origin }, emailId, headers)
+  const numbered = revision.numbers && { revisionId, numbers: revision.numbers }
+  const plan =
+    origin === null ? null : tracking.planWith({ ...revision.tracking, origin, numbered }, emailId, headers)
   return {
     from: sender,
     to: [{ name: '', ...addressOf(reader.email) }],

@@ -21,6 +21,8 @@ export interface Revision extends Omit<BroadcastContent, 'previewText'> {
   /** Where links lead; null: nobody could follow any. */
   origin: string | null
   tracking: { opens: boolean; clicks: boolean }
+  /** Links that are tracked by their number here. Absent in old revisions: their links have their address in the token. */
+  links?: string[]
   /** The pool of source addresses that it leaves from. */
   pool: string
   apiKeyId: string | null
@@ -35,6 +37,8 @@ export interface Revision extends Omit<BroadcastContent, 'previewText'> {
 export interface ParsedRevision extends Revision {
   sender: Mailbox
   replies: Mailbox[]
+  /** The numbers of its links; undefined where they have none. */
+  numbers: ReadonlyMap<string, number> | undefined
   parsed: { subject: MergeSource; html: MergeSource | null; text: MergeSource | null }
   /** Keys of the tags in it. */
   keys: ReadonlySet<string>
@@ -60,6 +64,7 @@ export function parseRevision(revision: Revision): ParsedRevision {
     sender: mailboxOf('from', revision.from),
     replies: revision.replyTo.map((one) => mailboxOf('reply_to', one)),
     parsed,
+    numbers: revision.links && new Map(revision.links.map((link, n) => [link, n])),
     keys: new Set(tagsOf(...sources).map(({ key }) => key)),
   }
 }

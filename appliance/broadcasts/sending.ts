@@ -8,7 +8,7 @@ import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { Senders } from '../senders/senders.ts'
 import type { Broadcast } from '../storage/storage.ts'
-import type { Tracking } from '../tracking/tracking.ts'
+import { numberedLinks, type Tracking } from '../tracking/tracking.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
 import { hasUnsubscribeLink, UNSUBSCRIBE_TAG } from './checks.ts'
 import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
@@ -111,9 +111,11 @@ async function freeze(
   const topic = topicId === null ? undefined : await storage.getTopic({ teamId, id: topicId }, now)
   if (topicId !== null && !topic) throw refuse('not_found', { resource: 'Topic' })
   const assignments = await storage.listAssignments({}, now)
+  const shown = html === null ? null : withPreview(html, previewText)
   return {
     ...rest,
-    html: html === null ? null : withPreview(html, previewText),
+    html: shown,
+    links: domain.clickTracking && shown !== null ? numberedLinks(shown) : [],
     text: text ?? textFrom(html!),
     domainId: domain.id,
     returnPathHost: returnPathHost(domain),

@@ -1,6 +1,6 @@
 /** Inserts signed links and the pixel into HTML. Keeps every other character. Pure. */
 import { scanHtml } from './html.ts'
-import { signToken } from './tokens.ts'
+import { signReader, signToken } from './tokens.ts'
 
 /** How to track one email. Plain data that can be posted to a thread. */
 export interface TrackingPlan {
@@ -12,6 +12,8 @@ export interface TrackingPlan {
   clicks: boolean
   /** Links to leave alone: those in List-Unsubscribe. */
   leave: readonly string[]
+  /** Of a broadcast: links whose number stands for them. Others have their address in the token. */
+  numbered?: { revisionId: string; numbers: ReadonlyMap<string, number> } | undefined
 }
 
 /** Paths of tracked links and pixels. Short, and without words that content blockers look for. */
@@ -52,7 +54,8 @@ export function editsOf(
   read: (url: string) => string | undefined = (url) => url,
 ): Edit[] {
   const { hrefs, end } = scanHtml(html)
-  const tracked = linkTracker(plan)
+  const reader = readerTokenOf(plan)
+  const tracked = linkTracker(plan, reader)
   const edits = hrefs.flatMap(({ start, end: stop, url }): Edit[] => {
     const link = plan.clicks ? readLink(read(url)) : undefined
     return link === undefined || plan.leave.includes(link) ? [] : [{ start, end: stop, text: tracked(link) }]
@@ -60,7 +63,7 @@ export function editsOf(
   if (!plan.opens || end === null) return edits
   // A tag is entirely on one side of the pixel.
   const before = edits.filter((one) => one.start < end)
-  const pixel = { start: end, end, text: pixelOf(plan) }
+  const pixel = { start: end, end, text: pixelOf(plan, reader) }
   return [...before, pixel, ...edits.slice(before.length)]
 }
 
@@ -75,21 +78,40 @@ export function readLink(url: string | undefined): string | undefined {
   return URL.canParse(link) ? link : undefined
 }
 
+/** The links of HTML that can have numbers, each once: those that read the same for everybody. */
+export const numberedLinks = (html: string): string[] => [
+  ...new Set(scanHtml(html).hrefs.flatMap(({ url }) => readLink(url) ?? [])),
+]
+
+/** Signs the token of an email of a broadcast when it is first asked for; undefined for other emails. */
+function readerTokenOf({ secret, emailId, numbered }: TrackingPlan): () => string | undefined {
+  let token: string | undefined
+  return () => (token ??= numbered && signReader(secret, { revisionId: numbered.revisionId, emailId }))
+}
+
 /** Signs each distinct link once. Leaves links that already lead through this server, as in a forwarded email. */
-function linkTracker({ secret, emailId, origin }: TrackingPlan): (link: string) => string {
+function linkTracker(
+  { secret, emailId, origin, numbered }: TrackingPlan,
+  reader: () => string | undefined,
+): (link: string) => string {
   const known = new Map<string, string>()
+  const tokenFor = (link: string): string => {
+    const n = numbered?.numbers.get(link)
+    return n === undefined ? signToken(secret, 'click', { emailId, link }) : `${reader()}/${n}`
+  }
   return (link) => {
     const ready = known.get(link)
     if (ready !== undefined) return ready
     const ours = link.startsWith(`${origin}${LINK_PATH}`)
-    const made = ours ? link : `${origin}${LINK_PATH}${signToken(secret, 'click', { emailId, link })}`
+    const made = ours ? link : `${origin}${LINK_PATH}${tokenFor(link)}`
     known.set(link, made)
     return made
   }
 }
 
-function pixelOf({ secret, emailId, origin }: TrackingPlan): string {
-  const src = `${origin}${PIXEL_PATH}${signToken(secret, 'open', { emailId, link: '' })}.gif`
+function pixelOf({ secret, emailId, origin }: TrackingPlan, reader: () => string | undefined): string {
+  const token = reader() ?? signToken(secret, 'open', { emailId, link: '' })
+  const src = `${origin}${PIXEL_PATH}${token}.gif`
   return `<img src="${src}" width="1" height="1" alt="" style="display:block;width:1px;height:1px;border:0">`
 }
 

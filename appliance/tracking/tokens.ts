@@ -34,7 +34,7 @@ const macOf = (secret: Uint8Array, kind: HitKind, id: Uint8Array, link: Uint8Arr
  * @param emailId a UUID
  */
 export function signToken(secret: Uint8Array, kind: HitKind, { emailId, link }: Tracked): string {
-  const id = Buffer.from(emailId.replaceAll('-', ''), 'hex')
+  const id = octetsOf(emailId)
   const to = Buffer.from(link, 'utf8')
   return Buffer.concat([id, macOf(secret, kind, id, to), to]).toString('base64url')
 }
@@ -45,6 +45,36 @@ export function openToken(secret: Uint8Array, kind: HitKind, token: string): Tra
   if (bytes.length < ID + MAC) return undefined
   const [id, mac, to] = [bytes.subarray(0, ID), bytes.subarray(ID, ID + MAC), bytes.subarray(ID + MAC)]
   if (!timingSafeEqual(mac, macOf(secret, kind, id, to))) return undefined
-  const emailId = id.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-  return { emailId, link: to.toString('utf8') }
+  return { emailId: uuidOf(id), link: to.toString('utf8') }
 }
+
+/** An email of a broadcast, and the revision in which its links have numbers. */
+export interface NumberedEmail {
+  revisionId: string
+  emailId: string
+}
+
+const readerMacOf = (secret: Uint8Array, ids: Uint8Array): Buffer =>
+  createHmac('sha256', secret).update('reader\n').update(ids).digest().subarray(0, MAC)
+
+/**
+ * The token that all links and the pixel of an email share: 64 characters. It names no link. Where a number leads is looked up in the
+ * revision, so numbers need no signature.
+ */
+export function signReader(secret: Uint8Array, { revisionId, emailId }: NumberedEmail): string {
+  const ids = Buffer.concat([octetsOf(revisionId), octetsOf(emailId)])
+  return Buffer.concat([ids, readerMacOf(secret, ids)]).toString('base64url')
+}
+
+/** Whose token it is; undefined when we did not make it. */
+export function openReader(secret: Uint8Array, token: string): NumberedEmail | undefined {
+  const bytes = Buffer.from(token, 'base64url')
+  if (bytes.length !== 2 * ID + MAC) return undefined
+  const ids = bytes.subarray(0, 2 * ID)
+  if (!timingSafeEqual(bytes.subarray(2 * ID), readerMacOf(secret, ids))) return undefined
+  return { revisionId: uuidOf(ids.subarray(0, ID)), emailId: uuidOf(ids.subarray(ID)) }
+}
+
+const octetsOf = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex')
+const uuidOf = (octets: Buffer): string =>
+  octets.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

@@ -1,13 +1,14 @@
 /** Open and click tracking: what goes into messages, and what happens on a visit. */
 import { isIP } from 'node:net'
 import type { RobotRule } from '../mail/robot.ts'
-import type { Domain } from '../storage/storage.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
 import { createHits, type HitDeps, type Hits } from './hits.ts'
 import { unsubscribeLinks, type TrackingPlan } from './rewrite.ts'
 import { createJudge, type Judge } from './robots.ts'
-import { openToken, type HitKind, type Tracked } from './tokens.ts'
+import { createNumberedLinks } from './numbered.ts'
+import { openReader, openToken, type HitKind, type Tracked } from './tokens.ts'
 
-export { LINK_PATH, PIXEL_PATH } from './rewrite.ts'
+export { LINK_PATH, numberedLinks, PIXEL_PATH } from './rewrite.ts'
 export { trackMessage } from './mime.ts'
 export type { Visit } from './robots.ts'
 
@@ -24,19 +25,20 @@ export interface Tracking extends Hits {
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
-  /** The same for mail that was stored with its settings. Null when it isn't tracked. */
+  /** The same for an email of a broadcast, whose revision has the settings and link numbers. Null when it isn't tracked. */
   planWith(
-    how: { opens: boolean; clicks: boolean; origin: string },
+    how: { opens: boolean; clicks: boolean; origin: string; numbered: TrackingPlan['numbered'] },
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
   /** Returns the origin of links in a domain's mail, tracked or not; null when they couldn't be followed. */
   originFor(domain: TrackedDomain): string | null
-  /** Verifies a token; undefined when it wasn't made here. */
-  open(kind: HitKind, token: string): Tracked | undefined
+  /** Verifies what follows the path of a link or pixel; undefined when it wasn't made here. Rejects when the storage fails. */
+  open(kind: HitKind, rest: string): Promise<Tracked | undefined>
 }
 
 export interface TrackingDeps extends Omit<HitDeps, 'judge'> {
+  storage: HitDeps['storage'] & Pick<Storage, 'getRevision'>
   /** At least 32 random octets, the same for all nodes that share a storage. */
   secret: Uint8Array
   /** Called on each visit, because the rules can be replaced. */
@@ -64,19 +66,34 @@ export function createTracking({ secret, robots, origin, certified, ...deps }: T
     const ours = origin()
     return ours === null ? null : originOf(domain, ours, certified)
   }
-  const planWith: Tracking['planWith'] = ({ opens, clicks, origin: leads }, emailId, headers) =>
+  const planOf = (
+    { opens, clicks, origin: leads, numbered }: Parameters<Tracking['planWith']>[0],
+    emailId: string,
+    headers: readonly { name: string; value: string }[],
+  ): TrackingPlan | null =>
     opens || clicks
-      ? { secret, emailId, opens, clicks, leave: unsubscribeLinks(headers), origin: leads }
+      ? { secret, emailId, opens, clicks, leave: unsubscribeLinks(headers), origin: leads, numbered }
       : null
+  const links = createNumberedLinks(deps)
   return {
     originFor,
-    planWith,
+    planWith: planOf,
     note: (kind, tracked, visit) => hits.note(kind, tracked, visit),
-    open: (kind, token) => openToken(secret, kind, token),
+    async open(kind, rest) {
+      const [token = '', n] = rest.split('/')
+      const reader = openReader(secret, token)
+      if (!reader) return openToken(secret, kind, rest)
+      const { revisionId, emailId } = reader
+      if (kind === 'open') return { emailId, link: '' }
+      const link = await links.linkOf(revisionId, n ?? '')
+      return link === undefined ? undefined : { emailId, link }
+    },
     planFor(domain, emailId, headers) {
       const { openTracking: opens, clickTracking: clicks } = domain
       const leads = opens || clicks ? originFor(domain) : null
-      return leads === null ? null : planWith({ opens, clicks, origin: leads }, emailId, headers)
+      return leads === null
+        ? null
+        : planOf({ opens, clicks, origin: leads, numbered: undefined }, emailId, headers)
     },
   }
 }

@@ -108,6 +108,32 @@ test('everybody gets one copy with their own values, and signed fields to leave'
   expect((await list('delivered')).body.data).toHaveLength(5)
 })
 
+test('tracked links have numbers, lead to their addresses, and are recorded', async () => {
+  const { body: domains } = await appliance.call<{ data: { id: string; name: string }[] }>('GET', '/domains')
+  const path = `/domains/${domains.data.find(({ name }) => name === appliance.domain)!.id}`
+  await appliance.call('PATCH', path, { click_tracking: true, open_tracking: true })
+  const html = `<p><a href="https://shop.test/a?x=1&amp;y=2">A</a> <a href="https://shop.test/b">B</a></p>${CONTENT.html}`
+  const id = await draft(await segmentOf('linked', 1), { html })
+  await taken(client.broadcasts.send(id))
+  await vi.waitFor(() => expect(arrived('linked')).toHaveLength(1), { timeout: 30_000 })
+  const raw = arrived('linked')[0]!.raw.toString().replaceAll('=\r\n', '').replaceAll('=3D', '=')
+  const links = [...raw.matchAll(/"https:\/\/mail\.sender\.test(\/l\/([\w-]{64})\/(\d))"/g)]
+  expect(links.map(([, , token, n]) => [token, n])).toEqual([
+    [links[0]![2], '0'],
+    [links[0]![2], '1'],
+  ])
+  expect(raw).toContain(`${PUBLIC}/o/${links[0]![2]}.gif`)
+  const visit = (to: string) => fetch(appliance.url + to, { redirect: 'manual' })
+  const followed = await visit(links[0]![1]!)
+  expect([followed.status, followed.headers.get('location')]).toEqual([302, 'https://shop.test/a?x=1&y=2'])
+  expect((await visit(links[0]![1]!.replace(/0$/, '7'))).status).toBe(404)
+  const { body } = await appliance.call<{ data: { id: string }[] }>('GET', `/emails?broadcast_id=${id}`)
+  const seen = async () =>
+    (await appliance.timeline(body.data[0]!.id)).events.flatMap(({ visit: one }) => one?.link ?? [])
+  await expect.poll(seen).toEqual(['https://shop.test/a?x=1&y=2'])
+  await appliance.call('PATCH', path, { click_tracking: false, open_tracking: false })
+})
+
 test('an email of a broadcast is composed alike each time, also after a restart', async () => {
   const id = await draft(await segmentOf('alike', 1))
   await taken(client.broadcasts.send(id))

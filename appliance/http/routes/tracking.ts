@@ -20,7 +20,7 @@ export function trackingRoutes(app: App, tracking: Tracking): void {
 
   // A wildcard, because a link may exceed the maximum length of a parameter.
   app.get(`${LINK_PATH}*`, open, async (request, reply) => {
-    const tracked = tracking.open('click', restOf(request))
+    const tracked = await tracking.open('click', restOf(request))
     if (!tracked || !/^https?:/i.test(tracked.link)) return sendNotice(reply)
     await tracking.note('click', tracked, visitOf(request))
     // Serialized as browsers do, because a header field is ASCII.
@@ -28,7 +28,7 @@ export function trackingRoutes(app: App, tracking: Tracking): void {
   })
 
   app.get(`${PIXEL_PATH}*`, open, async (request, reply) => {
-    const tracked = tracking.open('open', restOf(request).replace(/\.gif$/, ''))
+    const tracked = await tracking.open('open', restOf(request).replace(/\.gif$/, ''))
     if (!tracked) return sendNotice(reply)
     await tracking.note('open', tracked, visitOf(request))
     return reply

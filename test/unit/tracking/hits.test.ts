@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createTracking, originOf, reachable } from '../../../appliance/tracking/tracking.ts'
+import { signReader, signToken } from '../../../appliance/tracking/tokens.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 
 const domain = {
@@ -38,6 +39,38 @@ test('a visitor is answered although the storage is not there', async () => {
 
 const always = () => true
 const never = () => false
+
+test('a numbered link leads where its revision says, and other numbers nowhere', async () => {
+  const [revisionId, emailId] = [
+    '01980000-0000-7000-8000-0000000000a1',
+    '01980000-0000-7000-8000-0000000000b2',
+  ]
+  const asked: string[] = []
+  const storage = {
+    trackedEmail: () => Promise.resolve(undefined),
+    recordHit: () => Promise.resolve(),
+    getRevision: ({ id }: { id: string }) => {
+      asked.push(id)
+      return Promise.resolve(JSON.stringify({ links: ['https://shop.test/a', 'https://shop.test/b'] }))
+    },
+  }
+  const secret = new Uint8Array(32)
+  const tracking = createTracking({
+    ...{ storage, clock: systemClock, log: silentLogger(), storeIp: true, robots: () => [] },
+    ...{ secret, origin: () => null, certified: never },
+  })
+  const token = signReader(secret, { revisionId, emailId })
+  const open = (rest: string) => tracking.open('click', rest)
+  expect(await open(`${token}/1`)).toEqual({ emailId, link: 'https://shop.test/b' })
+  expect(await open(`${token}/0`)).toEqual({ emailId, link: 'https://shop.test/a' })
+  for (const rest of [token, `${token}/`, `${token}/2`, `${token}/-1`, `${token}/01x`, `x${token}/0`])
+    expect(await open(rest)).toBeUndefined()
+  expect(asked).toEqual([revisionId])
+  expect(await tracking.open('open', token)).toEqual({ emailId, link: '' })
+  expect(await tracking.open('open', signToken(secret, 'open', { emailId, link: '' }))).toEqual({
+    ...{ emailId, link: '' },
+  })
+})
 
 test('links lead to the domain’s own name once it is seen, with scheme and port of ours', () => {
   const ours = 'https://mail.test'

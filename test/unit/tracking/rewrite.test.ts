@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
+  numberedLinks,
   readLink,
   trackHtml,
   unsubscribeLinks,
   type TrackingPlan,
 } from '../../../appliance/tracking/rewrite.ts'
-import { openToken } from '../../../appliance/tracking/tokens.ts'
+import { openReader, openToken, signReader } from '../../../appliance/tracking/tokens.ts'
 import { costOf } from '../../world/cost.ts'
 
 const EMAIL = '01980000-0000-7000-8000-00000000abcd'
@@ -148,6 +149,46 @@ describe('a token', () => {
     }
     for (const token of ['', 'x', click.slice(0, -4), `${click}AAAA`, 'A'.repeat(43)])
       expect(openToken(secret, 'click', token)).toBeUndefined()
+  })
+})
+
+describe('the links of a broadcast', () => {
+  const revisionId = '01980000-0000-7000-8000-0000000000c3'
+  const html =
+    '<a href="https://a.test/x">x</a><a href="https://a.test/{{{CODE}}}">y</a><a href="https://b.test/?a=1&amp;b=2">z</a><a href="https://a.test/x">x</a>'
+
+  test('have numbers where they are the same for everybody, each once', () => {
+    expect(numberedLinks(html)).toEqual(['https://a.test/x', 'https://b.test/?a=1&b=2'])
+  })
+
+  test('share one token with the pixel, and a link of one reader has its address in a token', () => {
+    const numbers = new Map(numberedLinks(html).map((link, n) => [link, n]))
+    const mine = html.replace('{{{CODE}}}', '7')
+    const tracked = trackHtml(mine, plan({ opens: true, numbered: { revisionId, numbers } }))
+    const links = [...tracked.matchAll(/\/l\/([\w-]+)(?:\/(\d+))?"/g)].map(([, token, n]) => [token!, n])
+    const token = links[0]![0]!
+    expect(openReader(secret, token)).toEqual({ revisionId, emailId: EMAIL })
+    expect(links).toEqual([
+      [token, '0'],
+      [expect.any(String), undefined],
+      [token, '1'],
+      [token, '0'],
+    ])
+    expect(openToken(secret, 'click', links[1]![0]!)).toEqual({ emailId: EMAIL, link: 'https://a.test/7' })
+    expect(tracked).toContain(`/o/${token}.gif`)
+  })
+
+  test('cannot be made by others', () => {
+    const token = signReader(secret, { revisionId, emailId: EMAIL })
+    expect(token).toHaveLength(64)
+    expect(openReader(new Uint8Array(32), token)).toBeUndefined()
+    expect(openToken(secret, 'click', token)).toBeUndefined()
+    const bytes = Buffer.from(token, 'base64url')
+    for (let at = 0; at < bytes.length; at += 1) {
+      const changed = Buffer.from(bytes)
+      changed[at] = changed[at]! ^ 1
+      expect(openReader(secret, changed.toString('base64url'))).toBeUndefined()
+    }
   })
 })
 

@@ -1,0 +1,36 @@
+/** Where the numbered links of broadcasts lead. */
+import type { Clock } from '../clock/clock.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** Revisions whose links are remembered: a link is often clicked many times within a day. */
+const MOST_KNOWN = 100
+
+export interface NumberedLinks {
+  /** The address of a link; undefined: the revision has no such number. Rejects when the storage fails. */
+  linkOf(revisionId: string, n: string): Promise<string | undefined>
+}
+
+export function createNumberedLinks({
+  storage,
+  clock,
+}: {
+  storage: Pick<Storage, 'getRevision'>
+  clock: Clock
+}): NumberedLinks {
+  const known = new Map<string, readonly string[]>()
+  const linksOf = async (id: string): Promise<readonly string[]> => {
+    const found = known.get(id)
+    if (found) return found
+    const stored = await storage.getRevision({ id }, clock.now())
+    if (stored === undefined) return []
+    const { links = [] } = JSON.parse(stored) as { links?: string[] }
+    if (known.size >= MOST_KNOWN) known.clear()
+    known.set(id, links)
+    return links
+  }
+  return {
+    async linkOf(revisionId, n) {
+      return /^\d{1,5}$/.test(n) ? (await linksOf(revisionId))[Number(n)] : undefined
+    },
+  }
+}
