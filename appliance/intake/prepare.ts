@@ -17,6 +17,7 @@ import { FEEDBACK_ID, feedbackIdFor } from './feedback-id.ts'
 import { finishMessage } from './message-fields.ts'
 import type { ArrivedMessage, Submission } from './submission.ts'
 import { hasOwnUnsubscribe, unsubscribeFields } from './topic.ts'
+import { hasUnsubscribeTag, withUnsubscribeLink } from './unsubscribe-tag.ts'
 
 export interface PrepareTools {
   composer: Composer
@@ -53,12 +54,14 @@ interface Own {
 }
 
 /**
- * Makes the message of one submission. Refuses: `message_too_large`, `overloaded`, `invalid_field` (html).
+ * Makes the message of one submission.
+ * Refuses: `message_too_large`, `overloaded`, `invalid_field` (html), `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
 export async function prepare(tools: PrepareTools, allowed: Allowed, caller: Caller): Promise<Prepared> {
-  const { submission, domain } = allowed
+  const { domain } = allowed
   const now = tools.clock.now()
   const id = newId(now)
+  const submission = filled(tools, allowed, id)
   const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
   const plan = submission.notice ? null : (tools.tracking?.planFor(domain, id, submission.headers) ?? null)
   const feedback = tools.feedbackId ? feedbackFields(submission, caller) : []
@@ -116,18 +119,32 @@ function feedbackFields(submission: Submission, caller: Caller): Submission['hea
   ]
 }
 
-/** How to leave the topic. The app's own goes before ours. */
-function leavingFields(
-  { unsubscribeLink }: PrepareTools,
-  { submission, domain, reader }: Allowed,
-  emailId: string,
-): Submission['headers'] {
-  if (reader === null || hasOwnUnsubscribe(submission)) return []
-  const { contactId, address } = reader
-  const target = { teamId: domain.teamId, contactId, address, topicId: submission.topicId, sourceId: emailId }
-  const link = unsubscribeLink?.(domain, target)
-  return link === null || link === undefined ? [] : unsubscribeFields(link)
+/** The submission with the recipient's link in place of the unsubscribe tag. Refuses: `unsubscribe_tag_recipients`, `unsubscribe_tag_link`. */
+function filled(tools: PrepareTools, allowed: Allowed, emailId: string): Submission {
+  const { submission, reader } = allowed
+  if (!hasUnsubscribeTag(submission)) return submission
+  const { contactId = null } = reader ?? {}
+  return withUnsubscribeLink(submission, (address) =>
+    linkFor(tools, allowed, emailId, { contactId, address }),
+  )
 }
+
+/** How to leave the topic. The app's own goes before ours. */
+function leavingFields(tools: PrepareTools, allowed: Allowed, emailId: string): Submission['headers'] {
+  const { submission, reader } = allowed
+  if (reader === null || hasOwnUnsubscribe(submission)) return []
+  const link = linkFor(tools, allowed, emailId, reader)
+  return link === null ? [] : unsubscribeFields(link)
+}
+
+/** By which somebody leaves the topic of an email, or everything where it has none; null when nobody could follow it. */
+const linkFor = (
+  { unsubscribeLink }: PrepareTools,
+  { submission: { topicId }, domain }: Allowed,
+  sourceId: string,
+  { contactId, address }: Pick<TopicRecipient, 'contactId' | 'address'>,
+): string | null =>
+  unsubscribeLink?.(domain, { teamId: domain.teamId, contactId, address, topicId, sourceId }) ?? null
 
 /** No message made of it can be smaller: base64 takes 4 octets for 3 (RFC 2045 §6.8). Spares composing what will be refused. */
 function leastSize({ html, text, attachments }: Submission): number {

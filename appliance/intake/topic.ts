@@ -17,7 +17,7 @@ export function readTopic(field: string, id: string | null | undefined): string 
 }
 
 /** The envelope of a submission, each address once. */
-const recipientsOf = ({ to, cc, bcc, arrived }: Submission): string[] => [
+export const recipientsOf = ({ to, cc, bcc, arrived }: Submission): string[] => [
   ...new Set(
     (arrived ? arrived.recipients.map(({ mailbox }) => mailbox) : [to, cc, bcc].flat()).map(
       ({ address }) => address,

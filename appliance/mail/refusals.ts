@@ -296,6 +296,18 @@ export const REFUSALS = {
     '554 5.7.1',
     'Broadcasts need an unsubscribe link that readers can open. Set `http.public_url` in the configuration.',
   ),
+  unsubscribe_tag_recipients: entry(
+    'validation_error',
+    422,
+    '554 5.7.1',
+    'The unsubscribe link belongs to one person. Send an email with {tag} to exactly one recipient, or use a broadcast.',
+  ),
+  unsubscribe_tag_link: entry(
+    'validation_error',
+    422,
+    '554 5.7.1',
+    '{tag} needs an address that readers can open. Set `http.public_url` in the configuration.',
+  ),
   not_found: entry('not_found', 404, '550 5.1.1', '{resource} not found'),
   method_not_allowed: entry(
     'method_not_allowed',
@@ -916,6 +928,12 @@ export const REFUSALS = {
     429,
     '452 4.3.1',
     'You are sending too many large messages at once. Nothing was accepted. Try again when some have finished.',
+  ),
+  test_limit: entry(
+    'rate_limit_exceeded',
+    429,
+    '421 4.7.0',
+    'A team can send {limit} test emails an hour, so that tests are not used to send to readers. Try again in {minutes} minutes.',
   ),
   too_many_attempts: entry(
     'rate_limit_exceeded',

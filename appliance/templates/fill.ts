@@ -71,13 +71,22 @@ export function createFill({ storage, clock }: FillDeps): Fill {
     const sources = sourcesOf(template, body)
     const variables = valuesOf(template, named.variables ?? {})
     const reader = readsContact(sources) ? await readerOf({ storage, clock }, body, teamId) : undefined
-    const values: MergeValues = (key) => variables(key) ?? (isOfContact(key) ? reader?.(key) : undefined)
+    const values: MergeValues = (key) => {
+      if (isUnsubscribeTag(key)) return sent === 'draft' ? NOWHERE : UNSUBSCRIBE
+      return variables(key) ?? (isOfContact(key) ? reader?.(key) : undefined)
+    }
     return {
       body: { ...body, ...contentFor(template, sources, values, body) },
       template: { id: template.id, versionId: template.version.id },
     }
   }
 }
+
+const isUnsubscribeTag = (key: string): boolean => ['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL'].includes(key)
+/** Stays a tag: the link is known when the email is composed (intake/unsubscribe-tag.ts). */
+const UNSUBSCRIBE = { text: '{{{UNSUBSCRIBE_URL}}}', fallback: null, raw: true }
+/** In a test, the link unsubscribes nobody. */
+const NOWHERE = { text: '#', fallback: null, raw: true }
 
 const isGiven = (value: string | null | undefined): boolean =>
   value !== null && value !== undefined && value !== ''

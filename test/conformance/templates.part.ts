@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
@@ -58,6 +59,9 @@ export function templatesPart(suite: () => Suite): void {
     expect(email.subject).toBe('For Ada')
     expect(email.html).toContain('<b>Ada</b>')
     expect(email.html).not.toContain('{{{')
+    const page = { name: 'Page', react: createElement('p', null, '{{{NAME}}}') }
+    const { id: pageId } = await taken(templates.create(page))
+    expect((await taken(templates.get(pageId))).html).toContain('<p>{{{NAME}}}</p>')
     const own = createElement('i', null, 'own')
     const { id } = await taken(emails.send({ from, to, subject: 'Own', react: own }))
     expect((await taken(emails.get(id))).html).toContain('<i>own</i>')
@@ -72,5 +76,45 @@ export function templatesPart(suite: () => Suite): void {
       ...{ statusCode: 422, name: 'validation_error' },
       message: 'Missing value for the variable `NAME`, which has no fallback value.',
     })
+  })
+
+  // resend/react-email, packages/preview-server/src/actions: export-single-template.ts and bulk-import-templates.ts, which give a name and HTML.
+  test('templates: the uploader of React Email, alone and in bulk', async () => {
+    const { templates } = suite().client
+    const html = '<!DOCTYPE html><html lang="en"><body><!--$--><p>Hi {{{NAME}}}</p><!--/$--></body></html>'
+    for (const name of ['welcome', 'reset-password', 'welcome']) {
+      const { id } = await taken(templates.create({ name, html }))
+      expect(await taken(templates.get(id))).toMatchObject({ name, alias: null, html, status: 'draft' })
+    }
+  })
+
+  test('mail merge: the three examples of docs/templates.md run as they stand', async () => {
+    const page = await readFile(new URL('../../docs/templates.md', import.meta.url), 'utf8')
+    const [, section] = /## Mail merge, three ways\n([^]*?)\n## /.exec(page)!
+    const examples = [...section!.matchAll(/```js\n([^]*?)```/g)].map(([, code]) => code!)
+    expect(examples).toHaveLength(3)
+    const { client, from } = suite()
+    const people = [
+      { email: 'ada-merge@customer.test', name: 'Ada' },
+      { email: 'bob-merge@customer.test', name: 'Bob' },
+    ]
+    for (const code of examples) {
+      const source = `export const run = async (client, from, people) => {\n${code}\n}`
+      const { run } = (await import(
+        /* @vite-ignore */ `data:text/javascript,${encodeURIComponent(source)}`
+      )) as { run: (...given: unknown[]) => Promise<void> }
+      await run(client, from, people)
+    }
+    const subjects = async () =>
+      (await taken(client.emails.list({ limit: 20 }))).data
+        .filter(({ to }) => to[0]!.includes('-merge@'))
+        .map(({ to, subject }) => `${to[0]!.slice(0, 3)}: ${subject}`)
+        .sort()
+    await expect
+      .poll(subjects)
+      .toEqual([
+        ...['ada: News for Ada', 'ada: Your order, Ada', 'ada: Your parcel, Ada'],
+        ...['bob: News for Bob', 'bob: Your order, Bob', 'bob: Your parcel, Bob'],
+      ])
   })
 }

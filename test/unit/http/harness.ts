@@ -167,6 +167,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const wake = () => void api.woken++
   const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const mime = createMimeReader({ clock, turns: capacity.turns })
+  const tokens = createPreferencesTokens(Buffer.alloc(32, 1))
   const intake = createIntake({
     storage,
     senders,
@@ -184,10 +185,10 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     clock,
     limits: { message_bytes: messageBytes },
     wake,
+    unsubscribeLink: (_, target) => `https://links.acme.example/u/${tokens.sign(target)}`,
   })
   const erasures = createErasures({ storage, clock })
   erasures.start()
-  const tokens = createPreferencesTokens(Buffer.alloc(32, 1))
   const audience = createAudience({
     ...{ storage, clock, tokens },
     imports: { folder: join(dataDir, 'imports'), hasRoom: () => Promise.resolve(true), log, calls: () => 0 },

@@ -226,6 +226,32 @@ test('a test sends the draft to one address', async () => {
   )
 })
 
+test('the unsubscribe tag becomes the link of the only recipient, and nobody else sees it', async () => {
+  const html = '<a href="{{{RESEND_UNSUBSCRIBE_URL}}}">Leave</a>'
+  await make({
+    alias: 'leaving',
+    html,
+    text: 'Leave: {{{UNSUBSCRIBE_URL|here}}}',
+    variables: [],
+    subject: 'x',
+  })
+  await publish('leaving')
+  const like = (pattern: RegExp) => expect.stringMatching(pattern) as string
+  const link = like(/^<a href="https:\/\/links\.acme\.example\/[^"{]+">Leave<\/a>/)
+  const filled = { html: link, text: like(/^Leave: https:[^{]+$/) }
+  expect(await emailOf(await send({ template: { id: 'leaving' } }))).toMatchObject(filled)
+  const plain = { from: 'me@acme.example', subject: 'x', html, text: '{{{ UNSUBSCRIBE_URL }}}' }
+  const own = { html: link, text: like(/^https:[^{]+$/) }
+  expect(await emailOf(await send(plain))).toMatchObject(own)
+  const several = { to: ['ada@customer.example', 'bob@customer.example'] }
+  const message =
+    'The unsubscribe link belongs to one person. Send an email with {{{UNSUBSCRIBE_URL}}} to exactly one recipient, or use a broadcast.'
+  expect(await send({ ...plain, ...several })).toMatchObject(refusal(message, 422, 'validation_error'))
+  const { json } = await api.call('POST', '/templates/leaving/test', { to: 'ada@customer.example' })
+  const tested = (await api.call('GET', `/emails/${(json as { id: string }).id}`)).json
+  expect(tested).toMatchObject({ html: like(/^<a href="#">Leave<\/a>/) })
+})
+
 test('a subject stays one line whatever the values are', async () => {
   await make({ subject: 'For {{{ITEM}}}' })
   await publish('order')
