@@ -166,8 +166,40 @@ test('an image is uploaded, asks for its alternative text, and is shown in the p
   await page.getByText('[A small picture]').waitFor()
 })
 
+test('images that are pasted and dropped become blocks, and other files none', async () => {
+  const id = await openNew([paragraph(text('Look'))])
+  await toEnd()
+  /** Gives the editor a file, as a clipboard or a file manager does. */
+  const give = (how: 'paste' | 'drop', name: string, type: string) =>
+    page.evaluate(`{
+      const bytes = Uint8Array.from(atob('${png(40, 20).toString('base64')}'), (one) => one.charCodeAt(0))
+      const data = new DataTransfer()
+      data.items.add(new File([bytes], '${name}', { type: '${type}' }))
+      const canvas = document.querySelector('.canvas')
+      const { left, top } = canvas.querySelector('p').getBoundingClientRect()
+      const how = { bubbles: true, cancelable: true, clientX: left + 5, clientY: top + 5 }
+      canvas.dispatchEvent(
+        '${how}' === 'paste'
+          ? new ClipboardEvent('paste', { ...how, clipboardData: data })
+          : new DragEvent('drop', { ...how, dataTransfer: data }))
+    }`)
+  const images = async () => (await types(id))?.filter((type) => type === 'image').length
+  await give('paste', 'notes.txt', 'text/plain')
+  await give('paste', 'a.png', 'image/png')
+  await expect.poll(images).toBe(1)
+  await give('drop', 'b.png', 'image/png')
+  await expect.poll(images).toBe(2)
+  const { html } = await stored(id)
+  expect(html.match(/<img src="[^"]+\/i\/[0-9a-f]{64}\.png"/g)).toHaveLength(2)
+})
+
 test('a variable with a fallback, and a preview as a contact with a hostile name', async () => {
-  const contact = { email: 'eve@customer.example', first_name: '<img src=x onerror=alert(1)>' }
+  const property = { key: 'plan', type: 'string', fallback_value: 'free' }
+  expect((await posthaste.call('POST', '/contact-properties', property)).status).toBe(201)
+  const contact = {
+    ...{ email: 'eve@customer.example', first_name: '<img src=x onerror=alert(1)>' },
+    properties: { plan: 'gold' },
+  }
   expect((await posthaste.call('POST', '/contacts', contact)).status).toBe(201)
   const id = await openNew([paragraph(text('Hi '))])
   await toEnd()
@@ -178,12 +210,16 @@ test('a variable with a fallback, and a preview as a contact with a hostile name
   await page.getByLabel('Fallback').fill('friend')
   await press('Insert')
   await until(id, ({ text }) => text).toBe('Hi {{{contact.first_name|friend}}}')
+  await press('Insert variable')
+  await page.getByLabel('Variable').selectOption({ label: 'plan (contact property)' })
+  await press('Insert')
+  await until(id, ({ text }) => text).toBe('Hi {{{contact.first_name|friend}}}{{{contact.properties.plan}}}')
   await press('Preview')
   const frame = page.frameLocator('iframe')
-  await frame.getByText('Hi Ada').waitFor()
+  await frame.getByText('Hi Adafree').waitFor()
   await page.getByLabel('Preview as contact').fill('eve@customer.example')
   await press('Show')
-  await frame.getByText('Hi <img src=x onerror=alert(1)>').waitFor()
+  await frame.getByText('Hi <img src=x onerror=alert(1)>gold').waitFor()
   expect(await frame.locator('img').count()).toBe(0)
 })
 
