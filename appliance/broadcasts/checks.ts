@@ -15,6 +15,26 @@ export interface CheckFacts {
   /** Whether it is about a topic. */
   topic: boolean
   postalAddress: string | null
+  /** How it passes DMARC; undefined: not known, or it cannot be sent from its address. */
+  dmarc: Alignment | undefined
+  /** Whether a test of this content was sent. */
+  tested: boolean
+  /** The last broadcast to the same segment, or with the same subject; undefined: there was none lately. */
+  repeats: Repeat | undefined
+}
+
+/** `unpublished`: the domain has no valid DMARC record. `signature`: the records of its return path are missing. */
+export interface Alignment {
+  domain: string
+  by: 'both' | 'signature' | 'unpublished'
+}
+
+export interface Repeat {
+  name: string
+  /** How long ago sending began (milliseconds). */
+  ago: number
+  segment: boolean
+  subject: boolean
 }
 
 /** Gmail shows no more of an html (bytes). */
@@ -35,6 +55,8 @@ export function checkContent(content: BroadcastContent, facts: CheckFacts): Find
   const order = ['block', 'attention', 'pass']
   return [
     ...audienceChecks(facts),
+    ...alignmentChecks(facts),
+    ...routineChecks(facts),
     ...contentChecks(content),
     ...partChecks(content, facts),
     ...checkLinks(content.html ?? ''),
@@ -59,6 +81,46 @@ function audienceChecks({ sender, eligible, topic }: CheckFacts): Finding[] {
       well: 'Readers can unsubscribe from the topic alone.',
     }),
   ]
+}
+
+/** Whether receivers can trust the From domain (RFC 9989 §4.4). The signature is always of that domain. */
+function alignmentChecks({ dmarc }: CheckFacts): Finding[] {
+  if (!dmarc) return []
+  const { domain, by } = dmarc
+  const unpublished = by === 'unpublished'
+  return [
+    finding('dmarc', by === 'both' ? null : 'attention', {
+      note: unpublished
+        ? `${domain} has no valid DMARC record. Gmail, Yahoo and Outlook reject bulk mail without one.`
+        : `Emails pass DMARC by their signature alone: the return path of ${domain} has no valid SPF record.`,
+      fix: `Publish the ${unpublished ? 'DMARC' : 'SPF'} record shown for ${domain} under Domains.`,
+      well: `Signature and return path match ${domain}, as DMARC demands.`,
+    }),
+  ]
+}
+
+/** What writers forget. */
+function routineChecks({ tested, repeats }: CheckFacts): Finding[] {
+  const same = repeats?.segment ? (repeats.subject ? 'segment and subject' : 'segment') : 'subject'
+  return [
+    finding('tested', tested ? null : 'attention', {
+      note: 'No test was sent since the last change.',
+      fix: 'Send a test to yourself, and read it in your mail program.',
+      well: 'A test was sent since the last change.',
+    }),
+    finding('repeat', repeats ? 'attention' : null, {
+      note: repeats ? `“${repeats.name}” has the same ${same}, and was sent ${agoInWords(repeats.ago)}.` : '',
+      fix: repeats?.segment
+        ? 'Check that it isn’t sent twice, or wait a day.'
+        : 'Exclude the segment that has it under Settings, if contacts are in both.',
+      well: 'Nothing like it was sent in the last 24 hours.',
+    }),
+  ]
+}
+
+function agoInWords(ms: number): string {
+  const minutes = Math.round(ms / 60_000)
+  return minutes < 60 ? `${Math.max(1, minutes)} min ago` : `${Math.round(minutes / 60)} h ago`
 }
 
 function contentChecks({ from, subject, previewText, html, text }: BroadcastContent): Finding[] {

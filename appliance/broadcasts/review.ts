@@ -7,9 +7,9 @@ import { Refusal } from '../mail/refusals.ts'
 import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/caller.ts'
-import type { Broadcast, Candidate } from '../storage/storage.ts'
+import type { Broadcast, Candidate, Domain } from '../storage/storage.ts'
 import { noBroadcast } from './drafts.ts'
-import { checkContent } from './checks.ts'
+import { type Alignment, checkContent, type Repeat } from './checks.ts'
 import { parseContent, propertiesOf, type Revision } from './revision.ts'
 import type { SendingDeps } from './sending.ts'
 
@@ -23,6 +23,10 @@ const STEP = 2000
 const MOST = 50_000
 const SAMPLES = 3
 const SAMPLE_TEXT = 2000
+/** A broadcast like one of this age looks like a mistake (milliseconds). */
+const REPEAT_MS = 24 * 3_600_000
+/** Broadcasts that are looked at for one like it. */
+const MOST_RECENT = 50
 
 export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens }): ReviewMethods {
   const { storage, clock } = deps
@@ -37,7 +41,11 @@ export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens })
       const survey = await surveyContacts(deps, broadcast, sources, properties)
       const sender = await senderProblem(deps, caller, broadcast)
       const assignments = await storage.listAssignments({}, clock.now())
-      const pool = choosePool(assignments, { teamId, domainId: sender.domainId, stream: 'broadcast' })
+      const pool = choosePool(assignments, {
+        teamId,
+        domainId: sender.domain?.id ?? null,
+        stream: 'broadcast',
+      })
       const findings = checkContent(broadcast.content, {
         sender: sender.problem,
         unknownTags: survey.tags.filter(({ known }) => !known).map(({ key }) => key),
@@ -45,6 +53,9 @@ export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens })
         eligible: survey.recipients.eligible,
         topic: broadcast.topicId !== null,
         postalAddress: (await storage.getUnsubscribePage({ teamId }, clock.now()))?.postalAddress ?? null,
+        dmarc: sender.domain && alignmentOf(sender.domain),
+        tested: broadcast.testedAt !== null,
+        repeats: await lastLike(deps, broadcast),
       })
       return { findings, pool, ...survey }
     },
@@ -65,15 +76,41 @@ async function senderProblem(
   { senders, tracking }: SendingDeps,
   caller: Caller,
   { content }: Broadcast,
-): Promise<{ domainId: string | null; problem: string | null }> {
+): Promise<{ domain: Domain | undefined; problem: string | null }> {
   try {
     const domain = await senders.authorize(caller, { domain: parseMailbox(content.from)?.domain ?? '' })
     const closed = 'Nobody could open the unsubscribe link. Set `http.public_url` in the configuration.'
-    return { domainId: domain.id, problem: tracking.originFor(domain) === null ? closed : null }
+    return { domain, problem: tracking.originFor(domain) === null ? closed : null }
   } catch (error) {
-    if (error instanceof Refusal) return { domainId: null, problem: error.message }
+    if (error instanceof Refusal) return { domain: undefined, problem: error.message }
     throw error
   }
+}
+
+/** By the last look at its records; undefined before the first one. A domain that may send has a valid DKIM key. */
+function alignmentOf({ name, checks }: Domain): Alignment | undefined {
+  const seen = (key: string): boolean => checks.some((one) => one.key === key && one.status === 'verified')
+  if (!checks.some(({ key }) => key === 'DMARC')) return undefined
+  if (!seen('DMARC')) return { domain: name, by: 'unpublished' }
+  return { domain: name, by: seen('SPF') ? 'both' : 'signature' }
+}
+
+/** The last broadcast to the same segment, else the last one with the same subject. */
+async function lastLike(
+  { storage, clock }: SendingDeps,
+  { teamId, id, segmentId, content }: Broadcast,
+): Promise<Repeat | undefined> {
+  const now = clock.now()
+  const started = await storage.startedBroadcasts({ teamId, since: now - REPEAT_MS, most: MOST_RECENT }, now)
+  const recent = started
+    .filter((one) => one.id !== id)
+    .map((one) => ({
+      name: one.name,
+      ago: now - one.startedAt!,
+      segment: one.segmentId === segmentId,
+      subject: one.content.subject.trim() === content.subject.trim(),
+    }))
+  return recent.find(({ segment }) => segment) ?? recent.find(({ subject }) => subject)
 }
 
 const FIELDS: Record<string, (one: Candidate) => string | null> = {

@@ -4,6 +4,7 @@ import { isId } from '../mail/ids.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import { renderMerge } from '../merge/merge.ts'
+import type { BroadcastRef } from '../storage/storage.ts'
 import type { Caller } from '../senders/caller.ts'
 import { noBroadcast } from './drafts.ts'
 import { parseContent, propertiesOf, subjectFor, valuesFor, withPreview } from './revision.ts'
@@ -24,7 +25,13 @@ export interface SampleMethods {
    * @param args contact: its id or address; null: sample values
    * Refuses: `not_found` (broadcast, contact), `missing_content`, what `senders.authorize` refuses.
    */
-  sampleBroadcast(args: { caller: Caller; id: string; contact: string | null }): Promise<SampleEmail>
+  sampleBroadcast(args: {
+    caller: Caller
+    id: string
+    contact: string | null
+  }): Promise<{ sample: SampleEmail; edits: number }>
+  /** Notes that a test was sent. @param args edits: the draft as the sample was made of it */
+  noteBroadcastTest(args: BroadcastRef & { edits: number }): Promise<void>
 }
 
 const SOMEBODY = { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace', properties: {} }
@@ -56,11 +63,13 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
       const values = valuesFor(known, properties, link)
       const shown = html ? withPreview(html, previewText) : null
       const parsed = parseContent({ subject: `[Test] ${broadcast.content.subject}`, html: shown, text })
-      return {
+      const sample = {
         ...{ from, reply_to: replyTo, subject: subjectFor({ parsed }, values) },
         ...(parsed.html && { html: renderMerge(parsed.html, values) }),
         ...(parsed.text ? { text: renderMerge(parsed.text, values) } : text === '' && { text }),
       }
+      return { sample, edits: broadcast.edits }
     },
+    noteBroadcastTest: (args) => storage.noteBroadcastTest(args, clock.now()),
   }
 }

@@ -76,6 +76,7 @@ import { unsubscribePageRoutes } from './routes/unsubscribe-page.ts'
 import { usageRoutes } from './routes/usage.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
+import { createTestLimit } from './test-limit.ts'
 import { createSignInThrottle, type SignInThrottle } from './sign-in-throttle.ts'
 import { parseNetworks } from '../wire/networks.ts'
 import { refuseUnsupported } from './unsupported.ts'
@@ -228,8 +229,9 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   contactImportRoutes(app, deps)
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
-  templateRoutes(app, deps)
-  broadcastRoutes(app, deps)
+  const tests = createTestLimit(deps.clock)
+  templateRoutes(app, deps, tests)
+  broadcastRoutes(app, deps, tests)
   unsubscribePageRoutes(app, deps)
   preferenceRoutes(app, deps)
   suppressionRoutes(app, deps)

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { givePassword } from './people.ts'
@@ -21,8 +22,33 @@ const follow = (name: string) => page.getByRole('link', { name, exact: true }).c
 const chip = (word: string) => page.locator('.page-title').getByText(word, { exact: true }).waitFor()
 const inDialog = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
 const saved = () => page.getByText('All changes saved', { exact: true }).waitFor()
-const made = async (path: string, body: unknown) =>
-  (await posthaste.call<{ id: string }>('POST', path, body)).body.id
+async function made(path: string, body: unknown): Promise<string> {
+  const { status, body: answer } = await posthaste.call<{ id: string }>('POST', path, body)
+  expect([status, answer]).toEqual([201, expect.objectContaining({}) as unknown])
+  return answer.id
+}
+
+/** A draft, ready to be sent. */
+const draftFor = (segment: string, subject: string) =>
+  made('/broadcasts', {
+    ...{ segment_id: segment, from: `news@${posthaste.domain}`, subject },
+    html: '<p>Hi</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+  })
+/** A click of a person, noted as a visit of the link notes it. */
+async function click(emailId: string, link: string): Promise<void> {
+  const { storage } = posthaste.appliance
+  const now = Date.now()
+  const { deliveryId } = (await storage.trackedEmail({ emailId }, now))!
+  const who = { ipAddress: '', timestamp: new Date(now).toISOString(), userAgent: 'a browser' }
+  const hit = {
+    id: newId(now),
+    teamId: posthaste.teamId,
+    emailId,
+    deliveryId,
+    type: 'email.clicked',
+  } as const
+  await storage.recordHit({ ...hit, data: { click: { ...who, link } } }, now)
+}
 
 interface Sent {
   id: string
@@ -72,7 +98,9 @@ test('it is written, with an image, a variable and a fallback', async () => {
   await press('Create broadcast')
   await chip('draft')
   await field('Subject').fill('News for {{{contact.first_name|you}}}')
-  await field('HTML').fill('<p>Dear {{{contact.first_name|reader}}}</p>')
+  await field('HTML').fill(
+    '<p>Dear {{{contact.first_name|reader}}}</p><a href="https://shop.test/?a=1&amp;b=2">Shop</a>',
+  )
   const file = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(PNG, 'base64') }
   await page.getByLabel('Image file').setInputFiles(file)
   await expect.poll(() => field('HTML').inputValue()).toContain('<img src="')
@@ -164,7 +192,38 @@ test('the results are there, with providers and recipients', async () => {
   await page.keyboard.press('Enter')
   await follow('reader299@customer.test')
   await page.getByRole('heading', { name: 'News for Reader 299' }).waitFor()
+  await page.goBack()
+  await page.getByRole('searchbox').waitFor()
+})
+
+test('the content shows beside each link how many clicked it', async () => {
+  const sent = (await arrived()).filter(({ to }) => to[0] !== 'reader0@customer.test').slice(0, 2)
+  for (const { id: emailId } of sent) await click(emailId, 'https://shop.test/?a=1&b=2')
+  await follow('Links')
+  await page.getByRole('cell', { name: 'https://shop.test/?a=1&b=2' }).waitFor()
+  await follow('Content')
+  await page.frameLocator('iframe').getByText('2 clicked', { exact: true }).waitFor()
   await page.goto(at('/broadcasts'))
   await page.getByRole('cell', { name: '300 of 300' }).waitFor()
+})
+
+test('a large send is confirmed by typing how many get it', async () => {
+  const many = await made('/segments', { name: 'Many' })
+  for (const from of [0, 500]) {
+    const emails = Array.from({ length: 500 }, (_, n) => `many${from + n}@customer.test`)
+    const added = await posthaste.call('POST', '/contacts/batch/add', { emails, segment_ids: [many] })
+    expect(added.status).toBe(200)
+  }
+  const id = await draftFor(many, 'Large')
+  await page.goto(at(`/broadcasts/${id}?tab=review&do=send`))
+  const typed = field('Type 1,000 to confirm')
+  await typed.fill('999')
+  await inDialog('Send broadcast')
+  await page.getByRole('alert').filter({ hasText: 'Type 1,000 to confirm.' }).waitFor()
+  await typed.fill('1000')
+  await inDialog('Send broadcast')
+  await page.getByText(/^Sending starts in \d+ s$/).waitFor()
+  await press('Undo')
+  await chip('draft')
   expect(desk.errors).toEqual([])
 })

@@ -61,6 +61,33 @@ function draftTests(storage: () => Storage): void {
     expect(await storage().cancelBroadcast({ teamId, id }, T0)).toBe('wrong_status')
   })
 
+  test('keep that a test was sent until their content changes', async () => {
+    const { teamId, draft, get } = await broadcastStage(storage())
+    const id = await draft()
+    const update = (change: object) => storage().updateBroadcast({ teamId, id, change }, T0)
+    const tested = async () => (await get(id))!.testedAt
+    await storage().noteBroadcastTest({ teamId, id, edits: 0 }, T0 + 1)
+    expect(await tested()).toBe(T0 + 1)
+    await update({ topicId: null, content: { subject: content.subject } })
+    expect(await tested()).toBe(T0 + 1)
+    await update({ content: { subject: 'Other' } })
+    expect(await tested()).toBeNull()
+    await storage().noteBroadcastTest({ teamId, id, edits: 1 }, T0 + 2)
+    expect(await tested()).toBeNull()
+  })
+
+  test('that were started lately are found, the newest first', async () => {
+    const { teamId, draft, start } = await broadcastStage(storage())
+    const [first, second] = [await draft(), await draft()]
+    await draft()
+    await start(first, T0)
+    await start(second, T0 + DAY)
+    const found = async (since: number, most: number) =>
+      (await storage().startedBroadcasts({ teamId, since, most }, T0)).map(({ id }) => id)
+    expect([await found(T0, 9), await found(T0, 1)]).toEqual([[second, first], [second]])
+    expect(await found(T0 + 1, 9)).toEqual([second])
+  })
+
   test('are not started from a revision of an older text', async () => {
     const { teamId, draft } = await broadcastStage(storage())
     const id = await draft()

@@ -10,6 +10,7 @@ import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
+import type { TestLimit } from '../test-limit.ts'
 
 const which = (request: FastifyRequest) => ({
   ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
@@ -17,10 +18,10 @@ const which = (request: FastifyRequest) => ({
 const ref = (id: string) => presentRef('broadcast', id)
 
 /** Broadcasts. Who may send email may send them, too. */
-export function broadcastRoutes(app: App, deps: HttpDeps): void {
+export function broadcastRoutes(app: App, deps: HttpDeps, tests: TestLimit): void {
   draftRoutes(app, deps)
   sendingRoutes(app, deps)
-  testRoute(app, deps)
+  testRoute(app, deps, tests)
   resultRoutes(app, deps)
 }
 
@@ -33,6 +34,10 @@ const reader =
     )
     return { id, name, status, segment_id, topic_id, scheduled_at }
   }
+
+/** When to send. Typed clients write their unset fields as "". */
+const timeOf = (body: { scheduled_at?: string | null } | null | undefined): string | null =>
+  body?.scheduled_at === '' ? null : (body?.scheduled_at ?? null)
 
 /** What a body says of a draft. */
 function draftOf(body: api.UpdateBroadcast) {
@@ -65,7 +70,8 @@ function draftRoutes(app: App, deps: HttpDeps): void {
   const noun = 'broadcast' as const
   const created = { right: 'send', audit: { action: 'broadcast.create', noun } } as const
   serve(app, api.createBroadcast, created, async (request, reply) => {
-    const { send, scheduled_at: scheduledAt = null } = request.body
+    const { send } = request.body
+    const scheduledAt = timeOf(request.body)
     if (scheduledAt !== null && send !== true)
       throw refuse('invalid_field', { field: 'scheduled_at', expected: 'only with `send`: true' })
     const caller = callerOf(request)
@@ -109,7 +115,7 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   const paused = { right: 'send', audit: { action: 'broadcast.pause', ...about } } as const
   const resumed = { right: 'send', audit: { action: 'broadcast.resume', ...about } } as const
   serve(app, api.sendBroadcast, sent, async (request) => {
-    const scheduledAt = request.body?.scheduled_at ?? null
+    const scheduledAt = timeOf(request.body)
     const edits = request.body?.edits
     await broadcasts.sendBroadcast({ caller: callerOf(request), id: request.params.id, scheduledAt, edits })
     return ref(request.params.id)
@@ -132,19 +138,21 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
 const MOST_TESTS = 5
 
 /** Sends the draft as it is to a few addresses. */
-function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps): void {
+function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps, tests: TestLimit): void {
   serve(app, reviewApi.testBroadcast, { right: 'send', audit: null }, async (request, reply) => {
     const caller = callerOf(request)
     const { id } = request.params
     const contact = request.body.contact_id ?? null
-    const sample = await broadcasts.sampleBroadcast({ caller, id, contact })
+    const { sample, edits } = await broadcasts.sampleBroadcast({ caller, id, contact })
     const to = [request.body.to ?? []].flat()
     if (to.length === 0) throw refuse('missing_field', { field: 'to' })
     if (to.length > MOST_TESTS) throw refuse('too_many_recipients', { field: 'to', limit: MOST_TESTS })
+    tests.count(caller.teamId, to.length)
     const submissions = to.map((one) => readRequest({ ...sample, to: [one] }, clock.now()))
     const name = sameness(request, `POST /broadcasts/${id}/test`)
     const accepted = await intake.accept({ submissions, ...name }, caller)
     answerAccepted(reply, accepted)
+    await broadcasts.noteBroadcastTest({ ...which(request), edits })
     return { ...ref(id), email_ids: accepted.ids }
   })
 }

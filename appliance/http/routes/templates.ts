@@ -7,6 +7,7 @@ import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
+import type { TestLimit } from '../test-limit.ts'
 
 /** Which template the path names. */
 const named = (request: FastifyRequest) => ({
@@ -21,7 +22,7 @@ function authorOf(request: FastifyRequest): string {
 }
 
 /** Templates. How they are sent: emails.ts and batch.ts. */
-export function templateRoutes(app: App, deps: HttpDeps): void {
+export function templateRoutes(app: App, deps: HttpDeps, tests: TestLimit): void {
   const { templates } = deps
   const read = async (request: FastifyRequest) => {
     // The audit log tells what changed, not thousands of lines of html.
@@ -32,7 +33,7 @@ export function templateRoutes(app: App, deps: HttpDeps): void {
   }
   changingRoutes(app, deps, read)
   versionRoutes(app, deps, read)
-  testRoute(app, deps)
+  testRoute(app, deps, tests)
   serve(app, api.listTemplates, {}, async (request) => {
     const { teamId } = callerOf(request)
     const page = await templates.list({ teamId, ...request.query })
@@ -75,13 +76,14 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
 }
 
 /** Sends the draft as it is, so that nobody has to publish what was never seen in an inbox. */
-function testRoute(app: App, { templates, intake, clock }: HttpDeps): void {
+function testRoute(app: App, { templates, intake, clock }: HttpDeps, tests: TestLimit): void {
   serve(app, api.testTemplate, { audit: null }, async (request, reply) => {
     const caller = callerOf(request)
     const { to, variables = null } = request.body
     const asked: SendEmail = { to, template: { id: request.params.id, variables } }
     const { body, template } = await templates.fill(asked, caller.teamId, 'draft')
     const subject = `[Test] ${body.subject ?? ''}`.trim()
+    tests.count(caller.teamId, 1)
     const submission = { ...readRequest({ ...body, subject }, clock.now()), template }
     const accepted = await intake.accept(
       { submissions: [submission], ...sameness(request, `POST /templates/${request.params.id}/test`) },

@@ -43,6 +43,8 @@ export interface Broadcast {
   paused: { at: number; reason: PauseReason; figures: PauseFigures | null } | null
   /** Why it failed. */
   problem: string | null
+  /** When a test of the content was last sent; null: none since its last change. */
+  testedAt: number | null
   /** Its emails by their last event, as last counted. */
   counts: BroadcastCounts
   countedAt: number | null
@@ -86,6 +88,7 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
           figures: parsed<PauseFigures | null>(row.pause_figures, null),
         },
   problem: row.problem,
+  testedAt: row.tested_at,
   counts: parsed<BroadcastCounts>(row.counts, {}),
   countedAt: row.counted_at,
 })
@@ -174,6 +177,7 @@ async function updateBroadcast(
   const { name, segmentId, exclude, topicId, content, document } = change
   const onlyName = [segmentId, exclude, topicId, content, document].every((value) => value === undefined)
   if (!onlyName && current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
+  const written = JSON.stringify({ ...current.content, ...content })
   await db
     .updateTable('broadcasts')
     .set({
@@ -181,7 +185,8 @@ async function updateBroadcast(
       ...(segmentId !== undefined && { segment_id: segmentId }),
       ...(exclude !== undefined && { exclude: JSON.stringify(exclude) }),
       ...(topicId !== undefined && { topic_id: topicId }),
-      ...(content !== undefined && { content: JSON.stringify({ ...current.content, ...content }) }),
+      ...(content !== undefined && { content: written }),
+      ...(written !== JSON.stringify(current.content) && { tested_at: null }),
       ...(document !== undefined && { document }),
       ...(!onlyName && { edits: current.edits + 1 }),
       updated_at: now,
@@ -189,6 +194,37 @@ async function updateBroadcast(
     .where('id', '=', id)
     .execute()
   return 'done'
+}
+
+/** Notes that a test was sent, unless the draft was changed since it was read. */
+async function noteBroadcastTest(
+  db: Db,
+  { teamId, id, edits }: BroadcastRef & { edits: number },
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('broadcasts')
+    .set({ tested_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('edits', '=', edits)
+    .execute()
+}
+
+/** Broadcasts whose sending began since a time, newest first, at most `most`. */
+async function startedBroadcasts(
+  db: Db,
+  { teamId, since, most }: { teamId: string; since: number; most: number },
+): Promise<Broadcast[]> {
+  const rows = await db
+    .selectFrom('broadcasts')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('started_at', '>=', since)
+    .orderBy('id', 'desc')
+    .limit(most)
+    .execute()
+  return rows.map(toBroadcast)
 }
 
 /** Deletes a draft or a scheduled one; also one that was canceled or failed before anything was sent. */
@@ -346,10 +382,11 @@ async function getRevision(db: Db, { id }: { id: string }): Promise<string | und
 
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { listBroadcasts, getBroadcast, openBroadcasts, getRevision },
+  reads: { listBroadcasts, getBroadcast, openBroadcasts, startedBroadcasts, getRevision },
   writes: {
     createBroadcast,
     updateBroadcast,
+    noteBroadcastTest,
     deleteBroadcast,
     scheduleBroadcast,
     startBroadcast,

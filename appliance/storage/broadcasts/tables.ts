@@ -34,6 +34,7 @@ export interface BroadcastsTable {
   /** JSON: PauseFigures. */
   pause_figures: string | null
   problem: string | null
+  tested_at: number | null
   /** JSON: BroadcastCounts. */
   counts: string | null
   counted_at: number | null

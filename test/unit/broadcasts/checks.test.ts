@@ -8,6 +8,7 @@ const good = {
 }
 const facts = {
   ...{ sender: null, unknownTags: [], bareTags: [], eligible: 3, topic: true, postalAddress: '1 Quay St' },
+  ...{ dmarc: { domain: 'example.com', by: 'both' as const }, tested: true, repeats: undefined },
 }
 const wrong = (content: object, more: object = {}) =>
   checkContent({ ...good, ...content }, { ...facts, ...more })
@@ -46,6 +47,32 @@ test.each([
   [body('<img src="https://example.com/logo.png">'), 'alt'],
 ])('what deserves a look: %j', (content, id) => {
   expect(wrong(content)).toEqual([`attention ${id}`])
+})
+
+test('a domain that receivers cannot check, and a text that nobody has tested', () => {
+  const dmarc = (by: string) => ({ dmarc: { domain: 'example.com', by } })
+  expect(wrong({}, dmarc('unpublished'))).toEqual(['attention dmarc'])
+  expect(wrong({}, dmarc('signature'))).toEqual(['attention dmarc'])
+  expect(wrong({}, { dmarc: undefined })).toEqual([])
+  expect(wrong({}, { tested: false })).toEqual(['attention tested'])
+})
+
+test.each([
+  [
+    { segment: true, subject: true, ago: 10_000 },
+    '“Spring” has the same segment and subject, and was sent 1 min ago.',
+  ],
+  [
+    { segment: true, subject: false, ago: 59 * 60_000 },
+    '“Spring” has the same segment, and was sent 59 min ago.',
+  ],
+  [
+    { segment: false, subject: true, ago: 3 * 3_600_000 },
+    '“Spring” has the same subject, and was sent 3 h ago.',
+  ],
+])('a broadcast like one that was just sent: %j', (like, note) => {
+  const all = checkContent(good, { ...facts, repeats: { name: 'Spring', ...like } })
+  expect(all.find(({ verdict }) => verdict !== 'pass')).toMatchObject({ id: 'repeat', note })
 })
 
 test('tags that nobody has, and tags that would leave a gap', () => {

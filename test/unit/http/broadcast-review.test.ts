@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApi, type Api } from './harness.ts'
+
+/** What is done with a draft before it is sent: the look at it, and tests. */
+
+let api: Api
+let segment: string
+const made = async (path: string, body: object): Promise<string> => {
+  const { status, json } = await api.call('POST', path, body)
+  expect([status, json]).toMatchObject([201, {}])
+  return (json as { id: string }).id
+}
+beforeAll(async () => {
+  api = await startApi()
+  segment = await made('/segments', { name: 'Readers' })
+  await made('/contacts', { email: 'ada@customer.example', segments: [segment] })
+})
+afterAll(() => api.close())
+
+const draft = (more: object = {}) =>
+  made('/broadcasts', {
+    ...{ segment_id: segment, from: 'Shop <shop@acme.example>', subject: 'Spring' },
+    ...{ html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>', ...more },
+  })
+/** The notes of a check; undefined: it isn't among them. */
+async function noteOf(id: string, check: string): Promise<string | undefined> {
+  const { json } = await api.call('GET', `/broadcasts/${id}/review`)
+  const { findings } = json as { findings: { id: string; note: string }[] }
+  return findings.find((one) => one.id === check)?.note
+}
+const sendTest = (id: string, to: string[]) => api.call('POST', `/broadcasts/${id}/test`, { to })
+
+test('the review knows whether a test was sent since the content changed', async () => {
+  const id = await draft()
+  const none = 'No test was sent since the last change.'
+  expect(await noteOf(id, 'tested')).toBe(none)
+  expect((await sendTest(id, ['ada@customer.example'])).status).toBe(200)
+  expect(await noteOf(id, 'tested')).toBe('A test was sent since the last change.')
+  await api.call('PATCH', `/broadcasts/${id}`, { name: 'Renamed', topic_id: null })
+  expect(await noteOf(id, 'tested')).toBe('A test was sent since the last change.')
+  await api.call('PATCH', `/broadcasts/${id}`, { preview_text: 'Books' })
+  expect(await noteOf(id, 'tested')).toBe(none)
+})
+
+test('a broadcast like one of the last 24 hours is noticed', async () => {
+  const others = await made('/segments', { name: 'Others' })
+  const [same, elsewhere] = [await draft({ subject: 'Summer' }), await draft({ segment_id: others })]
+  const well = 'Nothing like it was sent in the last 24 hours.'
+  expect(await noteOf(same, 'repeat')).toBe(well)
+  const sent = await draft({ name: 'First' })
+  expect((await api.call('POST', `/broadcasts/${sent}/send`)).status).toBe(200)
+  await api.clock.set(api.clock.now() + 2 * 3_600_000)
+  expect(await noteOf(same, 'repeat')).toBe('“First” has the same segment, and was sent 2 h ago.')
+  expect(await noteOf(elsewhere, 'repeat')).toBe('“First” has the same subject, and was sent 2 h ago.')
+  await api.clock.set(api.clock.now() + 22 * 3_600_000 + 1)
+  expect(await noteOf(same, 'repeat')).toBe(well)
+})
+
+test('a team has so many tests an hour, and a refused one counts nothing', async () => {
+  const id = await draft()
+  const five = Array.from({ length: 5 }, (_, n) => `tester${n}@customer.example`)
+  await api.clock.set(api.clock.now() + 3_600_000)
+  for (let n = 0; n < 11; n++) expect((await sendTest(id, five)).status).toBe(200)
+  expect((await sendTest(id, five.slice(0, 3))).status).toBe(200)
+  const refused = await sendTest(id, five)
+  expect(refused.status).toBe(429)
+  expect(refused.json).toEqual({
+    statusCode: 429,
+    message:
+      'A team can send 60 test emails an hour, so that tests are not used to send to readers. Try again in 60 minutes.',
+    name: 'rate_limit_exceeded',
+  })
+  expect(refused.headers.get('retry-after')).toBe('3600')
+  expect((await sendTest(id, five.slice(0, 2))).status).toBe(200)
+  expect((await sendTest(id, five.slice(0, 1))).status).toBe(429)
+  await api.clock.set(api.clock.now() + 3_600_000)
+  expect((await sendTest(id, five)).status).toBe(200)
+})
