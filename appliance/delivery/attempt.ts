@@ -145,7 +145,10 @@ const onlyGiveBack = (giveBack: Tried['giveBack']): Tried => ({
   settled: () => false,
 })
 
-/** Whoever gets the permit awaits this and sees its failure; without a permit, no one needs it. */
+/**
+ * Acquires a permit. A batch leased ahead of a free connection prepares its message while it waits for one. A batch
+ * leased for another destination doesn't wait, because it wasn't counted for this one.
+ */
 async function admitted(
   ask: Ask,
   way: Route & { kind: 'found' },
@@ -159,8 +162,7 @@ async function admitted(
     return { permit }
   }
   const ready = prepare(way, run)
-  // Acquires a permit. A batch leased ahead of a free connection prepares its message while it waits for one. A batch
-  // leased for another destination doesn't wait, because it wasn't counted for this one.
+  // Whoever gets the permit awaits this and sees its failure. Without a permit, no one needs it.
   ready.catch(() => undefined)
   const later = await lanes.wait(ask)
   placed()

@@ -147,7 +147,7 @@ class Pool implements Connections {
   async #anew(call: Call, recorder: Recorder, lane: LaneSockets): Promise<Said> {
     const deps = { clock: this.#clock, memory: this.memory, stopping: this.#stopping.signal }
     const reached = await reach(call, recorder, deps).catch((error: unknown) => {
-      lane.release() // a fault of ours must not take a place from the lane for good
+      lane.release() // a bug must not reduce the lane permanently
       throw error
     })
     void reached.closed.then(() => lane.release())

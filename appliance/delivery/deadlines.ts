@@ -14,7 +14,7 @@ export const DEADLINES: Record<Exclude<Step['name'], 'resolve' | 'policy'>, numb
   ehlo: 5 * minute,
   starttls: 2 * minute,
   tls: minute,
-  rset: 5 * minute, // the RFC has none of its own; as for the commands that change as little
+  rset: 5 * minute, // not in the RFC; as for similar commands
   mail: 5 * minute, // §4.5.3.2.2
   rcpt: 5 * minute, // §4.5.3.2.3
   data: 2 * minute, // §4.5.3.2.4

@@ -12,7 +12,7 @@ import type { Prepared } from './message.ts'
 export type Extensions = ReadonlyMap<string, string>
 
 export function readExtensions(ehlo: Reply): Extensions {
-  const lines = ehlo.text.split('\n').slice(1) // the first line greets
+  const lines = ehlo.text.split('\n').slice(1) // the first line is the greeting
   return new Map(
     lines.map((line) => {
       const [keyword = '', ...parameters] = line.trim().split(/[ \t]+/)

@@ -86,7 +86,7 @@ function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[]
   const usable = shuffled(
     records.filter(({ exchange }) => isHostName(exchange)),
     deps.random,
-  ).sort((a, b) => a.preference - b.preference) // stable: the dice decide between equals
+  ).sort((a, b) => a.preference - b.preference) // stable: keeps the random order of equals
   if (usable.length === 0) {
     return failed('no-route', `No MX record of ${domain} contains a valid hostname.`, '5.4.4')
   }

@@ -154,7 +154,7 @@ export class SmtpWire {
     })
     // Keep the error listener: a socket below TLS may still fail, and must not crash the process.
     this.#unlisten = () => void socket.off('data', data).off('end', ended).off('close', closed)
-    if (socket.destroyed) closed() // between dialling and here; its event is over
+    if (socket.destroyed) closed() // closed before this listener was added
   }
 
   #heed(stopping: AbortSignal): void {

@@ -53,7 +53,7 @@ export function handshakeOptions(serverName: string, hello: Exclude<Hello, 'none
     host: serverName,
     ...(isIP(serverName) ? {} : { servername: serverName }),
     minVersion: 'TLSv1.2',
-    rejectUnauthorized: false, // RFC 7435: better encrypted with a stranger than in the clear
+    rejectUnauthorized: false, // unauthenticated encryption is better than none (RFC 7435)
     ...(hello === 'reduced' ? REDUCED : {}),
   }
 }

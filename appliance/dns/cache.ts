@@ -47,7 +47,7 @@ export class AnswerCache {
   /** Returns the cached answer with its remaining TTL, or asks once on behalf of all callers. */
   async get<T extends RecordType>(name: string, type: T, ask: () => Promise<Answer<T>>): Promise<Answer<T>> {
     const key = `${type} ${name}`
-    // The key holds the type, so what is under it is an Answer<T>.
+    // The key includes the type, so its value is an Answer<T>.
     const known = this.#fresh(key) as Answer<T> | undefined
     if (known) return known
     const flying = this.#flights.get(key) as Promise<Answer<T>> | undefined
@@ -66,7 +66,7 @@ export class AnswerCache {
     const entry = this.#entries.get(key)
     if (!entry) return undefined
     const now = this.#clock.now()
-    // A clock that was set back would keep an entry beyond its time.
+    // When the clock was set back, an entry would otherwise be kept too long.
     if (now >= entry.expires || now < entry.stored) {
       this.#entries.delete(key)
       return undefined
@@ -89,7 +89,7 @@ function withTtl<T extends RecordType>(answer: Answer<T>, ttl: number): Answer<T
   return answer.kind === 'failed' ? answer : { ...answer, ttl }
 }
 
-/** Callers sort and filter what they get; the cache's own list must not change under the next caller. */
+/** Copies an answer, because callers sort and filter it, which must not change the cached list. */
 function copy<T extends RecordType>(answer: Answer<T>): Answer<T> {
   return answer.kind === 'found' ? { ...answer, records: [...answer.records] } : answer
 }

@@ -1,17 +1,17 @@
 /**
- * The port of the domain name system.
+ * The interface to DNS.
  *
- * An answer is one of three things, and callers must tell them apart: the records were found; the name or the type
- * is known to be absent; or nobody could tell (timeout, SERVFAIL, garbage). Only the first two are facts about a domain:
- * a failure defers mail and never bounces it.
+ * An answer is one of three things, and callers must distinguish them: the records were found; the name or the type is
+ * known not to exist; or the lookup failed (timeout, SERVFAIL, malformed answer). Only the first two are facts about a
+ * domain: a failure defers mail and never bounces it.
  */
 
-/** Records that the appliance asks for, in the shape in which it uses them. Host names are lower case, without the root dot. */
+/** The record types in use and the format of their data. Host names are in lower case, without the root dot. */
 export interface RecordData {
   A: string
   AAAA: string
   MX: { preference: number; exchange: string }
-  /** The character-strings of one record joined (RFC 7208 §3.3). */
+  /** The character-strings of one record, concatenated (RFC 7208 §3.3). */
   TXT: string
   CNAME: string
   NS: string
@@ -26,21 +26,21 @@ export type Answer<T extends RecordType> =
       records: RecordData[T][]
       ttl: number
       authentic: boolean
-      /** Where the records are, when the name is an alias (CNAME). */
+      /** The target name, when the name is an alias (CNAME). */
       alias?: string
     }
   | { kind: 'absent'; why: 'nxdomain' | 'nodata'; ttl: number; authentic: boolean }
   | { kind: 'failed'; note: string }
 
 export interface Resolver {
-  /** Looks up one type of one name (A-labels). Follows CNAMEs. Never throws: what the internet does is a value. */
+  /** Looks up one type of one name (A-labels). Follows CNAMEs. Never throws: failures are returned. */
   resolve<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
-  /** The same from the authoritative servers of the name, past every cache; for showing an operator what is published. */
+  /** Looks up the same at the name's authoritative servers, without any cache, to show operators what is published. */
   resolveAuthoritative<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
   close(): void
 }
 
-/** What each authoritative server of a name's zone says by itself; `failed` when the servers could not be found. */
+/** The answer of each authoritative server of a name's zone; `failed` when the servers weren't found. */
 export type Survey<T extends RecordType> =
   | {
       kind: 'asked'
@@ -51,8 +51,8 @@ export type Survey<T extends RecordType> =
     }
   | { kind: 'failed'; note: string }
 
-/** Asks the authoritative servers one by one, to show how far a change of a zone has come. */
+/** Asks the authoritative servers one by one, to show how far a change has propagated. */
 export interface Surveyor {
-  /** Every server of the name's zone, all at once and past every cache. Never throws: what the internet does is a value. */
+  /** Asks every server of the name's zone in parallel, without any cache. Never throws: failures are returned. */
   survey<T extends RecordType>(name: string, type: T): Promise<Survey<T>>
 }

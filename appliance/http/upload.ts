@@ -121,7 +121,7 @@ class Form {
       this.#writing = this.#write(stream, fileName || 'contacts.csv')
       this.#writing.catch((error: Error) => this.#failed.reject(error))
     })
-    this.#failed.promise.catch(() => undefined) // Whoever waits hears of it; nobody may be waiting.
+    this.#failed.promise.catch(() => undefined) // Handled where it is awaited, if anywhere.
     return parser
   }
 

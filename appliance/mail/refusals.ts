@@ -21,7 +21,7 @@ const entry = (name: string, status: number, smtp: string, message: string): Ent
 })
 
 export const REFUSALS = {
-  // ── who is calling
+  // ── authentication
   missing_api_key: entry('missing_api_key', 401, '530 5.7.0', 'Missing API key in the authorization header.'),
   invalid_api_key: entry('invalid_api_key', 403, '535 5.7.8', 'API key is invalid.'),
   restricted_api_key: entry(
@@ -239,7 +239,7 @@ export const REFUSALS = {
     'Set up a second step for your own account first. Otherwise, this rule would lock you out.',
   ),
 
-  // ── what is asked for
+  // ── routes and objects
   unknown_endpoint: entry('not_found', 404, '502 5.5.1', 'The requested endpoint does not exist.'),
   unsupported_endpoint: entry(
     'not_found',
@@ -559,7 +559,7 @@ export const REFUSALS = {
     'The `{field}` field is not supported in batches. Send this email with a separate request.',
   ),
 
-  // ── the same again
+  // ── idempotency
   invalid_idempotency_key: entry(
     'invalid_idempotency_key',
     400,
@@ -579,7 +579,7 @@ export const REFUSALS = {
     'Same idempotency key used while original request is still in progress.',
   ),
 
-  // ── how much
+  // ── limits
   rate_limit_exceeded: entry(
     'rate_limit_exceeded',
     429,
@@ -651,7 +651,7 @@ export const REFUSALS = {
     'Another team on this server has verified the {domain} domain. It must remove the domain before you can verify it here.',
   ),
 
-  // ── the addresses that mail leaves from
+  // ── sending IPs
   not_operator: entry(
     'validation_error',
     403,
@@ -687,7 +687,7 @@ export const REFUSALS = {
     'There can be at most {limit} hold rules. End one first.',
   ),
 
-  // ── a message that arrives as bytes
+  // ── raw messages
   message_malformed: entry(
     'validation_error',
     422,
@@ -731,7 +731,7 @@ export const REFUSALS = {
     'The message has passed through too many servers; this looks like a mail loop.',
   ),
 
-  // ── the conversation
+  // ── the SMTP session
   smtp_line: entry(
     'validation_error',
     400,
@@ -886,7 +886,7 @@ export const REFUSALS = {
     'The API key configured for this listener does not exist. Correct api_key_id in [[smtp.trusted]].',
   ),
 
-  // ── us
+  // ── the server
   connections_total: entry(
     'application_error',
     503,

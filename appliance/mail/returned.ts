@@ -123,7 +123,7 @@ export type ReturnedEffect = (typeof RETURNED_EFFECTS)[number]
 export interface ReportEntry {
   /** Null when the message names no one. */
   recipient: string | null
-  /** The delivery that it is about; null: none. */
+  /** The delivery concerned; null for none. */
   deliveryId: string | null
   /** Null for complaints. */
   action: ReportAction | null
@@ -133,9 +133,9 @@ export interface ReportEntry {
   effect: ReturnedEffect
 }
 
-/** What a message to a return path says and what it changed. */
+/** What a message to a return path says, and what that changed. */
 export interface ReturnedReport {
-  /** `unreadable`: reading took too much time or memory, or ended the process. */
+  /** `unreadable`: parsing took too much time or memory, or crashed the process. */
   kind: ReturnedKind | 'unreadable'
   format: string
   reportingMta: string | null
@@ -143,31 +143,31 @@ export interface ReturnedReport {
   entries: ReportEntry[]
 }
 
-/** A test of a header field: the pattern must be found in its value. */
+/** A condition on a header field: the pattern must match in its value. */
 export interface FieldTest {
   /** In lower case. */
   field: string
   pattern: RegExp
 }
 
-/** A format that no structure tells, as data (config/returned-mail.toml). All conditions that are given must fit. */
+/** A format without a standard structure (config/returned-mail.toml). All conditions that are given must match. */
 export interface ReturnedFormat {
   name: string
   kind: 'bounce' | 'delayed' | 'complaint' | 'auto-reply' | 'challenge' | 'other'
-  /** All must fit. */
+  /** All must match. */
   header: readonly FieldTest[]
-  /** One must fit. */
+  /** One must match. */
   anyHeader: readonly FieldTest[]
-  /** One must be found at the beginning of the text. */
+  /** One must match at the beginning of the text. */
   opening: readonly RegExp[]
-  /** One must be found in the text. */
+  /** One must match in the text. */
   text: readonly RegExp[]
-  /** Finds a recipient in a line: the first group is the address. What follows is the reason. */
+  /** Finds a recipient in a line: the first group is the address, and what follows is the reason. */
   recipient: readonly RegExp[]
-  /** A field that lists recipients. */
+  /** A header field that lists recipients. */
   recipientField: string | null
-  /** Finds the line after which the returned message stands. */
+  /** Finds the line that precedes the returned message. */
   copy: readonly RegExp[]
-  /** Without a recipient the format does not fit. */
+  /** Whether the format only matches when a recipient is found. */
   needsRecipient: boolean
 }

@@ -199,16 +199,16 @@ export function waitWords(reason: WaitReason, until: number | null, at: (instant
 export const PAST_WAIT_REASONS = [
   'scheduled', // its sender chose a later time
   'retry', // the pause after a temporary failure
-  'greylisting', // the same, after a server that asks unknown senders to come again
-  'interrupted', // a restart ended the attempt before
+  'greylisting', // the same, after greylisting by the server
+  'interrupted', // a restart ended the previous attempt
   'held', // an operator held it
   'paused', // the lane was paused
   'rate', // the rate limit of the lane
-  'warm_up', // the daily share of a source that warms up
+  'warm_up', // the daily limit of a warm-up
   'connections', // all connections of the lane were in use
   'restart', // the service was not running
   'queue', // other mail went first
-  'unknown', // from before reasons were recorded
+  'unknown', // from an older version that didn't record reasons
 ] as const
 export type PastWaitReason = (typeof PAST_WAIT_REASONS)[number]
 

@@ -142,7 +142,7 @@ export async function startExchangers(
         done(null)
       },
     })
-    server.on('error', () => undefined) // a client that hangs up is what the sandbox is for
+    server.on('error', () => undefined) // clients that hang up are expected
     await new Promise<void>((resolve, reject) => {
       server.server.once('error', reject)
       server.listen(port, address, () => resolve())

@@ -103,7 +103,7 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
     async stop() {
       // Not awaited: a check queries blocklists for seconds, and its result would not be stored.
       void worker.stop()
-      await saving.catch(() => undefined) // Its failure was told in the round.
+      await saving.catch(() => undefined) // Its failure was logged in its own run.
     },
   }
 }

@@ -130,7 +130,7 @@ function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): 
         settling?.()
         settling = clock.after(SETTLE_MS, () => void check())
       })
-      watcher.on('error', () => watcher.close()) // The poll goes on.
+      watcher.on('error', () => watcher.close()) // Polling continues.
       return [watcher]
     } catch {
       return [] // No watches left in the system: the poll sees the change, only later.

@@ -40,7 +40,7 @@ function toBeSigned(names: Names, publicKey: Uint8Array, now: number, further: r
     der(TAG.INTEGER, serial),
     der(TAG.SEQUENCE, OID.ecdsaWithSha256),
     name,
-    der(TAG.SEQUENCE, time(now - day), time(now + 3650 * day)), // a day of slack for peers whose clocks are behind
+    der(TAG.SEQUENCE, time(now - day), time(now + 3650 * day)), // a day of tolerance for peers whose clocks are slow
     name,
     publicKey,
     der(contextTag(3), der(TAG.SEQUENCE, altNames(names), ...further)),
