@@ -1,5 +1,5 @@
 /** The commands about contacts, segments and topics: what they take. What they do: contact.ts. */
-import { Argument, Option } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { ON_CONFLICT } from '../mail/contact-import.ts'
 import * as contact from './contact.ts'
 import type { Registrar } from './registrar.ts'
@@ -17,15 +17,7 @@ export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Regist
   addInTeam('show', 'Show a contact with its segments and topics', contacts)
     .argument('<contact>', 'Email address or ID')
     .action(doesTo(contact.showContact))
-  addInTeam('import', 'Queue a CSV file of contacts; the running server imports it', contacts)
-    .argument('<file>', 'CSV file, or - for standard input')
-    .option('--preview', 'Show what would be imported, without changing anything')
-    .addOption(
-      new Option('--on-conflict <way>', 'What happens to contacts that exist (default: upsert)').choices(
-        ON_CONFLICT,
-      ),
-    )
-    .option('--consent <text>', 'How these people agreed to get mail; kept with the import')
+  withImport(addInTeam('import', 'Queue a CSV file of contacts; the running server imports it', contacts))
     .addOption(new Option('--segment <id>', 'Segment to add the contacts to').argParser(parseId))
     .action(doesWith(contact.importContacts))
   addInTeam('undo', 'Remove the contacts that an import created in the last 24 hours', contacts)
@@ -36,13 +28,39 @@ export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Regist
     .addOption(inSegment())
     .action(doesWith(contact.exportContacts))
 
-  const segments = group('segment', 'List segments')
+  const segments = group('segment', 'List segments; import and export their contacts')
   const id = (what: string) => new Argument('<id>', `${what} ID`).argParser(parseId)
   addInTeam('list', 'List segments and their sizes', segments).action(does(contact.listSegments))
   addInTeam('show', 'Show a segment and its rules', segments)
     .addArgument(id('Segment'))
     .action(doesTo(contact.showSegment))
-  const topics = group('topic', 'List topics')
+  withImport(
+    addInTeam('import', 'Queue a CSV file of contacts for a segment', segments).addArgument(id('Segment')),
+  ).action(doesWith(contact.importIntoSegment))
+  addInTeam('export', 'Print the contacts of a segment as CSV', segments)
+    .addArgument(id('Segment'))
+    .action(doesTo(contact.exportSegment))
+  const topics = group('topic', 'List topics; import and export their contacts')
   addInTeam('list', 'List topics and who chose them', topics).action(does(contact.listTopics))
   addInTeam('show', 'Show a topic', topics).addArgument(id('Topic')).action(doesTo(contact.showTopic))
+  withImport(
+    addInTeam('import', 'Queue a CSV file of contacts who asked for a topic', topics).addArgument(
+      id('Topic'),
+    ),
+  ).action(doesWith(contact.importIntoTopic))
+  addInTeam('export', 'Print the contacts that opted in to a topic as CSV', topics)
+    .addArgument(id('Topic'))
+    .action(doesTo(contact.exportTopic))
 }
+
+/** What every command takes that imports a file of contacts. */
+const withImport = (command: Command): Command =>
+  command
+    .argument('<file>', 'CSV file, or - for standard input')
+    .option('--preview', 'Show what would be imported, without changing anything')
+    .addOption(
+      new Option('--on-conflict <way>', 'What happens to contacts that exist (default: upsert)').choices(
+        ON_CONFLICT,
+      ),
+    )
+    .option('--consent <text>', 'How these people agreed to get mail; kept with the import')

@@ -87,14 +87,44 @@ export async function exportContacts(
   [person]: (string | undefined)[],
   { segment }: { segment?: string },
 ): Promise<void> {
-  const { contacts, output, team } = context
+  const { contacts, team } = context
   if (person !== undefined) return exportPerson(context, person)
   const { id: teamId } = await team()
   await contacts.checkConditions(teamId, { segmentId: segment })
+  await printContacts(context, teamId, contacts.allContacts({ teamId, segmentId: segment }))
+}
+
+/** `segment export`: as `contact export --segment`. */
+export const exportSegment = (context: Context, segment: string): Promise<void> =>
+  exportContacts(context, [], { segment })
+
+/** `topic export`: those who chose to get mail about a topic, as CSV, newest first. */
+export async function exportTopic(context: Context, id: string): Promise<void> {
+  const { contacts, team } = context
+  const { id: teamId } = await team()
+  const topic = { id, subscription: 'opt_in' as const }
+  await contacts.checkConditions(teamId, { topic })
+  await printContacts(context, teamId, pages())
+
+  async function* pages(): AsyncGenerator<Contact[], void> {
+    for (let after: string | undefined; ;) {
+      const found = await contacts.searchContacts({ teamId, topic, after, limit: MOST })
+      yield found.items
+      if (found.next === null) return
+      after = found.next
+    }
+  }
+}
+
+async function printContacts(
+  { contacts, output }: Context,
+  teamId: string,
+  pages: AsyncIterable<Contact[]>,
+): Promise<void> {
   const properties = await contacts.listProperties({ teamId })
   output.text(contactColumns(properties).trimEnd())
   const objects: ReturnType<typeof presentContactSummary>[] = []
-  for await (const page of contacts.allContacts({ teamId, segmentId: segment })) {
+  for await (const page of pages) {
     if (page.length === 0) continue
     output.text(
       page
@@ -128,6 +158,7 @@ interface ImportOptions {
   preview?: boolean
   onConflict?: OnConflict
   segment?: string
+  topic?: string
   consent?: string
 }
 
@@ -135,13 +166,14 @@ interface ImportOptions {
 export async function importContacts(
   { contacts, output, team }: Context,
   [file]: string[],
-  { preview = false, onConflict = 'upsert', segment, consent = '' }: ImportOptions,
+  { preview = false, onConflict = 'upsert', segment, topic, consent = '' }: ImportOptions,
 ): Promise<void> {
   const { id: teamId } = await team()
   const draft = await upload(contacts, teamId, file!)
   const which = { teamId, id: draft.import.id }
   const segmentIds = segment === undefined ? [] : [segment]
-  const input = { map: draft.map, onConflict, segmentIds, topics: [], consent }
+  const topics = topic === undefined ? [] : [{ id: topic, subscription: 'opt_in' as const }]
+  const input = { map: draft.map, onConflict, segmentIds, topics, consent }
   try {
     if (!preview) {
       const started = await contacts.startImport({ ...which, input })
@@ -158,6 +190,20 @@ export async function importContacts(
     throw error
   }
 }
+
+/** `segment import`: as `contact import --segment`. */
+export const importIntoSegment = (
+  context: Context,
+  [segment, file]: string[],
+  options: ImportOptions,
+): Promise<void> => importContacts(context, [file!], { ...options, segment: segment! })
+
+/** `topic import`: contacts who asked for mail about a topic. Opt-outs stay. */
+export const importIntoTopic = (
+  context: Context,
+  [topic, file]: string[],
+  options: ImportOptions,
+): Promise<void> => importContacts(context, [file!], { ...options, topic: topic! })
 
 /** Keeps a file as a draft. */
 async function upload(contacts: Context['contacts'], teamId: string, file: string): Promise<ImportPreview> {

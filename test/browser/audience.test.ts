@@ -236,7 +236,7 @@ test('an import is undone after a question that says what stays', async () => {
   await page.goto(at('/audience/imports'))
   await page.getByRole('link', { name: 'Undo import…' }).click()
   const dialog = page.getByRole('dialog', { name: 'Undo the import of leser.csv?' })
-  await dialog.getByText('This deletes the 1 contact it created').waitFor()
+  await dialog.getByText('This deletes what it created, even if changed since: 1 contact.').waitFor()
   await picture(page, 'import-undo')
   await dialog.getByRole('button', { name: 'Undo import' }).click()
   await toast('1 contact removed.')

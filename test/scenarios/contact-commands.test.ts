@@ -76,6 +76,21 @@ test('a file is imported into a segment by the server, and seen by every command
   expect(JSON.parse(await said('contact', 'export', 'ada@one.test'))).toMatchObject({
     ...{ address: 'ada@one.test', contact: { first_name: 'Ada' }, segments: [{ id: segment.id }] },
   })
+  const emails = (csv: string) =>
+    csv
+      .trimEnd()
+      .split(/\r?\n/)
+      .slice(1)
+      .map((line) => line.split(',')[1])
+  expect(emails(await said('segment', 'export', segment.id)).toSorted()).toEqual([
+    ...['ada@one.test', 'bob@one.test'],
+  ])
+  expect(emails(await said('topic', 'export', topic.id))).toEqual([])
+  await writeFile(file, 'email\nada@one.test\n')
+  const next = /([\da-f-]{36})/.exec(await said('topic', 'import', topic.id, file))![1]!
+  const ended = () => call<{ status: string }>('GET', `/contacts/imports/${next}`)
+  while ((await ended()).status !== 'completed');
+  expect(emails(await said('topic', 'export', topic.id))).toEqual(['ada@one.test'])
   expect(await said('segment', 'list')).toMatch(new RegExp(`${segment.id} +2 +added +Readers`))
   expect(await said('segment', 'show', segment.id)).toMatch(/^Readers: 2 contacts/)
 
