@@ -75,7 +75,7 @@ await bundle.write({
   comments: { annotation: false, jsdoc: false, legal: true },
 })
 await bundle.close()
-const migrations = join('storage', 'migrations', 'sqlite')
+const migrations = join('storage', 'migrations')
 // Those that are gone must not stay: all that are there are applied.
 rmSync(join(folder, migrations), { recursive: true, force: true })
 cpSync(join(sources, migrations), join(folder, migrations), { recursive: true })

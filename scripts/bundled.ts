@@ -12,6 +12,9 @@ export const ENTRIES = [
   'inbound/reading/report-worker.ts',
   'intake/compose-worker.ts',
   'mime/mime-worker.ts',
+  'storage/postgres/postgres-reader.ts',
+  'storage/postgres/postgres-wire.ts',
+  'storage/postgres/postgres-writer.ts',
   'storage/sqlite/reader.ts',
   'storage/sqlite/writer.ts',
 ]

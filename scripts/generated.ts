@@ -4,12 +4,14 @@ import { renderZshCompletion } from './generators/completion-zsh.ts'
 import { renderManPage } from './generators/man-page.ts'
 import { renderCommands } from './generators/commands.ts'
 import { renderExample, renderReference } from './generators/configuration.ts'
+import { renderPostgresSchema } from './generators/postgres-schema.ts'
 import { renderSandbox } from './generators/sandbox.ts'
 import { renderOpenapi } from './generators/openapi.ts'
 
 /** Every generated file and what writes it; `test/generated.test.ts` holds the committed ones against it. */
 export const GENERATED: Record<string, () => string | Promise<string>> = {
   'appliance/api/openapi.json': renderOpenapi,
+  'appliance/storage/migrations/postgres/0002_tables.sql': renderPostgresSchema,
   'completions/_posthaste': renderZshCompletion,
   'completions/posthaste.bash': renderBashCompletion,
   'completions/posthaste.fish': renderFishCompletion,

@@ -254,6 +254,7 @@ const PACKAGES: Record<string, string[]> = {
   nodemailer: ['intake/', 'delivery/'],
   'openid-client': ['accounts/'],
   'p-queue': ['delivery/dispatch.ts'],
+  pg: ['storage/postgres/client.ts'],
   pino: ['watch/log.ts'],
   'postal-mime': ['sandbox/inbox.ts', 'mime/'],
   'prom-client': ['watch/'],

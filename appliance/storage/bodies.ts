@@ -5,10 +5,12 @@ import { isId } from '../mail/ids.ts'
 import { giveToOwnerOf, MESSAGES, syncDirectory } from './sqlite/directory.ts'
 
 /**
- * Storage for messages that are too large for a row. The engine decides which ones these are, and their rows say so. Bytes are written
+ * Storage for messages that are too large for a row. Their rows say so. Bytes are written
  * before their row and removed after it, so a crash can leave only bytes without a row, which the sweep removes.
  */
 export interface Bodies {
+  /** Messages of more bytes come here; others are rows. */
+  readonly largestRow: number
   /** Prepares the storage. Called once, before anything else. */
   begin(): Promise<void>
   /** Resolves once the bytes are durable. If the email already has bytes, rejects and changes nothing. */
@@ -27,7 +29,7 @@ export interface Bodies {
 }
 
 /** Messages larger than this are files: in the database they would be written twice, log and table, by the one writer. */
-export const LARGEST_ROW = 256 * 1024
+const LARGEST_ROW = 256 * 1024
 
 /** A file may be older than its row by the time that one commit takes; an hour is beyond doubt. */
 const ORPHAN_MS = 60 * 60 * 1000
@@ -37,6 +39,7 @@ const SWEEP_ROUND = 500
 
 /** Large messages as files `messages/<xx>/<email id>`, `xx` being the last two digits of the id, which are random. */
 export class MessageFiles implements Bodies {
+  readonly largestRow = LARGEST_ROW
   readonly #root: string
   readonly #dataDir: string
   /** Directories known to be durable, by name. */

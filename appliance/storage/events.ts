@@ -7,7 +7,7 @@ import { createCountHit } from './broadcasts/results.ts'
 import { BEFORE_ALL, type EventCursor } from './event-cursor.ts'
 import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
-import type { Connection } from './sqlite/connection.ts'
+import { type Connection, isPostgres } from './connection.ts'
 import { preparedOn } from './sqlite/dialect.ts'
 import { gatheringOn } from './sqlite/group-commit.ts'
 
@@ -70,7 +70,7 @@ export function createRecordEvents(db: Connection): (entries: readonly Recorded[
       .join(', ')} from json_each(?)`,
   )
   const lookUp = db.prepare<[string | null, string], CountedUnder>(
-    `select e.domain_id as domainId, coalesce(d.provider, '') as provider, e.broadcast_id as broadcastId
+    `select e.domain_id as "domainId", coalesce(d.provider, '') as provider, e.broadcast_id as "broadcastId"
      from emails e left join deliveries d on d.email_id = e.id and d.id = ? where e.id = ?`,
   )
   const anyBefore = db.prepare<[string, string]>(
@@ -98,9 +98,11 @@ export function createRecordEvents(db: Connection): (entries: readonly Recorded[
 
   return (entries) => {
     recorded += entries.length
-    // What counts once for an email has to find the one before it.
+    // What counts once for an email has to find the one before it. On PostgreSQL rows go together anyway.
     const alone =
-      entries.length === 1 || entries.some(({ event: { type, data } }) => countsUnique(type, data))
+      isPostgres(db) ||
+      entries.length === 1 ||
+      entries.some(({ event: { type, data } }) => countsUnique(type, data))
     if (alone) for (const entry of entries) insert.run(...count(entry))
     else if (entries.length > 0) insertMany.run(JSON.stringify(entries.map(count)))
     gathering.written()
@@ -120,7 +122,8 @@ function countsIn(db: Connection, name: string, key: string) {
   const raise = `on conflict (${key}) do update set n = ${name}.n + excluded.n`
   const one = db.prepare(`${insert} values (?, ?, ?, ?, ?, ?) ${raise}`)
   const many = db.prepare(
-    `${insert} select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 from json_each(?) where true ${raise}`,
+    `${insert} select value ->> 0, cast(value ->> 1 as bigint), value ->> 2, value ->> 3, value ->> 4, cast(value ->> 5 as bigint)
+     from json_each(?) where true ${raise}`,
   )
   const sums = new Map<string, Values>()
   return {
@@ -297,7 +300,7 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
  */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const find = db.prepare<[string, string], { broadcastId: string | null; contactId: string | null }>(
-    'select broadcast_id as broadcastId, contact_id as contactId from emails where id = ? and team_id = ?',
+    'select broadcast_id as "broadcastId", contact_id as "contactId" from emails where id = ? and team_id = ?',
   )
   const countHit = createCountHit(db)
   const recordEvents = createRecordEvents(db)

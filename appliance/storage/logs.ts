@@ -6,7 +6,7 @@ import { type Expression, type ExpressionBuilder, type Selectable, sql, type Sql
 import { firstIdAt } from '../mail/ids.ts'
 import { contains, lowest, madeWith, type Page, type PageArgs, pageOf } from './lists.ts'
 import type { Db, RequestLogsTable, Tables } from './schema.ts'
-import type { Connection } from './sqlite/connection.ts'
+import type { Connection } from './connection.ts'
 
 /** One request as lists show it. */
 export interface RequestLogSummary {

@@ -1,6 +1,6 @@
 /** How much a team may send, and how much it has sent. */
 import type { Db } from './schema.ts'
-import type { Connection } from './sqlite/connection.ts'
+import type { Connection } from './connection.ts'
 import { gatheringOn } from './sqlite/group-commit.ts'
 
 /** Recipients accepted in the UTC day and month of a moment. */
@@ -137,7 +137,7 @@ function createCounters(db: Connection) {
     .pluck()
   const add = db.prepare<[string, string, number]>(
     `insert into quotas (team_id, period, used) values (?, ?, ?)
-     on conflict (team_id, period) do update set used = used + excluded.used`,
+     on conflict (team_id, period) do update set used = quotas.used + excluded.used`,
   )
   const counters = new Map<string, Counter>()
   return {

@@ -3,7 +3,7 @@ import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { fromNotify } from './deliveries.ts'
 import type { Db } from './schema.ts'
-import type { Connection } from './sqlite/connection.ts'
+import type { Connection } from './connection.ts'
 import type { RequireTls } from '../mail/tls-policy.ts'
 
 /** Deliveries of one email about which the same thing is to be told: one report. */

@@ -1,5 +1,6 @@
 /** Removing what has been kept long enough, in steps that never hold the writer for long. Only what is final is ever removed. */
 import { sql } from 'kysely'
+import { isPostgres } from './connection.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import { isRead } from './events.ts'
 import { requestsOf } from './logs.ts'
@@ -287,11 +288,18 @@ async function domainsWithoutBodies(db: Db, { teamId }: { teamId: string }): Pro
   return rows.map((row) => row.name)
 }
 
+interface Pages {
+  used: number
+  free: number
+}
+
 async function diskUse(db: Db): Promise<DiskUse> {
-  const pages = await sql<{ used: number; free: number }>`
-    select (page_count - freelist_count) * page_size as used, freelist_count * page_size as free
-    from pragma_page_count, pragma_freelist_count, pragma_page_size
-  `.execute(db)
+  const pages = isPostgres(db)
+    ? await sql<Pages>`select pg_database_size(current_database()) as used, 0 as free`.execute(db)
+    : await sql<Pages>`
+        select (page_count - freelist_count) * page_size as used, freelist_count * page_size as free
+        from pragma_page_count, pragma_freelist_count, pragma_page_size
+      `.execute(db)
   const { bytes } = await db
     .selectFrom('messages as m')
     .innerJoin('emails as e', 'e.id', 'm.email_id')
@@ -303,7 +311,7 @@ async function diskUse(db: Db): Promise<DiskUse> {
     .select(sql<number | null>`sum(size)`.as('bytes'))
     .where('in_file', '=', 1)
     .executeTakeFirstOrThrow()
-  const [{ used, free }] = pages.rows as [{ used: number; free: number }]
+  const [{ used, free }] = pages.rows as [Pages]
   return { database: used, free, files: Number(bytes ?? 0) + Number(received.bytes ?? 0) }
 }
 

@@ -9,7 +9,7 @@ import type { Cause, SuppressionOrigin } from '../mail/verdict.ts'
 import { createRecordEvents, type OtherEvent, recordOthers } from './events.ts'
 import { contains, type Page, type PageArgs, pageOf } from './lists.ts'
 import type { Db, SuppressionsTable } from './schema.ts'
-import type { Connection } from './sqlite/connection.ts'
+import type { Connection } from './connection.ts'
 import { erasureKey } from './erasures/scan.ts'
 
 export interface Suppression {
@@ -218,8 +218,8 @@ export function createListed(
     )
     .pluck()
   const many = db.prepare<[string], { at: number; origin: SuppressionOrigin }>(
-    `select asked.value ->> 0 as at, origin from json_each(?) as asked
-     cross join suppressions on team_id = asked.value ->> 1 and address = asked.value ->> 2`,
+    `select cast(asked.value ->> 0 as integer) as at, origin from json_each(?) as asked
+     cross join suppressions where team_id = asked.value ->> 1 and address = asked.value ->> 2`,
   )
   // Hashes are hexadecimal: none comes after this letter. Few teams have any, and making one takes 25 microseconds.
   const withErased = db
@@ -272,7 +272,7 @@ function createSuppress(db: Connection): (suppress: Suppress, now: number) => vo
      on conflict (team_id, address) do update
        set origin = excluded.origin, source_id = excluded.source_id, reason = excluded.reason, reply = excluded.reply
        where excluded.origin = 'complaint' and suppressions.origin <> 'complaint'
-     returning id, email, created_at as createdAt`,
+     returning id, email, created_at as "createdAt"`,
   )
   const recordEvents = createRecordEvents(db)
   return ({ teamId, email, origin, emailId, reason, reply }, now) => {

@@ -12,7 +12,7 @@ import {
 import { addressHash } from '../../mail/erasure.ts'
 import { newId } from '../../mail/ids.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import type { Db } from '../schema.ts'
 import { contactsByKey, hashOf } from './contact-rows.ts'
 import type { Delta } from './counts.ts'
@@ -81,7 +81,8 @@ const prepareAll = (db: Connection) => ({
        duplicates = duplicates + @duplicates, kept = kept + @kept, rejects = rejects + @rejects where id = @id`,
   ),
   reject: db.prepare(
-    'insert or ignore into contact_import_rejects (import_id, team_id, line, reason, cells) values (?, ?, ?, ?, ?)',
+    `insert into contact_import_rejects (import_id, team_id, line, reason, cells) values (?, ?, ?, ?, ?)
+       on conflict (import_id, line) do nothing`,
   ),
   find: db.prepare<[string, string], Found>(
     `select id, first_name, last_name, properties, unsubscribed_at, unsubscribed_by, created_from
@@ -113,7 +114,7 @@ const prepareAll = (db: Connection) => ({
   ),
   count: db.prepare(
     `insert into audience_counts (team_id, noun, subject, n) values (?, ?, ?, ?)
-       on conflict (team_id, noun, subject) do update set n = n + excluded.n`,
+       on conflict (team_id, noun, subject) do update set n = audience_counts.n + excluded.n`,
   ),
   segment: db.prepare(
     'select 1 from segments where id = ? and team_id = ? and deleted_at is null and filter is null',

@@ -3,7 +3,7 @@ import { deletedCause, effectiveSubscription, optedOutCause, type Subscription }
 import { addressHash } from '../../mail/erasure.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 
 /** A recipient of an email about a topic, or of a broadcast. */
 interface TopicMail {
@@ -41,7 +41,7 @@ export function createTopicOptOuts(
   db: Connection,
 ): (asked: readonly TopicMail[]) => (OptedOut | undefined)[] {
   const find = db.prepare<[string], Row>(
-    `select asked.value ->> 0 as at, t.name, t.default_subscription as preset, c.id as contact, c.unsubscribed_at as unsubscribed,
+    `select cast(asked.value ->> 0 as integer) as at, t.name, t.default_subscription as preset, c.id as contact, c.unsubscribed_at as unsubscribed,
        x.subscription as choice
      from json_each(?) as asked
      left join topics t on t.id = asked.value ->> 2 and t.team_id = asked.value ->> 1 and t.deleted_at is null
@@ -88,8 +88,8 @@ function createKept(
     )
     .pluck()
   const find = db.prepare<[string], { at: number; scope: string }>(
-    `select asked.value ->> 0 as at, o.scope from json_each(?) as asked
-     cross join opt_outs o on o.team_id = asked.value ->> 1 and o.address_hash = asked.value ->> 2`,
+    `select cast(asked.value ->> 0 as integer) as at, o.scope from json_each(?) as asked
+     cross join opt_outs o where o.team_id = asked.value ->> 1 and o.address_hash = asked.value ->> 2`,
   )
   // Made by a migration, and never changed.
   const key = db.prepare<[], Buffer>("select value from secrets where name = 'erasures'").pluck().get()!

@@ -10,7 +10,7 @@ import type { Rules } from '../../mail/rules.ts'
 import { conditionOf } from '../audience/rules.ts'
 import { ended } from '../deliveries.ts'
 import type { Db } from '../schema.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 
 /** What became of a step of expansion. */
 export type Expanded =
@@ -49,15 +49,15 @@ function createExpand(db: Connection): (args: { id: string; most: number }, now:
     `select 1 from segments where filter is not null and (id = ? or id in (select value from json_each(?)))`,
   )
   const last = db.prepare<object, { cursor: string | null; n: number }>(
-    `select max(contact_id) as cursor, count(*) as n from (${CHUNK})`,
+    `select max(contact_id) as cursor, count(*) as n from (${CHUNK}) as chunk`,
   )
   // An address has one domain, and those that quote an @ are hardly any: their provider is found out by the first attempt.
   const insert = db.prepare(
     `insert into broadcast_recipients (broadcast, contact_id, bucket)
      select @seq, m.contact_id,
        coalesce((select provider from destinations where domain = substr(c.address_key, instr(c.address_key, '@') + 1)), '')
-     from (${CHUNK}) m cross join contacts c on c.team_id = @team and c.id = m.contact_id
-     where not exists (
+     from (${CHUNK}) m cross join contacts c
+     where c.team_id = @team and c.id = m.contact_id and not exists (
        select 1 from json_each(@exclude) x join contact_segments s on s.segment_id = x.value and s.contact_id = m.contact_id)`,
   )
   const move = db.prepare('update broadcasts set cursor = ?, expanded = expanded + ? where id = ?')

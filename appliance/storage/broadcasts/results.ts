@@ -4,7 +4,7 @@ import type { BroadcastCounts } from '../../mail/broadcast.ts'
 import type { EventData } from '../../mail/event.ts'
 import { contains, type Page, type PageArgs } from '../lists.ts'
 import type { Db } from '../schema.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import type { BroadcastRef } from './broadcasts.ts'
 
 /** Emails of a broadcast by what happened to them last. */
@@ -316,12 +316,13 @@ export function createCountHit(
   const ofContact = db
     .prepare<[number, string, string], number>(
       `insert into broadcast_clicks (broadcast, contact_id, url, clicks) values (?, ?, ?, 1)
-       on conflict (broadcast, contact_id, url) do update set clicks = clicks + 1 returning clicks`,
+       on conflict (broadcast, contact_id, url) do update set clicks = broadcast_clicks.clicks + 1 returning clicks`,
     )
     .pluck()
   const ofAll = db.prepare(
     `insert into broadcast_links (broadcast, url, clicks, unique_clicks) values (?, ?, 1, ?)
-     on conflict (broadcast, url) do update set clicks = clicks + 1, unique_clicks = unique_clicks + excluded.unique_clicks`,
+     on conflict (broadcast, url) do update set clicks = broadcast_links.clicks + 1,
+       unique_clicks = broadcast_links.unique_clicks + excluded.unique_clicks`,
   )
   return ({ broadcastId, contactId, link }) => {
     const seq = find.get(broadcastId)

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Tag } from '../emails.ts'
 import type { Db, HoldRulesTable } from '../schema.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import type { TagFilter } from './matching.ts'
 
 /** Holds new mail that meets all of its conditions, those that are not null. */

@@ -14,6 +14,7 @@ import {
   within,
 } from './matching.ts'
 import { toHoldRule } from './hold-rules.ts'
+import { isPostgres } from '../connection.ts'
 
 /** Deliveries of one kind, counted. */
 export interface SurveyGroup {
@@ -77,14 +78,14 @@ export async function firstOpen(db: Db, closed: Set<string>, now: number): Promi
           when queues.destination in (select destination from closed) then queues.destination || '0'
           else queues.queue end
         order by queue limit 1)
-      limit ${MOST_QUEUES}
+      ${isPostgres(db) ? sql`` : sql`limit ${MOST_QUEUES}`}
     )
     select count(*) as asked, min(case when destination not in (select destination from closed) then (
       select d.due_at from deliveries d
       where d.state = 'waiting' and d.queue = queues.queue and (d.lease_until is null or d.lease_until <= ${now})
       order by d.due_at limit 1
     ) end) as due_at
-    from queues
+    from (select * from queues limit ${MOST_QUEUES}) as queues
   `.execute(db)
   const [found] = queues.rows
   if (found?.asked === MOST_QUEUES) return Math.min(found.due_at ?? Infinity, now + SOON)

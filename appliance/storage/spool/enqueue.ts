@@ -3,7 +3,7 @@ import type { SkipReason } from '../../mail/broadcast.ts'
 import { canceledEnd } from '../broadcasts/recipients.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import { ENDED } from '../deliveries.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import { createHeedSuppressions, createInsertEmails, type StoredEmail } from './put.ts'
 
 /** An email of a broadcast: `body` says how to compose it, and the message is made of that when it is needed. */

@@ -10,7 +10,7 @@ import { createRecordEvents } from '../events.ts'
 import { firstOpen, HEAD, headOf } from '../queue/queue.ts'
 import { ENDED, fromNotify } from '../deliveries.ts'
 import { createOwe } from '../reports.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import { createListed } from '../suppressions.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import { createChooser, type LeaseArgs } from './choose.ts'
@@ -124,7 +124,8 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
     `select d.rowid as row, d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, d.recipient, e.domain_id,
        e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, e.topic_id, e.broadcast_id, e.contact_id, d.notify, d.orcpt,
        d.due_at, d.touched_by, d.pool_before
-     from json_each(?) as one cross join deliveries d on d.rowid = one.value cross join emails e on e.id = d.email_id`,
+     from json_each(?) as one cross join deliveries d cross join emails e
+     where d.rowid = cast(one.value as bigint) and e.id = d.email_id`,
   )
   // The last delay repeats. Numbers are bound as reals, which would name no place of a list.
   const claim = db.prepare<{
@@ -136,8 +137,8 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
     rows: string
   }>(
     `update deliveries set lease_owner = @owner, lease_until = @leaseUntil, attempts = attempts + 1,
-       due_at = @now + (@delays ->> min(attempts, cast(@last as integer)))
-     where rowid in (select value from json_each(@rows))`,
+       due_at = @now + cast(cast(@delays as text) ->> cast(case when attempts < @last then attempts else @last end as integer) as bigint)
+     where rowid in (select cast(value as bigint) from json_each(@rows))`,
   )
   const announce = createAnnounce(db)
   const gate = createGate(db)

@@ -1,7 +1,8 @@
 /** What waits where: the questions to the spool's indexes behind a choice, none of which reads what it does not need. */
 import { destinationOfQueue } from '../../mail/queue.ts'
 import { type Stream, STREAMS } from '../../mail/source.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import { type Connection, isPostgres } from '../connection.ts'
+import { POSTGRES_CHOICE_SQL } from '../postgres/choice.ts'
 import type { Waiter } from './turns.ts'
 
 /** A delivery that could be leased. */
@@ -142,19 +143,20 @@ export class Lines {
   #left = 0
 
   constructor(db: Connection) {
-    this.#heads = db.prepare<{ now: number; most: number }, Head['rows'][number]>(CHOICE_SQL.heads)
+    const texts = isPostgres(db) ? POSTGRES_CHOICE_SQL : CHOICE_SQL
+    this.#heads = db.prepare<{ now: number; most: number }, Head['rows'][number]>(texts.heads)
     this.#queues = db.prepare<{ ranges: string; now: number; most: number }, FirstRow & { at: number }>(
-      CHOICE_SQL.queues,
+      texts.queues,
     )
     this.#round = db.prepare<
       { after: string; last: string; skipped: string; window: number; most: number },
       FirstRow
-    >(CHOICE_SQL.round)
-    this.#rows = db.prepare<{ queues: string; now: number; most: number }, string>(CHOICE_SQL.rows).pluck()
+    >(texts.round)
+    this.#rows = db.prepare<{ queues: string; now: number; most: number }, string>(texts.rows).pluck()
     this.#siblings = db.prepare<
       { rows: string; now: number; most: number },
       { asked: string; found: string }
-    >(CHOICE_SQL.siblings)
+    >(texts.siblings)
   }
 
   begin(): void {

@@ -13,7 +13,7 @@ import { createCount, type QuotaLimit, type Usage } from '../quotas.ts'
 import { type NewReceipt, type Receipt, toReceipt } from '../receipts.ts'
 import { toNotify } from '../deliveries.ts'
 import { createOwe, type ReportRef } from '../reports.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import { createListed } from '../suppressions.ts'
 import { optedOutEnd, suppressedEnd } from './not-sent.ts'
 import type { Via, RecipientField } from '../values.ts'
@@ -135,8 +135,10 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
   )
   // What it replaces has expired.
   const insertReceipt = db.prepare(
-    `insert or replace into receipts (team_id, scope, key, fingerprint, body, email_ids, created_at, expires_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into receipts (team_id, scope, key, fingerprint, body, email_ids, created_at, expires_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (team_id, scope, key) do update set fingerprint = excluded.fingerprint, body = excluded.body,
+       email_ids = excluded.email_ids, created_at = excluded.created_at, expires_at = excluded.expires_at`,
   )
 
   return ({ emails, receipt, quota }, now) => {

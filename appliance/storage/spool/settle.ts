@@ -7,7 +7,7 @@ import { ENDED, queued, writeTranscript } from '../deliveries.ts'
 import type { Attempt } from '../emails.ts'
 import { createRecordEvents } from '../events.ts'
 import { createOwe } from '../reports.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import { createComplain, createHeedBounce } from '../suppressions.ts'
 
 /** What becomes of one leased delivery. */
@@ -134,7 +134,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
   const heedBounce = createHeedBounce(db)
   const complain = createComplain(db)
   const updateEmail = db.prepare<[string, string], { domainId: string; broadcastId: string | null }>(
-    'update emails set last_event = ? where id = ? returning domain_id as domainId, broadcast_id as broadcastId',
+    'update emails set last_event = ? where id = ? returning domain_id as "domainId", broadcast_id as "broadcastId"',
   )
 
   /** Records the events. The last word on an email stays. */

@@ -5,10 +5,11 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
   type CompiledQuery,
-  type DatabaseConnection,
+  type Dialect,
   type KyselyPlugin,
   type QueryResult,
 } from 'kysely'
+import type { Connection as AnyConnection } from '../connection.ts'
 import type { Db, Tables } from '../schema.ts'
 import type { Connection } from './connection.ts'
 
@@ -16,10 +17,10 @@ import type { Connection } from './connection.ts'
 const MOST_STATEMENTS = 500
 
 /** What is known of a Kysely: its connection, and what was prepared on it. */
-const connections = new WeakMap<Db, { db: Connection; prepared: Map<unknown, unknown> }>()
+const connections = new WeakMap<Db, { db: AnyConnection; prepared: Map<unknown, unknown> }>()
 
 /** What `create` makes of the connection beneath, made once: for methods in Kysely that need what hot methods have prepared. */
-export function preparedOn<T>(kysely: Db, create: (db: Connection) => T): T {
+export function preparedOn<T>(kysely: Db, create: (db: AnyConnection) => T): T {
   const known = connections.get(kysely)
   if (!known) throw new Error('This Kysely stands on no connection of ours.')
   const { db, prepared } = known
@@ -27,27 +28,31 @@ export function preparedOn<T>(kysely: Db, create: (db: Connection) => T): T {
   return prepared.get(create) as T
 }
 
-/**
- * Kysely on a connection whose transactions belong to somebody else. Every query is answered within microtasks, so
- * that a method that awaits only queries finishes before any other message is looked at. Statements are prepared once.
- */
-export function kyselyOn(db: Connection, plugins: KyselyPlugin[] = []): Db {
-  const kysely = create(db, plugins)
-  connections.set(kysely, { db, prepared: new Map() })
-  return kysely
+/** What an engine gives to Kysely: how statements are written, and how one is run, at once. */
+export interface Engine extends Omit<Dialect, 'createDriver'> {
+  execute(query: CompiledQuery): QueryResult<unknown>
 }
 
-function create(db: Connection, plugins: KyselyPlugin[]): Db {
-  const connection = new OwnedConnection(db)
+/**
+ * Kysely on a connection whose transactions belong to somebody else. Every query is answered within microtasks, so
+ * that a method that awaits only queries finishes before any other message is looked at.
+ */
+export function kyselyWith(db: AnyConnection, engine: Engine, plugins: KyselyPlugin[]): Db {
+  const connection = {
+    executeQuery: async <R>(query: CompiledQuery) => engine.execute(query) as QueryResult<R>,
+    streamQuery(): never {
+      throw new Error('Storage methods do not stream: a page has a limit.')
+    },
+  }
   const notOurs = (): never => {
     throw new Error('A storage method is a transaction already; it cannot begin one.')
   }
-  return new Kysely<Tables>({
+  const kysely: Db = new Kysely<Tables>({
     plugins,
     dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createIntrospector: (kysely) => new SqliteIntrospector(kysely),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createAdapter: () => engine.createAdapter(),
+      createIntrospector: (on) => engine.createIntrospector(on),
+      createQueryCompiler: () => engine.createQueryCompiler(),
       createDriver: () => ({
         init: async () => undefined,
         acquireConnection: async () => connection,
@@ -59,32 +64,33 @@ function create(db: Connection, plugins: KyselyPlugin[]): Db {
       }),
     },
   })
+  connections.set(kysely, { db, prepared: new Map() })
+  return kysely
 }
 
-class OwnedConnection implements DatabaseConnection {
-  readonly #db: Connection
-  readonly #statements = new Map<string, Statement>()
-
-  constructor(db: Connection) {
-    this.#db = db
-  }
-
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const statement = this.#prepare(sql)
-    if (statement.reader) return { rows: statement.all(parameters) as R[] }
-    return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
-  }
-
-  streamQuery(): never {
-    throw new Error('Storage methods do not stream: a page has a limit.')
-  }
-
-  #prepare(sql: string): Statement {
-    const known = this.#statements.get(sql)
+/** `kyselyWith` on SQLite. Statements are prepared once. */
+export function kyselyOn(db: Connection, plugins: KyselyPlugin[] = []): Db {
+  const statements = new Map<string, Statement>()
+  const prepare = (sql: string): Statement => {
+    const known = statements.get(sql)
     if (known) return known
-    if (this.#statements.size === MOST_STATEMENTS) this.#statements.clear()
-    const statement = this.#db.prepare(sql)
-    this.#statements.set(sql, statement)
+    if (statements.size === MOST_STATEMENTS) statements.clear()
+    const statement = db.prepare(sql)
+    statements.set(sql, statement)
     return statement
   }
+  return kyselyWith(
+    db,
+    {
+      createAdapter: () => new SqliteAdapter(),
+      createIntrospector: (kysely) => new SqliteIntrospector(kysely),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+      execute({ sql, parameters }) {
+        const statement = prepare(sql)
+        if (statement.reader) return { rows: statement.all(parameters) }
+        return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
+      },
+    },
+    plugins,
+  )
 }

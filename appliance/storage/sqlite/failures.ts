@@ -18,7 +18,7 @@ export class StorageFailure extends Error {
     super(failure.message)
     this.name = 'StorageFailure'
     this.code = failure.code
-    this.kind = kindOf(failure)
+    this.kind = failure.kind === undefined ? kindOf(failure) : failure.kind
     if (failure.stack !== undefined) this.stack = failure.stack
   }
 }
@@ -51,6 +51,8 @@ export interface Failure {
   /** The commit itself failed: after a crash the change may turn out to have happened. */
   ambiguous: boolean
   stack: string | undefined
+  /** What it means, where the engine has said so; else it follows from the code. */
+  kind?: FailureKind | null
 }
 
 const advice: readonly (readonly [prefix: string, sentence: string])[] = [

@@ -1,6 +1,7 @@
 /** The group commit: many calls in one transaction, and what they raise together, which is written once. */
+import { setTimeout } from 'node:timers/promises'
 import { crashAtCommit } from '../../watch/crash-points.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from '../connection.ts'
 import { type Failure, pack } from './failures.ts'
 
 /** One method call on its way to a storage thread. */
@@ -33,11 +34,12 @@ export interface Batch {
 export function createGroupCommit(
   db: Connection,
   run: (call: Call) => unknown,
+  rules: CommitRules = SQLITE,
 ): (calls: Call[]) => Promise<Batch> {
-  const begin = db.prepare('begin immediate')
+  const begin = db.prepare(rules.begin)
   const commit = db.prepare('commit')
   const rollback = db.prepare('rollback')
-  const apart = createApart(db, run)
+  const apart = createApart(db, run, rules)
   const gathering = gatheringOn(db)
 
   const together = async (calls: Call[]): Promise<Outcome[]> => {
@@ -50,13 +52,15 @@ export function createGroupCommit(
         value: value instanceof Promise ? await (value as Promise<unknown>) : value,
       })
     }
+    gathering.write()
+    rules.flush()
     return outcomes
   }
   const runAll = async (calls: Call[]): Promise<Outcome[]> => {
     try {
       return await together(calls)
     } catch (error) {
-      if (!db.inTransaction) throw error
+      if (!db.inTransaction || rules.isConflict(error)) throw error
       rollback.run()
       gathering.forget()
       begin.run()
@@ -64,13 +68,12 @@ export function createGroupCommit(
     }
   }
 
-  return async (calls) => {
+  const once = async (calls: Call[], mayConflict: boolean): Promise<Batch | 'conflict'> => {
     let committing = false
     gathering.grouped = true
     try {
       begin.run()
       const outcomes = await runAll(calls)
-      gathering.write()
       committing = true
       crashAtCommit(calls, 'before')
       commit.run()
@@ -79,16 +82,54 @@ export function createGroupCommit(
     } catch (error) {
       if (db.inTransaction) rollback.run()
       gathering.forget()
-      const failure = pack(error, committing)
+      if (mayConflict && rules.isConflict(error)) return 'conflict'
+      const failure = rules.pack(error, committing)
       return { outcomes: calls.map(({ id }) => ({ id, failure })), committed: false }
     } finally {
       gathering.grouped = false
     }
   }
+
+  return (calls) => untilSettled((mayConflict) => once(calls, mayConflict))
 }
 
+/** Runs a batch again while it meets other writers; the last attempt may not. */
+async function untilSettled(once: (mayConflict: boolean) => Promise<Batch | 'conflict'>): Promise<Batch> {
+  for (let attempt = 1; ; attempt += 1) {
+    const batch = await once(attempt < MOST_ATTEMPTS)
+    if (batch !== 'conflict') return batch
+    await setTimeout(Math.random() * attempt * LONGEST_PAUSE)
+  }
+}
+
+/** What the group commit knows of its engine. */
+export interface CommitRules {
+  /** The statement that begins a transaction. */
+  begin: string
+  pack: typeof pack
+  /** Whether the whole transaction must run again, since another one wrote what it had read. */
+  isConflict(error: unknown): boolean
+  /** Sends statements that wait, so that what fails fails before the commit. */
+  flush(): void
+}
+
+const SQLITE: CommitRules = {
+  begin: 'begin immediate',
+  pack,
+  isConflict: () => false,
+  flush: () => undefined,
+}
+
+/** How often a batch is run that meets other writers, and how long it pauses after its first attempt at most (milliseconds). */
+const MOST_ATTEMPTS = 20
+const LONGEST_PAUSE = 5
+
 /** Makes the function that runs calls within a transaction, each with a savepoint. Throws when the transaction is over. */
-function createApart(db: Connection, run: (call: Call) => unknown): (calls: Call[]) => Promise<Outcome[]> {
+function createApart(
+  db: Connection,
+  run: (call: Call) => unknown,
+  rules: CommitRules,
+): (calls: Call[]) => Promise<Outcome[]> {
   const savepoint = db.prepare('savepoint one_call')
   const release = db.prepare('release one_call')
   const takeBack = db.prepare('rollback to one_call')
@@ -104,10 +145,10 @@ function createApart(db: Connection, run: (call: Call) => unknown): (calls: Call
       return { id: call.id, value }
     } catch (error) {
       gathering.forget()
-      if (!db.inTransaction) throw error
+      if (!db.inTransaction || rules.isConflict(error)) throw error
       takeBack.run()
       release.run()
-      return { id: call.id, failure: pack(error) }
+      return { id: call.id, failure: rules.pack(error) }
     }
   }
   return async (calls) => {

@@ -58,7 +58,7 @@ async function keep(
   const store = () => {
     const stored = emails.map(({ bytes, ...email }) => ({
       ...email,
-      body: email.eventOnly ? null : inRow(bytes),
+      body: email.eventOnly ? null : inRow(bodies, bytes),
     }))
     const args: { emails: StoredReceivedEmail[]; limits: typeof limits } = { emails: stored, limits }
     const moved = stored.flatMap(({ body }) => body?.buffer ?? [])
@@ -66,7 +66,7 @@ async function keep(
   }
   const whole = emails.filter(({ eventOnly }) => !eventOnly)
   const kept = await storeLarge(bodies, whole, store, (result) => result === 'kept')
-  const ids = whole.filter(({ bytes }) => isLarge(bytes)).map(({ id }) => id)
+  const ids = whole.filter(({ bytes }) => isLarge(bodies, bytes)).map(({ id }) => id)
   if (kept !== 'kept' || ids.length === 0) return kept
   // A domain that keeps no content has only rows.
   const referred = new Set(await reader.call<string[]>('messagesInFiles', { ids }, now))

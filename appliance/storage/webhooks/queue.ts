@@ -1,6 +1,6 @@
 /** What each webhook is to be told, from the event to the end of its attempts: plain statements, prepared once. */
 import type { EventCursor } from '../event-cursor.ts'
-import type { Connection } from '../sqlite/connection.ts'
+import type { Connection } from '../connection.ts'
 import type { NewWebhookDelivery, WebhookAttempt } from './deliveries.ts'
 
 /** A delivery to be attempted now, with what the request needs. */

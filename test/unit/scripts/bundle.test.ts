@@ -1,5 +1,5 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXTERNAL } from '../../../scripts/bundled.ts'
 import { PROGRAM } from '../../world/program.ts'
@@ -15,11 +15,16 @@ test('every file that a source starts as a thread or process is beside the progr
       (found) => found[1]!,
     ),
   )
-  const names = started.flatMap((name) => (name === './${name}' ? ['reader', 'writer'] : [name]))
+  // Each engine of the storage starts two by their names.
+  const engines = ['reader', 'writer', 'postgres-reader', 'postgres-writer']
+  const names = [...started.filter((name) => name !== './${name}'), ...engines].map((name) => basename(name))
   expect(names.sort()).toEqual([
     'compose-worker',
     'json-worker',
     'mime-worker',
+    'postgres-reader',
+    'postgres-wire',
+    'postgres-writer',
     'reader',
     'report-worker',
     'returned-worker',

@@ -22,8 +22,13 @@ export function postgresPrograms(): string | undefined {
 
 /** A PostgreSQL of its own, which is reached through a socket in its folder. */
 export interface Cluster {
+  /** Makes an empty database; where it is reached. */
+  createDatabase(): Promise<string>
   /** Runs each of the scripts, and goes on after a line that fails; what each of them wrote, and its first error. */
   run(scripts: readonly string[]): Promise<{ output: string; error: string | undefined }[]>
+  /** Stops the server at once, as a crash does. */
+  stop(): Promise<void>
+  start(): Promise<void>
   close(): Promise<void>
 }
 
@@ -38,8 +43,8 @@ const asUser = (program: string, args: string[]): Promise<{ stdout: string; stde
 
 const idOf = async (option: '-u' | '-g') => Number((await execute('id', [option, USER])).stdout)
 
-/** Makes and starts a cluster, which is gone when it is closed. */
-export async function startCluster(programs: string): Promise<Cluster> {
+/** Makes and starts a cluster, which is gone when it is closed. @param safe whether its data survives a loss of power, as the engine demands */
+export async function startCluster(programs: string, { safe = false } = {}): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
   if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
   const data = join(folder, 'data')
@@ -48,9 +53,28 @@ export async function startCluster(programs: string): Promise<Cluster> {
   await asUser(program('initdb'), [
     ...['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
   ])
-  const settings = `-c listen_addresses= -c unix_socket_directories=${folder} -c fsync=off`
-  await asUser(program('pg_ctl'), ['-D', data, '-o', settings, '-l', join(folder, 'log'), '-w', 'start'])
+  const settings = `-c listen_addresses= -c unix_socket_directories=${folder} -c fsync=${safe ? 'on' : 'off'}`
+  const start = async (): Promise<void> =>
+    void (await asUser(program('pg_ctl'), [
+      '-D',
+      data,
+      '-o',
+      settings,
+      '-l',
+      join(folder, 'log'),
+      '-w',
+      'start',
+    ]))
+  const stop = async (): Promise<void> =>
+    void (await asUser(program('pg_ctl'), ['-D', data, '-m', 'immediate', '-w', 'stop']))
+  await start()
+  let databases = 0
   return {
+    async createDatabase() {
+      const name = `test_${++databases}`
+      await asUser(program('createdb'), ['-h', folder, '-U', USER, name])
+      return `postgres://${USER}@localhost/${name}?host=${encodeURIComponent(folder)}`
+    },
     async run(scripts) {
       const file = join(folder, 'script.sql')
       await writeFile(file, scripts.map((script) => `${script}\n\\echo ${END}\n\\warn ${END}\n`).join(''))
@@ -63,8 +87,10 @@ export async function startCluster(programs: string): Promise<Cluster> {
         error: /ERROR: +(.*)$/m.exec(errors[i]!)?.[1],
       }))
     },
+    start,
+    stop,
     async close() {
-      await asUser(program('pg_ctl'), ['-D', data, '-m', 'immediate', '-w', 'stop'])
+      await stop()
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -1,0 +1,196 @@
+/** The port of storage, made of the two threads of an engine and of the place for large messages. */
+import { crashPoint } from '../watch/crash-points.ts'
+import type { Bodies } from './bodies.ts'
+import type { PurgedRows } from './retention.ts'
+import type { StoreArgs, StoredEmail, StoreReportArgs } from './spool/put.ts'
+import { inRow, storeLarge } from './sqlite/large-messages.ts'
+import { createReceivedFiles } from './sqlite/received-files.ts'
+import type { Thread } from './sqlite/thread.ts'
+import type {
+  NewEmail,
+  PurgeArgs,
+  Purged,
+  PutArgs,
+  PutResult,
+  ReadMethods,
+  ReportRef,
+  Storage,
+  WriteMethods,
+} from './storage.ts'
+
+/** The little that the storage has to say for itself; every logger of the program can do it. */
+export interface StorageLog {
+  info(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** The storage on an engine, with what is not of the port. */
+export interface EngineStorage extends Storage {
+  /** Write calls answered so far, and the commits that they took together. */
+  stats(): { commits: number; calls: number }
+  /** Names of the methods of a noun (nouns.ts) that write. */
+  writesOf(noun: string): string[]
+}
+
+/** What a storage is made of. */
+interface Parts {
+  writer: Thread
+  reader: Thread
+  bodies: Bodies
+  logger: StorageLog | undefined
+}
+
+/** Puts the threads and the large messages together as the port. */
+export const assemble = (parts: Parts): EngineStorage => new Assembly(parts).storage
+
+class Assembly {
+  readonly storage: EngineStorage
+  readonly #writer: Thread
+  readonly #reader: Thread
+  readonly #bodies: Bodies
+  readonly #unfinished = new Set<Promise<unknown>>()
+  #closed: Promise<void> | undefined
+
+  constructor({ writer, reader, bodies, logger }: Parts) {
+    this.#writer = writer
+    this.#reader = reader
+    this.#bodies = bodies
+    this.storage = this.#port()
+    void this.#track(this.#sweep(logger))
+  }
+
+  #port(): EngineStorage {
+    const received = createReceivedFiles({
+      writer: this.#writer,
+      reader: this.#reader,
+      bodies: this.#bodies,
+    })
+    return {
+      ...this.#oneCalls(),
+      put: (args, now) => this.#open(() => this.#put(args, now)),
+      putReport: (args, now) => this.#open(() => this.#putReport(args, now)),
+      getMessage: (args, now) => this.#open(() => this.#message(args, now)),
+      purgeBodies: (args, now) => this.#open(() => this.#purge('purgeBodies', args, now)),
+      purgeUnkeptBodies: (args, now) => this.#open(() => this.#purge('purgeUnkeptBodies', args, now)),
+      purgeEmails: (args, now) => this.#open(() => this.#purge('purgeEmails', args, now)),
+      keepReceivedEmails: (args, now) => this.#open(() => received.keepReceivedEmails(args, now)),
+      getReceivedSource: (args, now) => this.#open(() => received.getReceivedSource(args, now)),
+      purgeReceived: (args, now) => this.#open(() => received.purgeReceived(args, now)),
+      eraseStep: (args, now) => this.#open(() => received.eraseStep(args, now)),
+      surveyErasure: (args, now) => this.#open(() => received.surveyErasure(args, now)),
+      writesOf: (noun) => this.#writer.methods.filter((one) => one.noun === noun).map(({ name }) => name),
+      stats: () => ({ commits: this.#writer.commits, calls: this.#writer.calls }),
+      close: () => (this.#closed ??= this.#close()),
+    }
+  }
+
+  /** The types hold because they are made of the same lists that each thread runs. */
+  #oneCalls(): ReadMethods & WriteMethods {
+    const calls = [this.#reader, this.#writer].flatMap((thread) =>
+      thread.methods.map(({ name }) => [
+        name,
+        (args: unknown, now: number) => this.#call(thread, name, args, now),
+      ]),
+    )
+    return Object.fromEntries(calls) as ReadMethods & WriteMethods
+  }
+
+  #call(thread: Thread, method: string, args: unknown, now: number): Promise<unknown> {
+    return this.#open(() => thread.call(method, args, now))
+  }
+
+  /** Begins something unless the storage is closed; `close` waits for it. */
+  #open<T>(begin: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new Error('The storage is closed.'))
+    return this.#track(begin())
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#unfinished.add(work)
+    const done = (): void => void this.#unfinished.delete(work)
+    work.then(done, done)
+    return work
+  }
+
+  #put({ emails, receipt, quota }: PutArgs, now: number): Promise<PutResult> {
+    return this.#store(
+      emails,
+      (stored, bodies) => {
+        const args: StoreArgs = { emails: stored, receipt, quota }
+        return this.#writer.call<PutResult>('put', args, now, bodies)
+      },
+      ({ kind }) => kind === 'stored',
+    )
+  }
+
+  #putReport({ report, ...about }: ReportRef & { report: NewEmail }, now: number): Promise<boolean> {
+    return this.#store(
+      [report],
+      ([email], bodies) => {
+        const args: StoreReportArgs = { ...about, email: email! }
+        return this.#writer.call<boolean>('putReport', args, now, bodies)
+      },
+      (made) => made,
+    )
+  }
+
+  #store<T>(
+    emails: NewEmail[],
+    store: (stored: StoredEmail[], bodies: ArrayBuffer[]) => Promise<T>,
+    isStored: (result: T) => boolean,
+  ): Promise<T> {
+    const messages = emails.map(({ id, message }) => ({ id, bytes: message }))
+    const storeRows = () => {
+      const stored = emails.map((email) => toStored(this.#bodies, email))
+      return store(
+        stored,
+        stored.flatMap(({ body }) => body?.buffer ?? []),
+      )
+    }
+    return storeLarge(this.#bodies, messages, storeRows, isStored)
+  }
+
+  async #message(args: { emailId: string }, now: number): Promise<Uint8Array | undefined> {
+    const body = await this.#reader.call<Uint8Array | null | undefined>('messageBody', args, now)
+    return body === null ? this.#bodies.read(args.emailId) : body
+  }
+
+  /** The rows first: a body whose row is gone is swept after a crash, a row whose body is gone would be missed. */
+  async #purge(
+    method: 'purgeBodies' | 'purgeUnkeptBodies' | 'purgeEmails',
+    args: PurgeArgs,
+    now: number,
+  ): Promise<Purged> {
+    const { files, ...purged } = await this.#writer.call<PurgedRows>(method, args, now)
+    if (purged.count > 0) crashPoint('retention')
+    for (const emailId of files) await this.#bodies.remove(emailId)
+    return purged
+  }
+
+  /** Housekeeping that nobody waits for: its failure is told, and harms nothing. */
+  async #sweep(logger: StorageLog | undefined): Promise<void> {
+    try {
+      const existing = (ids: string[]) => this.#reader.call<string[]>('messagesInFiles', { ids }, 0)
+      const removed = await this.#bodies.sweep(existing, () => this.#closed !== undefined)
+      if (removed > 0) logger?.info({ files: removed }, 'removed message files without an email')
+    } catch (error) {
+      logger?.error({ err: error }, 'message files could not be swept')
+    }
+  }
+
+  async #close(): Promise<void> {
+    await Promise.resolve()
+    await Promise.allSettled(this.#unfinished)
+    // The reader first: a checkpoint cannot empty the log while another connection reads from it.
+    await this.#reader.close()
+    await this.#writer.close()
+  }
+}
+
+/** The email as the writer takes it. */
+function toStored(
+  bodies: Bodies,
+  { message, ...email }: NewEmail,
+): StoredEmail & { body: Uint8Array<ArrayBuffer> | null } {
+  return { ...email, body: inRow(bodies, message), size: message.byteLength }
+}

@@ -1,0 +1,166 @@
+/** The writing thread's connection: statements run one after the other, and the thread waits for each answer. */
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
+import type { Connection, Statement } from '../connection.ts'
+import type { CommitRules } from '../sqlite/group-commit.ts'
+import { isConflict, packPostgres, PostgresError } from './failures.ts'
+import { Pending } from './pending.ts'
+import { type Bound, bind, translate } from './texts.ts'
+import type { Answer, Sent } from './postgres-wire.ts'
+
+/** Longer than any statement may take, and the way there and back. */
+const MOST_MS = 180_000
+
+/** Texts that are prepared; lists make texts of many lengths. */
+const MOST_PREPARED = 1000
+
+type Row = Record<string, unknown>
+type Done = Extract<Answer, { rows: unknown }>
+
+/** Plain inserts wait, and go together with others into the same table: before a statement that names the table, and before the commit. */
+export class PostgresConnection implements Connection {
+  readonly engine = 'postgres'
+  inTransaction = false
+  readonly #worker: Worker
+  readonly #port: MessagePort
+  readonly #answered = new Int32Array(new SharedArrayBuffer(4))
+  readonly #names = new Map<string, string>()
+  readonly #pending = new Pending()
+  /** Statements that were sent. */
+  sent = 0
+  /** What a transaction has read can't have changed when it commits. */
+  readonly rules: CommitRules = {
+    begin: 'begin isolation level serializable',
+    pack: packPostgres,
+    isConflict,
+    flush: () => this.#flush(undefined),
+  }
+
+  constructor(url: string) {
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    this.#worker = new Worker(new URL('./postgres-wire.ts', import.meta.url), {
+      workerData: { url, port: port2, answered: this.#answered },
+      transferList: [port2],
+      name: 'storage wire',
+    })
+    this.#worker.unref()
+  }
+
+  prepare<P extends unknown[] | object = unknown[], R = unknown>(
+    text: string,
+  ): P extends unknown[] ? Statement<P, R> : Statement<[P], R> {
+    const statement = new PostgresStatement(this, translate(text), false)
+    return statement as unknown as P extends unknown[] ? Statement<P, R> : Statement<[P], R>
+  }
+
+  /** Runs a statement after the inserts that it may depend on. */
+  run(bound: Bound): Done {
+    if (bound.control === 'rollback') this.#pending.forget()
+    else this.#flush(bound.control === 'commit' ? undefined : bound.text)
+    const done = this.#ask([bound])
+    if (bound.control === 'begin') this.inTransaction = true
+    if (bound.text === 'commit' || bound.text === 'rollback') this.inTransaction = false
+    // A transaction in which something failed ends like this, whatever it is told.
+    if (bound.text === 'commit' && done.command === 'ROLLBACK')
+      throw new PostgresError({ message: 'the transaction was rolled back', code: '25P02' })
+    return done
+  }
+
+  /** Runs a statement that is written for PostgreSQL already. */
+  query(text: string, values: readonly unknown[]): Done {
+    this.#flush(undefined)
+    return this.#ask([{ text, values: [...values] }])
+  }
+
+  /** Runs several statements without values. */
+  script(text: string): void {
+    this.#send([{ name: undefined, text, values: [] }])
+  }
+
+  /** Runs an insert later; how many rows it made is known when it is asked for. */
+  later(bound: Bound): { changes: number } {
+    if (!this.inTransaction || !bound.insert) {
+      const { changes } = this.run(bound)
+      return { changes }
+    }
+    const ticket = this.#pending.add(bound.insert, bound.values)
+    const alone = (): number => {
+      if (!this.#pending.takeBack(ticket)) return 1
+      return this.run(bound).changes
+    }
+    return {
+      get changes() {
+        return alone()
+      },
+    }
+  }
+
+  /** Ends the connection. */
+  close(): void {
+    Atomics.store(this.#answered, 0, 0)
+    this.#port.postMessage('close')
+    Atomics.wait(this.#answered, 0, 0, MOST_MS)
+    this.#port.close()
+  }
+
+  /** Sends the inserts that a statement may depend on, or all of them. */
+  #flush(before: string | undefined): void {
+    const ready = this.#pending.take(before)
+    if (ready.length > 0) this.#ask(ready)
+  }
+
+  #ask(bound: Pick<Bound, 'text' | 'values'>[]): Done {
+    return this.#send(bound.map(({ text, values }): Sent => ({ name: this.#nameOf(text), text, values })))
+  }
+
+  #send(sent: Sent[]): Done {
+    this.sent += sent.length
+    Atomics.store(this.#answered, 0, 0)
+    this.#port.postMessage({ sent, within: this.inTransaction })
+    if (Atomics.wait(this.#answered, 0, 0, MOST_MS) === 'timed-out')
+      throw new PostgresError({ message: 'the server did not answer in time', code: 'ETIMEDOUT' })
+    const answer = receiveMessageOnPort(this.#port)!.message as Answer
+    if (!('error' in answer)) return answer
+    if (!answer.connected) this.inTransaction = false
+    throw new PostgresError(answer.error)
+  }
+
+  #nameOf(text: string): string | undefined {
+    const known = this.#names.get(text)
+    if (known !== undefined || this.#names.size === MOST_PREPARED) return known
+    const name = `s${this.#names.size}`
+    this.#names.set(text, name)
+    return name
+  }
+}
+
+/** A text with its connection. */
+class PostgresStatement implements Statement<unknown[], unknown> {
+  readonly #db: PostgresConnection
+  readonly #text: ReturnType<typeof translate>
+  readonly #plucked: boolean
+
+  constructor(db: PostgresConnection, text: ReturnType<typeof translate>, plucked: boolean) {
+    this.#db = db
+    this.#text = text
+    this.#plucked = plucked
+  }
+
+  run(...values: unknown[]): { changes: number } {
+    return this.#db.later(bind(this.#text, values))
+  }
+
+  get(...values: unknown[]): unknown {
+    return this.all(...values)[0]
+  }
+
+  all(...values: unknown[]): unknown[] {
+    const { rows } = this.#db.run(bind(this.#text, values))
+    return this.#plucked ? rows.map((row: Row) => Object.values(row)[0]) : rows
+  }
+
+  pluck(): PostgresStatement {
+    return new PostgresStatement(this.#db, this.#text, true)
+  }
+}

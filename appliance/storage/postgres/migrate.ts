@@ -1,0 +1,75 @@
+/** Bringing the schema of a PostgreSQL database up to date. */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StorageRefused } from '../sqlite/failures.ts'
+import type { PostgresConnection } from './connection.ts'
+
+interface Step {
+  number: number
+  name: string
+  checksum: string
+  sql: string
+}
+
+const folder = join(import.meta.dirname, '../migrations/postgres')
+
+function shipped(): Step[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.sql'))
+  return files.sort().map((file) => {
+    const sql = readFileSync(join(folder, file), 'utf8')
+    const checksum = createHash('sha256').update(sql).digest('hex')
+    return { number: Number.parseInt(file, 10), name: file.slice(5, -4), checksum, sql }
+  })
+}
+
+/** Only one process migrates at a time; the others wait, and find it done. */
+const LOCK = 'select pg_advisory_xact_lock(7310880)'
+
+/** Runs the migrations that the database has not had, in one transaction. @throws StorageRefused, having changed nothing */
+export function migrate(db: PostgresConnection): void {
+  db.prepare('begin').run()
+  try {
+    db.prepare(LOCK).run()
+    for (const { number, name, checksum, sql } of missing(db)) {
+      db.script(sql)
+      db.prepare('insert into migrations (number, name, checksum, applied_at) values (?, ?, ?, ?)').run(
+        ...[number, name, checksum, Date.now()],
+      )
+    }
+    db.prepare('commit').run()
+  } catch (error) {
+    if (db.inTransaction) db.prepare('rollback').run()
+    throw error
+  }
+}
+
+function missing(db: PostgresConnection): Step[] {
+  const steps = shipped()
+  const known = db.prepare<[], { known: boolean; others: number }>(
+    `select to_regclass('migrations') is not null as known,
+       (select count(*) from pg_tables where schemaname = current_schema()) as others`,
+  )
+  const state = known.get()!
+  if (!state.known) {
+    if (state.others === 0) return steps
+    throw new StorageRefused(
+      'The database of storage.url belongs to another program. Nothing was changed. Create an empty database for Posthaste.',
+    )
+  }
+  const applied = db
+    .prepare<[], Omit<Step, 'sql'>>('select number, name, checksum from migrations order by number')
+    .all()
+  for (const one of applied) {
+    const ours = steps.find(({ number }) => number === one.number)
+    if (!ours)
+      throw new StorageRefused(
+        `The database was made by a newer version: it has migration ${one.number} (${one.name}). Run the newer version.`,
+      )
+    if (ours.checksum !== one.checksum)
+      throw new StorageRefused(
+        `Migration ${one.number} (${one.name}) of the database does not match the one in this program. Reinstall the program.`,
+      )
+  }
+  return steps.filter(({ number }) => !applied.some((one) => one.number === number))
+}

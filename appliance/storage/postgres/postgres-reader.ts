@@ -1,0 +1,94 @@
+/** The thread that reads from a PostgreSQL database: several calls at once, each in a transaction of its own that sees one moment. */
+import { Kysely } from 'kysely'
+import { workerData } from 'node:worker_threads'
+import { methodsOf, refOf } from '../nouns.ts'
+import type { Db, Tables } from '../schema.ts'
+import type { Call, Outcome } from '../sqlite/group-commit.ts'
+import { serve } from '../sqlite/thread.ts'
+import { type Client, connect } from './client.ts'
+import { emptyLists, engineParts } from './dialect.ts'
+import { packPostgres } from './failures.ts'
+
+/** Connections, and calls that are answered together. */
+const MOST_CALLS = 4
+
+type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
+
+/** One connection, which is made when it is needed and again after it was lost. */
+class Session {
+  readonly #url: string
+  readonly #kysely: Db
+  #client: Client | undefined
+
+  constructor(url: string) {
+    this.#url = url
+    this.#kysely = new Kysely<Tables>({
+      plugins: [emptyLists],
+      dialect: {
+        ...engineParts,
+        createDriver: () => ({
+          init: async () => undefined,
+          acquireConnection: async () => ({
+            executeQuery: async <R>({
+              sql,
+              parameters,
+            }: {
+              sql: string
+              parameters: readonly unknown[]
+            }) => ({
+              rows: (await this.#client!.query(sql, [...parameters])).rows as R[],
+            }),
+            streamQuery(): never {
+              throw new Error('Storage methods do not stream: a page has a limit.')
+            },
+          }),
+          releaseConnection: async () => undefined,
+          beginTransaction: async () => undefined,
+          commitTransaction: async () => undefined,
+          rollbackTransaction: async () => undefined,
+          destroy: async () => undefined,
+        }),
+      },
+    })
+  }
+
+  async run(read: Read, args: unknown, now: number): Promise<unknown> {
+    if (this.#client?.lost !== false) this.#client = await connect(this.#url)
+    await this.#client.query('begin isolation level repeatable read read only')
+    try {
+      return await read(this.#kysely, args, now)
+    } finally {
+      // One that was lost has nothing to end.
+      if (!this.#client.lost) await this.#client.query('commit')
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.end()
+  }
+}
+
+serve(() => {
+  const { url } = workerData as { url: string }
+  const reads = methodsOf<Read>('reads')
+  const methods = new Map([...reads, ...methodsOf<Read>('innerReads')].map(({ name, run }) => [name, run]))
+  const sessions = Array.from({ length: MOST_CALLS }, () => new Session(url))
+  const one = async ({ id, method, args, now }: Call, session: Session): Promise<Outcome> => {
+    try {
+      const read = methods.get(method)
+      if (!read) throw new Error(`The storage has no method ${method} that reads.`)
+      return { id, value: await session.run(read, args, now) }
+    } catch (error) {
+      return { id, failure: packPostgres(error) }
+    }
+  }
+  return {
+    most: MOST_CALLS,
+    methods: reads.map(refOf),
+    async execute(calls) {
+      const outcomes = await Promise.all(calls.map((call, at) => one(call, sessions[at]!)))
+      return { outcomes, committed: false }
+    },
+    close: () => void Promise.all(sessions.map((session) => session.close())),
+  }
+})

@@ -1,0 +1,59 @@
+/**
+ * The thread that speaks to the server for the writing thread, which waits for each answer: so the hot methods are the same synchronous
+ * functions on both engines. It reconnects before the next transaction, never within one.
+ */
+import { workerData } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
+import { connect, type Client } from './client.ts'
+import { dataOf, type ServerError } from './failures.ts'
+
+/** A statement as it is sent. `name`: it is prepared under it, once for each connection. */
+export interface Sent {
+  name: string | undefined
+  text: string
+  values: unknown[]
+}
+
+/** What came of the last statement, or the error of the first that failed: those after it were not sent. */
+export type Answer =
+  | { rows: Record<string, unknown>[]; changes: number; command: string }
+  | { error: ServerError; connected: boolean }
+
+/** `within`: a transaction that a new connection would not know. */
+interface Request {
+  sent: Sent[]
+  within: boolean
+}
+
+const { url, port, answered } = workerData as { url: string; port: MessagePort; answered: Int32Array }
+let client: Client | undefined
+
+async function run({ sent, within }: Request): Promise<Answer> {
+  try {
+    if (client?.lost !== false) {
+      if (within) throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' })
+      client = await connect(url)
+    }
+    let answer: Answer = { rows: [], changes: 0, command: '' }
+    for (const one of sent) {
+      const { rows, rowCount, command } = await client.query<Record<string, unknown>>(one)
+      answer = { rows, changes: rowCount ?? 0, command }
+    }
+    return answer
+  } catch (error) {
+    return { error: dataOf(error), connected: client?.lost === false }
+  }
+}
+
+/** Does what is asked, then wakes the thread that waits for it. */
+async function answer(request: Request | 'close'): Promise<void> {
+  if (request === 'close') {
+    // A connection that is gone is closed.
+    await client?.end().catch(() => undefined)
+    port.close()
+  } else port.postMessage(await run(request))
+  Atomics.store(answered, 0, 1)
+  Atomics.notify(answered, 0)
+}
+
+port.on('message', (request: Request | 'close') => void answer(request))

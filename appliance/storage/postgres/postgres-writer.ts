@@ -1,0 +1,86 @@
+/** The one thread of this node that writes to a PostgreSQL database. */
+import { workerData } from 'node:worker_threads'
+import type { Connection } from '../connection.ts'
+import { eventsRecorded } from '../events.ts'
+import { methodsOf, refOf } from '../nouns.ts'
+import type { Db } from '../schema.ts'
+import { kyselyWith } from '../sqlite/dialect.ts'
+import { StorageRefused } from '../sqlite/failures.ts'
+import { createGroupCommit, gatheringOn } from '../sqlite/group-commit.ts'
+import { serve } from '../sqlite/thread.ts'
+import { PostgresConnection } from './connection.ts'
+import { emptyLists, engineParts } from './dialect.ts'
+import { packPostgres } from './failures.ts'
+import { migrate } from './migrate.ts'
+import { refuseServer } from './server.ts'
+
+/** Calls in one commit. */
+const MOST_CALLS = 256
+
+type Method = (args: unknown, now: number) => unknown
+type Write = (db: Db, args: unknown, now: number) => unknown
+
+/** What only this engine does differently. PostgreSQL keeps free pages for later rows. */
+const OWN = new Map<string, Method>([['shrink', () => 0]])
+
+serve(() => {
+  const { url } = workerData as { url: string }
+  const db = open(url)
+  const kysely = kyselyWith(
+    db,
+    {
+      ...engineParts,
+      execute({ sql, parameters }) {
+        const { rows, changes } = db.query(sql, parameters)
+        return { rows, numAffectedRows: BigInt(changes) }
+      },
+    },
+    [emptyLists],
+  )
+  const hot = methodsOf<(on: Connection) => Method>('prepared')
+  const writes = methodsOf<Write>('writes')
+  const gathering = gatheringOn(db)
+  const methods = new Map<string, Method>([
+    ...hot.map(({ name, run }) => [name, OWN.get(name) ?? run(db)] as const),
+    ...[...writes, ...methodsOf<Write>('innerWrites')].map(({ name, run }) => {
+      const method: Method = (args, now) => {
+        // They may read what hot methods gather.
+        gathering.write()
+        return run(kysely, args, now)
+      }
+      return [name, method] as const
+    }),
+  ])
+  const execute = createGroupCommit(
+    db,
+    (call) => {
+      const method = methods.get(call.method)
+      if (!method) throw new Error(`The storage has no method ${call.method} that writes.`)
+      return method(call.args, call.now)
+    },
+    db.rules,
+  )
+  return {
+    most: MOST_CALLS,
+    methods: [...hot, ...writes].map(refOf),
+    async execute(calls) {
+      const before = eventsRecorded()
+      const batch = await execute(calls)
+      return { ...batch, told: eventsRecorded() !== before }
+    },
+    close: () => db.close(),
+  }
+})
+
+/** Connects, looks at the server, and brings the schema up to date. @throws StorageRefused */
+function open(url: string): PostgresConnection {
+  const db = new PostgresConnection(url)
+  try {
+    refuseServer(db)
+    migrate(db)
+    return db
+  } catch (error) {
+    db.close()
+    throw error instanceof StorageRefused ? error : new StorageRefused(packPostgres(error).message)
+  }
+}

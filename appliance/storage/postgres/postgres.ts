@@ -1,0 +1,56 @@
+/** The storage on PostgreSQL: the same threads and methods as on SQLite, on a server. */
+import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
+import type { Bodies } from '../bodies.ts'
+import type { StorageLost } from '../sqlite/failures.ts'
+import { Thread } from '../sqlite/thread.ts'
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host/name` */
+  url: string
+  logger?: StorageLog | undefined
+  /** Told once when a storage thread died: no call works from then on. A server that is gone ends no thread. */
+  onLost?: ((error: StorageLost) => void) | undefined
+  /** Told after each commit that stored events. */
+  onEvents?: (() => void) | undefined
+}
+
+/** All messages are rows: the server keeps large values apart by itself. */
+const noBodies: Bodies = {
+  largestRow: Infinity,
+  begin: async () => undefined,
+  put: () => Promise.reject(new Error('Messages are rows in this database.')),
+  read: () => Promise.reject(new Error('The message of this email is missing in the database.')),
+  remove: async () => undefined,
+  sweep: async () => 0,
+}
+
+/**
+ * Opens a PostgreSQL database, and brings its schema up to date. While the server is gone, calls fail as `transient`, and work again by themselves.
+ * @throws StorageRefused when the server cannot be reached, could lose mail, or the database is not one of ours
+ */
+export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
+  const { url, logger, onEvents } = options
+  let told = false
+  const onLost = (error: StorageLost): void => {
+    if (told) return
+    told = true
+    logger?.error({ err: error }, 'storage thread died')
+    options.onLost?.(error)
+  }
+  const start = (name: 'postgres-writer' | 'postgres-reader') =>
+    Thread.start({
+      name: `storage ${name}`,
+      script: new URL(`./${name}.ts`, import.meta.url),
+      data: { url },
+      onLost,
+      onEvents,
+    })
+  const writer = await start('postgres-writer')
+  try {
+    const reader = await start('postgres-reader')
+    return assemble({ writer, reader, bodies: noBodies, logger })
+  } catch (error) {
+    await writer.close()
+    throw error
+  }
+}
