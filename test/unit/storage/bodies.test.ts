@@ -13,6 +13,7 @@ function createMemory() {
   /** As if their files were lost. */
   const missing = new Set<string>()
   const bodies: Bodies = {
+    largestRow: 256 * 1024,
     begin: async () => undefined,
     async put(id, bytes) {
       if (kept.has(id)) throw new Error('There are bytes of this email.')
