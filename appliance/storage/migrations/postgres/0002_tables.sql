@@ -907,7 +907,7 @@ CREATE TABLE contact_imports (
   turn_at bigint not null,
   created_at bigint not null,
   completed_at bigint
-);
+, undone bigint not null default 0, undo_after text, undone_at bigint);
 
 CREATE INDEX contact_imports_team on contact_imports (team_id, id);
 
@@ -1187,3 +1187,14 @@ CREATE TABLE tls_rows (
 );
 
 CREATE INDEX received_emails_files on received_emails (team_id, id, size) where in_file = 1;
+
+CREATE TABLE received_forwards (
+  received_id text not null references received_emails (id) on delete cascade,
+  recipient text not null,
+  state text not null check (state in ('pending', 'sent', 'skipped')),
+  email_id text,
+  reason text,
+  primary key (received_id, recipient)
+);
+
+CREATE INDEX received_forwards_pending on received_forwards (received_id) where state = 'pending';
