@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import type { CertificateView } from '../mail/certificate.ts'
+import type { CertificateView } from '../mail/node.ts'
 import { timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
 

@@ -10,6 +10,9 @@ import {
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createSetUp } from '../accounts/accounts.ts'
+import { bringTo, createInboundDoor } from '../inbound/door.ts'
+import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
 import { createIntake, createSchedules, type IntakeDeps } from '../intake/intake.ts'
 import { createNotices } from '../intake/notice.ts'
@@ -22,6 +25,7 @@ import {
   type Erasures,
 } from '../senders/senders.ts'
 import { createShapingBook, type ShapingBook } from '../shaping/shaping.ts'
+import type { Door } from '../smtp/smtp.ts'
 import type { SourceBook } from '../sources/sources.ts'
 import { createSubmission } from '../submission/submission.ts'
 import { createTemplates } from '../templates/templates.ts'
@@ -41,7 +45,6 @@ import {
   retentionOf,
   submissionOptions,
 } from './options.ts'
-import { openPublicMx } from './public-mx.ts'
 import { openSignInProviders } from './sign-in-providers.ts'
 import type { LiveTables } from './tables.ts'
 import { domainPolls, type Ground, type People } from './ground.ts'
@@ -203,4 +206,27 @@ async function openMetrics(ground: Ground, shaping: ShapingBook): Promise<string
   const listener = createMetricsListener({ instruments, health, log })
   started.defer(() => listener.close())
   return listener.listen(config.metrics.listen)
+}
+
+/** What ends with the daemon. */
+interface Started {
+  defer(end: () => Promise<void>): void
+}
+
+interface PublicMxDeps extends InboundDeps {
+  started: Started
+  /** Null outside the sandbox. */
+  sandbox: Sandbox | null
+}
+
+/**
+ * Opens the door for mail that nobody signed in for. It reads and forwards what waits from then on, until the daemon ends. In the sandbox it
+ * also takes the reports and replies of simulated recipients.
+ */
+function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): Door {
+  const inbound = createInbound(deps)
+  started.defer(() => inbound.close())
+  const door = createInboundDoor(inbound)
+  sandbox?.connect((mail) => bringTo(door, mail))
+  return door
 }

@@ -1,6 +1,6 @@
 import { ask, readMemory } from '../certificates/certificates.ts'
 import { viewCertificates } from '../insights/insights.ts'
-import type { CertificateView } from '../mail/certificate.ts'
+import type { CertificateView } from '../mail/node.ts'
 import { presentCertificate } from '../api/certificates.ts'
 import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'

@@ -64,3 +64,32 @@ function refusalOf(error: unknown): Refusal {
   const asked = typeof status === 'number' && status >= 400 && status < 500
   return refuse(asked ? 'malformed_request' : 'internal')
 }
+
+/** Parts of the hosted API that this version doesn't have, by path; the first match counts. */
+const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
+  [/^\/(?:automations|events)(?:\/|$)/, 'automations'],
+  [/^\/inboxes(?:\/|$)/, 'inboxes'],
+  [/^\/domains\/(?:claims?(?:\/|$)|[^/]+\/claim(?:\/|$))/, 'claiming domains'],
+  [/^\/oauth\/grants(?:\/|$)/, 'OAuth grants'],
+]
+
+/** A word in each of these paths, so that nearly every other request is excluded by one test. */
+const MAYBE = /automation|event|inbox|claim|oauth/
+
+/** Returns the unsupported part of the hosted API that a path belongs to; undefined for all other paths. */
+function unsupportedFeature(url: string): string | undefined {
+  if (!MAYBE.test(url)) return undefined
+  const path = url.split(/[?#]/, 1)[0]!.replaceAll(/\/{2,}/g, '/')
+  return FEATURES.find(([pattern]) => pattern.test(path))?.[1]
+}
+
+/**
+ * Refuses requests for parts of the hosted API that are missing, with an explanation instead of a plain "not found". Does
+ * so for any method, even if a route would take a word for an id.
+ */
+export function refuseUnsupported(app: App): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const feature = unsupportedFeature(request.url)
+    done(feature === undefined ? undefined : refuse('unsupported_endpoint', { feature }))
+  })
+}

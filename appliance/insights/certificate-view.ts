@@ -2,7 +2,7 @@
 import type { X509Certificate } from 'node:crypto'
 import { namesIn, readMemory, type Attempts } from '../certificates/certificates.ts'
 import type { Config } from '../config/config.ts'
-import type { CertificateView } from '../mail/certificate.ts'
+import type { CertificateView } from '../mail/node.ts'
 import { readCertificates, type ShownCertificate } from './certificate.ts'
 
 /** Reads them now, the host's own first. Rejects where the data directory cannot be read. */

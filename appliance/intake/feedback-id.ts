@@ -1,6 +1,9 @@
 /** Feedback-ID: what Gmail's feedback loop counts complaints by (https://support.google.com/mail/answer/6254652). Pure. */
 import { createHash } from 'node:crypto'
 import type { Stream } from '../mail/queue.ts'
+import type { Caller } from '../senders/caller.ts'
+import { viaOf } from './email.ts'
+import type { Submission } from './submission.ts'
 
 export const FEEDBACK_ID = 'Feedback-ID'
 
@@ -22,4 +25,16 @@ export function feedbackIdFor(
 ): string {
   const team = createHash('sha256').update(teamId).digest('hex').slice(0, TEAM_DIGITS)
   return [via, team, stream, SENDER].join(':')
+}
+
+/** The field of an email; none if the app has set its own. */
+export function feedbackFields(submission: Submission, caller: Caller): Submission['headers'] {
+  if (submission.headers.some(({ name }) => name.toLowerCase() === FEEDBACK_ID.toLowerCase())) return []
+  const via = viaOf(submission, caller)
+  return [
+    {
+      name: FEEDBACK_ID,
+      value: feedbackIdFor(via === 'rest' ? 'api' : via, caller.teamId, submission.stream),
+    },
+  ]
 }

@@ -12,8 +12,8 @@ import type { TrackingPlan } from '../tracking/rewrite.ts'
 import { trackMessage, type Tracking } from '../tracking/tracking.ts'
 import type { Composed } from './compose.ts'
 import type { Composer } from './composer.ts'
-import { viaOf, type Prepared } from './email.ts'
-import { FEEDBACK_ID, feedbackIdFor } from './feedback-id.ts'
+import type { Prepared } from './email.ts'
+import { feedbackFields } from './feedback-id.ts'
 import { finishMessage } from './message-fields.ts'
 import type { ArrivedMessage, Submission } from './submission.ts'
 import { hasOwnUnsubscribe, unsubscribeFields } from './topic.ts'
@@ -105,18 +105,6 @@ async function compose(
   const composed = await composer.compose({ ...draft, tracking: plan }, teamId)
   if (composed.message.length > limits.message_bytes) throw tooLarge()
   return composed
-}
-
-/** The app's own goes before ours. */
-function feedbackFields(submission: Submission, caller: Caller): Submission['headers'] {
-  if (submission.headers.some(({ name }) => name.toLowerCase() === FEEDBACK_ID.toLowerCase())) return []
-  const via = viaOf(submission, caller)
-  return [
-    {
-      name: FEEDBACK_ID,
-      value: feedbackIdFor(via === 'rest' ? 'api' : via, caller.teamId, submission.stream),
-    },
-  ]
 }
 
 /** The submission with the recipient's link in place of the unsubscribe tag. Refuses: `unsubscribe_tag_recipients`, `unsubscribe_tag_link`. */

@@ -12,3 +12,23 @@ export interface NodeFacts {
   listeners: string[]
   storage: { engine: 'sqlite'; dataDir: string }
 }
+
+/** A TLS certificate of this server, as shown to people. Times are Unix milliseconds. */
+export interface CertificateView {
+  /** The first of its names. */
+  name: string
+  /** Where it comes from: an ACME server (`[acme]`), a configured file, or self-signed by Posthaste. */
+  source: 'authority' | 'file' | 'self_signed'
+  /** Null when there is none yet. */
+  file: string | null
+  names: string[]
+  issuer: string | null
+  validFrom: number | null
+  validUntil: number | null
+  /** When it will be renewed. */
+  renewAt: number | null
+  /** Consecutive failures, the last error, and the time of the next attempt. */
+  failures: number
+  error: string | null
+  retryAt: number | null
+}

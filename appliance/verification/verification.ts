@@ -3,14 +3,12 @@
  * limits of its own, so this file limits signatures, queries and time.
  */
 import { Readable } from 'node:stream'
-import type { AuthenticateResult } from 'mailauth'
+import type { AuthenticateResult, DNSResolver } from 'mailauth'
 import type { Clock } from '../clock/clock.ts'
-import type { Resolver } from '../dns/dns.ts'
+import type { RecordType, Resolver } from '../dns/dns.ts'
 import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
 import { AUTH_RESULTS, type Authentication, type AuthResult, type AuthVerdict } from '../mail/inbound.ts'
-import { mailauthResolver } from './resolver.ts'
 
-export { mailauthResolver } from './resolver.ts'
 export { withTrace } from './trace.ts'
 
 /** A message and how it was received. */
@@ -124,4 +122,32 @@ function summarize({ spf, dkim, dmarc, arc }: AuthenticateResult): Authenticatio
     dmarc: { result: dmarc ? resultOf(dmarc.status.result) : 'none', domain: fromDomain },
     arc: unknown(arc ? resultOf(arc.status.result) : 'none'),
   }
+}
+
+/** Creates an error like those of `node:dns`, which mailauth distinguishes by code. */
+function dnsError(code: string, name: string): Error {
+  return Object.assign(new Error(`${code} ${name}`), { code })
+}
+
+const TYPES = new Set<string>(['A', 'AAAA', 'MX', 'TXT', 'PTR', 'CNAME', 'NS'] satisfies RecordType[])
+
+/**
+ * Adapts our resolver to mailauth: the interface of `dns.promises.resolve`. @param most number of queries; further ones fail as if
+ * no server answered
+ */
+export function mailauthResolver(resolver: Pick<Resolver, 'resolve'>, most = Infinity): DNSResolver {
+  let asked = 0
+  const lookup = async (name: string, type: string): Promise<unknown[]> => {
+    if (!TYPES.has(type)) throw dnsError('ENODATA', name)
+    if (++asked > most) throw dnsError('ESERVFAIL', name)
+    const answer = await resolver.resolve(name, type as RecordType)
+    if (answer.kind === 'failed') throw dnsError('ESERVFAIL', name)
+    if (answer.kind === 'absent') throw dnsError(answer.why === 'nxdomain' ? 'ENOTFOUND' : 'ENODATA', name)
+    return answer.records.map((record) => {
+      if (typeof record === 'string') return type === 'TXT' ? [record] : record
+      return 'exchange' in record ? { priority: record.preference, exchange: record.exchange } : record
+    })
+  }
+  // The type allows strings only, but MX records are objects, as in node:dns.
+  return lookup as DNSResolver
 }

@@ -1,21 +1,29 @@
+import type { FastifyReply } from 'fastify'
+import * as checks from '../../api/health.ts'
 import * as api from '../../api/nodes.ts'
-import { serve } from '../serve.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf, isOperator, requireOperator } from '../access.ts'
+import type { Health } from '../../watch/health.ts'
+import { requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
 
-/** Routes for the daemon itself: its state and resource usage. */
+/** Route GET /nodes: the state of the daemon, for operators. */
 export function nodeRoutes(app: App, deps: HttpDeps): void {
-  const { node, health, quotas, rateLimiter, config } = deps
-
+  const { node, health } = deps
   serve(app, api.listNodes, { preValidation: requireOperator(deps) }, async () =>
     presentList([api.presentNode(node.facts(), await health.ready())]),
   )
+}
 
-  serve(app, api.getLimits, {}, async (request) => {
-    const plan = await quotas.planOf(callerOf(request).teamId)
-    const plans = (await isOperator(request, deps)) ? quotas.plans() : null
-    const { messageBytes } = config
-    return api.presentLimits({ plan, plans, perSecond: rateLimiter.perSecond, messageBytes })
-  })
+/** Routes GET /healthz and GET /readyz, for supervisors and load balancers: 200, or 503 with reasons. */
+export function healthRoutes(app: App, { health, log }: Pick<HttpDeps, 'health' | 'log'>): void {
+  const open = { unmetered: true, logLevel: 'warn' } as const
+  const answer = (reply: FastifyReply, { ok, reasons }: Health) => {
+    if (ok) return { object: 'health' as const, status: 'ok' as const, reasons }
+    log.error({ reasons }, 'not healthy')
+    void reply.code(503)
+    return { object: 'health' as const, status: 'unavailable' as const, reasons }
+  }
+  serve(app, checks.getHealth, open, async (_request, reply) => answer(reply, await health.alive()))
+  serve(app, checks.getReadiness, open, async (_request, reply) => answer(reply, await health.ready()))
 }

@@ -1,13 +1,16 @@
+import * as limits from '../../api/nodes.ts'
 import * as api from '../../api/usage.ts'
 import { serve } from '../serve.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
 /**
- * Route GET /usage: the team's usage of its plan. For every key, as in the hosted service, because it only returns
- * numbers.
+ * Routes for the team's usage of its plan, and the limits that it sets. For every key, as in the hosted service,
+ * because they only return numbers.
  */
-export function usageRoutes(app: App, { senders, quotas, rateLimiter, clock }: HttpDeps): void {
+export function usageRoutes(app: App, deps: HttpDeps): void {
+  const { senders, quotas, rateLimiter, clock } = deps
+
   serve(app, api.getUsage, {}, async (request) => {
     const { teamId } = callerOf(request)
     const { plan, usage, ends } = await quotas.usageOf(teamId)
@@ -19,5 +22,12 @@ export function usageRoutes(app: App, { senders, quotas, rateLimiter, clock }: H
   serve(app, api.getUsageHistory, {}, async (request) => {
     const { days, months } = await quotas.historyOf(callerOf(request).teamId)
     return { object: 'usage_history' as const, days, months }
+  })
+
+  serve(app, limits.getLimits, {}, async (request) => {
+    const plan = await quotas.planOf(callerOf(request).teamId)
+    const plans = (await isOperator(request, deps)) ? quotas.plans() : null
+    const { messageBytes } = deps.config
+    return limits.presentLimits({ plan, plans, perSecond: rateLimiter.perSecond, messageBytes })
   })
 }
