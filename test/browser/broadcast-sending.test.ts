@@ -207,8 +207,9 @@ test('the content shows beside each link how many clicked it', async () => {
   await page.getByRole('cell', { name: '300 of 300' }).waitFor()
 })
 
+let many: string
 test('a large send is confirmed by typing how many get it', async () => {
-  const many = await made('/segments', { name: 'Many' })
+  many = await made('/segments', { name: 'Many' })
   for (const from of [0, 500]) {
     const emails = Array.from({ length: 500 }, (_, n) => `many${from + n}@customer.test`)
     const added = await posthaste.call('POST', '/contacts/batch/add', { emails, segment_ids: [many] })
@@ -225,5 +226,31 @@ test('a large send is confirmed by typing how many get it', async () => {
   await page.getByText(/^Sending starts in \d+ s$/).waitFor()
   await press('Undo')
   await chip('draft')
+})
+
+test('a schedule that was missed asks, a brake says why, and sending is canceled on the way', async () => {
+  const { storage } = posthaste.appliance
+  const { teamId } = posthaste
+  const id = await draftFor(many, 'Never')
+  // As after a stop of the server that lasted longer than that.
+  const twoHoursAgo = Date.now() - 2 * 3_600_000
+  expect(await storage.scheduleBroadcast({ teamId, id, at: twoHoursAgo }, twoHoursAgo)).toBe('done')
+  await page.goto(at(`/broadcasts/${id}`))
+  await page.getByRole('heading', { name: 'Waits for your decision' }).waitFor()
+  await page.getByText('Its time passed more than an hour ago').waitFor()
+  await page.getByRole('button', { name: 'Send now', exact: true }).waitFor()
+  await press('Back to draft')
+  await chip('draft')
+  // The first of 1,000 emails go alone, so it can't be over before it pauses.
+  expect(await posthaste.call('POST', `/broadcasts/${id}/send`)).toMatchObject({ status: 200 })
+  const brake = { teamId, id, reason: 'bounces', figures: { count: 60, of: 1000 } } as const
+  expect(await storage.pauseBroadcast(brake, Date.now())).toBe('done')
+  await page.getByText('60 of the last 1000 emails bounced, which harms your reputation.').waitFor()
+  await chip('paused')
+  await follow('Cancel broadcast')
+  await page.getByText('What was sent stays sent. You can’t resume it').waitFor()
+  await inDialog('Cancel broadcast')
+  await chip('canceled')
+  await page.getByText('nobody else gets it').waitFor()
   expect(desk.errors).toEqual([])
 })
