@@ -60,7 +60,11 @@ describe('signing in', () => {
   })
 
   test('can be tried ten times a minute for one address, then waits', async () => {
-    const guess = () => signIn({ email: 'Victim@acme.example ', password: 'guess' })
+    const at = api.clock.now()
+    const guess = async () => {
+      await api.clock.set(at)
+      return signIn({ email: 'Victim@acme.example ', password: 'guess' })
+    }
     for (let i = 0; i < 10; i++) expect((await guess()).status).toBe(403)
     const answer = await guess()
     expect(answer.status).toBe(429)
@@ -70,11 +74,13 @@ describe('signing in', () => {
       errorText(429, 'rate_limit_exceeded', `Too many attempts. Try again in ${seconds} seconds.`),
     )
     await api.clock.advance(61_000)
-    expect((await guess()).status).toBe(403)
+    expect((await signIn({ email: 'victim@acme.example', password: 'guess' })).status).toBe(403)
   })
 
   test('can be tried ten times a minute from one network', async () => {
+    const at = api.clock.now()
     for (let i = 0; i < 10; i++) await signIn({ email: `a${i}@acme.example`, password: 'guess' })
+    await api.clock.set(at)
     expect((await signIn()).status).toBe(429)
   })
 })
@@ -151,8 +157,10 @@ test('behind a proxy that is believed, the cookie is for https only and the thro
   const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '198.51.100.7' }
   const answer = await ask(`${proxied.url}/session`, 'POST', owner, headers)
   expect(answer.headers.getSetCookie().join('\n')).toMatch(/^__Host-posthaste_session=.*; Secure/m)
+  const at = proxied.clock.now()
   for (let i = 0; i < 11; i++)
     await ask(`${proxied.url}/session`, 'POST', { email: `a${i}@x.example`, password: 'x' }, headers)
+  await proxied.clock.set(at)
   expect((await ask(`${proxied.url}/session`, 'POST', owner, headers)).status).toBe(429)
   const other = { ...headers, 'x-forwarded-for': '198.51.100.8' }
   expect((await ask(`${proxied.url}/session`, 'POST', owner, other)).status).toBe(200)
