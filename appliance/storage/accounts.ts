@@ -1,14 +1,14 @@
-/** People and their passwords. */
+/** Users and their passwords. */
 import type { Selectable } from 'kysely'
 import type { Db, UsersTable } from './schema.ts'
 import { firstTeam, type Team } from './teams.ts'
 import { dropTickets } from './tickets.ts'
 
-/** What of it somebody has. */
+/** How many second factors of each kind a user has. */
 export interface FactorCounts {
   totp: boolean
   passkeys: number
-  /** Unused ones. */
+  /** Unused recovery codes. */
   recoveryCodes: number
 }
 
@@ -30,7 +30,7 @@ export async function countFactors(db: Db, { userId }: { userId: string }): Prom
   return { totp: totp !== undefined, passkeys: Number(passkeys.n), recoveryCodes: Number(codes.n) }
 }
 
-/** Whether there is one that counts: an app that was confirmed, or a passkey. */
+/** Reports whether a user has a second factor: a confirmed authenticator app or a passkey. */
 export async function hasSecondFactor(db: Db, args: { userId: string }): Promise<boolean> {
   const { totp, passkeys } = await countFactors(db, args)
   return totp || passkeys > 0
@@ -39,7 +39,7 @@ export async function hasSecondFactor(db: Db, args: { userId: string }): Promise
 export interface User {
   id: string
   email: string
-  /** argon2id in PHC string form; null: enters by an identity provider or a passkey only. */
+  /** argon2id in PHC string form; null: signs in only with an identity provider or a passkey. */
   passwordHash: string | null
   createdAt: number
   /**
@@ -49,15 +49,15 @@ export interface User {
   provenAt: number | null
 }
 
-/** What the first proof of an address ended. */
+/** What the first proof of an address revoked. */
 export interface FirstProof {
-  /** Identities that were unlinked. */
+  /** Number of identities that were unlinked. */
   identities: number
-  /** Passkeys that are a second step only from then on. */
+  /** Number of passkeys that are now only a second step. */
   passkeys: number
 }
 
-/** People without a password have an empty text there. */
+/** The column stores an empty string for users without a password. */
 export const toHash = (stored: string): string | null => (stored === '' ? null : stored)
 
 const userColumns = ['id', 'email', 'password_hash', 'created_at', 'proven_at'] as const
@@ -73,8 +73,8 @@ const toUser = (row: Selectable<Pick<UsersTable, (typeof userColumns)[number]>>)
 const emailKey = (email: string): string => email.toLowerCase()
 
 /**
- * Makes the team with its first owner; refuses with `exists` when there is a user with that address, and with `onlyFirst` when there is a team.
- * Two callers with one address cannot both win: the unique key decides, not a look beforehand.
+ * Creates a team with its first owner. Refuses with `exists` if a user has that address, and with `onlyFirst` if there
+ * is a team already. The unique key decides between two concurrent callers, so no lookup before it is needed.
  */
 async function createOwner(
   db: Db,
@@ -104,11 +104,13 @@ async function createOwner(
 }
 
 /**
- * Ends all sessions of the user but `keep` (a token hash), in the same step, sign-ins that wait for the second factor, and
- * links that would set another password: who knew the old one is out.
- * @param args.byMail the link came by mail, which proves the address. On the first proof, identities are unlinked and passkeys can only be
- * used as a second step, because someone else may have added them. Returns how many were affected; null if it wasn't the first proof.
- * @param args.was the hash that the old password was compared with; `stale` when it is another meanwhile, and nothing is changed
+ * Sets a user's password. In the same transaction, ends all sessions of the user except `keep` (a token hash), pending
+ * second steps and links that set a password, because someone else may know the old password.
+ * @param args.byMail the link came by mail, which proves the address. On the first proof, identities are unlinked and
+ * passkeys can only be used as a second step, because someone else may have added them. Returns how many were affected;
+ * null if it wasn't the first proof.
+ * @param args.was the hash that the old password was compared with; returns `stale` and changes nothing if the stored
+ * hash is a different one
  */
 async function setPassword(
   db: Db,
@@ -132,12 +134,14 @@ async function setPassword(
   return byMail ? proveAddress(db, userId, now) : null
 }
 
-/** Whether that is what is stored of a person's password now: hashing takes its time, and another may have been set meanwhile. */
+/** Reports whether `hash` is still the stored one. Hashing takes time, and the password may have changed meanwhile. */
 export async function isPassword(db: Db, userId: string, hash: string): Promise<boolean> {
   return (await getUser(db, { id: userId }))?.passwordHash === hash
 }
 
-/** Null where it was proven before: then what opens the account is the person's. */
+/**
+ * Marks an address as proven. Returns null if it was proven before: then the user added all identities and passkeys.
+ */
 async function proveAddress(db: Db, userId: string, now: number): Promise<FirstProof | null> {
   const proven = await db
     .updateTable('users')
@@ -155,7 +159,7 @@ async function proveAddress(db: Db, userId: string, now: number): Promise<FirstP
   return { identities: Number(unlinked.numDeletedRows), passkeys: Number(lowered.numUpdatedRows) }
 }
 
-/** The case of letters does not matter. */
+/** Ignores letter case in the address. */
 async function findUser(db: Db, args: { email: string }): Promise<User | undefined> {
   const row = await db
     .selectFrom('users')
@@ -165,7 +169,7 @@ async function findUser(db: Db, args: { email: string }): Promise<User | undefin
   return row && toUser(row)
 }
 
-/** All of them, by address. */
+/** Lists all users by address. */
 async function listUsers(db: Db): Promise<(User & { hasSecondFactor: boolean })[]> {
   const rows = await db.selectFrom('users').select(userColumns).orderBy('email_key').execute()
   const users: (User & { hasSecondFactor: boolean })[] = []
@@ -179,7 +183,6 @@ async function getUser(db: Db, { id }: { id: string }): Promise<User | undefined
   return row && toUser(row)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findUser, listUsers, getUser },
   writes: { createOwner, setPassword },

@@ -8,9 +8,9 @@ export interface ApiKey {
   teamId: string
   name: string
   permission: Permission
-  /** The only domain it may send as; null for any of the team's. */
+  /** The only domain that the key may send from; null for any domain of the team. */
   domainId: string | null
-  /** The first characters of the token; null for keys of older versions until they are used again. */
+  /** The first characters of the token; null for keys of older versions until their next use. */
   prefix: string | null
   createdAt: number
   lastUsedAt: number | null
@@ -53,7 +53,7 @@ async function findApiKey(db: Db, args: { tokenHash: string }): Promise<ApiKey |
   return row && toApiKey(row)
 }
 
-/** By its id alone: for listeners that are bound to a key in the configuration. */
+/** Finds a key by its id alone. For listeners that the configuration binds to a key. */
 async function getApiKey(db: Db, args: { id: string }): Promise<ApiKey | undefined> {
   const row = await db.selectFrom('api_keys').selectAll().where('id', '=', args.id).executeTakeFirst()
   return row && toApiKey(row)
@@ -90,8 +90,8 @@ async function deleteApiKey(db: Db, args: { teamId: string; id: string }): Promi
 }
 
 /**
- * Notes the last use of keys, many at once, and the prefix of those that have none yet.
- * A later use that is already noted stays.
+ * Records the last use of many keys at once, and the prefix of keys that have none yet. Keeps a later use that is
+ * already stored.
  */
 async function touchApiKeys(
   db: Db,
@@ -114,7 +114,6 @@ async function touchApiKeys(
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findApiKey, getApiKey, listApiKeys },
   writes: { createApiKey, deleteApiKey, touchApiKeys, renameApiKey },

@@ -1,4 +1,4 @@
-/** The port of storage, made of the two threads of an engine and of the place for large messages. */
+/** Assembles the `Storage` from the two threads of an engine and the storage for large messages. */
 import { crashPoint } from '../watch/crash-points.ts'
 import type { Bodies } from './bodies.ts'
 import type { PurgedRows } from './retention.ts'
@@ -18,21 +18,21 @@ import type {
   WriteMethods,
 } from './storage.ts'
 
-/** The little that the storage has to say for itself; every logger of the program can do it. */
+/** The part of a logger that the storage needs. */
 export interface StorageLog {
   info(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 
-/** The storage on an engine, with what is not of the port. */
+/** The storage of an engine, with methods that `Storage` doesn't have. */
 export interface EngineStorage extends Storage {
-  /** Write calls answered so far, and the commits that they took together. */
+  /** Write calls answered so far, and the commits that they shared. */
   stats(): { commits: number; calls: number }
-  /** Names of the methods of a noun (nouns.ts) that write. */
+  /** Names of a noun's methods that write (nouns.ts). */
   writesOf(noun: string): string[]
 }
 
-/** What a storage is made of. */
+/** The parts of a storage. */
 interface Parts {
   writer: Thread
   reader: Thread
@@ -40,7 +40,7 @@ interface Parts {
   logger: StorageLog | undefined
 }
 
-/** Puts the threads and the large messages together as the port. */
+/** Combines the threads and the storage for large messages. */
 export const assemble = (parts: Parts): EngineStorage => new Assembly(parts).storage
 
 class Assembly {
@@ -84,7 +84,7 @@ class Assembly {
     }
   }
 
-  /** The types hold because they are made of the same lists that each thread runs. */
+  /** The types are right because they come from the same lists that each thread runs. */
   #oneCalls(): ReadMethods & WriteMethods {
     const calls = [this.#reader, this.#writer].flatMap((thread) =>
       thread.methods.map(({ name }) => [
@@ -99,7 +99,7 @@ class Assembly {
     return this.#open(() => thread.call(method, args, now))
   }
 
-  /** Begins something unless the storage is closed; `close` waits for it. */
+  /** Starts an operation unless the storage is closed. `close` waits for it. */
   #open<T>(begin: () => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('The storage is closed.'))
     return this.#track(begin())
@@ -155,7 +155,10 @@ class Assembly {
     return body === null ? this.#bodies.read(args.emailId) : body
   }
 
-  /** The rows first: a body whose row is gone is swept after a crash, a row whose body is gone would be missed. */
+  /**
+   * Removes rows before files. A crash between the two leaves a file without a row, which the sweep removes. The other
+   * order would leave a row without its file.
+   */
   async #purge(
     method: 'purgeBodies' | 'purgeUnkeptBodies' | 'purgeEmails',
     args: PurgeArgs,
@@ -167,7 +170,7 @@ class Assembly {
     return purged
   }
 
-  /** Housekeeping that nobody waits for: its failure is told, and harms nothing. */
+  /** Sweeps in the background. A failure is logged and harmless. */
   async #sweep(logger: StorageLog | undefined): Promise<void> {
     try {
       const existing = (ids: string[]) => this.#reader.call<string[]>('messagesInFiles', { ids }, 0)
@@ -181,13 +184,13 @@ class Assembly {
   async #close(): Promise<void> {
     await Promise.resolve()
     await Promise.allSettled(this.#unfinished)
-    // The reader first: a checkpoint cannot empty the log while another connection reads from it.
+    // Close the reader first: a checkpoint can't empty the log while another connection reads from it.
     await this.#reader.close()
     await this.#writer.close()
   }
 }
 
-/** The email as the writer takes it. */
+/** Converts an email for the writer. */
 function toStored(
   bodies: Bodies,
   { message, ...email }: NewEmail,

@@ -1,25 +1,28 @@
-/** The audit log: every administrative act, before it happens and with what came of it. Entries are never changed otherwise. */
+/**
+ * The audit log. Stores every administrative action before it runs, and then its outcome. Nothing else changes an
+ * entry.
+ */
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { AuditEntry, NewAuditEntry } from '../mail/audit.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import { contains, like, lowered, type Page, type PageArgs, pageOf } from './lists.ts'
 import type { AuditLogTable, Db, Tables } from './schema.ts'
 
-/** Which entries are meant: those that meet all conditions. */
+/** A filter for entries. All conditions must match. */
 export interface AuditFilter {
-  /** Of this team; undefined: of all teams and of the appliance. */
+  /** Only entries of this team; undefined: of all teams and of the server. */
   teamId?: string | undefined
-  /** With a team: also those of the whole appliance. */
+  /** With a team: includes entries that affect the whole server. */
   appliance?: boolean | undefined
-  /** Part of who acted or of the actor's name, in any case of letters. */
+  /** Part of the actor or the actor's name, ignoring letter case. */
   actor?: string | undefined
-  /** Noun and verb, `domain.create`, or a noun alone. */
+  /** Noun and verb (`domain.create`), or only the noun. */
   action?: string | undefined
-  /** As it is written, `domain 0193…`, its noun or its id alone, or a part of its name in any case of letters. */
+  /** The full target (`domain 0193…`), its noun or its id alone, or a part of its name, ignoring letter case. */
   target?: string | undefined
-  /** From this instant on (Unix milliseconds). */
+  /** At or after this time (Unix milliseconds). */
   since?: number | undefined
-  /** Before this instant. */
+  /** Before this time (Unix milliseconds). */
   until?: number | undefined
 }
 
@@ -44,7 +47,7 @@ const toEntry = (row: Selectable<AuditLogTable>): AuditEntry => ({
   details: JSON.parse(row.details) as Record<string, unknown>,
 })
 
-/** Writes an act down. A long one is written down before it begins, with `after` null. */
+/** Appends an entry. A long action is recorded before it begins, with `after` null. */
 export async function appendAudit(db: Db, { entry }: { entry: NewAuditEntry }): Promise<void> {
   const { id, teamId, at, actor, actorKind, actorName, ip, action, target, targetName } = entry
   await db
@@ -68,8 +71,8 @@ export async function appendAudit(db: Db, { entry }: { entry: NewAuditEntry }): 
 }
 
 /**
- * What came of an act; once. False when there is no such entry, or it was said already.
- * @param args target: in place of the one that was written down, where what was made got its id meanwhile
+ * Records the outcome of an action, once. Returns false if there is no such entry or it has an outcome already.
+ * @param args target: replaces the recorded target if the created object got its id during the action
  */
 export async function completeAudit(
   db: Db,
@@ -86,14 +89,14 @@ export async function completeAudit(
 
 type Entries = SelectQueryBuilder<Tables, 'audit_log', unknown>
 
-/** Those that a team may see. */
+/** Restricts a query to the entries that a team may see. */
 function within(entries: Entries, { teamId, appliance }: Pick<AuditFilter, 'teamId' | 'appliance'>): Entries {
   if (teamId === undefined) return entries
   if (!appliance) return entries.where('team_id', '=', teamId)
   return entries.where((e) => e.or([e('team_id', '=', teamId), e('team_id', 'is', null)]))
 }
 
-/** Ids begin with the instant at which they were made: ranges of time are ranges of the primary key. */
+/** Applies the filter. Ids begin with their creation time, so time ranges are ranges of the primary key. */
 function meeting(entries: Entries, { actor, action, target, since, until }: AuditFilter): Entries {
   let met = entries
   if (actor !== undefined)
@@ -105,7 +108,7 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
     met = met.where((e) =>
       e.or([
         e('target', '=', target),
-        // The noun: what begins with it and a space, which is before an exclamation mark.
+        // The noun: targets that begin with it and a space, which sorts right before an exclamation mark.
         e.and([e('target', '>=', `${target} `), e('target', '<', `${target}!`)]),
         like('target', `% ${lowered(target)}`),
         contains('target_name', target),
@@ -116,7 +119,7 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
   return met
 }
 
-/** Undefined for entries of other teams, where a team is given. `appliance`: as in the filter. */
+/** Finds an entry. Returns undefined for entries of other teams, if a team is given. `appliance`: as in the filter. */
 async function getAudit(
   db: Db,
   { id, ...whose }: { id: string } & Pick<AuditFilter, 'teamId' | 'appliance'>,
@@ -126,15 +129,15 @@ async function getAudit(
   return row && toEntry(row)
 }
 
-/** Newest first. */
+/** Lists entries, newest first. */
 async function listAudit(db: Db, args: AuditFilter & Omit<PageArgs, 'teamId'>): Promise<Page<AuditEntry>> {
   const entries = meeting(within(db.selectFrom('audit_log'), args), args)
   return pageOf(entries.selectAll(), args, toEntry)
 }
 
 /**
- * Removes entries of before an instant (Unix milliseconds), oldest first; returns how many. Those of rules that still hold
- * mail stay: undoing needs them.
+ * Deletes entries older than `before` (Unix milliseconds), oldest first, and returns their number. Keeps entries of
+ * hold rules that still hold mail, because undoing needs them.
  */
 async function purgeAudit(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const old = db
@@ -148,7 +151,6 @@ async function purgeAudit(db: Db, { before, most }: { before: number; most: numb
   return Number(removed.numDeletedRows)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getAudit, listAudit },
   writes: { appendAudit, completeAudit, purgeAudit },

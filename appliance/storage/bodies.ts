@@ -1,4 +1,7 @@
-/** Messages that are too large for a row: the port that keeps them, and the files of the data directory that are one. */
+/**
+ * Storage for messages that are too large for a row: the interface, and its implementation with files in the data
+ * directory.
+ */
 import { link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isId } from '../mail/ids.ts'
@@ -9,7 +12,7 @@ import { giveToOwnerOf, MESSAGES, syncDirectory } from './sqlite/directory.ts'
  * before their row and removed after it, so a crash can leave only bytes without a row, which the sweep removes.
  */
 export interface Bodies {
-  /** Messages of more bytes come here; others are rows. */
+  /** Size limit in bytes. Larger messages are stored here, others in rows. */
   readonly largestRow: number
   /** Prepares the storage. Called once, before anything else. */
   begin(): Promise<void>
@@ -28,13 +31,13 @@ export interface Bodies {
   sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number>
 }
 
-/** Messages larger than this are files: in the database they would be written twice, log and table, by the one writer. */
+/** Larger messages are files. In SQLite, the only writer would write them twice: to the log and to the table. */
 const LARGEST_ROW = 256 * 1024
 
-/** A file may be older than its row by the time that one commit takes; an hour is beyond doubt. */
+/** A file is written before its row, so it may be older by the length of one commit. One hour is a safe upper bound. */
 const ORPHAN_MS = 60 * 60 * 1000
 
-/** How many names are asked about at once while sweeping. */
+/** Number of names per query while sweeping. */
 const SWEEP_ROUND = 500
 
 /** Large messages as files `messages/<xx>/<email id>`, `xx` being the last two digits of the id, which are random. */
@@ -42,7 +45,7 @@ export class MessageFiles implements Bodies {
   readonly largestRow = LARGEST_ROW
   readonly #root: string
   readonly #dataDir: string
-  /** Directories known to be durable, by name. */
+  /** Directories that are known to be durable, by name. */
   readonly #ready = new Map<string, Promise<void>>()
   #temporary = 0
 
@@ -51,13 +54,13 @@ export class MessageFiles implements Bodies {
     this.#root = join(dataDir, MESSAGES)
   }
 
-  /** Makes the directory, which from then on shows that this data directory has a database (sqlite/connection.ts). */
+  /** Creates the directory. From then on, it shows that the data directory has a database (sqlite/connection.ts). */
   async begin(): Promise<void> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     await giveToOwnerOf(this.#dataDir, this.#root)
   }
 
-  /** Resolves when the bytes and the name are on the disk. */
+  /** Resolves when both the bytes and the file name are on disk. */
   async put(emailId: string, bytes: Uint8Array): Promise<void> {
     const { directory, path } = this.#place(emailId)
     await this.#prepare(directory)
@@ -71,7 +74,7 @@ export class MessageFiles implements Bodies {
         await file.close()
       }
       await giveToOwnerOf(this.#dataDir, temporary)
-      // A link fails where a rename would silently replace the message of another email.
+      // A link fails if the name exists. A rename would silently replace the message of another email.
       await link(temporary, path)
     } finally {
       await rm(temporary, { force: true })
@@ -96,8 +99,8 @@ export class MessageFiles implements Bodies {
   }
 
   /**
-   * Removes what a crash left: files that no row speaks of, and temporary ones, older than an hour by the clock of the
-   * file system, which is the machine's.
+   * Removes what a crash left: files without a row and temporary files, if they are older than an hour. Ages use the
+   * machine's clock, as the file system does.
    */
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
     let removed = 0
@@ -116,14 +119,17 @@ export class MessageFiles implements Bodies {
     return removed
   }
 
-  /** An id becomes a path here, so nothing else may. */
+  /** Returns where the message of an email is stored. Rejects anything but an id, because it becomes part of a path. */
   #place(emailId: string): { directory: string; path: string } {
     if (!isId(emailId)) throw new RangeError('The id of an email must be a UUID.')
     const directory = join(this.#root, emailId.slice(-2))
     return { directory, path: join(directory, emailId) }
   }
 
-  /** Once in a process for each directory: that it exists does not tell that whoever made it lived to sync it. */
+  /**
+   * Creates and syncs a directory, once per process. An existing directory may not be durable: its creator may have
+   * crashed before the sync.
+   */
   #prepare(directory: string): Promise<void> {
     const known = this.#ready.get(directory)
     if (known) return known
@@ -157,7 +163,7 @@ async function olderThan(directory: string, files: string[], time: number): Prom
   const old: string[] = []
   for (const file of files) {
     const found = await stat(join(directory, file)).catch((error: NodeJS.ErrnoException) => {
-      // Gone since it was listed: a temporary file that got its name.
+      // Gone since it was listed: a temporary file that was linked to its final name.
       if (error.code === 'ENOENT') return undefined
       throw error
     })

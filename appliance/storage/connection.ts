@@ -1,13 +1,15 @@
-/** The connection that plain statements run on: what the hot methods need of an engine. better-sqlite3's own connection is one. */
+/**
+ * The database connection for plain statements, with the part of better-sqlite3's interface that the hot methods need.
+ */
 import { PostgresAdapter } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** A prepared statement. Values stand for `?` in their order, or are one object, whose keys stand for `@name`. */
+/** A prepared statement. Parameters are values for each `?` in order, or one object whose keys stand for `@name`. */
 export interface Statement<P extends unknown[], R> {
   run(...values: P): { changes: number }
   get(...values: P): R | undefined
   all(...values: P): R[]
-  /** The same statement, which returns the first column of each row alone. */
+  /** Returns the same statement, but with only the first column of each row. */
   pluck(): Statement<P, R>
 }
 
@@ -20,6 +22,6 @@ export interface Connection {
   ): P extends unknown[] ? Statement<P, R> : Statement<[P], R>
 }
 
-/** Whether statements run on PostgreSQL, for the few that have a text for each engine. */
+/** Reports whether statements run on PostgreSQL, for the few that differ between engines. */
 export const isPostgres = (db: Connection | Db): boolean =>
   'prepare' in db ? db.engine === 'postgres' : db.getExecutor().adapter instanceof PostgresAdapter

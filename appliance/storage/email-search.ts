@@ -1,6 +1,6 @@
 /**
- * Finding emails by what is known of them and by what happened to them, without an index for each question: accepting is not to pay for what
- * few ask.
+ * Searches emails by their fields and events. There is no index for each kind of search, because indexes would slow
+ * down accepting mail.
  */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
 import type { Category } from '../mail/bounce.ts'
@@ -15,80 +15,83 @@ import type { Db, Tables } from './schema.ts'
 import { contains, like, lowered, lowest, madeWith } from './lists.ts'
 
 /**
- * What an email has to meet, all of it; what is absent is not asked. Texts are compared without regard to the case of ASCII
- * letters, and found wherever they stand unless it says otherwise.
+ * A filter for emails. All given conditions must match. Texts ignore the case of ASCII letters and match anywhere
+ * unless noted.
  */
 export interface EmailFilter {
   id?: string | undefined
-  /** One of these. */
+  /** The status is one of these. */
   status?: readonly LastEvent[] | undefined
-  /** The whole domain of the From address. */
+  /** The full domain of the From address. */
   domain?: string | undefined
   from?: string | undefined
-  /** A recipient, as To, Cc or Bcc name them: the whole address, or a part where there is no local part before an @. */
+  /** A recipient in To, Cc or Bcc: the full address, or a part of it if there is no local part before the @. */
   to?: string | undefined
-  /** The whole domain of a recipient. */
+  /** The full domain of a recipient. */
   toDomain?: string | undefined
-  /** `value` null: whatever it is. */
+  /** `value` null: any value. */
   tag?: { name: string; value: string | null } | undefined
   /** Id or name of the API key. */
   apiKey?: string | undefined
-  /** Each stands in the subject. */
+  /** The subject contains all of these. */
   subject?: readonly string[] | undefined
-  /** Whole, with its angle brackets. */
+  /** The full Message-ID, with angle brackets. */
   messageId?: string | undefined
-  /** Id of the broadcast that it is part of. */
+  /** Id of the email's broadcast. */
   broadcast?: string | undefined
-  /** Stands in what was last said about a recipient: the id in the queue of the remote server for one. */
+  /** Part of a recipient's last reply, such as the remote server's queue id. */
   reply?: string | undefined
-  /** Something happened to it, all of it in one event. */
+  /** One event of the email meets all of these conditions. */
   happened?: Happened | undefined
-  /** Accepted at or after this time, and before that one (Unix milliseconds). */
+  /** Accepted at or after `since` and before `until` (Unix milliseconds). */
   since?: number | undefined
   until?: number | undefined
 }
 
-/** What happened: the numbers of the metrics, asked the other way round. What is absent is not asked. */
+/** A filter for events, with the same counters as the metrics. Absent conditions match any event. */
 interface Happened {
   event?: Counted | undefined
-  /** At or after this time, and before that one (Unix milliseconds). */
+  /** At or after `since` and before `until` (Unix milliseconds). */
   since?: number | undefined
   until?: number | undefined
   /** Id of the recipient's mailbox provider. */
   provider?: string | undefined
-  /** What a bounce was about; `undetermined`: that was not told. */
+  /** The category of a bounce; `undetermined`: it has none. */
   bounce?: Category | 'undetermined' | undefined
 }
 
 export interface FoundEmail extends EmailSummary {
   apiKeyId: string | null
-  /** Of the recipient who was tried most often. */
+  /** Of the recipient with the most attempts. */
   attempts: number
-  /** How its recipients stand. */
+  /** How many recipients are in which state. */
   recipients: RecipientCounts
-  /** A person opened it, or followed a link, whatever happened since. */
+  /** Whether a person opened it or followed a link, regardless of later events. */
   opened: boolean
   clicked: boolean
-  /** The recipient of whom something was heard last; null before that. */
+  /** The recipient with the latest news; null before any. */
   last: { recipient: string; state: DeliveryState; cause: Cause } | null
 }
 
-/** One stretch of a search, newest first. */
+/** One chunk of a search, newest first. */
 export interface EmailsFound {
   items: FoundEmail[]
-  /** Where to go on: older than this id. Null: everything was looked at. */
+  /** Where to continue: older than this id. Null: the search is complete. */
   next: string | null
 }
 
 type Where = ExpressionBuilder<Tables, 'emails'>
 
-/** Emails looked at in one step: some 20 ms of the reading thread. */
+/** Emails that one step examines. Takes the reading thread about 20 ms. */
 const LOOK = 4000
 
-/** What the partial index `emails_trouble` holds, word for word. */
+/** Must match the condition of the partial index `emails_trouble` exactly. */
 const TROUBLE = ['delivery_delayed', 'bounced', 'complained', 'failed', 'canceled', 'suppressed'] as const
 
-/** Which emails a stretch is counted in: all of the team or of a broadcast, or those of one status that has an index. */
+/**
+ * The set of emails that a chunk is taken from: all of a team or of a broadcast, or those with one of the indexed
+ * statuses.
+ */
 interface Scope {
   teamId: string
   broadcastId: string | undefined
@@ -98,8 +101,8 @@ interface Scope {
 const troubleOf = (status: LastEvent): Scope['trouble'] => TROUBLE.find((one) => one === status) ?? null
 
 /**
- * Looks at some thousands of emails at most, so that other questions need not wait long: it may find fewer than `limit`, or
- * none, and have more to look at. Without reports, which nobody sent.
+ * Searches one chunk. Examines at most a few thousand emails, so that other reads don't wait long. It may find fewer
+ * than `limit`, or none, and still have more to examine. Excludes reports, which nobody sent.
  */
 async function searchEmails(
   db: Db,
@@ -114,7 +117,7 @@ async function searchEmails(
       : await Promise.all(
           troubles.map((trouble) => searchStretch(db, { teamId, broadcastId, trouble }, args)),
         )
-  // As far back as all of them have looked.
+  // Every scope was searched back to this id.
   const floor = found.flatMap(({ next }) => next ?? []).reduce((a, b) => (a > b ? a : b), '')
   const all = found
     .flatMap(({ rows }) => rows)
@@ -132,7 +135,7 @@ async function searchEmails(
   return { items, next: all.length > limit ? rows.at(-1)!.id : floor || null }
 }
 
-/** The next stretch of a scope: a range of an index that ends with the id. */
+/** Reads the next chunk of a scope: an index range that ends with the id. */
 async function searchStretch(
   db: Db,
   scope: Scope,
@@ -162,7 +165,7 @@ async function searchStretch(
   return { rows, next: rows.length === limit ? rows.at(-1)!.id : (floor ?? null) }
 }
 
-/** Written out, not bound: the planners use the partial index only for a condition that they can read. */
+/** Written as literals, not bound: the planners use a partial index only if they can read the condition. */
 const inScope = (where: Where, { teamId, broadcastId, trouble }: Scope): Expression<SqlBool>[] => [
   ...ofTeam(where, { teamId, broadcastId }),
   ...(trouble === null
@@ -177,13 +180,13 @@ const inScope = (where: Where, { teamId, broadcastId, trouble }: Scope): Express
       ]),
 ]
 
-/** Ids from `lower` on and below `upper`. */
+/** Matches ids from `lower` (inclusive) to `upper` (exclusive). */
 const range = (where: Where, lower: string | undefined, upper: string | undefined): Expression<SqlBool>[] => [
   ...(lower === undefined ? [] : [where('id', '>=', lower)]),
   ...(upper === undefined ? [] : [where('id', '<', upper)]),
 ]
 
-/** The last id of the next stretch; undefined where what is left is less. Reads nothing but the index. */
+/** Finds the last id of the next chunk; undefined if fewer rows are left. Reads only the index. */
 async function floorOf(
   db: Db,
   scope: Scope,
@@ -201,7 +204,7 @@ async function floorOf(
   return row?.id
 }
 
-/** The text as it stands within JSON. */
+/** Escapes a text as JSON does. */
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 function conditions(where: Where, filter: EmailFilter, teamId: string): Expression<SqlBool>[] {
@@ -235,16 +238,16 @@ function conditions(where: Where, filter: EmailFilter, teamId: string): Expressi
   return found
 }
 
-/** A tag as `put` wrote it. */
+/** Matches a tag as `put` stored it. */
 function tagPattern({ name, value }: NonNullable<EmailFilter['tag']>): string {
   const start = `{"name":"${inJson(name)}","value":"`
   return `%${lowered(value === null ? start : `${start}${inJson(value)}"}`)}%`
 }
 
 /**
- * The fields that name recipients, as JSON lists of `address` or `Name <address>`. Between them they name every recipient, and a look into
- * `deliveries` for each email takes four times as long.
- * @param ends whether the text is the end of an address; a text that has a local part is the beginning of one
+ * Matches the fields that name recipients: JSON lists of `address` or `Name <address>`. Together they name every
+ * recipient. Reading `deliveries` for each email takes four times as long.
+ * @param ends whether the text is the end of an address; a text with a local part is the beginning of one
  */
 function addressed(text: string, ends = false): Expression<SqlBool> {
   const part = lowered(inJson(text))
@@ -260,19 +263,19 @@ function addressed(text: string, ends = false): Expression<SqlBool> {
 
 type Recipients = Awaited<ReturnType<ReturnType<typeof selectDeliveries>['execute']>>
 
-/** What is known of the recipients of one email. */
+/** The recipients and events of one email. */
 interface Known {
-  /** The one of whom something was heard last comes first. */
+  /** The recipient with the latest news comes first. */
   recipients: Recipients
-  /** Ids of the deliveries that were complained of. */
+  /** Ids of the deliveries with a complaint. */
   complained: ReadonlySet<string>
-  /** Types of the events that tell of people. */
+  /** Types of the events that people caused. */
   seen: ReadonlySet<string>
 }
 
 const NOBODY: Known = { recipients: [], complained: new Set(), seen: new Set() }
 
-/** Reads the recipients of all these emails at once, and who opened, clicked or complained. */
+/** Reads the recipients of all these emails at once, and their opens, clicks and complaints. */
 async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
   if (ids.length === 0) return new Map()
   const rows = await selectDeliveries(db)
@@ -281,7 +284,7 @@ async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
     .orderBy('d.id', 'desc')
     .execute()
   const recipients = Map.groupBy(rows, ({ email_id: id }) => id)
-  // The last event of an email to one recipient says the same; only those to several are looked up.
+  // For an email with one recipient, the last event says the same. Only emails with several are looked up.
   const several = [...recipients].filter(([, { length }]) => length > 1).map(([id]) => id)
   const events = Map.groupBy(await reactions(db, several), ({ email_id: id }) => id ?? '')
   return new Map(
@@ -300,7 +303,7 @@ async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
   )
 }
 
-/** The complaints about these emails, and their first open and click by a person. */
+/** Finds the complaints about these emails, and their first open and click by a person. */
 async function reactions(db: Db, ids: string[]) {
   if (ids.length === 0) return []
   return db
@@ -345,12 +348,12 @@ function lastWord(row: Parameters<typeof toDelivery>[0]): FoundEmail['last'] {
   return { recipient: row.recipient, state: toDelivery(row).state, cause: JSON.parse(row.cause) as Cause }
 }
 
-/** Of the two kinds of opens and clicks, the one that is counted for itself. */
+/** Suffix of the counters for bots. */
 const BY_ROBOTS = '_by_robots'
 
 /**
- * Whether one event of an email meets all of it. The events of each email that is looked at are read by an index, some
- * microseconds an email.
+ * Matches emails with one event that meets all conditions. An index reads the events of each examined email in a few
+ * microseconds.
  */
 function happenedTo(where: ExpressionBuilder<Tables, 'emails'>, of: Happened): Expression<SqlBool> {
   let events = where.selectFrom('events as e').select('e.seq').whereRef('e.email_id', '=', 'emails.id')
@@ -371,13 +374,12 @@ function isCounted(event: Counted): Expression<SqlBool> {
     : sql<SqlBool>`e.type = ${type} and e.counted <> ${event + BY_ROBOTS}`
 }
 
-/** The counters of an event are words with spaces between; that of the category stands last. */
+/** The counters of an event are words separated by spaces. The category comes last. */
 const isAbout = (category: NonNullable<Happened['bounce']>): Expression<SqlBool> =>
   category === 'undetermined'
     ? sql<SqlBool>`e.counted not like ${`% ${bouncedAbout('%')}`}`
     : sql<SqlBool>`e.counted like ${`% ${bouncedAbout(category)}`}`
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { searchEmails },
 }

@@ -1,4 +1,4 @@
-/** Emails from the moment at which they are ours. */
+/** Accepted emails: lists, details, and changes to scheduled ones. */
 import { type Expression, type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import { type EmailEventType, type EventData, type LastEvent, lastEventOf } from '../mail/event.ts'
 import type { Transcript } from '../mail/transcript.ts'
@@ -22,18 +22,18 @@ export interface AttachmentInfo {
   size: number
 }
 
-/** Where html and text of an email are. */
+/** Where the HTML and text of an email are stored. */
 export interface StoredContent {
   /**
-   * `row`: here, and null means that there is none. `message`: what is null here stands in the message. `unfinished`: as `message`, but the
-   * line end at the very end of the message is not the app's.
+   * `row`: in these fields, and null means that there is none. `message`: what is null here is in the message.
+   * `unfinished`: like `message`, but the line end at the very end of the message isn't the app's.
    */
   place: ContentPlace
   html: string | null
   text: string | null
 }
 
-/** What lists show of an email. */
+/** The fields of an email that lists show. */
 export interface EmailSummary {
   id: string
   teamId: string
@@ -47,7 +47,7 @@ export interface EmailSummary {
   lastEvent: LastEvent
   scheduledAt: number | null
   createdAt: number
-  /** The broadcast that it is part of; null: none. */
+  /** Id of the email's broadcast; null: none. */
   broadcastId: string | null
 }
 
@@ -62,9 +62,9 @@ export interface Email extends EmailSummary {
   returnPath: string
   /** Bytes of the message. */
   size: number
-  /** The topic that it is about; null: none. */
+  /** Id of the email's topic; null: none. */
   topicId: string | null
-  /** The template that it was made from; null: none. */
+  /** The email's template; null: none. */
   template: { id: string; versionId: string } | null
 }
 
@@ -87,14 +87,14 @@ export interface EmailEvent {
   data: EventData
 }
 
-/** All that is known of one email: the page "what happened to it" in one read. */
+/** Everything stored about one email, in one read. */
 export interface EmailHistory {
   deliveries: Delivery[]
   attempts: Attempt[]
   events: EmailEvent[]
 }
 
-/** What became of a wish to change a scheduled email; nothing was changed unless it says so. */
+/** The result of changing a scheduled email. Any other result than success means that nothing changed. */
 export type ScheduleChange =
   { kind: 'changed' } | { kind: 'unknown' } | { kind: 'not_scheduled'; lastEvent: LastEvent }
 
@@ -117,7 +117,7 @@ export const summaryColumns = [
 
 const strings = (json: string): string[] => JSON.parse(json) as string[]
 
-/** A row of `summaryColumns` as the port shows it. */
+/** Converts a row of `summaryColumns`. */
 export const toSummary = (
   row: Pick<Selectable<EmailsTable>, (typeof summaryColumns)[number]>,
 ): EmailSummary => ({
@@ -137,8 +137,8 @@ export const toSummary = (
 })
 
 /**
- * Emails of a team, or of one of its broadcasts. The team's index has no part in the second: the planners would have to guess which one
- * leads to fewer.
+ * Selects the emails of a team or of one of its broadcasts. The second doesn't use the team's index: the planners would
+ * have to guess which index is more selective.
  */
 export const ofTeam = (
   where: ExpressionBuilder<Tables, 'emails'>,
@@ -148,7 +148,10 @@ export const ofTeam = (
     ? [where('team_id', '=', teamId)]
     : [where('broadcast_id', '=', broadcastId), sql<SqlBool>`team_id || '' = ${teamId}`]
 
-/** Newest first; without reports, which nobody sent. @param args broadcastId: only emails of this broadcast */
+/**
+ * Lists emails, newest first, without reports, which nobody sent.
+ * @param args broadcastId: only emails of this broadcast
+ */
 export async function listEmails(
   db: Db,
   args: PageArgs & { broadcastId?: string | undefined },
@@ -177,7 +180,7 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
     domainId: row.domain_id,
     apiKeyId: row.api_key_id,
     via: row.via,
-    // Without its message an email says nothing more.
+    // Once its message is deleted, an email has no content.
     content: { place: row.content ?? 'row', html: row.html, text: row.text },
     headers: JSON.parse(row.headers) as Email['headers'],
     tags: JSON.parse(row.tags) as Tag[],
@@ -190,7 +193,7 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
   }
 }
 
-/** Whose email it is; undefined when there is none. */
+/** Returns the team of an email; undefined if there is none. */
 async function teamOfEmail(db: Db, { emailId }: { emailId: string }): Promise<string | undefined> {
   const found = db.selectFrom('emails').select('team_id').where('id', '=', emailId)
   return (await found.executeTakeFirst())?.team_id
@@ -241,14 +244,16 @@ async function eventsOf(db: Db, args: { teamId: string; id: string }): Promise<E
     id: row.id,
     emailId: args.id,
     deliveryId: row.delivery_id,
-    // Those of an email are of no other kind.
+    // Events of an email have no other types.
     type: row.type as EmailEventType,
     createdAt: row.created_at,
     data: JSON.parse(row.data) as EventData,
   }))
 }
 
-/** The stored bytes of a message; null when the engine keeps them in a file; undefined when there is no such email. */
+/**
+ * Returns the stored bytes of a message; null if the engine keeps them in a file; undefined if there is no such email.
+ */
 async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Array | null | undefined> {
   const row = await db
     .selectFrom('messages')
@@ -258,7 +263,7 @@ async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Arra
   return row?.body
 }
 
-/** Which of these emails, sent or received, have their message in a file: what a sweep of message files must keep. */
+/** Filters emails, sent or received, whose message is in a file. A sweep of message files must keep these. */
 async function messagesInFiles(db: Db, { ids }: { ids: string[] }): Promise<string[]> {
   if (ids.length === 0) return []
   const sent = db.selectFrom('messages').select('email_id as id').where('email_id', 'in', ids)
@@ -271,12 +276,12 @@ async function messagesInFiles(db: Db, { ids }: { ids: string[] }): Promise<stri
 }
 
 /**
- * The row that decides: `lease` turns `scheduled` into `sent` in the transaction in which it takes the first delivery, so
- * of a lease and a change at the same instant one finds it and the other does not.
+ * This row decides between a lease and a change at the same time: `lease` turns `scheduled` into `sent` in the
+ * transaction that takes the first delivery, so only one of them finds `scheduled`.
  */
 const scheduled = lastEventOf('email.scheduled')
 
-/** Moves a scheduled email to another time. Either this or the first lease of one of its deliveries happens. */
+/** Reschedules a scheduled email. Only one can succeed: this or the first lease of one of its deliveries. */
 async function reschedule(
   db: Db,
   args: { teamId: string; id: string; scheduledAt: number; expiresAt: number },
@@ -307,9 +312,7 @@ const cause: Cause = {
   note: 'canceled by its sender',
 }
 
-/**
- * Gives a scheduled email up: `last_event` and its waiting deliveries become canceled. Either this or a lease happens.
- */
+/** Cancels a scheduled email and its queued deliveries. Only one can succeed: this or a lease. */
 async function cancel(db: Db, args: { teamId: string; id: string }, now: number): Promise<ScheduleChange> {
   const { numUpdatedRows } = await db
     .updateTable('emails')
@@ -338,7 +341,6 @@ async function refusal(db: Db, args: { teamId: string; id: string }): Promise<Sc
   return row ? { kind: 'not_scheduled', lastEvent: row.last_event } : { kind: 'unknown' }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listEmails, getEmail, teamOfEmail, getHistory },
   writes: { reschedule, cancel },

@@ -11,20 +11,20 @@ export interface EventCursor {
   readonly seq: number
 }
 
-/** Before the first event. */
+/** The position before the first event. */
 export const BEFORE_ALL: EventCursor = { xid: 0, seq: 0 }
 
-/** Whether `a` has read more than `b`. */
+/** Reports whether `a` is further along than `b`. */
 export const isAfter = (a: EventCursor, b: EventCursor): boolean =>
   a.xid === b.xid ? a.seq > b.seq : a.xid > b.xid
 
-/** The nearer to the beginning. */
+/** Returns the cursor that is closer to the beginning. */
 export const earlier = (a: EventCursor, b: EventCursor): EventCursor => (isAfter(a, b) ? b : a)
 
 /** Writes a cursor as text. */
 export const formatCursor = ({ xid, seq }: EventCursor): string => `${xid}-${seq}`
 
-/** The cursor that `formatCursor` wrote; null for any other text. */
+/** Parses a cursor that `formatCursor` wrote; null for any other text. */
 export function readCursor(text: string): EventCursor | null {
   const [, xid, seq] = /^(\d{1,15})-(\d{1,15})$/.exec(text) ?? []
   return xid === undefined || seq === undefined ? null : { xid: Number(xid), seq: Number(seq) }

@@ -1,4 +1,4 @@
-/** What happened: the events that webhooks, metrics and the live view are made of. */
+/** The events, which webhooks, metrics and the live view are built from. */
 import { sql, type SqlBool } from 'kysely'
 import { type EventData, lastEventOf, type OTHER_EVENTS } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
@@ -11,7 +11,7 @@ import { type Connection, isPostgres } from './connection.ts'
 import { preparedOn } from './sqlite/dialect.ts'
 import { gatheringOn } from './sqlite/group-commit.ts'
 
-/** An event as those who watch need it: they read the rest where they want to see more. */
+/** An event for the live view. Readers load the rest on demand. */
 export interface LiveEvent {
   cursor: EventCursor
   teamId: string
@@ -20,7 +20,7 @@ export interface LiveEvent {
   createdAt: number
 }
 
-/** Something that happened. `emailId` is null where it is about no email: such events are not counted. */
+/** An event to store. `emailId` is null for events that aren't about an email. The metrics don't count those. */
 export interface NewEvent {
   id: string
   teamId: string
@@ -31,25 +31,25 @@ export interface NewEvent {
   data: EventData
 }
 
-/** What the roll-ups count an event under, where the caller knows it; else it is looked up. */
+/** The keys that the roll-ups count an event under, if the caller knows them. Otherwise they are looked up. */
 export interface CountedUnder {
   domainId: string
-  /** Empty where the event is about several recipients. */
+  /** Empty if the event is about several recipients. */
   provider: string
-  /** The broadcast that its email is part of; null: none. */
+  /** Id of the email's broadcast; null: none. */
   broadcastId: string | null
-  /** Recipients that it is about. Default 1. */
+  /** Number of recipients that the event is about. Default: 1. */
   amount?: number
 }
 
-/** An event with what it counts under. */
+/** An event with the keys that it counts under. */
 export interface Recorded {
   event: NewEvent
   under?: CountedUnder
 }
 
 let recorded = 0
-/** How many events this thread has written, also those of transactions that were taken back. */
+/** Returns how many events this thread has written, including rolled-back transactions. */
 export const eventsRecorded = (): number => recorded
 
 const COLUMNS =
@@ -98,7 +98,8 @@ export function createRecordEvents(db: Connection): (entries: readonly Recorded[
 
   return (entries) => {
     recorded += entries.length
-    // What counts once for an email has to find the one before it. On PostgreSQL rows go together anyway.
+    // An event that counts once per email has to find earlier ones first. On PostgreSQL, rows are written together in
+    // any case.
     const alone =
       isPostgres(db) ||
       entries.length === 1 ||
@@ -109,14 +110,14 @@ export function createRecordEvents(db: Connection): (entries: readonly Recorded[
   }
 }
 
-/** The roll-ups, which metrics are made of. */
+/** The roll-ups of the metrics. */
 const createCounts = (db: Connection) => countsIn(db, 'metrics', 'team_id, at, domain_id, counter, provider')
 
-/** Those of broadcasts. */
+/** The roll-ups of broadcasts. */
 const createBroadcastCounts = (db: Connection) =>
   countsIn(db, 'metrics_broadcasts', 'team_id, at, broadcast_id, domain_id, counter')
 
-/** Numbers under a key of five columns: each is raised once in a commit, however many events do. */
+/** Counters with a key of five columns. Each is written once per commit, however many events raise it. */
 function countsIn(db: Connection, name: string, key: string) {
   const insert = `insert into ${name} (${key}, n)`
   const raise = `on conflict (${key}) do update set n = ${name}.n + excluded.n`
@@ -146,14 +147,14 @@ function countsIn(db: Connection, name: string, key: string) {
   }
 }
 
-/** An event that is about no email: nothing counts it. */
+/** An event that isn't about an email. The metrics don't count it. */
 export interface OtherEvent {
   teamId: string
   type: (typeof OTHER_EVENTS)[number]
   data: EventData
 }
 
-/** Writes events about other things than emails, in the transaction of the caller. */
+/** Writes events that aren't about emails, in the caller's transaction. */
 export function recordOthers(db: Db, events: OtherEvent[], now: number): void {
   const about = { emailId: null, deliveryId: null, createdAt: now }
   preparedOn(
@@ -163,36 +164,36 @@ export function recordOthers(db: Db, events: OtherEvent[], now: number): void {
 }
 
 /**
- * The functions below are the only ones that know which events may be read, and in which order. An event is settled when none that comes before
- * it can become visible any more. On SQLite that is every event: transactions come one after the other. Another engine adds its condition to
- * `afterCursor` and `newestEvent`.
+ * Only the functions below know which events may be read, and in which order. An event is settled when no earlier event
+ * can become visible any more. On SQLite, every event is settled, because transactions run one after the other. Another
+ * engine adds its condition to `afterCursor` and `newestEvent`.
  */
 
-/** What a query calls the table of events. */
+/** The name of the events table in a query. */
 type Called = 'events' | 'v'
 
-/** The place of an event. */
+/** Returns the position of an event. */
 export const cursorOf = ({ seq }: { seq: number }): EventCursor => ({ xid: 0, seq })
 
-/** Settled events after the cursor. */
+/** Matches settled events after the cursor. */
 export const afterCursor = (called: Called, { seq }: EventCursor) =>
   sql<SqlBool>`${sql.ref(`${called}.seq`)} > ${seq}`
 
-/** Events up to the cursor and with it. */
+/** Matches events up to and including the cursor. */
 export const upToCursor = (called: Called, { seq }: EventCursor) =>
   sql<SqlBool>`${sql.ref(`${called}.seq`)} <= ${seq}`
 
 /** The order of cursors, for `orderBy`. */
 export const eventOrder = (called: Called) => sql`${sql.ref(`${called}.seq`)}`
 
-/** Names of the readers whose place is stored. */
+/** Readers with a stored position. */
 type Reader = 'webhooks' | 'tags'
 
-/** Whether a reader has read the event; without a name, whether all of them have. */
+/** Matches events that a reader has read; without a name, those that all readers have read. */
 export const isRead = (called: Called, reader?: Reader) =>
   sql<number>`(${sql.ref(`${called}.seq`)} <= (select min(seq) from cursors ${reader ? sql`where name = ${reader}` : sql``}))`
 
-/** The last settled event. */
+/** Returns the position of the last settled event. */
 export async function newestEvent(db: Db): Promise<EventCursor> {
   const row = await db
     .selectFrom('events')
@@ -201,12 +202,15 @@ export async function newestEvent(db: Db): Promise<EventCursor> {
   return row?.seq ? cursorOf(row) : BEFORE_ALL
 }
 
-/** How far a reader has come. */
+/** Returns the position of a reader. */
 export async function cursorFor(db: Db, reader: Reader): Promise<EventCursor> {
   return db.selectFrom('cursors').select(['xid', 'seq']).where('name', '=', reader).executeTakeFirstOrThrow()
 }
 
-/** Moves a reader on, in the transaction of what it made of the events; false, and nothing moved, when it is not at `from` any more. */
+/**
+ * Moves a reader forward, in the transaction that stores what it made of the events. Returns false and changes nothing
+ * if the reader isn't at `from` any more.
+ */
 export async function moveCursor(
   db: Db,
   { reader, from, to }: { reader: Reader; from: EventCursor; to: EventCursor },
@@ -221,7 +225,7 @@ export async function moveCursor(
   return moved.numUpdatedRows > 0n
 }
 
-/** Events after a cursor, of one team or of all, in their order. */
+/** Lists events after a cursor in order, of one team or of all. */
 async function liveEvents(
   db: Db,
   { teamId, after, limit }: { teamId?: string | undefined; after: EventCursor; limit: number },
@@ -241,25 +245,25 @@ async function liveEvents(
   }))
 }
 
-/** The place of the newest event: who listens from now on hears what comes after it. */
+/** Returns the position of the newest event, where a new listener starts. */
 const lastEvent = (db: Db): Promise<EventCursor> => newestEvent(db)
 
-/** What is known of an email when somebody opens it or follows its links. */
+/** The data that recording an open or a click needs. */
 export interface TrackedEmail {
   teamId: string
-  /** What the domain's owner wants recorded now. */
+  /** What the domain is set to record now. */
   opens: boolean
   clicks: boolean
-  /** When the first recipient's server took it (Unix milliseconds); null: none has yet. */
+  /** When the first recipient's server accepted it (Unix milliseconds); null: none has yet. */
   deliveredAt: number | null
-  /** The one delivery and its recipient; null where there are several, which one link cannot tell apart. */
+  /** The only delivery and its recipient; null if there are several, because one link can't tell them apart. */
   deliveryId: string | null
   recipient: string | null
 }
 
 /** An open or a click. */
 export interface NewHit {
-  /** Of the event. */
+  /** Id of the event. */
   id: string
   teamId: string
   emailId: string
@@ -268,7 +272,7 @@ export interface NewHit {
   data: EventData
 }
 
-/** Undefined when there is no such email, or its domain is gone. */
+/** Finds an email; undefined if it or its domain doesn't exist. */
 async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<TrackedEmail | undefined> {
   const email = await db
     .selectFrom('emails as e')
@@ -295,8 +299,8 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
 }
 
 /**
- * Records the event. A person's also becomes the email's `last_event`, unless that says more already, and is noted at the contact who
- * has the address.
+ * Records the event of an open or a click. If a person caused it, it also becomes the email's `last_event`, unless that
+ * is further along, and is stored with the contact who has the address.
  */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const find = db.prepare<[string, string], { broadcastId: string | null; contactId: string | null }>(
@@ -312,7 +316,7 @@ function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
     db.prepare(`update contacts set ${column} = ? where team_id = ? and address_key = ?`)
   const engaged = { 'email.opened': noteAt('last_opened_at'), 'email.clicked': noteAt('last_clicked_at') }
   return ({ id, teamId, emailId, deliveryId, type, data }, now) => {
-    // Removed since it was looked at.
+    // Deleted since it was looked up.
     const email = find.get(emailId, teamId)
     if (!email) return
     recordEvents([{ event: { id, teamId, emailId, deliveryId, type, createdAt: now, data } }])
@@ -325,7 +329,6 @@ function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { liveEvents, lastEvent, trackedEmail },
   prepared: { recordHit: createRecordHit },

@@ -1,48 +1,51 @@
-/** Second factors: what somebody has, beside the password that somebody knows. */
+/** Second factors: authenticator apps, passkeys and recovery codes. */
 import type { Selectable } from 'kysely'
 import { type Identity, listIdentities } from './identities.ts'
 import type { Db, PasskeysTable, TotpFactorsTable } from './schema.ts'
 import { findSession } from './sessions.ts'
 import { type FactorCounts, countFactors, hasSecondFactor } from './accounts.ts'
 
-/** An app that shows codes (RFC 6238). One for each person. */
+/** An authenticator app (RFC 6238). Each user has at most one. */
 export interface TotpFactor {
   userId: string
   /** The shared secret. */
   secret: Uint8Array
   createdAt: number
-  /** Null until a first code came back: till then it opens nothing. */
+  /** Null until the user enters a first code. Until then, the factor doesn't count. */
   confirmedAt: number | null
   lastUsedAt: number | null
-  /** The time step of the newest code that was taken. */
+  /** The time step of the newest accepted code. */
   lastStep: number
 }
 
-/** A key in a device or a password manager (WebAuthn). */
+/** A WebAuthn key in a device or a password manager. */
 export interface Passkey {
   id: string
   userId: string
-  /** In base64url, as browsers name it. Unique in the appliance. */
+  /** In base64url, as in browsers. Unique on the server. */
   credentialId: string
-  /** The host name that the browser bound it to: it works under no other. */
+  /** The host name that the browser bound it to. It works on no other host. */
   rpId: string
   name: string
-  /** COSE. */
+  /** In COSE format. */
   publicKey: Uint8Array
-  /** Of signatures made; 0 where the device does not count. */
+  /** The signature counter; 0 if the device doesn't count. */
   counter: number
   transports: string[]
-  /** Whether it is kept in an account and not only in one device. */
+  /** Whether it is synced to an account, not bound to one device. */
   synced: boolean
-  /** Whether it may be a whole sign-in. Not where it is older than the proof of the address: somebody else may have added it. */
+  /**
+   * Whether it is enough to sign in. False if it is older than the proof of the address, because someone else may have
+   * added it.
+   */
   alone: boolean
   createdAt: number
   lastUsedAt: number | null
 }
 
 /**
- * After a factor is gone: where none is left, the recovery codes go too, and the sessions that it made strong are so no
- * more, whatever they began with. What a provider vouches for stays.
+ * Updates a user after a factor was removed. If none is left, deletes the recovery codes and makes all sessions
+ * single-factor. Sessions that a trusted provider vouches for keep their state.
  */
 async function weaken(db: Db, userId: string): Promise<void> {
   if (await hasSecondFactor(db, { userId })) return
@@ -59,7 +62,7 @@ const toTotp = (row: Selectable<TotpFactorsTable>): TotpFactor => ({
   lastStep: row.last_step,
 })
 
-/** A new secret, in the place of one that was never confirmed; `exists` where one is in use. */
+/** Starts enrolling an authenticator app. Replaces a secret that was never confirmed; `exists` if one is in use. */
 async function startTotp(
   db: Db,
   { userId, secret }: { userId: string; secret: Uint8Array },
@@ -85,8 +88,9 @@ async function findTotp(db: Db, { userId }: { userId: string }): Promise<TotpFac
 }
 
 /**
- * From here on it counts. False when there is nothing to confirm: of several calls exactly one confirms.
- * @param args startedAt: when the secret was made that the code was compared with; another one is not confirmed
+ * Confirms an authenticator app. From then on it counts. Returns false if there is nothing to confirm, so only one of
+ * several concurrent calls succeeds.
+ * @param args startedAt: when the secret that the code was checked against was created; no other secret is confirmed
  */
 async function confirmTotp(
   db: Db,
@@ -103,7 +107,7 @@ async function confirmTotp(
   return updated.numUpdatedRows > 0n
 }
 
-/** Takes the code of a time step; false when it, or a later one, was taken before. */
+/** Uses up the code of a time step. Returns false if this or a later step was used before. */
 async function useTotp(
   db: Db,
   { userId, step }: { userId: string; step: number },
@@ -119,7 +123,7 @@ async function useTotp(
   return updated.numUpdatedRows > 0n
 }
 
-/** False when there is none. */
+/** Removes the authenticator app. Returns false if there is none. */
 async function removeTotp(db: Db, { userId }: { userId: string }): Promise<boolean> {
   const removed = await db.deleteFrom('totp_factors').where('user_id', '=', userId).executeTakeFirstOrThrow()
   if (removed.numDeletedRows === 0n) return false
@@ -128,8 +132,9 @@ async function removeTotp(db: Db, { userId }: { userId: string }): Promise<boole
 }
 
 /**
- * All older ones are void. `no_factor`: there is no second factor that they could stand in for, and nothing is stored.
- * @param args keep: unused ones stay, and nothing is stored
+ * Replaces all recovery codes of a user. Stores nothing and returns `no_factor` if there is no second factor that they
+ * could replace.
+ * @param args keep: if there are unused codes, keep them and store nothing
  */
 async function replaceRecoveryCodes(
   db: Db,
@@ -147,7 +152,10 @@ async function replaceRecoveryCodes(
   return 'replaced'
 }
 
-/** False when there is none such, or it was used: of several callers exactly one uses it. */
+/**
+ * Uses up a recovery code. Returns false if it doesn't exist or was used. Only one of several concurrent calls
+ * succeeds.
+ */
 async function useRecoveryCode(db: Db, { userId, hash }: { userId: string; hash: string }): Promise<boolean> {
   const used = await db
     .deleteFrom('recovery_codes')
@@ -158,8 +166,8 @@ async function useRecoveryCode(db: Db, { userId, hash }: { userId: string; hash:
 }
 
 /**
- * Takes all factors and recovery codes away, with `unlink` the identities at providers too, and ends the user's sessions and tickets;
- * returns what there was.
+ * Removes all factors and recovery codes, with `unlink` also the linked identities, and ends the user's sessions and
+ * tickets. Returns what there was.
  */
 async function resetFactors(
   db: Db,
@@ -189,7 +197,8 @@ const toPasskey = (row: Selectable<PasskeysTable>): Passkey => ({
 })
 
 /**
- * `exists` when the credential is there already, whosever it is; `full` when the user has `most`; `signed_out` when the session that adds it has ended.
+ * Adds a passkey. Returns `exists` if any user has the credential, `full` if the user has `most` passkeys, and
+ * `signed_out` if the session that adds it has ended.
  */
 async function addPasskey(
   db: Db,
@@ -221,7 +230,7 @@ async function addPasskey(
   return inserted.numInsertedOrUpdatedRows === 0n ? 'exists' : 'added'
 }
 
-/** The oldest first. */
+/** Lists passkeys, oldest first. */
 async function listPasskeys(db: Db, { userId }: { userId: string }): Promise<Passkey[]> {
   const rows = await db
     .selectFrom('passkeys')
@@ -242,8 +251,8 @@ async function findPasskey(db: Db, { credentialId }: { credentialId: string }): 
 }
 
 /**
- * Notes a signature. False when its counter is not beyond the stored one (WebAuthn §6.1.1: a copy may be in use); devices
- * that do not count say 0 always.
+ * Records a signature. Returns false if its counter isn't larger than the stored one: a copy of the key may be in use
+ * (WebAuthn §6.1.1). Devices that don't count always say 0.
  */
 async function usePasskey(
   db: Db,
@@ -260,7 +269,7 @@ async function usePasskey(
   return updated.numUpdatedRows > 0n
 }
 
-/** Undefined where it is not the user's. */
+/** Renames a passkey; undefined if the user has no such passkey. */
 async function renamePasskey(
   db: Db,
   { userId, id, name }: { userId: string; id: string; name: string },
@@ -275,9 +284,7 @@ async function renamePasskey(
   return row && toPasskey(row)
 }
 
-/**
- * `missing`: it is not the user's. `last`: there is no password, no other passkey and no identity to enter by; it stays.
- */
+/** Removes a passkey. `missing`: the user has no such passkey. `last`: it is the only way to sign in, so it stays. */
 async function removePasskey(
   db: Db,
   { userId, id }: { userId: string; id: string },
@@ -290,7 +297,7 @@ async function removePasskey(
   return 'removed'
 }
 
-/** Whether there is a way in without any passkey. */
+/** Reports whether the user can sign in without any passkey. */
 async function entersWithout(db: Db, userId: string): Promise<boolean> {
   const user = await db
     .selectFrom('users as u')
@@ -308,9 +315,6 @@ async function entersWithout(db: Db, userId: string): Promise<boolean> {
   return user !== undefined && (user.password_hash !== '' || user.identity !== null)
 }
 
-/**
- * Recovery codes alone are no second factor: they go with the last other one, and its sessions are strong no more.
- */
 export const methods = {
   reads: { findTotp, listPasskeys, findPasskey, countFactors, hasSecondFactor },
   writes: {

@@ -1,4 +1,4 @@
-/** Who people are at identity providers: further ways in, beside or in the place of a password. */
+/** Accounts at identity providers that users sign in with, in addition to or instead of a password. */
 import type { Selectable } from 'kysely'
 import type { Role } from '../mail/roles.ts'
 import type { User } from './accounts.ts'
@@ -6,23 +6,23 @@ import { acceptInvitation, addUser, openInvitations } from './invitations.ts'
 import type { Db, IdentitiesTable } from './schema.ts'
 import { findSession } from './sessions.ts'
 
-/** What a provider calls a person, and whom that means here. */
+/** A user's account at an identity provider. */
 export interface Identity {
   id: string
   userId: string
-  /** The row of `sign_in.providers` that it came through. */
+  /** Name of the provider in `sign_in.providers`. */
   provider: string
-  /** With `subject` the name of the person at the provider, which is never given to somebody else. */
+  /** With `subject`, identifies the account at the provider. Never reassigned to someone else. */
   issuer: string
   subject: string
-  /** The address that the provider told last: for people to see which account it is, and for nothing else. */
+  /** The last address that the provider reported. Only for display. */
   email: string
   createdAt: number
-  /** The last sign-in by it; null: none yet. */
+  /** The last sign-in with it; null: none yet. */
   lastUsedAt: number | null
 }
 
-/** Where somebody new belongs: what becomes of an invitation, or of `join` in the configuration. */
+/** The team and role of a new user: from an invitation, or from `join` in the configuration. */
 export interface Admission {
   teamId: string
   role: Role
@@ -63,7 +63,7 @@ async function findIdentity(
   return row && toIdentity(row)
 }
 
-/** The oldest first. */
+/** Lists identities, oldest first. */
 export async function listIdentities(db: Db, { userId }: { userId: string }): Promise<Identity[]> {
   const rows = await db
     .selectFrom('identities')
@@ -75,8 +75,9 @@ export async function listIdentities(db: Db, { userId }: { userId: string }): Pr
 }
 
 /**
- * `taken` when it means another person; what is linked already stays, with the new address. The unique key of issuer and subject decides.
- * @param args tokenHash: of the session in which it is linked; `signed_out` when that has ended
+ * Links an identity to a user. Returns `taken` if it belongs to another user. If it is already linked, only the address
+ * is updated. The unique key of issuer and subject decides.
+ * @param args tokenHash: of the session that links it; returns `signed_out` if that has ended
  */
 async function linkIdentity(
   db: Db,
@@ -99,15 +100,15 @@ async function linkIdentity(
   return linked.numInsertedOrUpdatedRows === 0n ? 'taken' : 'linked'
 }
 
-/** Notes a sign-in by it, and the address of today. */
+/** Records a sign-in with the identity and its current address. */
 async function useIdentity(db: Db, { id, email }: { id: string; email: string }, now: number): Promise<void> {
   await db.updateTable('identities').set({ email, last_used_at: now }).where('id', '=', id).execute()
 }
 
 /**
- * Removes one and ends the sessions that were begun by its provider, but `keep` (a token hash), for which the provider
- * vouches no more. `last` when the user has no
- * password, no passkey and no other identity of `providers`: then it stays, and with it a way in.
+ * Removes an identity and ends the sessions that its provider started, except `keep` (a token hash), which the provider
+ * then no longer vouches for. Returns `last` and removes nothing if the user has no password, no passkey and no other
+ * identity of `providers`.
  */
 async function unlinkIdentity(
   db: Db,
@@ -127,7 +128,7 @@ async function unlinkIdentity(
   return 'unlinked'
 }
 
-/** Whether there is a way in without any provider. */
+/** Reports whether the user can sign in without any provider. */
 async function entersWithout(db: Db, userId: string): Promise<boolean> {
   const user = await db
     .selectFrom('users')
@@ -145,9 +146,9 @@ async function entersWithout(db: Db, userId: string): Promise<boolean> {
 }
 
 /**
- * Makes a person who has no password, with the identity, a member of every team that invited the address, or of `join`
- * where none did; the invitations are used up. Undefined when nobody invited and there is no `join`, when its team is gone,
- * and when the address or the identity is somebody's meanwhile: nothing is made then.
+ * Creates a user without a password, linked to the identity. The user joins every team that invited the address, or
+ * `join` if none did; the invitations are used up. Returns undefined and creates nothing if there is no invitation and
+ * no `join`, if the team of `join` is gone, or if the address or identity already belongs to a user.
  */
 async function admitNewcomer(
   db: Db,
@@ -175,7 +176,6 @@ async function isTeam(db: Db, id: string): Promise<boolean> {
   return (await db.selectFrom('teams').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findIdentity, listIdentities },
   writes: { linkIdentity, useIdentity, unlinkIdentity, admitNewcomer },

@@ -1,4 +1,4 @@
-/** Images that emails show. */
+/** Images in emails. */
 import type { Selectable } from 'kysely'
 import type { ImageInfo, ImageType } from '../mail/image.ts'
 import type { Db, ImagesTable } from './schema.ts'
@@ -16,18 +16,18 @@ const toInfo = (row: InfoRow): ImageInfo => ({
   createdAt: row.created_at,
 })
 
-/** An image that is to be stored. */
+/** An image to store. */
 export interface NewImage extends Omit<ImageInfo, 'bytes' | 'createdAt'> {
   teamId: string
   body: Uint8Array
-  /** Whether somebody needs it who has no document: it is never removed by itself. */
+  /** Whether it is needed outside of documents. Then it is never removed automatically. */
   used: boolean
 }
 
 /**
- * Stores an image. The same bytes are one image.
- * @param most octets that the team's images may have in all
- * @returns null: there would be more
+ * Stores an image. Images with the same bytes are stored once.
+ * @param most the limit in bytes for all images of the team
+ * @returns null if the limit would be exceeded
  */
 async function putImage(
   db: Db,
@@ -60,7 +60,7 @@ async function putImage(
   return { image: toInfo(info), created: true }
 }
 
-/** All images of a team, newest first. Their number is bounded by their octets. */
+/** Lists all images of a team, newest first. Their total size limits their number. */
 async function listImages(db: Db, { teamId }: { teamId: string }): Promise<ImageInfo[]> {
   const rows = await db
     .selectFrom('images')
@@ -72,7 +72,7 @@ async function listImages(db: Db, { teamId }: { teamId: string }): Promise<Image
   return rows.map(toInfo)
 }
 
-/** An image with its bytes, whichever team has it: its address is all that readers of an email have. */
+/** Reads an image with its bytes, of any team: readers of an email know only its URL. */
 async function readImage(
   db: Db,
   { id }: { id: string },
@@ -80,7 +80,7 @@ async function readImage(
   return db.selectFrom('images').select(['type', 'body']).where('id', '=', id).limit(1).executeTakeFirst()
 }
 
-/** Notes that documents need images: they are kept from now on. */
+/** Marks images as used by documents. From then on they are kept. */
 async function useImages(
   db: Db,
   { teamId, ids }: { teamId: string; ids: string[] },
@@ -95,7 +95,7 @@ async function useImages(
     .execute()
 }
 
-/** Whether there was one. */
+/** Deletes an image. Returns whether it existed. */
 async function deleteImage(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('images')
@@ -105,7 +105,10 @@ async function deleteImage(db: Db, { teamId, id }: { teamId: string; id: string 
   return numDeletedRows > 0n
 }
 
-/** Removes at most `most` images that no document has had since they were uploaded, before `before`; returns how many. */
+/**
+ * Removes at most `most` images that were uploaded before `before` and that no document has used since. Returns their
+ * number.
+ */
 async function purgeImages(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const unused = await db
     .selectFrom('images')
@@ -127,7 +130,6 @@ async function purgeImages(db: Db, { before, most }: { before: number; most: num
   return removed
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listImages, readImage },
   writes: { putImage, useImages, deleteImage, purgeImages },

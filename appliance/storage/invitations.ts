@@ -1,48 +1,51 @@
-/** Invitations to teams, from the mail to the new member. */
+/** Invitations to teams. */
 import type { Role } from '../mail/roles.ts'
 import type { User } from './accounts.ts'
 import type { Db } from './schema.ts'
 
-/** Somebody may join. The token is in the link; only its SHA-256 is stored. */
+/** An invitation to join a team. The link contains the token; only its SHA-256 is stored. */
 export interface Invitation {
   id: string
   teamId: string
   teamName: string
   email: string
   role: Role
-  /** The address of who invited; null: the command line, or somebody who is no user any more. */
+  /** Address of the inviter; null: the command line, or a user who was deleted. */
   invitedBy: string | null
   createdAt: number
   expiresAt: number
 }
 
-/** An invitation, and by which of its links it was found. */
+/** An invitation, and which of its two links was used. */
 export interface FoundInvitation extends Invitation {
-  /** By the one that only the mail held. */
+  /** The link from the mail was used. */
   byMail: boolean
 }
 
-/** What is stored of a new invitation. */
+/** An invitation to store. */
 export interface NewInvitation {
   id: string
   teamId: string
   email: string
   role: Role
-  /** Id of a user; null: the command line. */
+  /** User id of the inviter; null: the command line. */
   invitedBy: string | null
   tokenHash: string
-  /** Of the link that only the mail holds: whoever has it reads what is sent to that address. Null: none is mailed. */
+  /** Hash for the mailed link, which proves that its user reads mail to that address. Null: none is mailed. */
   mailedHash: string | null
   createdAt: number
   expiresAt: number
 }
 
-/** joined: a member now · member: was one before, with the role unchanged · absent: gone or expired · exists: that address is a user's */
+/**
+ * joined: is a member now · member: already was one, role unchanged · absent: gone or expired · exists: a user has that
+ * address
+ */
 export type Joining = 'joined' | 'member' | 'absent' | 'exists'
 
 const keyOf = (email: string): string => email.toLowerCase()
 
-/** Those that hold. */
+/** Selects invitations that haven't expired. */
 const holding = (db: Db, now: number) =>
   db
     .selectFrom('invitations as i')
@@ -66,9 +69,10 @@ const toInvitation = (row: Row): Invitation => ({
 })
 
 /**
- * Takes the place of an earlier invitation of that address to that team; `member` when it is a member's.
- * @param args most: open invitations of a team; `full` beyond
- * @param args spareOwners: one that makes an owner is not replaced; `owner` when there is one
+ * Creates an invitation. Replaces an earlier one of that address to that team; `member` if the address belongs to a
+ * member.
+ * @param args most: limit on the open invitations of a team; `full` beyond it
+ * @param args spareOwners: don't replace an invitation as an owner; `owner` if there is one
  */
 async function invite(
   db: Db,
@@ -110,7 +114,7 @@ async function invite(
   return 'invited'
 }
 
-/** Whether the address is invited to the team as an owner. */
+/** Reports whether the address is invited to the team as an owner. */
 async function invitesOwner(
   db: Db,
   { teamId, email }: Pick<NewInvitation, 'teamId' | 'email'>,
@@ -124,7 +128,7 @@ async function invitesOwner(
   return found !== undefined
 }
 
-/** Those of a team that hold, the newest first. */
+/** Lists the open invitations of a team, newest first. */
 async function listInvitations(db: Db, { teamId }: { teamId: string }, now: number): Promise<Invitation[]> {
   const rows = await holding(db, now)
     .where('i.team_id', '=', teamId)
@@ -134,7 +138,7 @@ async function listInvitations(db: Db, { teamId }: { teamId: string }, now: numb
   return rows.map(toInvitation)
 }
 
-/** Those for an address, in any case of its letters, that hold. */
+/** Lists the open invitations of an address, ignoring letter case. */
 export async function openInvitations(
   db: Db,
   { email }: { email: string },
@@ -148,7 +152,7 @@ export async function openInvitations(
   return rows.map(toInvitation)
 }
 
-/** By either of its links. Undefined when it does not hold any more. */
+/** Finds an open invitation by either of its links. */
 async function findInvitation(
   db: Db,
   { tokenHash }: { tokenHash: string },
@@ -161,7 +165,7 @@ async function findInvitation(
   return row && { ...toInvitation(row), byMail: row.mailed_hash === tokenHash }
 }
 
-/** False when the team has none such. */
+/** Revokes an invitation. Returns false if the team has no such invitation. */
 async function revokeInvitation(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const deleted = await db
     .deleteFrom('invitations')
@@ -172,10 +176,10 @@ async function revokeInvitation(db: Db, { teamId, id }: { teamId: string; id: st
 }
 
 /**
- * Makes a member of somebody invited, and the invitation is gone: of several callers exactly one joins. The caller has
- * seen that the person is the one with that address.
- * @param args who: a new user, who is stored in the same step, or the id of one
- * The unique key of users decides about a new one, the removal about the invitation.
+ * Makes the invited person a member and deletes the invitation. Only one of several concurrent calls succeeds. The
+ * caller has checked that the person owns the address.
+ * @param args who: a new user, who is stored in the same transaction, or the id of a user. The unique key of users
+ * decides about a new user, the deletion about the invitation.
  */
 export async function acceptInvitation(
   db: Db,
@@ -195,7 +199,7 @@ export async function acceptInvitation(
   return joined.numInsertedOrUpdatedRows === 0n ? 'member' : 'joined'
 }
 
-/** A new person; false when the address is somebody's. */
+/** Stores a new user; false if the address belongs to a user. */
 export async function addUser(db: Db, user: User): Promise<boolean> {
   const added = await db
     .insertInto('users')
@@ -212,13 +216,12 @@ export async function addUser(db: Db, user: User): Promise<boolean> {
   return added.numInsertedOrUpdatedRows !== 0n
 }
 
-/** Removes expired ones; returns how many. */
+/** Deletes expired invitations and returns their number. */
 async function purgeInvitations(db: Db, _args: object, now: number): Promise<number> {
   const deleted = await db.deleteFrom('invitations').where('expires_at', '<=', now).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listInvitations, openInvitations, findInvitation },
   writes: { invite, revokeInvitation, acceptInvitation, purgeInvitations },

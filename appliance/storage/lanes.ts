@@ -1,29 +1,29 @@
-/** What the lanes must not forget when the daemon restarts, and what people set and see of them. */
+/** State of the lanes across restarts, their settings and their statistics. */
 import type { Db } from './schema.ts'
 
 /** The state of one lane, as it was last saved. */
 export interface LaneRecord {
-  /** The source IP, or `auto` where the system chooses it. */
+  /** The sending IP, or `auto` if the system chooses it. */
   source: string
   provider: string
-  /** JSON; what is in it only the lanes know. */
+  /** JSON in a format that only the lanes know. */
   state: string
-  /** Nothing leaves before this time; null when it is not paused. */
+  /** Sends nothing before this time; null if it isn't paused. */
   pausedUntil: number | null
-  /** Why it is as it is, in a sentence; null when nothing happened yet. */
+  /** One sentence on why the pace is what it is; null before anything happened. */
   reason: string | null
   reasonAt: number | null
   updatedAt: number
 }
 
-/** What somebody set for one provider. */
+/** An operator's settings for one provider. */
 export interface ProviderSettings {
   provider: string
   settings: Record<string, unknown>
   updatedAt: number
 }
 
-/** What one lane did on one day: attempts of deliveries, and how they ended. */
+/** The attempts of one lane on one day, and their results. */
 export interface LaneDay {
   source: string
   provider: string
@@ -35,7 +35,7 @@ export interface LaneDay {
   bounced: number
 }
 
-/** Each record takes the place of the one with the same source and provider. */
+/** Saves lanes. Replaces records with the same source and provider. */
 async function saveLanes(db: Db, { lanes }: { lanes: LaneRecord[] }): Promise<void> {
   for (const lane of lanes) {
     const changing = {
@@ -53,7 +53,7 @@ async function saveLanes(db: Db, { lanes }: { lanes: LaneRecord[] }): Promise<vo
   }
 }
 
-/** By source and provider. */
+/** Lists lanes by source and provider. */
 async function listLanes(db: Db): Promise<LaneRecord[]> {
   const rows = await db.selectFrom('lanes').selectAll().orderBy('source').orderBy('provider').execute()
   return rows.map((row) => ({
@@ -67,7 +67,7 @@ async function listLanes(db: Db): Promise<LaneRecord[]> {
   }))
 }
 
-/** Null ends what was set for the provider. */
+/** Saves the settings of a provider; null resets them. */
 async function saveProviderSettings(
   db: Db,
   { provider, settings }: { provider: string; settings: Record<string, unknown> | null },
@@ -85,7 +85,7 @@ async function saveProviderSettings(
     .execute()
 }
 
-/** By provider. */
+/** Lists settings by provider. */
 async function listProviderSettings(db: Db): Promise<ProviderSettings[]> {
   const rows = await db.selectFrom('provider_settings').selectAll().orderBy('provider').execute()
   return rows.map(({ provider, settings, updated_at }) => ({
@@ -95,7 +95,7 @@ async function listProviderSettings(db: Db): Promise<ProviderSettings[]> {
   }))
 }
 
-/** Adds the numbers to those that are there. */
+/** Adds numbers to the stored ones. */
 async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promise<void> {
   for (const { day, source, provider, sent, delivered, deferred, bounced } of days) {
     await db
@@ -113,7 +113,7 @@ async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promise<void>
   }
 }
 
-/** From that day on (`YYYY-MM-DD`), by day, source and provider. */
+/** Lists days from `since` on (`YYYY-MM-DD`), by day, source and provider. */
 async function listLaneDays(db: Db, { since }: { since: string }): Promise<LaneDay[]> {
   return db
     .selectFrom('lane_days')
@@ -125,7 +125,6 @@ async function listLaneDays(db: Db, { since }: { since: string }): Promise<LaneD
     .execute()
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listLanes, listProviderSettings, listLaneDays },
   writes: { saveLanes, saveProviderSettings, addLaneDays },

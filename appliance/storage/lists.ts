@@ -1,8 +1,8 @@
-/** What lists have in common: pages of what has an id that begins with its time, and search conditions. */
+/** Helpers for lists: pages of rows whose ids begin with their time, and search conditions. */
 import { type Expression, type SelectQueryBuilder, sql, type SqlBool } from 'kysely'
 import type { Tables } from './schema.ts'
 
-/** Pages run newest first; `after` and `before` are ids and exclusive. */
+/** Arguments of a page. Pages run newest first. `after` and `before` are exclusive ids. */
 export interface PageArgs {
   teamId: string
   limit: number
@@ -16,9 +16,10 @@ export interface Page<T> {
 }
 
 /**
- * One page, newest first. With `before` alone it is the one next to the cursor, so it is read upwards and turned round; `hasMore` then
- * tells of newer rows.
- * @param query all the rows, with their columns, unordered; of one table, that has an `id`, unless `by` names the column of the cursors
+ * Reads one page, newest first. With only `before`, reads upward from the cursor and reverses the rows; `hasMore` then
+ * refers to newer rows.
+ * @param query all rows with their columns, unordered, of one table with an `id`, unless `by` names the column of the
+ * cursors
  */
 export async function pageOf<T extends keyof Tables, Row, Item>(
   query: SelectQueryBuilder<Tables, T, Row>,
@@ -40,7 +41,7 @@ export async function pageOf<T extends keyof Tables, Row, Item>(
 }
 
 /**
- * Rows that a statement brings along. The first one says of which types they are: PostgreSQL takes parameters that nothing else tells of for
+ * Rows for a statement's VALUES. The first row declares the types, because PostgreSQL treats untyped parameters as
  * text.
  */
 export const valuesOf = (
@@ -52,26 +53,32 @@ export const valuesOf = (
   return sql`(values ${sql.join(rows.map((row, i) => sql`(${sql.join(i === 0 ? typed(row) : row)})`))})`
 }
 
-/** The id nearer to the beginning; undefined: there is no bound. */
+/** Returns the smaller id; undefined means no bound. */
 export const lowest = (a: string | undefined, b: string | undefined): string | undefined =>
   a !== undefined && b !== undefined && b < a ? b : (a ?? b)
 
-/** In lower case: ASCII letters alone, as `lower` in SQL has it. */
+/** Converts ASCII letters to lower case, as `lower` does in SQLite. */
 export const asciiLower = (text: string): string =>
   text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-/** For a pattern: `asciiLower`, and nothing in it is a wildcard. */
+/** Prepares a text for a LIKE pattern: lower case, with wildcards escaped. */
 export const lowered = (text: string): string => asciiLower(text).replaceAll(/[\\%_]/g, '\\$&')
 
-/** @param pattern what `lowered` made, with wildcards around it */
+/**
+ * Matches a LIKE pattern.
+ * @param pattern the result of `lowered`, with wildcards around it
+ */
 export const like = (column: string, pattern: string): Expression<SqlBool> =>
   sql<SqlBool>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`
 
-/** The text stands somewhere in the column, whatever the case of its ASCII letters. */
+/** Matches columns that contain the text, ignoring the case of ASCII letters. */
 export const contains = (column: string, text: string): Expression<SqlBool> =>
   like(column, `%${lowered(text)}%`)
 
-/** @param key id or name of an API key of the team */
+/**
+ * Matches rows made with an API key.
+ * @param key id or name of an API key of the team
+ */
 export const madeWith = (key: string, teamId: string): Expression<SqlBool> =>
   sql<SqlBool>`(api_key_id = ${key}
     or api_key_id in (select id from api_keys where team_id = ${teamId} and name = ${key}))`

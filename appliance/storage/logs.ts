@@ -1,6 +1,6 @@
 /**
- * What apps asked of the API and what they were answered. Requests are found without an index for each question: keeping one is not to pay for
- * what few ask.
+ * The log of API requests and their responses. There is no index for each kind of search, because indexes would slow
+ * down every request.
  */
 import { type Expression, type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
@@ -8,22 +8,25 @@ import { contains, lowest, madeWith, type Page, type PageArgs, pageOf } from './
 import type { Db, RequestLogsTable, Tables } from './schema.ts'
 import type { Connection } from './connection.ts'
 
-/** One request as lists show it. */
+/** A request as it appears in lists. */
 export interface RequestLogSummary {
-  /** The request's own id: what its answer carried as `x-request-id`. */
+  /** Id of the request; the response carries it as `x-request-id`. */
   id: string
   teamId: string
   apiKeyId: string
   method: string
-  /** The path, without the query; of SMTP the listener and the command that was decided about, `smtp://587 MAIL FROM:<a@b.example>`. */
+  /**
+   * The path without the query; for SMTP, the listener and the command that decided: `smtp://587 MAIL
+   * FROM:<a@b.example>`.
+   */
   endpoint: string
-  /** The query string without secrets, bounded; null: none. */
+  /** The query string, truncated and without secrets; null: none. */
   query: string | null
-  /** The HTTP status, or the code of the SMTP reply. */
+  /** The HTTP status or the SMTP reply code. */
   status: number
-  /** The enhanced status code of the SMTP reply (RFC 3463); null: none, or HTTP. */
+  /** The enhanced status code of the SMTP reply (RFC 3463); null for HTTP or if there is none. */
   enhanced: string | null
-  /** Why it was refused: the message of the HTTP error, or the text of the SMTP reply; null: it was not. */
+  /** Why it failed: the message of the HTTP error, or the text of the SMTP reply; null: it succeeded. */
   message: string | null
   durationMs: number
   ip: string
@@ -33,44 +36,44 @@ export interface RequestLogSummary {
 
 /** An element of a list. */
 export interface ListedRequest extends RequestLogSummary {
-  /** The body of a request over SMTP, which tells its envelope; null for the others. */
+  /** For SMTP, the stored body with the envelope; null for HTTP. */
   smtpRequest: string | null
 }
 
 export interface RequestLog extends RequestLogSummary {
-  /** JSON of an object, bounded and without secrets; null when there was none that could be read. */
+  /** JSON of an object, truncated and without secrets; null if there was no readable body. */
   requestBody: string | null
   responseBody: string | null
-  /** The emails that the request made, oldest first. */
+  /** The emails that the request created, oldest first. */
   emailIds: string[]
 }
 
-/** What a request has to meet, all of it; what is absent is not asked. Texts are compared without regard to the case of ASCII letters. */
+/** A filter for requests. All given conditions must match. Texts ignore the case of ASCII letters. */
 export interface LogFilter {
-  /** It made this email. */
+  /** The request created this email. */
   emailId?: string | undefined
   /** One of these HTTP methods, or SMTP. */
   methods?: readonly string[] | undefined
-  /** Its answer is in one of these ranges, both ends included, … */
+  /** The status is in one of these ranges (inclusive), … */
   statuses?: readonly { from: number; to: number }[] | undefined
-  /** … or has one of these enhanced codes, `5.7.1`; `5.7.x` stands for any detail. */
+  /** … or the enhanced code is one of these (`5.7.1`); `5.7.x` matches any detail. */
   enhanced?: readonly string[] | undefined
   /** Id or name of the API key. */
   apiKey?: string | undefined
-  /** Stands in the path, the query or the SMTP command. */
+  /** Part of the path, the query or the SMTP command. */
   endpoint?: string | undefined
   ip?: string | undefined
-  /** Stands in what the program calls itself. */
+  /** Part of the user agent. */
   userAgent?: string | undefined
-  /** At or after this time, and before that one (Unix milliseconds). */
+  /** At or after `since` and before `until` (Unix milliseconds). */
   since?: number | undefined
   until?: number | undefined
 }
 
-/** One stretch of a search, newest first. */
+/** One chunk of a search, newest first. */
 export interface LogsFound {
   items: ListedRequest[]
-  /** Where to go on: older than this id. Null: everything was looked at. */
+  /** Where to continue: older than this id. Null: the search is complete. */
   next: string | null
 }
 
@@ -90,7 +93,7 @@ const summaryColumns = [
   'created_at',
 ] as const
 
-/** What a list has of a request. Bodies are long: only that of SMTP is read, for the envelope. */
+/** The columns of lists. Bodies are long, so only those of SMTP are read, for the envelope. */
 const listedColumns = (row: ExpressionBuilder<Tables, 'request_logs'>) => [
   ...summaryColumns,
   row.case().when('method', '=', 'SMTP').then(row.ref('request_body')).end().as('smtp_request'),
@@ -114,18 +117,18 @@ const toSummary = (row: SummaryRow): RequestLogSummary => ({
   createdAt: row.created_at,
 })
 
-/** The row as a list has it. */
+/** Converts a row for a list. */
 const toListed = (row: SummaryRow & { smtp_request: string | null }): ListedRequest => ({
   ...toSummary(row),
   smtpRequest: row.smtp_request,
 })
 
-/** Ids of the requests that made these emails. */
+/** Selects the ids of the requests that created these emails. */
 export const requestsOf = (emailIds: readonly string[]) =>
   sql<string>`(select id from request_logs where email_id in (${sql.join(emailIds)})
     union all select log_id from request_log_emails where email_id in (${sql.join(emailIds)}))`
 
-/** With `emailId`, the request that made that email. */
+/** Lists requests; with `emailId`, only the one that created that email. */
 async function listLogs(
   db: Db,
   args: PageArgs & { emailId?: string | undefined },
@@ -159,8 +162,8 @@ async function getLog(db: Db, args: { teamId: string; id: string }): Promise<Req
 }
 
 /**
- * Removes at most `most` requests from before `before`, oldest first; returns how many. Ids sort as their requests ended, so the oldest stand
- * at the beginning of the primary key, and no index by age is kept for them.
+ * Deletes at most `most` requests from before `before`, oldest first, and returns their number. Ids sort by the end of
+ * their requests, so the oldest come first in the primary key. No index by age is needed.
  */
 async function purgeLogs(db: Db, args: { before: number; most: number }): Promise<number> {
   const first = db.selectFrom('request_logs').select(['id', 'created_at']).orderBy('id').limit(args.most)
@@ -174,15 +177,17 @@ async function purgeLogs(db: Db, args: { before: number; most: number }): Promis
 
 type Where = ExpressionBuilder<Tables, 'request_logs'>
 
-/** Requests looked at in one step. */
+/** Requests that one step examines. */
 const LOOK = 4000
 
-/** Longest time from the beginning of an SMTP message, which its row tells, to its end, when its id is made (milliseconds). */
+/**
+ * Maximum time (milliseconds) from the start of an SMTP message, which its row stores, to its end, when its id is made.
+ */
 const LONGEST_SESSION = 24 * 3600 * 1000
 
 /**
- * Looks at some thousands of requests at most, so that other questions need not wait long: it may find fewer than `limit`,
- * or none, and have more to look at.
+ * Searches one chunk. Examines at most a few thousand requests, so that other reads don't wait long. It may find fewer
+ * than `limit`, or none, and still have more to examine.
  */
 async function searchLogs(
   db: Db,
@@ -222,7 +227,10 @@ async function searchLogs(
   return { items: rows.map(toListed), next }
 }
 
-/** @param code digits and dots; at its end, `x` stands for any number */
+/**
+ * Matches an enhanced status code.
+ * @param code digits and dots; a final `x` matches any number
+ */
 const withEnhanced = (where: Where, code: string): Expression<SqlBool> =>
   code.endsWith('.x') ? where('enhanced', 'like', `${code.slice(0, -1)}%`) : where('enhanced', '=', code)
 
@@ -246,10 +254,7 @@ function conditions(where: Where, filter: LogFilter, teamId: string): Expression
   return found
 }
 
-/**
- * Keeps requests, many at once.
- * hot: every request of an app comes by here.
- */
+/** Stores many requests at once. Hot: runs for every request of an app. */
 function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: number) => void {
   const insertLog = db.prepare(
     `insert into request_logs (id, team_id, api_key_id, method, endpoint, status, duration_ms, ip, user_agent,
@@ -272,7 +277,6 @@ function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: num
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listLogs, searchLogs, getLog },
   writes: { purgeLogs },

@@ -1,9 +1,9 @@
-/** The nodes: installations of the program that share one storage, and leases for the work that only one of them may do at a time. */
+/** Nodes: installations that share one storage. Also leases for work that only one node may do at a time. */
 import type { Db } from './schema.ts'
 import { sql } from 'kysely'
 import { nodeOf } from '../mail/ids.ts'
 
-/** The id of this node. A database of SQLite is one node's alone and carries its id with it, into a backup too. */
+/** Returns the id of this node. A SQLite database belongs to one node and contains its id, also in backups. */
 async function thisNode(db: Db): Promise<string> {
   const { id } = await db.selectFrom('nodes').select('id').executeTakeFirstOrThrow()
   return id
@@ -50,7 +50,6 @@ async function releaseDuties(db: Db, { owner }: { owner: string }): Promise<void
   await db.updateTable('duties').set({ until: 0 }).where('owner', '=', owner).execute()
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { thisNode },
   writes: { takeDuty, releaseDuties },
