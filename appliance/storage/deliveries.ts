@@ -1,4 +1,4 @@
-/** What became of each recipient, and where it waits: the rows that `put` makes, `lease` takes and `settle` ends, and the transcripts of their attempts. */
+/** Deliveries: rows that `put` creates, `lease` takes and `settle` ends, and the transcripts of their attempts. */
 import { sql, type SqlBool } from 'kysely'
 import type { Notify } from '../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
@@ -6,34 +6,37 @@ import type { Db } from './schema.ts'
 import type { RecipientField } from './values.ts'
 import type { Step, Transcript } from '../mail/transcript.ts'
 
-/** The fate of one recipient so far. */
+/** The state of one recipient of an email. */
 export interface Delivery {
   id: string
   emailId: string
   teamId: string
   recipient: string
   field: RecipientField
-  /** Where it waits, or waited last: the pool of source addresses, and the mailbox provider or `?domain` before one was looked up. */
+  /**
+   * Where it is queued, or was last: the pool of sending IPs, and the mailbox provider, or `?domain` before the first
+   * lookup.
+   */
   pool: string
   provider: string
   state: DeliveryState
   attempts: number
   createdAt: number
   updatedAt: number
-  /** When it will be tried next; null when it is final. While an attempt runs, the time at which it would be tried again after a crash. */
+  /**
+   * When the next attempt is due; null when it is final. While an attempt runs, when the next one would start after a
+   * crash.
+   */
   dueAt: number | null
-  /** When it will be given up; null when it is final. */
+  /** When it expires; null when it is final. */
   expiresAt: number | null
-  /** The time that its sender chose; null: at once. */
+  /** The time that the sender chose; null: immediately. */
   scheduledAt: number | null
   /** Why it is in this state; null before the first attempt. */
   cause: Cause | null
 }
 
-/**
- * Deliveries as they are shown: the start of every query that shows them.
- * Aliases: `d` is `deliveries`, `e` is `emails`.
- */
+/** Starts every query that shows deliveries. Aliases: `d` is `deliveries`, `e` is `emails`. */
 export function selectDeliveries(db: Db) {
   return db
     .selectFrom('deliveries as d')
@@ -45,7 +48,7 @@ export function selectDeliveries(db: Db) {
 
 type DeliveryRow = Awaited<ReturnType<ReturnType<typeof selectDeliveries>['execute']>>[number]
 
-/** A row of `selectDeliveries` as the port shows it. */
+/** Converts a row of `selectDeliveries`. */
 export function toDelivery(row: DeliveryRow): Delivery {
   return {
     id: row.id,
@@ -66,10 +69,13 @@ export function toDelivery(row: DeliveryRow): Delivery {
   }
 }
 
-/** Waits, or is held. Written out, not bound: the planner uses a partial index only for a condition that it can read. */
+/**
+ * The delivery is waiting or held. Written as a literal, not bound: the planner uses a partial index only if it can
+ * read the condition.
+ */
 export const queued = sql<SqlBool>`deliveries.expires_at is not null`
 
-/** The columns of the queue, as they are once a delivery is final. */
+/** The values of the queue columns once a delivery is final. */
 export const ended = {
   queue: null,
   stream: null,
@@ -82,17 +88,17 @@ export const ended = {
   pool_before: null,
 }
 
-/** The same for plain statements. */
+/** The same as SQL for plain statements. */
 export const ENDED = Object.keys(ended)
   .map((column) => `${column} = null`)
   .join(', ')
 
-/** NOTIFY as a column: null, `NEVER`, or keywords with commas between. */
+/** Formats NOTIFY for its column: null, `NEVER`, or keywords separated by commas. */
 export function toNotify(notify: Notify | null): string | null {
   return Array.isArray(notify) ? notify.join(',') : notify
 }
 
-/** What `toNotify` wrote. */
+/** Parses what `toNotify` wrote. */
 export function fromNotify(column: string | null): Notify | null {
   if (column === null || column === 'NEVER') return column
   return column.split(',') as Exclude<Notify, 'NEVER'>
@@ -100,7 +106,10 @@ export function fromNotify(column: string | null): Notify | null {
 
 type StoredStep = Pick<Step, 'name' | 'at' | 'ms'> & Partial<Step>
 
-/** The transcript as JSON. A null is left out where there often is one, host and IP where they are as in the step before. */
+/**
+ * Formats a transcript as JSON. Omits fields that are often null, and the host and IP if they are the same as in the
+ * previous step.
+ */
 export function writeTranscript(transcript: Transcript): string {
   let [lastHost, lastIp] = [null, null] as [string | null, string | null]
   const steps = transcript.steps.map(({ name, host, ip, sent, reply, note, at, ms }) => {
@@ -120,7 +129,7 @@ export function writeTranscript(transcript: Transcript): string {
   return JSON.stringify({ ...transcript, steps })
 }
 
-/** A transcript that `writeTranscript` made, or one from before it, which has all fields. */
+/** Parses what `writeTranscript` wrote, or the older format with all fields. */
 export function readTranscript(json: string): Transcript {
   const { steps, ...rest } = JSON.parse(json) as Omit<Transcript, 'steps'> & { steps: StoredStep[] }
   let [lastHost, lastIp] = [null, null] as [string | null, string | null]

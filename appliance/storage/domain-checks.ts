@@ -1,4 +1,4 @@
-/** The verification of sending domains: what was seen of their DNS records, and when to look again. */
+/** The verification of sending domains: results of DNS checks, and when the next check is due. */
 import { sql } from 'kysely'
 import type { ToldDomain } from '../mail/event.ts'
 import {
@@ -20,19 +20,19 @@ export interface DomainCheck {
   id: string
   status: DomainStatus
   checks: RecordCheck[]
-  /** Left as it is when not given. */
+  /** Unchanged if absent. */
   watch?: DomainWatch | undefined
   keys?: DkimKeyChange[] | undefined
-  /** What `domain.updated` tells; undefined where nothing changed that an app would want to know. */
+  /** The data of `domain.updated`; undefined if nothing changed that concerns an app. */
   told?: ToldDomain | undefined
-  /** Nothing is written when the domain is no longer like this: something else happened during the look. */
+  /** Writes nothing unless the domain still has these values: something else may have changed it during the check. */
   seen?: Pick<Domain, 'status' | 'nextCheckAt'> | undefined
 }
 
 const since = (status: string, now: number) =>
   sql<number>`case when status = ${status} then status_since else ${now} end`
 
-/** Whether another team has verified the name of this domain, which is then not to be verified for this one. */
+/** Reports whether another team has verified the name of this domain. Then this team can't verify it. */
 async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
   const holder = await db
     .selectFrom('domains as d')
@@ -45,7 +45,10 @@ async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
   return holder !== undefined
 }
 
-/** Tells whether it was written: a status that may send is not while another team holds the name. */
+/**
+ * Stores the results of a check and returns whether it did. Stores no status that allows sending while another team
+ * holds the name.
+ */
 async function saveDomainCheck(
   db: Db,
   { teamId, id, status, checks, watch, keys = [], told, seen }: DomainCheck,
@@ -80,7 +83,7 @@ async function saveDomainCheck(
         state: key.state,
         state_since: now,
         retire_at: key.retireAt,
-        // A key that signs no more is worth stealing only.
+        // A retired key signs nothing any more, so keeping its private half is only a risk.
         ...(key.state === 'retired' ? { private_key: new Uint8Array() } : {}),
       })
       .where('id', '=', key.id)
@@ -90,8 +93,8 @@ async function saveDomainCheck(
 }
 
 /**
- * Begins a verification, or puts one off. False, and nothing is written, when the status is no longer `seen`: a look has changed it, which
- * this must not take back.
+ * Starts or postpones a verification. Returns false and writes nothing if the status is no longer `seen`: a check has
+ * changed it.
  */
 async function scheduleDomainCheck(
   db: Db,
@@ -124,7 +127,7 @@ async function scheduleDomainCheck(
   return true
 }
 
-/** The next look is due at once, unless nobody has asked for any yet. Nothing else of the domain changes. */
+/** Makes the next check due now, unless no verification was ever requested. Changes nothing else. */
 async function hastenDomainCheck(
   db: Db,
   { teamId, id }: { teamId: string; id: string },
@@ -139,7 +142,7 @@ async function hastenDomainCheck(
     .execute()
 }
 
-/** Domains of all teams whose next look is due, longest due first. */
+/** Lists domains of all teams whose next check is due, most overdue first. */
 async function dueDomains(db: Db, args: { limit: number }, now: number): Promise<Domain[]> {
   const rows = await db
     .selectFrom('domains')
@@ -151,7 +154,7 @@ async function dueDomains(db: Db, args: { limit: number }, now: number): Promise
   return rows.map(toDomain)
 }
 
-/** When the next look at any domain is due; undefined when none is. */
+/** Returns when the next check of any domain is due; undefined if none is. */
 async function nextDomainCheck(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom('domains')

@@ -1,4 +1,4 @@
-/** DMARC and TLS reports of other servers about a domain: what they say, without the messages that brought them. */
+/** DMARC and TLS reports from other servers about a domain: their content, without the messages that carried them. */
 import { type Selectable, sql } from 'kysely'
 import type { PublishedPolicy } from '../mail/dmarc-report.ts'
 import type { DmarcRow, DomainReportKind, ReadDomainReport, TlsRow } from '../mail/domain-report.ts'
@@ -7,25 +7,25 @@ import { type Page, type PageArgs, pageOf } from './lists.ts'
 import type { Db, DmarcRowsTable, DomainReportsTable, TlsRowsTable } from './schema.ts'
 import type { DomainStatus } from './values.ts'
 
-/** A report that is kept. */
+/** A stored report. */
 export interface DomainReport extends Omit<ReadDomainReport, 'dmarc' | 'tls'> {
   id: string
   teamId: string
   domainId: string
   receivedAt: number
-  /** Domain of the From field of the message, which was authenticated. */
+  /** The domain of the message's From field, which was authenticated. */
   submitter: string
 }
 
-/** What is kept of one domain in 24 hours. */
+/** Limits on the reports that are stored for one domain in 24 hours. */
 export interface DomainReportLimits {
-  /** Reports of one submitter, and of all. */
+  /** Reports of one submitter, and of all submitters. */
   submitter: number
   reports: number
   rows: number
 }
 
-/** Which reports. Times in Unix milliseconds; a report belongs to the time at which its period begins. */
+/** A range of reports, in Unix milliseconds. A report belongs to the time when its period begins. */
 export interface ReportPeriod {
   teamId: string
   domainId: string
@@ -33,7 +33,7 @@ export interface ReportPeriod {
   until: number
 }
 
-/** What one reporter reported for one UTC day. */
+/** The reports of one reporter for one UTC day. */
 export interface ReportDay {
   submitter: string
   organization: string
@@ -44,7 +44,7 @@ export interface ReportDay {
   failed: number
 }
 
-/** A domain, as the address for its reports is looked up. */
+/** A domain that receives reports. */
 export interface ReportedDomain {
   id: string
   teamId: string
@@ -54,14 +54,14 @@ export interface ReportedDomain {
 }
 
 const DAY = 86_400_000
-/** Groups that a summary is made of; those with the most messages. */
+/** Limit on the groups in a summary. Groups with the most messages come first. */
 const MOST_GROUPS = 2000
-/** Days of reporters. */
+/** Limit on the days of reporters. */
 const MOST_DAYS = 20_000
 /** Rows that one statement inserts. */
 const CHUNK = 100
 
-/** What rows that are summed up have in common. */
+/** The columns that DMARC rows are grouped by. */
 const DMARC_SAME = [
   'source_ip',
   'header_from',
@@ -158,7 +158,10 @@ const toTls = (row: Omit<Selectable<TlsRowsTable>, 'report' | 'position'>): TlsR
   sessions: Number(row.sessions),
 })
 
-/** The domains whose return path is this host (lower case, A-labels); several only while several teams claim the name. */
+/**
+ * Finds the domains whose return path is this host (lower case, A-labels). More than one only while several teams claim
+ * the name.
+ */
 async function findReportedDomains(db: Db, { host }: { host: string }): Promise<ReportedDomain[]> {
   // A return path is one label.
   const dot = host.indexOf('.')
@@ -177,7 +180,10 @@ async function findReportedDomains(db: Db, { host }: { host: string }): Promise<
   }))
 }
 
-/** Stores a report. `known`: it came before. `full`: the domain got too many. `unknown`: the domain is gone. Nothing is stored unless `kept`. */
+/**
+ * Stores a report. `known`: it is stored already. `full`: the domain has reached its limit. `unknown`: the domain
+ * doesn't exist. Stores nothing unless the result is `kept`.
+ */
 async function keepDomainReport(
   db: Db,
   {
@@ -211,7 +217,7 @@ async function keepDomainReport(
   return 'kept'
 }
 
-/** Rows with where they begin, as many as one statement inserts. */
+/** Splits rows into chunks for one statement each, with the index of the first row. */
 function* chunks<T>(rows: readonly T[]): Generator<[number, T[]]> {
   for (let at = 0; at < rows.length; at += CHUNK) yield [at, rows.slice(at, at + CHUNK)]
 }
@@ -249,7 +255,7 @@ async function isFull(
   return Number(found.rows) + rows > limits.rows
 }
 
-/** Newest first. */
+/** Lists reports, newest first. */
 async function listDomainReports(
   db: Db,
   args: PageArgs & { domainId: string; kind?: DomainReportKind | undefined },
@@ -263,7 +269,7 @@ async function listDomainReports(
   return pageOf(query, args, toReport)
 }
 
-/** A report with its rows, in the order in which they were stored. */
+/** Returns a report with its rows, in the order in which they were stored. */
 async function getDomainReport(
   db: Db,
   { teamId, domainId, id }: { teamId: string; domainId: string; id: string },
@@ -291,7 +297,10 @@ async function getDomainReport(
   return { ...toReport(row), dmarc: dmarc.map(toDmarc), tls: tls.map(toTls) }
 }
 
-/** The rows of all DMARC reports of a period; those that say the same are one. The most messages first, at most 2,000. */
+/**
+ * Sums the rows of all DMARC reports in a period, grouped by content. Returns at most 2,000 groups, those with the most
+ * messages first.
+ */
 async function sumDmarc(db: Db, { teamId, domainId, since, until }: ReportPeriod): Promise<DmarcRow[]> {
   const same = DMARC_SAME.map((column) => `d.${column}` as const)
   const rows = await db
@@ -312,7 +321,7 @@ async function sumDmarc(db: Db, { teamId, domainId, since, until }: ReportPeriod
   return rows.map(toDmarc)
 }
 
-/** The same of TLS reports, by sessions. */
+/** Sums TLS reports in the same way, by sessions. */
 async function sumTls(db: Db, { teamId, domainId, since, until }: ReportPeriod): Promise<TlsRow[]> {
   const same = ['t.policy_type', 't.failure', 't.receiving_mx', 't.reason'] as const
   const rows = await db
@@ -333,7 +342,7 @@ async function sumTls(db: Db, { teamId, domainId, since, until }: ReportPeriod):
   return rows.map(toTls)
 }
 
-/** What each reporter reported for each UTC day, oldest first. */
+/** Lists the totals of each reporter for each UTC day, oldest first. */
 async function domainReportDays(
   db: Db,
   { teamId, domainId, since, until, kind }: ReportPeriod & { kind: DomainReportKind },
@@ -365,7 +374,7 @@ async function domainReportDays(
   }))
 }
 
-/** Removes reports that were received before; returns how many. */
+/** Deletes reports received before a time and returns their number. */
 async function purgeDomainReports(
   db: Db,
   { before, most }: { before: number; most: number },

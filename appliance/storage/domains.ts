@@ -5,59 +5,59 @@ import { recordOthers } from './events.ts'
 import type { Db, DkimKeysTable, DomainsTable } from './schema.ts'
 import type { DkimAlgorithm, DkimKeyState, DomainStatus, RecordStatus, TlsRequirement } from './values.ts'
 
-/** What the last verification saw of one DNS record; the records themselves are computed (senders/records.ts). */
+/** The result of the last check of one DNS record. The records themselves are computed (senders/records.ts). */
 export interface RecordCheck {
   /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Tracking <name>`, `MTA-STS`, `TLS-RPT`, `BIMI`. */
   key: string
   status: RecordStatus
-  /** The values that were published instead or as well, as text. */
+  /** The values that were found instead or in addition, as text. */
   found: string[]
-  /** A sentence that says what is wrong and what to do; null when nothing is. */
+  /** One sentence on what is wrong and how to fix it; null if nothing is. */
   note: string | null
-  /** When it was looked up, and since when `status` has been what it is (Unix milliseconds). */
+  /** When it was checked, and since when it has this `status` (Unix milliseconds). */
   checkedAt: number
   since: number
 }
 
-/** What can be changed of a domain. */
+/** The settings of a domain. */
 export interface DomainSettings {
-  /** `enforced`: mail goes out encrypted or waits. */
+  /** `enforced`: mail is sent only over TLS, and queued until that works. */
   tls: TlsRequirement
   sending: boolean
   receiving: boolean
   openTracking: boolean
   clickTracking: boolean
-  /** A label or labels below the domain. */
+  /** One or more labels below the domain. */
   trackingSubdomain: string | null
 }
 
-/** When a domain is verified automatically. Times in Unix milliseconds. */
+/** The schedule of automatic verification. Times in Unix milliseconds. */
 export interface DomainWatch {
   /** When an unfinished verification is abandoned; null if none is running. */
   verifyUntil: number | null
-  /** A worse status that was seen since then, and does not count until it is confirmed. */
+  /** A worse status since that time. It doesn't count until it is confirmed. */
   suspect: { status: DomainStatus; since: number } | null
-  /** When the records are looked at next; null: never by itself. */
+  /** When the next check is due; null: no automatic check. */
   nextCheckAt: number | null
 }
 
 export interface Domain extends DomainSettings, DomainWatch {
   id: string
   teamId: string
-  /** A-labels, lower case. */
+  /** In A-labels, lower case. */
   name: string
   status: DomainStatus
-  /** Since when `status` has been what it is. */
+  /** Since when it has this `status`. */
   statusSince: number
   region: string
-  /** The label under which the return path lives: `send` makes `send.example.com`. */
+  /** The label of the return path: `send` makes `send.example.com`. */
   returnPath: string
   checks: RecordCheck[]
   createdAt: number
   checkedAt: number | null
 }
 
-/** A row as the rest of the program sees it. */
+/** Converts a row. */
 export const toDomain = (row: Selectable<DomainsTable>): Domain => {
   const seen = row.checked_at ?? row.created_at
   const checks = JSON.parse(row.checks) as (Omit<RecordCheck, 'checkedAt' | 'since'> & Partial<RecordCheck>)[]
@@ -81,7 +81,7 @@ export const toDomain = (row: Selectable<DomainsTable>): Domain => {
         ? null
         : { status: row.suspect, since: row.suspect_since },
     nextCheckAt: row.next_check_at,
-    // Checks of the first version have no times of their own.
+    // Checks stored by the first version have no times of their own.
     checks: checks.map((check) => ({
       ...check,
       checkedAt: check.checkedAt ?? seen,
@@ -94,7 +94,7 @@ export const toDomain = (row: Selectable<DomainsTable>): Domain => {
 
 const fromSettings = (settings: Partial<DomainSettings>): Updateable<DomainsTable> => {
   const flag = (value: boolean | undefined) => (value === undefined ? undefined : Number(value))
-  // Kysely leaves out what is undefined.
+  // Kysely omits undefined values.
   return {
     tls: settings.tls,
     sending: flag(settings.sending),
@@ -105,7 +105,7 @@ const fromSettings = (settings: Partial<DomainSettings>): Updateable<DomainsTabl
   }
 }
 
-/** The columns of how a verification goes on. */
+/** Returns the columns of a verification schedule. */
 export const fromWatch = ({ verifyUntil, suspect, nextCheckAt }: DomainWatch) => ({
   verify_until: verifyUntil,
   suspect: suspect?.status ?? null,
@@ -133,7 +133,7 @@ const fromDomain = (domain: Domain): Insertable<DomainsTable> => ({
   ...fromWatch(domain),
 })
 
-/** Records an event about a domain in the transaction that changes the domain; nothing without `domain`. */
+/** Records an event about a domain in the transaction that changes the domain. Does nothing without `domain`. */
 export async function tell(
   db: Db,
   teamId: string,
@@ -144,13 +144,13 @@ export async function tell(
   if (domain) recordOthers(db, [{ teamId, type, data: { domain } }], now)
 }
 
-/** Statuses with which a team holds a name: the migration's index `domains_holder` allows one such domain for each name. */
+/** Statuses in which a team holds a name. The index `domains_holder` allows one such domain for each name. */
 export const HOLDING = ['verified', 'partially_failed'] as const
 
 /**
- * A name belongs to one team of the appliance only: `taken` when it has an owner. `told` is what the event says that this method and
- * the next ones record with what they change; without it there is none.
- * The unique name within the team decides between two callers.
+ * Creates a domain. A name can belong to only one team of the server: `taken` if it has an owner. `told` is the data of
+ * the event that this and the following methods record; without it, they record none. The unique name within the team
+ * decides between two callers.
  */
 async function createDomain(
   db: Db,
@@ -168,7 +168,7 @@ async function createDomain(
   return 'created'
 }
 
-/** Newest first. */
+/** Lists domains, newest first. */
 async function listDomains(db: Db, args: { teamId: string }): Promise<Domain[]> {
   const rows = await db
     .selectFrom('domains')
@@ -179,7 +179,7 @@ async function listDomains(db: Db, args: { teamId: string }): Promise<Domain[]> 
   return rows.map(toDomain)
 }
 
-/** Domains of all teams that have a tracking subdomain, by name. */
+/** Lists domains of all teams that have a tracking subdomain, by name. */
 async function trackingDomains(db: Db): Promise<Domain[]> {
   const rows = await db
     .selectFrom('domains')
@@ -211,8 +211,8 @@ async function findDomain(db: Db, args: { teamId: string; name: string }): Promi
 }
 
 /**
- * Changes what is given; false when there is no such domain, or when it would be left without a capability: another process may have
- * switched off the other one.
+ * Changes the given settings. Returns false if the domain doesn't exist, or would be left without a capability because
+ * another process has switched off the other one.
  */
 async function updateDomain(
   db: Db,
@@ -239,7 +239,7 @@ async function updateDomain(
   return true
 }
 
-/** Its DKIM keys go with it, and the API keys that were restricted to it. */
+/** Deletes a domain with its DKIM keys and the API keys that were restricted to it. */
 async function deleteDomain(
   db: Db,
   args: { teamId: string; id: string; told?: ToldDomain | undefined },
@@ -261,9 +261,9 @@ export interface DkimKey {
   domainId: string
   selector: string
   algorithm: DkimAlgorithm
-  /** PKCS #8, DER; empty once retired. */
+  /** PKCS #8 in DER; empty once retired. */
   privateKey: Uint8Array
-  /** What goes into `p=` of the DNS record (RFC 6376 §3.6.1), base64. */
+  /** The value of `p=` in the DNS record (RFC 6376 §3.6.1), base64. */
   publicKey: string
   createdAt: number
   state: DkimKeyState
@@ -272,7 +272,7 @@ export interface DkimKey {
   retireAt: number | null
 }
 
-/** A new state of a key. */
+/** A state change of a key. */
 export type DkimKeyChange = Pick<DkimKey, 'id' | 'state' | 'retireAt'>
 
 const toKey = (row: Selectable<DkimKeysTable>): DkimKey => ({
@@ -289,7 +289,7 @@ const toKey = (row: Selectable<DkimKeysTable>): DkimKey => ({
   retireAt: row.retire_at,
 })
 
-/** Writes new keys; a part of the methods that make a domain or rotate its keys. */
+/** Inserts keys. Used by the methods that create a domain or rotate its keys. */
 async function insertKeys(db: Db, keys: readonly DkimKey[]): Promise<void> {
   for (const key of keys)
     await db
@@ -311,8 +311,8 @@ async function insertKeys(db: Db, keys: readonly DkimKey[]): Promise<void> {
 }
 
 /**
- * Adds the keys of a rotation in the place of pending ones. `rotating`: one waits for its record already, and nothing is
- * changed. `gone`: there is no such domain.
+ * Adds the keys of a rotation. Replaces pending ones. `rotating`: a key already waits for its record, so nothing
+ * changes. `gone`: the domain doesn't exist.
  */
 async function addDkimKeys(
   db: Db,
@@ -326,17 +326,14 @@ async function addDkimKeys(
     .executeTakeFirst()
   if (!domain) return 'gone'
   const pending = (await dkimKeys(db, { domainId })).filter(({ state }) => state === 'pending')
-  // An Ed25519 key that nobody published is no rotation: it gives way.
+  // A pending Ed25519 key alone is not a rotation. It can be replaced.
   if (pending.some(({ algorithm }) => algorithm === 'rsa-sha256')) return 'rotating'
   for (const { id } of pending) await db.deleteFrom('dkim_keys').where('id', '=', id).execute()
   await insertKeys(db, keys)
   return 'added'
 }
 
-/**
- * All keys of a domain, oldest first.
- * Oldest first.
- */
+/** Lists all keys of a domain, oldest first. */
 async function dkimKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
   const rows = await db
     .selectFrom('dkim_keys')
@@ -348,8 +345,8 @@ async function dkimKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> 
 }
 
 /**
- * The keys that sign for a domain now: never an Ed25519 key alone.
- * RSA first: few verifiers know Ed25519 (RFC 8463), and some stop at the first signature.
+ * Returns the keys that sign for a domain now, never an Ed25519 key alone. RSA comes first: few verifiers support
+ * Ed25519 (RFC 8463), and some stop at the first signature.
  */
 async function signingKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
   const rows = await db

@@ -1,9 +1,9 @@
-/** How much a team may send, and how much it has sent. */
+/** Sending limits of teams, and how much they have sent. */
 import type { Db } from './schema.ts'
 import type { Connection } from './connection.ts'
 import { gatheringOn } from './sqlite/group-commit.ts'
 
-/** Recipients accepted in the UTC day and month of a moment. */
+/** Recipients accepted in the UTC day and month of a point in time. */
 export interface Usage {
   daily: number
   monthly: number
@@ -20,16 +20,16 @@ export interface UsageHistory {
   months: PeriodUsage[]
 }
 
-/** What one `put` must not exceed; every recipient counts, suppressed ones too. */
+/** The limits for one `put`. Every recipient counts, including suppressed ones. */
 export interface QuotaLimit {
   teamId: string
-  /** Recipients in a UTC day; null for any number. Counted in both cases. */
+  /** Limit per UTC day; null: unlimited. Counted in both cases. */
   daily: number | null
-  /** Recipients in a UTC month; null for any number. */
+  /** Limit per UTC month; null: unlimited. */
   monthly: number | null
 }
 
-/** The names of the UTC day and month of a moment, as `quotas.period` has them. */
+/** Formats the UTC day and month of a time, as in `quotas.period`. */
 function periodsOf(now: number): { day: string; month: string } {
   const day = new Date(now).toISOString().slice(0, 10)
   return { day, month: day.slice(0, 7) }
@@ -37,25 +37,25 @@ function periodsOf(now: number): { day: string; month: string } {
 
 const DAY = 86_400_000
 
-/** The names of the newest UTC days, oldest first; the last one is that of `now`. */
+/** Lists the last UTC days, oldest first, ending with that of `now`. */
 function newestDays(now: number, count: number): string[] {
   return Array.from({ length: count }, (_, i) => periodsOf(now - (count - 1 - i) * DAY).day)
 }
 
-/** The names of the newest UTC months, oldest first. */
+/** Lists the last UTC months, oldest first, ending with that of `now`. */
 function newestMonths(now: number, count: number): string[] {
   const date = new Date(now)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
   return Array.from({ length: count }, (_, i) => periodsOf(Date.UTC(year, month - (count - 1 - i), 1)).month)
 }
 
-/** The name of the team's plan; undefined when there is no such team. */
+/** Returns the name of the team's plan; undefined if the team doesn't exist. */
 async function planOf(db: Db, args: { teamId: string }): Promise<string | undefined> {
   const row = await db.selectFrom('teams').select('plan').where('id', '=', args.teamId).executeTakeFirst()
   return row?.plan
 }
 
-/** False when there is no such team. */
+/** Changes the plan. Returns false if the team doesn't exist. */
 async function setPlan(db: Db, args: { teamId: string; plan: string }): Promise<boolean> {
   const updated = await db
     .updateTable('teams')
@@ -65,7 +65,7 @@ async function setPlan(db: Db, args: { teamId: string; plan: string }): Promise<
   return updated.numUpdatedRows > 0n
 }
 
-/** What was counted in the UTC day and month of `now`. */
+/** Returns the usage in the UTC day and month of `now`. */
 async function usage(db: Db, args: { teamId: string }, now: number): Promise<Usage> {
   const { day, month } = periodsOf(now)
   const rows = await db
@@ -78,9 +78,7 @@ async function usage(db: Db, args: { teamId: string }, now: number): Promise<Usa
   return { daily: used(day), monthly: used(month) }
 }
 
-/**
- * What was counted in the newest UTC days and months up to those of `now`, oldest first, also where it was nothing.
- */
+/** Returns the usage in the last UTC days and months up to `now`, oldest first, including those with none. */
 async function usageHistory(
   db: Db,
   { teamId, days, months }: { teamId: string; days: number; months: number },
@@ -98,7 +96,7 @@ async function usageHistory(
   return { days: whole(wanted.days), months: whole(wanted.months) }
 }
 
-/** Part of `put`: counts recipients, or says of which period they are too many; then nothing was counted. */
+/** Part of `put`: counts recipients, or returns the period whose limit they exceed. Then nothing is counted. */
 export type Count = (quota: QuotaLimit, recipients: number, now: number) => Usage | 'daily' | 'monthly'
 
 export function createCount(db: Connection): Count {
@@ -110,7 +108,7 @@ export function createCount(db: Connection): Count {
     const [ofMonth, ofDay] = [counters.of(teamId, month), counters.of(teamId, day)]
     const isOver = (counter: Counter, limit: number | null) =>
       limit !== null && counter.used + recipients > limit
-    // The month first: who is out of both need not come back tomorrow.
+    // Check the month first: a team that is over both limits need not come back tomorrow.
     if (isOver(ofMonth, monthly)) return 'monthly'
     if (isOver(ofDay, daily)) return 'daily'
     for (const counter of [ofDay, ofMonth]) {
@@ -122,7 +120,7 @@ export function createCount(db: Connection): Count {
   }
 }
 
-/** What a team has sent in a period: all together, and since the last write. */
+/** The recipients of a team in a period: in total, and since the last write. */
 interface Counter {
   teamId: string
   period: string
@@ -130,7 +128,7 @@ interface Counter {
   added: number
 }
 
-/** The counters that one commit raises: each is read once and written once. */
+/** Creates the counters of a commit. Each is read once and written once. */
 function createCounters(db: Connection) {
   const read = db
     .prepare<[string, string], number>('select used from quotas where team_id = ? and period = ?')

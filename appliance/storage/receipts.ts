@@ -1,32 +1,32 @@
-/** Receipts of idempotent requests: what was answered, kept so that the same request can be asked again without harm. */
+/** Receipts of idempotent requests: stored responses, so that an app can safely repeat a request. */
 import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
-/** A key means something only for one team, method and path. */
+/** Identifies a receipt. A key is valid only for one team, method and path. */
 export interface ReceiptName {
   teamId: string
   /** Method and path: `POST /emails`. */
   scope: string
-  /** As the caller gave it, 1–256 characters. */
+  /** As the app sent it, 1–256 characters. */
   key: string
 }
 
 export interface Receipt {
-  /** Tells one request body from another. */
+  /** Hash that identifies the request body. */
   fingerprint: string
-  /** The body of the answer, JSON. */
+  /** The response body, JSON. */
   body: string
-  /** Emails that the request made, in its order. */
+  /** Emails that the request created, in order. */
   emailIds: string[]
 }
 
-/** Becomes durable together with the emails that it answers for. */
+/** A receipt to store in the same transaction as the emails of its request. */
 export interface NewReceipt extends ReceiptName, Receipt {
-  /** From then on the key may be used anew (Unix milliseconds). */
+  /** From this time on, the key can be reused (Unix milliseconds). */
   expiresAt: number
 }
 
-/** The unexpired receipt of a request. */
+/** Finds the unexpired receipt of a request. */
 async function findReceipt(db: Db, args: ReceiptName, now: number): Promise<Receipt | undefined> {
   const row = await db
     .selectFrom('receipts')
@@ -39,7 +39,7 @@ async function findReceipt(db: Db, args: ReceiptName, now: number): Promise<Rece
   return row && toReceipt(row)
 }
 
-/** A row as the port shows it. */
+/** Converts a row. */
 export function toReceipt(row: { fingerprint: string; body: string; email_ids: string }): Receipt {
   return {
     fingerprint: row.fingerprint,
@@ -48,7 +48,7 @@ export function toReceipt(row: { fingerprint: string; body: string; email_ids: s
   }
 }
 
-/** Removes expired receipts, at most `limit`, the oldest first; returns how many. */
+/** Deletes at most `limit` expired receipts, oldest first, and returns their number. */
 async function purgeReceipts(db: Db, args: { limit: number }, now: number): Promise<number> {
   const deleted = await db
     .deleteFrom('receipts')

@@ -1,4 +1,4 @@
-/** Mail to domains with receiving switched on, as a team has it. */
+/** Received emails of teams. */
 import { type Selectable, sql } from 'kysely'
 import type { Authentication, AuthResult, AuthVerdict } from '../mail/inbound.ts'
 import type { ReceivingRule } from '../mail/receiving-rules.ts'
@@ -9,55 +9,55 @@ import type { ReceivedMessage, WithBytes } from './received.ts'
 import type { Db, ReceivedEmailsTable } from './schema.ts'
 import type { DomainStatus } from './values.ts'
 
-/** A received email of one team. Everything in it but the envelope is a stranger's text. */
+/** A received email of one team. Everything but the envelope is untrusted text. */
 export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   teamId: string
   domainId: string
-  /** The recipients of the transaction that are addresses of this team. */
+  /** The recipients of the transaction that belong to this team. */
   receivedFor: string[]
-  /** Address fields, decoded. */
+  /** The address fields, decoded. */
   from: string
   to: string[]
   cc: string[]
   bcc: string[]
   replyTo: string[]
   subject: string
-  /** With angle brackets; one of ours where the message has none. */
+  /** With angle brackets; generated if the message has none. */
   messageId: string
   attachments: AttachmentInfo[]
   authentication: Authentication
-  /** Id of the team's email that it answers; null: none. */
+  /** Id of the team's email that this one answers; null: none. */
   answers: string | null
-  /** False when only this row is stored, because the domain keeps no content. */
+  /** False if only this row is stored, because the domain doesn't keep content. */
   hasContent: boolean
 }
 
-/** What rules of the domain say of an email. */
+/** What receiving rules decided about an email. */
 interface Routed {
-  /** Addresses that it is forwarded to. Default: none. */
+  /** Addresses to forward it to. Default: none. */
   forwardTo?: readonly string[] | undefined
-  /** Whether only its event is stored. Default: no. */
+  /** Whether to store only its event. Default: no. */
   eventOnly?: boolean | undefined
 }
 
-/** A received email to be stored. */
+/** A received email to store. */
 export type NewReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & WithBytes & Routed
 
-/** One as it crosses to the writer: `body` is null when the message is in a file already. */
+/** A received email for the writer. `body` is null if the message is already in a file. */
 export type StoredReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & Routed & { body: Uint8Array | null }
 
-/** What a team may receive in 24 hours. */
+/** Limits on what a team receives in 24 hours. */
 export interface ReceivedLimits {
   messages: number
   bytes: number
 }
 
-/** Which domain receives under a name, and for whom. */
+/** A domain that receives under a name. */
 export interface Receiver {
   teamId: string
   domainId: string
   status: DomainStatus
-  /** The first one that matches an address decides (mail/receiving-rules.ts). */
+  /** The first matching rule decides (mail/receiving-rules.ts). */
   rules: ReceivingRule[]
 }
 
@@ -87,7 +87,7 @@ const toEmail = (row: Selectable<ReceivedEmailsTable>): ReceivedEmail => ({
   hasContent: Boolean(row.has_content),
 })
 
-/** As the filter of `listReceivedEmails` looks for it. */
+/** Puts the fields in the order that the filter of `listReceivedEmails` expects. */
 function inOrder({ spf, dkim, dmarc, arc }: Authentication): Authentication {
   const verdict = ({ result, domain }: AuthVerdict) => ({ result, domain })
   return { spf: verdict(spf), dkim: verdict(dkim), dmarc: verdict(dmarc), arc: verdict(arc) }
@@ -118,7 +118,9 @@ const toRow = (email: ReceivedEmail, inFile: boolean): Selectable<ReceivedEmails
   in_file: Number(inFile),
 })
 
-/** The domains that receive under `name` (lower case, A-labels); more than one only while several teams claim it. */
+/**
+ * Finds the domains that receive under `name` (lower case, A-labels). More than one only while several teams claim it.
+ */
 async function findReceivers(db: Db, { name }: { name: string }): Promise<Receiver[]> {
   const rows = await db
     .selectFrom('domains')
@@ -134,7 +136,7 @@ async function findReceivers(db: Db, { name }: { name: string }): Promise<Receiv
   }))
 }
 
-/** The receiving rules of a domain; none where there is no such domain. */
+/** Returns the receiving rules of a domain; none if it doesn't exist. */
 async function getReceivingRules(
   db: Db,
   { teamId, domainId }: { teamId: string; domainId: string },
@@ -162,8 +164,8 @@ async function setReceivingRules(
 }
 
 /**
- * Stores a message for each team that it is for, with the event that tells of it: all of it or, unless the answer is `kept`, nothing.
- * `unknown`: a domain is gone, or receives no more. `full`: a team has received as much as it may.
+ * Stores a message for each of its teams, with the event about it: all or, unless the result is `kept`, nothing.
+ * `unknown`: a domain doesn't exist or no longer receives. `full`: a team has reached its limit.
  */
 async function keepReceivedEmails(
   db: Db,
@@ -225,24 +227,24 @@ const toldOf = ({ id, teamId, receivedAt, from, ...email }: Omit<ReceivedEmail, 
   return { teamId, type: 'email.received' as const, data: { received: { ...received, attachments } } }
 }
 
-/** Conditions on received emails; what is undefined is no condition. */
+/** A filter for received emails. Undefined conditions match all. */
 export interface ReceivedFilter {
   /** Part of the sender, of a recipient or of the subject. */
   search?: string | undefined
-  /** The email that they answer. */
+  /** Id of the email that they answer. */
   answers?: string | undefined
   domainId?: string | undefined
   dmarc?: AuthResult | undefined
   hasAttachments?: boolean | undefined
 }
 
-/** Newest first. */
+/** Lists received emails, newest first. */
 async function listReceivedEmails(db: Db, args: PageArgs & ReceivedFilter): Promise<Page<ReceivedEmail>> {
   let query = db.selectFrom('received_emails').selectAll().where('team_id', '=', args.teamId)
   const { search, answers, domainId, dmarc, hasAttachments } = args
   if (answers !== undefined) query = query.where('answers_email_id', '=', answers)
   if (domainId !== undefined) query = query.where('domain_id', '=', domainId)
-  // The JSON is written by `toRow`, and no domain has a quotation mark.
+  // `toRow` writes the JSON, and no domain contains a quotation mark.
   if (dmarc !== undefined) query = query.where('authentication', 'like', `%"dmarc":{"result":"${dmarc}"%`)
   if (hasAttachments !== undefined) query = query.where('attachments', hasAttachments ? '!=' : '=', '[]')
   if (search !== undefined && search !== '')
@@ -265,7 +267,7 @@ async function getReceivedEmail(
   return row && toEmail(row)
 }
 
-/** The stored message; null when it is in a file; undefined when there is none, or its content is not kept. */
+/** Returns the stored message; null if it is in a file; undefined if there is none or its content isn't kept. */
 async function receivedBody(
   db: Db,
   { teamId, id }: { teamId: string; id: string },

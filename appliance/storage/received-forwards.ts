@@ -1,13 +1,13 @@
-/** Received email that the rules of a domain forward. */
+/** Forwards of received emails. */
 import type { Db } from './schema.ts'
 
-/** What became of forwarding to one address. */
+/** The result of forwarding to one address. */
 export type ForwardResult = { state: 'sent'; emailId: string } | { state: 'skipped'; reason: string }
 
 /** A received email and one address that it is forwarded to. */
 export type ReceivedForward = { to: string } & ({ state: 'pending' } | ForwardResult)
 
-/** The oldest forward that is pending; undefined: none. */
+/** Finds the oldest pending forward; undefined: none. */
 async function nextForward(db: Db): Promise<{ teamId: string; receivedId: string; to: string } | undefined> {
   const row = await db
     .selectFrom('received_forwards as f')
@@ -40,7 +40,7 @@ async function settleForward(
     .execute()
 }
 
-/** All forwards of a received email, by address. */
+/** Lists all forwards of a received email by address. */
 async function listForwards(
   db: Db,
   { teamId, receivedId }: { teamId: string; receivedId: string },

@@ -1,4 +1,4 @@
-/** Mail that port 25 takes from clients that have not signed in. Nothing about it is verified. */
+/** Mail that port 25 accepts from clients that haven't signed in. Nothing in it is verified. */
 import { type Selectable, sql } from 'kysely'
 import { isPseudonym } from '../mail/erasure.ts'
 import type { ReturnedReport } from '../mail/returned.ts'
@@ -14,24 +14,24 @@ export interface ReceivedMessage {
   /** MAIL FROM; empty for the null sender. */
   mailFrom: string
   rcptTo: string
-  /** The client's address, and what it called itself. */
+  /** The client's address and the name that it gave. */
   ip: string
   helo: string
-  /** TLS version; null for plain text. */
+  /** TLS version; null for plaintext. */
   tls: string | null
   /** Bytes of the message. */
   size: number
 }
 
-/** A message that came to the return path of an email. */
+/** A message to the return path of an email. */
 export interface ReturnedMessage extends ReceivedMessage {
-  /** False when only the envelope is stored, because the content of the email is not kept. */
+  /** False if only the envelope is stored, because the email's content isn't kept. */
   hasContent: boolean
-  /** What it says and what it changed; null: it proves nothing, or was not read yet. */
+  /** What it reports and what that changed; null: no valid report, or not read yet. */
   report: ReturnedReport | null
 }
 
-/** What happens to a postmaster message beside being kept. */
+/** What happens to a postmaster message in addition to being stored. */
 export type Forwarding =
   { state: 'off' | 'due' } | { state: 'done'; emailId: string } | { state: 'skipped'; reason: string }
 
@@ -40,31 +40,34 @@ export interface PostmasterMessage extends ReceivedMessage {
   forwarding: Forwarding
 }
 
-/** The bytes exactly as they arrived, CRLF line ends, dots unstuffed. */
+/** The bytes as received, with CRLF line ends, dots unstuffed. */
 export interface WithBytes {
   bytes: Uint8Array
 }
 
-/** How much is kept. Every row counts 1024 bytes more than its content. */
+/** Storage limits. Every row counts as 1024 bytes more than its content. */
 export interface ReturnedLimits {
-  /** Messages and bytes of one email; further ones are refused. */
+  /** Messages and bytes for one email. Further ones are refused. */
   emailMessages: number
   emailBytes: number
-  /** Bytes of one team and of all; the oldest are removed, in all those of the team that has most. */
+  /**
+   * Bytes for one team and for all teams. The oldest messages are removed; beyond the total, those of the team that
+   * uses most.
+   */
   teamBytes: number
   allBytes: number
 }
 
-/** Messages and bytes in the postmaster mailbox; the oldest are removed. */
+/** Messages and bytes of the postmaster mailbox. The oldest are removed. */
 export interface PostmasterLimits {
   messages: number
   bytes: number
 }
 
-/** What a row counts beside its content, as the triggers of the migration count it. */
+/** Overhead of a row, as counted by the triggers of the migration. */
 const ROW_BYTES = 1024
 
-/** Rows removed at a time while there is too much. */
+/** Rows removed per step while there are too many. */
 const ROUND = 100
 
 const COLUMNS = ['id', 'received_at', 'mail_from', 'rcpt_to', 'ip', 'helo', 'tls', 'size'] as const
@@ -93,7 +96,7 @@ const toRow = (message: ReceivedMessage): Row => ({
   size: message.size,
 })
 
-/** The team and return path of an email; undefined when there is none. */
+/** Returns the team and return path of an email; undefined if it doesn't exist. */
 async function findReturnPath(
   db: Db,
   { emailId }: { emailId: string },
@@ -106,7 +109,7 @@ async function findReturnPath(
   return row && { teamId: row.team_id, returnPath: row.return_path }
 }
 
-/** Statuses of the domains of which `name` (lower case, A-labels) is the name or the return path host. */
+/** Lists the statuses of domains with `name` (lower case, A-labels) as their name or return path host. */
 async function domainsServedAs(db: Db, { name }: { name: string }): Promise<DomainStatus[]> {
   // A return path is one label.
   const dot = name.indexOf('.')
@@ -120,7 +123,9 @@ async function domainsServedAs(db: Db, { name }: { name: string }): Promise<Doma
   return rows.map(({ status }) => status)
 }
 
-/** Stores a returned message; one that is `proven` is to be read. Nothing is stored unless the answer is `kept`. */
+/**
+ * Stores a returned message and, if it is `proven`, queues it for reading. Stores nothing unless the result is `kept`.
+ */
 async function keepReturned(
   db: Db,
   {
@@ -152,7 +157,7 @@ async function keepReturned(
     .insertInto('returned_messages')
     .values({ ...toRow(message), team_id: email.team_id, email_id: emailId, body, report: null })
     .execute()
-  // What is read of an erased email would name the person again.
+  // Reading a report about an erased email would store the recipient's address again.
   if (proven && !erased)
     await db
       .insertInto('returned_unread')
@@ -178,7 +183,7 @@ async function heldOf(db: Db, emailId: string): Promise<{ count: number; bytes: 
   return { count: Number(row.count), bytes: Number(row.bytes) }
 }
 
-/** Whether a recipient of the email was erased: what comes back would name that person again. */
+/** Reports whether a recipient of the email was erased. Returned mail would contain that address again. */
 async function isErased(db: Db, emailId: string): Promise<boolean> {
   const rows = await db
     .selectFrom('deliveries')
@@ -200,7 +205,7 @@ async function trimTeam(db: Db, teamId: string, most: number): Promise<void> {
   }
 }
 
-/** The team that has most gives way, so that nobody's messages are flushed out by another team's. */
+/** Removes messages of the team that uses most, so that no team can displace another's messages. */
 async function trimAll(db: Db, most: number): Promise<void> {
   for (;;) {
     const uses = await db.selectFrom('returned_use').selectAll().orderBy('bytes', 'desc').execute()
@@ -209,13 +214,13 @@ async function trimAll(db: Db, most: number): Promise<void> {
   }
 }
 
-/** Removes up to `ROUND` messages; false when there is none. */
+/** Removes up to `ROUND` messages. Returns false if there is none. */
 async function removeOldest(db: Db, teamId: string, excess: number): Promise<boolean> {
   const rows = await db
     .selectFrom('returned_messages')
     .select(['id', sql<number>`coalesce(length(body), 0)`.as('bytes')])
     .where('team_id', '=', teamId)
-    // 250 was said: what was not read yet stays until it was.
+    // The client got a 250, so keep unread messages until they are read.
     .where('id', 'not in', db.selectFrom('returned_unread').select('id'))
     .orderBy('id')
     .limit(ROUND)
@@ -225,14 +230,14 @@ async function removeOldest(db: Db, teamId: string, excess: number): Promise<boo
   return true
 }
 
-/** Ids from the first on, until their bytes are enough. */
+/** Takes ids from the first on until their bytes add up to enough. */
 function oldestOf(rows: { id: string; bytes: number }[], enough: number): string[] {
   let sum = 0
   const last = rows.findIndex(({ bytes }) => (sum += bytes + ROW_BYTES) >= enough)
   return rows.slice(0, last < 0 ? rows.length : last + 1).map(({ id }) => id)
 }
 
-/** All returned messages of an email, newest first: `ReturnedLimits` bounds them. */
+/** Lists all returned messages of an email, newest first. `ReturnedLimits` bounds their number. */
 async function listReturned(
   db: Db,
   { teamId, emailId }: { teamId: string; emailId: string },
@@ -253,7 +258,7 @@ async function listReturned(
   }))
 }
 
-/** The bytes of one; undefined when there is none, or its content is not kept. */
+/** Returns the bytes of a message; undefined if there is none or its content isn't kept. */
 async function getReturned(
   db: Db,
   { teamId, emailId, id }: { teamId: string; emailId: string; id: string },
@@ -315,7 +320,7 @@ function toForwarding({
   return forward === 'skipped' ? { state: 'skipped', reason: reason ?? '' } : { state: forward }
 }
 
-/** Newest first. */
+/** Lists postmaster messages, newest first. */
 async function listPostmaster(db: Db, args: Omit<PageArgs, 'teamId'>): Promise<Page<PostmasterMessage>> {
   return pageOf(db.selectFrom('postmaster_messages').select(FORWARD_COLUMNS), args, toPostmaster)
 }
@@ -325,7 +330,7 @@ async function getPostmaster(db: Db, { id }: { id: string }): Promise<Uint8Array
   return (await found.executeTakeFirst())?.body
 }
 
-/** The oldest message to be forwarded. */
+/** Returns the oldest message that is due to be forwarded. */
 async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | undefined> {
   const row = await db
     .selectFrom('postmaster_messages')
@@ -337,7 +342,7 @@ async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | 
   return row && { ...toPostmaster(row), bytes: row.body }
 }
 
-/** Ends a message's being due, once. */
+/** Marks a message as no longer due, once. */
 async function settlePostmaster(
   db: Db,
   { id, forwarding }: { id: string; forwarding: Exclude<Forwarding, { state: 'off' | 'due' }> },
@@ -355,7 +360,7 @@ async function settlePostmaster(
     .execute()
 }
 
-/** Removes what was received before. `most` bounds the rows of each kind. */
+/** Deletes what was received before a time. `most` bounds the rows of each kind. */
 async function purgeReceived(
   db: Db,
   { before, most }: { before: number; most: number },

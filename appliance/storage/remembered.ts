@@ -1,27 +1,27 @@
 /**
- * Remembers for a moment what every request asks: whose key that is, whether the domain may send, which plan the team has, which pool its mail leaves from.
- * Each answer is one trip to the reading thread, and there are four for an email that costs little else.
+ * A short-lived cache for the lookups of every request: API key, domain, plan and pool. Each lookup is a round trip to
+ * the reading thread, and an email that costs little else needs four.
  */
 import type { SqliteStorage } from './sqlite/sqlite.ts'
 
 /**
- * How long an answer is believed, in milliseconds. Changes made through this storage are seen at once; those of other
- * processes (the command line) after this time: a key that is revoked there can send for so long.
+ * Lifetime of an entry in milliseconds. Changes through this storage take effect at once, those of other processes (the
+ * command line) after this time. A key revoked there can send that much longer.
  */
 const BELIEVED = 1000
-/** Answers remembered of each kind; then all are forgotten, so that memory is bounded. */
+/** Entries of each kind. When there are more, all are dropped to limit memory. */
 const MOST = 10_000
 
-/** What is remembered. */
+/** The cached methods. */
 const ASKED = ['findApiKey', 'getApiKey', 'findDomain', 'planOf', 'listAssignments'] as const
-/** The nouns whose writes make the memory forget. */
+/** Writes to these nouns clear the cache. */
 const NOUNS = ['apiKeys', 'domains', 'quotas', 'sources']
 
 type Method = (args: object, now: number) => Promise<unknown>
 
-/** The same storage with a short memory. Only what is found is remembered: a key that was just made works at once everywhere. */
+/** Wraps a storage with the cache. Caches only what was found, so a new key works at once everywhere. */
 export function remembered<S extends SqliteStorage>(storage: S): S {
-  // Grows with each change, so that an answer from before it is not remembered after it.
+  // Grows with each change, so that an older answer isn't cached after it.
   let generation = 0
   const memories: Map<string, unknown>[] = []
   const forget = (): void => {

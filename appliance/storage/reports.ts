@@ -1,4 +1,4 @@
-/** Reports that senders are owed: due from the transaction that decided a delivery, made once. */
+/** Reports to senders. Each is due from the transaction that decided its delivery, and made once. */
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { fromNotify } from './deliveries.ts'
@@ -6,13 +6,13 @@ import type { Db } from './schema.ts'
 import type { Connection } from './connection.ts'
 import type { RequireTls } from '../mail/tls-policy.ts'
 
-/** Deliveries of one email about which the same thing is to be told: one report. */
+/** Deliveries of one email that share one report. */
 export interface DueReport {
   kind: ReportKind
   emailId: string
   teamId: string
   domainId: string
-  /** The email's sending domain; null when it was removed meanwhile. */
+  /** The email's sending domain; null if it was deleted. */
   domain: string | null
   subject: string
   messageId: string
@@ -20,33 +20,33 @@ export interface DueReport {
   /** When the email was accepted. */
   createdAt: number
   dsn: EnvelopeDsn
-  /** What the sender said of encryption on the way (RFC 8689): it holds for the report, too. */
+  /** What the sender required of TLS (RFC 8689). It also applies to the report. */
   requireTls: RequireTls
   deliveries: ReportedDelivery[]
 }
 
-/** A delivery as it stands when the report is made. */
+/** A delivery in its state when the report is made. */
 export interface ReportedDelivery {
   id: string
   recipient: string
   dsn: RecipientDsn
   state: DeliveryState
   attempts: number
-  /** When the last attempt ended, or the delivery was given up. */
+  /** When the last attempt ended or the delivery expired. */
   updatedAt: number
-  /** When it will be given up; null when it is final. */
+  /** When it expires; null when it is final. */
   expiresAt: number | null
   cause: Cause | null
 }
 
-/** Which due reports are meant. */
+/** Identifies due reports. */
 export interface ReportRef {
   kind: ReportKind
   emailId: string
   deliveryIds: string[]
 }
 
-/** Due reports, those of the oldest emails first. */
+/** Lists due reports, those of the oldest emails first. */
 async function dueReports(db: Db, args: { limit: number }): Promise<DueReport[]> {
   const heads = await db
     .selectFrom('reports')
@@ -109,7 +109,7 @@ async function deliveriesOf(
     id: row.id,
     recipient: row.recipient,
     dsn: { notify: fromNotify(row.notify), orcpt: row.orcpt },
-    // That an operator holds it is nothing that its sender hears of.
+    // Senders don't learn that an operator holds a delivery.
     state: row.state === 'held' ? 'waiting' : row.state,
     attempts: row.attempts,
     updatedAt: row.updated_at,
@@ -118,7 +118,7 @@ async function deliveriesOf(
   }))
 }
 
-/** There is nothing to tell any more: no longer due, and no report made. */
+/** Drops due reports without making them, because there is nothing to report any more. */
 async function dropReports(db: Db, { kind, emailId, deliveryIds }: ReportRef, now: number): Promise<void> {
   if (deliveryIds.length === 0) return
   await db
@@ -131,7 +131,7 @@ async function dropReports(db: Db, { kind, emailId, deliveryIds }: ReportRef, no
     .execute()
 }
 
-/** A report that somebody is to be sent. */
+/** A report to send. */
 interface Owed {
   deliveryId: string
   kind: ReportKind
@@ -139,7 +139,7 @@ interface Owed {
   emailId: string
 }
 
-/** Part of `put` and `settle`: a report is due from now on, once for each delivery and kind. */
+/** Part of `put` and `settle`: marks a report as due, once for each delivery and kind. */
 export function createOwe(db: Connection): (owed: Owed, now: number) => void {
   const insert = db.prepare(
     `insert into reports (delivery_id, kind, team_id, email_id, created_at) values (?, ?, ?, ?, ?)

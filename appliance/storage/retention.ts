@@ -1,4 +1,6 @@
-/** Removing what has been kept long enough, in steps that never hold the writer for long. Only what is final is ever removed. */
+/**
+ * Deletes data after its retention period, in steps that never block the writer for long. Deletes only what is final.
+ */
 import { sql } from 'kysely'
 import { isPostgres } from './connection.ts'
 import { firstIdAt } from '../mail/ids.ts'
@@ -7,52 +9,52 @@ import { requestsOf } from './logs.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 
-/** One step of removing: what is older than `before` (Unix milliseconds), oldest first. */
+/** One step of deleting data older than `before` (Unix milliseconds), oldest first. */
 export interface PurgeArgs {
   before: number
-  /** Rows looked at. */
+  /** Limit on the examined rows. */
   most: number
-  /** Where the step before ended; nothing begins at the start. */
+  /** Where the previous step ended; absent for the first. */
   after?: string | undefined
-  /** Bytes of messages that are enough, for `purgeBodies`. */
+  /** Stop after this many bytes of messages, for `purgeBodies`. */
   enough?: number | undefined
 }
 
 export interface Purged {
-  /** Emails, attempts or events that were removed, or lost their bodies. */
+  /** Emails, attempts or events that were deleted, or whose bodies were. */
   count: number
-  /** Bytes of messages that were removed. */
+  /** Bytes of deleted messages. */
   bytes: number
   /** Where the next step begins; null when there is none. */
   next: string | null
 }
 
-/** What the appliance holds on the disk, in bytes. */
+/** The server's disk usage in bytes. */
 export interface DiskUse {
-  /** Of the database, without pages that are free. */
+  /** The database without free pages. */
   database: number
-  /** Pages of it that are free. */
+  /** Free pages of the database. */
   free: number
-  /** Of messages that are files. */
+  /** Messages in files. */
   files: number
 }
 
-/** What a step removed, and the emails whose messages were files: the engine removes those after the commit. */
+/** The result of a step, and the emails whose messages are in files. The engine deletes those after the commit. */
 export interface PurgedRows extends Purged {
   files: string[]
 }
 
-/** Bytes of messages in one step: deleting a row touches each of its pages. */
+/** Bytes of messages per step. Deleting a row touches each of its pages. */
 const MOST_BYTES = 2_000_000
 
 const flag = (value: number | boolean): boolean => Boolean(value)
 
-/** 1 when nothing of an email waits, and no report about it is due, which would quote it. */
+/** Evaluates to 1 if no delivery of an email is queued and no report about it is due. A report would quote it. */
 const final = (emailId: string) => sql<number>`(
   not exists (select 1 from deliveries d where d.email_id = ${sql.ref(emailId)} and d.expires_at is not null)
   and not exists (select 1 from reports r where r.email_id = ${sql.ref(emailId)} and r.done_at is null))`
 
-/** A message that may go. */
+/** A message that may be deleted. */
 interface Candidate {
   email_id: string
   size: number
@@ -60,7 +62,7 @@ interface Candidate {
   final: number
 }
 
-/** Takes candidates in their order until the bytes are enough; tells where it ended. */
+/** Takes candidates in order until their bytes are enough, and returns where it ended. */
 function choose(
   rows: Candidate[],
   most: number,
@@ -90,7 +92,7 @@ async function dropBodies(db: Db, emailIds: string[]): Promise<void> {
 }
 
 /**
- * Removes html, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of messages.
+ * Deletes HTML, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of messages.
  */
 async function purgeBodies(db: Db, { before, most, after = '', enough }: PurgeArgs): Promise<PurgedRows> {
   const rows: Candidate[] = await db
@@ -112,8 +114,8 @@ async function purgeBodies(db: Db, { before, most, after = '', enough }: PurgeAr
 }
 
 /**
- * The same, and subject, headers, names of attachments and logged requests, for emails of domains whose bodies are not kept.
- * `before`: those accepted before; `after` is not used.
+ * Deletes the same, and subject, headers, attachment names and logged requests, for emails of domains that don't keep
+ * bodies. `before`: the time of acceptance; `after` is unused.
  */
 async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<PurgedRows> {
   const rows: Candidate[] = await db
@@ -123,11 +125,11 @@ async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<P
     .select(['b.email_id', 'e.size', sql<number>`(m.email_id is not null and m.body is null)`.as('in_file')])
     .select(final('b.email_id').as('final'))
     .where('e.created_at', '<', before)
-    // What a report will quote stays due until the report is made.
+    // Content that a report will quote stays until the report is made.
     .where(
       sql<boolean>`not exists (select 1 from reports r where r.email_id = b.email_id and r.done_at is null)`,
     )
-    // Of an erasure, they stay until nothing waits: no trigger brings those back.
+    // Rows of an erasure stay until nothing is queued, because no trigger adds them again.
     .where((where) =>
       where.or([
         where('b.erased', '=', 0),
@@ -152,7 +154,7 @@ async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<P
       .where('id', 'in', requestsOf(ids))
       .execute()
   }
-  // Those that still wait come back when their last delivery goes.
+  // Emails that are still queued are added again when their last delivery ends.
   const looked = next === null ? rows : rows.filter((row) => row.email_id <= next)
   if (looked.length > 0)
     await db
@@ -180,7 +182,7 @@ async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeArgs): P
   return { count: ids.length, bytes: 0, next: rows.length < most ? null : rows.at(-1)!.id }
 }
 
-/** Those that consumers have not read yet stay. */
+/** Deletes events, but keeps those that a consumer hasn't read yet. */
 async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
   const rows = await db
     .selectFrom('events as v')
@@ -196,15 +198,16 @@ async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Pro
   return { count: ids.length, bytes: 0, next: rows.length < most ? null : rows.at(-1)!.id }
 }
 
-/** 1 when no event of an email is yet to be counted by its tags: without the email they would be counted nowhere. */
+/** Evaluates to 1 if all events of an email are counted by tag. Without the email, they would never be. */
 const countedByTag = sql<number>`(e.tags = '[]' or not exists (
   select 1 from events v where v.email_id = e.id and not ${isRead('v', 'tags')}))`.as('counted_by_tag')
 
-/** Emails looked at in one step, whatever belongs to them. */
+/** Emails per step, regardless of how many rows belong to them. */
 const MOST_EMAILS = 100
 
 /**
- * Removes final emails with all that belongs to them. `most` bounds the rows of recipients and events, one email at least.
+ * Deletes final emails with everything that belongs to them. `most` bounds the rows of recipients and events, but at
+ * least one email is deleted.
  */
 async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgedRows> {
   const rows = await db
@@ -244,7 +247,7 @@ async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Pro
   return { count: ids.length, bytes, next, files: filesOf(chosen) }
 }
 
-/** Notes how much is held on a UTC day (`2026-11-20`), and forgets days before `since`. */
+/** Stores the disk usage of a UTC day (`2026-11-20`), and deletes days before `since`. */
 async function saveDiskDay(
   db: Db,
   { day, bytes, since }: { day: string; bytes: number; since: string },
@@ -257,12 +260,12 @@ async function saveDiskDay(
   await db.deleteFrom('disk_days').where('day', '<', since).execute()
 }
 
-/** Oldest first. */
+/** Lists disk usage, oldest first. */
 function listDiskDays(db: Db): Promise<{ day: string; bytes: number }[]> {
   return db.selectFrom('disk_days').select(['day', 'bytes']).orderBy('day').execute()
 }
 
-/** Whether bodies of a domain's emails are kept, from now on; false when there is no such domain. */
+/** Sets whether bodies of a domain's future emails are kept. Returns false if the domain doesn't exist. */
 async function setKeepBodies(
   db: Db,
   { teamId, domainId, keep }: { teamId: string; domainId: string; keep: boolean },
@@ -276,7 +279,7 @@ async function setKeepBodies(
   return updated.numUpdatedRows > 0n
 }
 
-/** Names of the domains whose bodies are not kept. */
+/** Lists the names of domains that don't keep bodies. */
 async function domainsWithoutBodies(db: Db, { teamId }: { teamId: string }): Promise<string[]> {
   const rows = await db
     .selectFrom('domains')
@@ -316,8 +319,8 @@ async function diskUse(db: Db): Promise<DiskUse> {
 }
 
 /**
- * Gives at most `pages` free pages back to the file system; how many. Databases of before version 0.1 keep them for reuse.
- * Nothing happens in a database that was made without `auto_vacuum`.
+ * Returns at most `pages` free pages to the file system, and returns their number. Does nothing in a database created
+ * without `auto_vacuum`. Databases from before version 0.1 keep their free pages for reuse.
  */
 function createShrink(db: Connection): (args: { pages: number }) => number {
   const free = db.prepare<[], number>('pragma freelist_count').pluck()

@@ -1,4 +1,4 @@
-/** Messages to return paths that are to be read, and what follows from them. */
+/** Returned messages that are still to be read, and the effects of reading them. */
 import { sql } from 'kysely'
 import { reportWanted } from '../mail/dsn.ts'
 import { lastEventOf, type EventData } from '../mail/event.ts'
@@ -12,17 +12,17 @@ import type { Db } from './schema.ts'
 import { preparedOn } from './sqlite/dialect.ts'
 import { createComplain, createHeedBounce } from './suppressions.ts'
 
-/** A delivery of the email that came back. */
+/** A delivery of the returned email. */
 export interface ReturnedDelivery {
   id: string
   recipient: string
   state: DeliveryState
-  /** Whether an attempt runs: its result is not yet known here. */
+  /** Whether an attempt is running. Its result isn't known here yet. */
   leased: boolean
   complained: boolean
 }
 
-/** A message that is to be read. */
+/** A message to read. */
 export interface UnreadReturned {
   id: string
   teamId: string
@@ -31,29 +31,29 @@ export interface UnreadReturned {
   returnPath: string
   rcptTo: string
   receivedAt: number
-  /** How often reading was begun, this time included. */
+  /** Number of times reading was started, including this one. */
   attempts: number
   bytes: Uint8Array
   deliveries: ReturnedDelivery[]
 }
 
-/** A delivery that a report ends after it was delivered. */
+/** A delivery that bounced after it was delivered. */
 export interface LateBounce {
   deliveryId: string
   cause: Cause
   data: EventData
 }
 
-/** What follows from a message. */
+/** The effects of a message. */
 export interface SettleReturned {
   id: string
   report: ReturnedReport
   bounces: LateBounce[]
-  /** Complained about, and who says so, in a sentence. */
+  /** Deliveries with a complaint, and one sentence on who reported it. */
   complaints: { deliveryId: string; reason: string }[]
 }
 
-/** The oldest message that is due, with the attempt counted; undefined: none. */
+/** Returns the oldest due message after counting the attempt; undefined: none. */
 async function beginReturned(db: Db, _args: object, now: number): Promise<UnreadReturned | undefined> {
   const row = await db
     .selectFrom('returned_unread as u')
@@ -103,7 +103,7 @@ async function deliveriesOf(db: Db, emailId: string): Promise<ReturnedDelivery[]
   }))
 }
 
-/** Has a message read again at `dueAt`, as if it had not been begun. */
+/** Postpones a message until `dueAt`, without counting the attempt. */
 async function postponeReturned(db: Db, { id, dueAt }: { id: string; dueAt: number }): Promise<void> {
   await db
     .updateTable('returned_unread')
@@ -112,7 +112,7 @@ async function postponeReturned(db: Db, { id, dueAt }: { id: string; dueAt: numb
     .execute()
 }
 
-/** When the next message is due (Unix milliseconds); undefined: none is left. */
+/** Returns when the next message is due (Unix milliseconds); undefined: none. */
 async function nextReturned(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom('returned_unread')
@@ -124,8 +124,8 @@ async function nextReturned(db: Db): Promise<number | undefined> {
 }
 
 /**
- * Ends the reading of a message: states, events, suppressions and what the message says become durable together, once. False: it was ended
- * before, and nothing was changed. Only deliveries that are `delivered` become `bounced`.
+ * Ends the reading of a message. Stores states, events, suppressions and the report in one transaction, once. Returns
+ * false and changes nothing if it was ended before. Only deliveries in state `delivered` become `bounced`.
  */
 async function settleReturned(db: Db, settled: SettleReturned, now: number): Promise<boolean> {
   const { id, report, complaints } = settled
@@ -151,7 +151,7 @@ async function settleReturned(db: Db, settled: SettleReturned, now: number): Pro
   return true
 }
 
-/** The same that `settle` does for a bounce during an attempt. False: the delivery is not `delivered` any more. */
+/** Applies a bounce as `settle` does during an attempt. Returns false if the delivery isn't `delivered` any more. */
 async function bounceLate(
   db: Db,
   { teamId, emailId, deliveryId, cause, data }: LateBounce & { teamId: string; emailId: string },

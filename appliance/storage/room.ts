@@ -1,6 +1,6 @@
 /**
- * Room on the disk. New mail is kept out while the disk has no room for it, so that what was accepted can still be delivered and written
- * down. The reserve is a file that is there for nothing but to be removed when another program takes the last bytes.
+ * Refuses new mail while disk space is low, so that accepted mail can still be delivered and its results stored. The
+ * reserve is a file that is deleted to free space when another program fills the disk.
  */
 import { refuse } from '../mail/refusals.ts'
 import type { StorageFailure } from './sqlite/failures.ts'
@@ -10,34 +10,43 @@ import { open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** What keeping watch over the disk needs. */
+/** Options for watching disk space. */
 export interface RoomOptions {
-  /** Free bytes of the file system of the data directory; null where it cannot be asked. */
+  /** Returns the free bytes in the file system of the data directory; null if unknown. */
   freeBytes: () => Promise<number | null>
-  /** Below so many free bytes no mail is taken; 0: only when the disk itself refuses. */
+  /** Refuse mail below this many free bytes; 0: only when the disk itself is full. */
   leastFree: number
   log: {
     info(fields: object, message: string): void
     error(fields: object, message: string): void
   }
-  /** Milliseconds of a clock that never jumps; for tests. */
+  /** A monotonic clock in milliseconds; for tests. */
   monotonic?: () => number
 }
 
-/** How old the knowledge of the disk may be (milliseconds). A fast disk is filled by some hundred megabytes meanwhile, a mail server's by few. */
+/**
+ * How long a measurement is valid (milliseconds). In that time, a fast disk takes some hundred megabytes, a mail
+ * server's a few.
+ */
 const LOOK_MS = 500
-/** Mail, and the reserve, are taken again when there is a quarter more than needed, lest they come and go with every checkpoint. */
+/**
+ * Mail is accepted again, and the reserve restored, at this multiple of the limit, so that they don't flip with every
+ * checkpoint.
+ */
 const AGAIN = 1.25
-/** The same trouble is told at most so often (milliseconds). */
+/** Minimum time between two log lines about the same problem (milliseconds). */
 const TELL_MS = 60_000
 
-/** A failure of the storage, whatever its engine. */
+/** A failure of the storage, of any engine. */
 type Failed = Partial<Pick<StorageFailure, 'kind'>>
 
-/** What takes mail in. */
+/** The methods that accept mail. */
 type Accepting = 'put' | 'keepReturned' | 'keepPostmaster'
 
-/** The same storage, but new mail is refused with `disk_full`, `outcome_unknown` or `unavailable` where the disk does not take it. */
+/**
+ * Wraps a storage so that it refuses new mail with `disk_full`, `outcome_unknown` or `unavailable` if the disk can't
+ * store it.
+ */
 export function withRoom<S extends Pick<Storage, Accepting | 'saveLogs'>>(
   storage: S,
   options: RoomOptions,
@@ -56,7 +65,7 @@ export function withRoom<S extends Pick<Storage, Accepting | 'saveLogs'>>(
   const put: Storage['put'] = guarded((args, now) => storage.put(args, now))
   const keepReturned: Storage['keepReturned'] = guarded((args, now) => storage.keepReturned(args, now))
   const keepPostmaster: Storage['keepPostmaster'] = guarded((args, now) => storage.keepPostmaster(args, now))
-  // Requests are not mail: while there is no room, they would take what settling needs.
+  // Logged requests aren't mail. On a full disk, they would take the space that settling needs.
   const saveLogs: Storage['saveLogs'] = async (args, now) => {
     if (!(await room.isLow())) await storage.saveLogs(args, now)
   }
@@ -76,7 +85,7 @@ class Room {
     this.#monotonic = options.monotonic ?? (() => performance.now())
   }
 
-  /** Waits for the disk only the first time: one that hangs must not make everybody wait to be refused. */
+  /** Waits for the disk only the first time, so that a hanging disk doesn't delay every refusal. */
   async isLow(): Promise<boolean> {
     const first = this.#lookedAt === -Infinity
     if (!this.#looking && this.#monotonic() - this.#lookedAt >= LOOK_MS) {
@@ -103,7 +112,7 @@ class Room {
     else log.info(fields, 'the disk has enough free space again: new mail is accepted')
   }
 
-  /** What the client hears of a failure, which the log hears once a minute. */
+  /** Converts a failure for the client. Logs it at most once a minute. */
   refusalOf(error: unknown): unknown {
     const { kind } = error as Failed
     if (kind === undefined || kind === null) return error
@@ -122,16 +131,16 @@ class Room {
   }
 }
 
-/** What the reserve needs. */
+/** Options for the reserve. */
 export interface ReserveOptions {
   dataDir: string
-  /** Its size in bytes; 0: none, and one that is there goes. */
+  /** Size of the reserve in bytes; 0: none, and an existing one is deleted. */
   bytes: number
-  /** Below so many free bytes no mail is taken (`storage.min_free_mb`, in bytes). */
+  /** Refuse mail below this many free bytes (`storage.min_free_mb`, in bytes). */
   leastFree: number
-  /** Free bytes of the file system of the data directory; null where it cannot be asked. */
+  /** Returns the free bytes in the file system of the data directory; null if unknown. */
   freeOnDisk: () => Promise<number | null>
-  /** Calls back after so many milliseconds; the returned function takes it back. */
+  /** Calls back after that many milliseconds; the returned function cancels. */
   clock: { after(ms: number, callback: () => void): () => void }
   log: {
     info(fields: object, message: string): void
@@ -142,19 +151,22 @@ export interface ReserveOptions {
 
 /** The reserve of a running daemon. */
 export interface Reserve {
-  /** Free bytes for new mail: what is free, less what the reserve is to have again. Null where the disk cannot be asked. */
+  /** Returns the free bytes for new mail, without what the reserve still needs; null if unknown. */
   freeBytes(): Promise<number | null>
-  /** Looks at the disk, and gives the reserve back or takes it; so does the daemon every second. */
+  /** Checks disk space, and deletes or restores the reserve. The daemon also does this every second. */
   look(): Promise<void>
-  /** No further looks. The file stays: it is there for the next start, too. */
+  /** Stops the checks. The file stays for the next start. */
   close(): Promise<void>
 }
 
-/** Its name in the data directory. */
+/** File name in the data directory. */
 const RESERVE = 'reserve'
-/** Given back below so many free bytes: settling must not have failed before. SQLite's log grows by some kilobytes with each outcome. */
+/**
+ * The reserve is deleted below this many free bytes, before settling fails. SQLite's log grows by a few kilobytes per
+ * result.
+ */
 const TIGHT = 2_000_000
-/** Between two looks, in milliseconds: an outcome that could not be stored is tried again after a second, too. */
+/** Time between two checks in milliseconds. A result that couldn't be stored is also retried after a second. */
 const CHECK_MS = 1000
 const CHUNK = 1_000_000
 
@@ -163,7 +175,10 @@ const fillRandom = promisify<Buffer, Buffer>(randomFill)
 const GIVEN_BACK =
   'the disk under data_dir is full: the reserve (storage.reserve_mb) was released so that delivery outcomes can still be stored. New mail is refused. Free disk space soon: the program that filled the disk can use up the reserve, too'
 
-/** Gives the reserve back where a start would find no room, even for the lock on the data directory. To be called before anything is opened. */
+/**
+ * Deletes the reserve if the disk is too full to start, even to lock the data directory. Call it before anything is
+ * opened.
+ */
 export async function makeRoomToStart({ dataDir, freeOnDisk, log }: ReserveOptions): Promise<void> {
   const free = await freeOnDisk()
   if (free === null || free >= TIGHT) return
@@ -174,7 +189,7 @@ export async function makeRoomToStart({ dataDir, freeOnDisk, log }: ReserveOptio
   log.error({ free_bytes: free, reserve_bytes: bytes }, GIVEN_BACK)
 }
 
-/** Opens the reserve. It is filled a second later, and holds up no start. */
+/** Opens the reserve. Fills it a second later, so that it doesn't delay the start. */
 export async function openReserve(options: ReserveOptions): Promise<Reserve> {
   const reserve = new ReserveFile(options)
   await reserve.begin()
@@ -196,7 +211,7 @@ class ReserveFile implements Reserve {
   }
 
   async begin(): Promise<void> {
-    // What a kill left of one that was being made.
+    // Left over if the process was killed while creating the reserve.
     await rm(`${this.#path}.partial`, { force: true })
     this.#held = await this.#isThere()
     if (!this.#held) await rm(this.#path, { force: true })
@@ -209,7 +224,7 @@ class ReserveFile implements Reserve {
   }
 
   look(): Promise<void> {
-    // A disk that cannot be looked at must not end the daemon; the next look is in a second.
+    // A failing check must not end the daemon. The next one is in a second.
     const look = (): Promise<void> =>
       this.#look().catch((error: unknown) => this.#tellFailure(error, 'could not be checked'))
     return (this.#looking = this.#looking.then(look))
@@ -230,7 +245,7 @@ class ReserveFile implements Reserve {
     const { bytes, leastFree, freeOnDisk } = this.#options
     const free = await freeOnDisk()
     if (free === null || this.#closed || bytes === 0) return
-    // Somebody who makes room may have removed it.
+    // Someone may have deleted it to free space.
     this.#held = await this.#isThere()
     if (this.#held) return free < TIGHT ? await this.#giveBack(free) : undefined
     if (free - bytes >= AGAIN * Math.max(leastFree, 2 * TIGHT)) await this.#take()
@@ -248,7 +263,7 @@ class ReserveFile implements Reserve {
     log.error({ free_bytes: free, reserve_bytes: bytes }, GIVEN_BACK)
   }
 
-  /** Bytes that no file system can leave out or share, on the disk before the file has its name. */
+  /** Writes bytes that no file system can compress or share, and syncs them before the file gets its name. */
   async #take(): Promise<void> {
     const { bytes, log } = this.#options
     const partial = `${this.#path}.partial`

@@ -47,7 +47,7 @@ export interface MigrationsTable {
 export interface TeamsTable {
   id: string
   name: string
-  /** A name of config/plans.toml; new teams get the column's default. */
+  /** A plan in config/plans.toml; new teams get the column's default. */
   plan: Generated<string>
   mfa_required: Generated<number>
   created_at: number
@@ -56,11 +56,11 @@ export interface TeamsTable {
 export interface UsersTable {
   id: string
   email: string
-  /** The address in lower case: what makes two people the same. */
+  /** The address in lower case, for comparison. */
   email_key: string
   password_hash: string
   created_at: number
-  /** Since when the address is known to be the person's; null: nobody has shown it. */
+  /** When the address was proven; null: not yet. */
   proven_at: number | null
 }
 
@@ -81,7 +81,7 @@ export interface InvitationsTable {
   token_hash: string
   created_at: number
   expires_at: number
-  /** Of the link that only the mail holds. */
+  /** Hash for the link that only the mail contains. */
   mailed_hash: string | null
 }
 
@@ -95,26 +95,26 @@ export interface SessionsTable {
   last_seen_at: number
   proved_at: number
   method: SignInMethod
-  /** A factor of the person was shown. */
+  /** The user proved a second factor. */
   strong: number
-  /** The provider was trusted with the second factor. */
+  /** A trusted provider vouched for the second factor. */
   vouched: number
   ip: string | null
   user_agent: string | null
 }
 
-/** The app that shows codes to a person. */
+/** Authenticator apps. */
 export interface TotpFactorsTable {
   user_id: string
   secret: Uint8Array
   created_at: number
-  /** Null: it opens nothing yet. */
+  /** Null: not usable yet. */
   confirmed_at: number | null
   last_used_at: number | null
   last_step: number
 }
 
-/** Unused ones. */
+/** Unused recovery codes. */
 export interface RecoveryCodesTable {
   user_id: string
   code_hash: string
@@ -132,7 +132,7 @@ export interface PasskeysTable {
   /** JSON: string[]. */
   transports: string
   synced: number
-  /** 1: it may be a whole sign-in; 0: a second step only. */
+  /** 1: enough to sign in; 0: a second step only. */
   alone: number
   created_at: number
   last_used_at: number | null
@@ -149,7 +149,7 @@ export interface IdentitiesTable {
   last_used_at: number | null
 }
 
-/** What is good once and for a short time. */
+/** Short-lived, single-use tokens. */
 export interface TicketsTable {
   token_hash: string
   kind: TicketKind
@@ -158,7 +158,7 @@ export interface TicketsTable {
   data: string
   created_at: number
   expires_at: number
-  /** Wrong tries. */
+  /** Failed attempts. */
   attempts: number
 }
 
@@ -169,7 +169,7 @@ export interface ApiKeysTable {
   permission: Permission
   domain_id: string | null
   token_hash: string
-  /** Null: made before prefixes were stored, and not used since. */
+  /** Null: created before prefixes were stored, and not used since. */
   prefix: string | null
   created_at: number
   last_used_at: number | null
@@ -197,7 +197,7 @@ export interface DomainsTable {
   suspect: DomainStatus | null
   suspect_since: number | null
   next_check_at: number | null
-  /** 0: bodies of its emails go as soon as they are final. */
+  /** 0: bodies of its emails are deleted once they are final. */
   keep_bodies: Generated<number>
   /** JSON: ReceivingRule[]. */
   receiving_rules: Generated<string>
@@ -220,7 +220,7 @@ export interface DkimKeysTable {
 export interface SuppressionsTable {
   id: string
   team_id: string
-  /** What makes two addresses one: `suppressionKey`. */
+  /** The address as `suppressionKey` normalizes it. */
   address: string
   email: string
   origin: SuppressionOrigin
@@ -232,14 +232,14 @@ export interface SuppressionsTable {
   removed_at: number | null
 }
 
-/** When an address was last taken off the list. */
+/** When an address was last removed from the list. */
 export interface UnsuppressedTable {
   team_id: string
   address: string
   removed_at: number
 }
 
-/** What lists and the spool need of an email; bodies are elsewhere. */
+/** The fields of an email for lists and the spool. Bodies are in another table. */
 export interface EmailsTable {
   id: string
   team_id: string
@@ -265,7 +265,7 @@ export interface EmailsTable {
   size: number
   last_event: LastEvent
   scheduled_at: number | null
-  /** When it was tried for the first time: tells whether `email.sent` has been recorded. */
+  /** Time of the first attempt. Not null once `email.sent` was recorded. */
   sent_at: number | null
   created_at: number
   report_to: string | null
@@ -275,12 +275,15 @@ export interface EmailsTable {
   topic_id: string | null
   template_id: string | null
   template_version_id: string | null
-  /** The broadcast that it belongs to, and the contact that it goes to. */
+  /** The broadcast of the email and the contact that it goes to. */
   broadcast_id: string | null
   contact_id: string | null
 }
 
-/** What an email says: html and text as the caller gave them, and the RFC 5322 bytes, null where they are in a file of the data directory. */
+/**
+ * HTML and text of an email as the app gave them, and the RFC 5322 bytes, which are null if they are in a file of the
+ * data directory.
+ */
 export interface MessagesTable {
   email_id: string
   team_id: string
@@ -290,35 +293,35 @@ export interface MessagesTable {
   body: Uint8Array | null
 }
 
-/** One recipient of an email: what became of it, and where it waits. The columns of the queue are null once it is final. */
+/** One recipient of an email and its state. The queue columns are null once it is final. */
 export interface DeliveriesTable {
   email_id: string
   id: string
   team_id: string
   recipient: string
   field: RecipientField
-  /** Where it waits, or waited when it was last tried. */
+  /** Where it is queued, or was at its last attempt. */
   pool: string
   provider: string
   state: DeliveryState
   attempts: number
   created_at: number
   updated_at: number
-  /** `formatQueue` of the pool, the provider, the stream and the team: what `lease` looks for. */
+  /** `formatQueue` of the pool, provider, stream and team. `lease` searches by it. */
   queue: string | null
   stream: Stream | null
   /** Recipient domain in A-labels, lower case. */
   domain: string | null
   due_at: number | null
-  /** Not null: it waits, or is held. */
+  /** Not null: it is waiting or held. */
   expires_at: number | null
   lease_owner: string | null
   lease_until: number | null
-  /** The audit entry that held, released or re-routed it last. */
+  /** The audit entry that last held, released or rerouted it. */
   touched_by: string | null
-  /** Before the last re-route. */
+  /** The pool before the last reroute. */
   pool_before: string | null
-  /** `NEVER`, or keywords with commas between. */
+  /** `NEVER`, or keywords separated by commas. */
   notify: string | null
   orcpt: string | null
   /** JSON: Cause. */
@@ -338,7 +341,7 @@ export interface AttemptsTable {
 }
 
 export interface EventsTable {
-  /** Grows with every event. Readers do not compare it themselves: they have a cursor (events.ts). */
+  /** Grows with every event. Readers use cursors instead of comparing it (events.ts). */
   seq: Generated<number>
   id: string
   team_id: string
@@ -349,14 +352,14 @@ export interface EventsTable {
   created_at: number
   /** JSON: EventData. */
   data: string
-  /** What the event added to the metrics: names of counters with spaces between, by how much, and under what. */
+  /** What the event added to the metrics: counter names separated by spaces, the amount, and the keys. */
   counted: Generated<string>
   amount: Generated<number>
   domain_id: Generated<string>
   provider: Generated<string>
 }
 
-/** Roll-ups of the events: counters of a quarter of an hour (Unix milliseconds of its start). */
+/** Roll-ups of the events: counters per 15 minutes (start in Unix milliseconds). */
 export interface MetricsTable {
   team_id: string
   at: number
@@ -366,7 +369,7 @@ export interface MetricsTable {
   n: number
 }
 
-/** Numbers of a broadcast in a quarter of an hour. */
+/** Counters of a broadcast per 15 minutes. */
 export interface MetricsBroadcastsTable {
   team_id: string
   at: number
@@ -376,13 +379,13 @@ export interface MetricsBroadcastsTable {
   n: number
 }
 
-/** Quarters of which events were deleted: the roll-ups cannot be made from them again. */
+/** Quarter hours with deleted events. Their roll-ups can't be recomputed. */
 export interface MetricsKeptTable {
   team_id: string
   at: number
 }
 
-/** Sums of the roll-ups of hours, days and weeks that are over (storage/counters.ts). */
+/** Sums of the roll-ups per hour, day and week, for periods that are over (storage/counters.ts). */
 export interface MetricsSumsTable {
   team_id: string
   dimension: 'all' | 'domain' | 'provider'
@@ -395,25 +398,25 @@ export interface MetricsSumsTable {
   n: number
 }
 
-/** Before when the sums of a team are complete: a midnight of UTC. */
+/** The sums of a team are complete before this midnight (UTC). */
 export interface MetricsSummedTable {
   team_id: string
   until: number
 }
 
-/** Roll-ups by tag: counters of a quarter of an hour, of the events up to the cursor `tags`. */
+/** Roll-ups by tag per 15 minutes, of the events up to the cursor `tags`. */
 export interface MetricsTagsTable {
   team_id: string
   at: number
   domain_id: string
   provider: string
-  /** `name:value`; empty for those that are not told apart (storage/tag-counts.ts). */
+  /** `name:value`; empty for tags that are counted together (storage/tag-counts.ts). */
   tag: string
   counter: string
   n: number
 }
 
-/** The same of whole days of UTC. */
+/** Roll-ups by tag per UTC day. */
 export interface MetricsTagsDaysTable {
   team_id: string
   dimension: 'all' | 'domain' | 'provider'
@@ -425,25 +428,25 @@ export interface MetricsTagsDaysTable {
   n: number
 }
 
-/** Bytes held on a UTC day. */
+/** Disk usage on a UTC day, in bytes. */
 export interface DiskDaysTable {
   day: string
   bytes: number
 }
 
-/** Emails of domains whose bodies are not kept, that may be final. */
+/** Emails that may be final, of domains that don't keep bodies. */
 export interface BodiesDueTable {
   email_id: string
   team_id: string
-  /** 1: of an erasure; it waits here until the email is final. */
+  /** 1: part of an erasure; stays here until the email is final. */
   erased: Generated<number>
 }
 
-/** Erasures of a person's data, each its own receipt. */
+/** Erasures of personal data. The row is also the receipt. */
 export interface ErasuresTable {
   id: string
   team_id: string
-  /** Null once it is finished. */
+  /** Null once the erasure is finished. */
   address: string | null
   hash: string
   actor: string
@@ -458,7 +461,7 @@ export interface ErasuresTable {
   files: string
 }
 
-/** How far each consumer has read the events; of the appliance. */
+/** How far each consumer has read the events, for the whole server. */
 export interface CursorsTable {
   name: string
   xid: Generated<number>
@@ -478,13 +481,13 @@ export interface WebhooksTable {
   created_at: number
   succeeded_at: number | null
   failing_since: number | null
-  /** In a row, since the last success. */
+  /** Consecutive failures since the last success. */
   failures: number
   disabled_at: number | null
   disabled_reason: string | null
 }
 
-/** What endpoints are to be told, and were told. */
+/** Webhook deliveries, pending and final. */
 export interface WebhookDeliveriesTable {
   id: string
   webhook_id: string
@@ -492,12 +495,12 @@ export interface WebhookDeliveriesTable {
   event_id: string | null
   email_id: string | null
   type: string
-  /** JSON, as it is sent. */
+  /** JSON as it is sent. */
   payload: string
   created_at: number
   status: WebhookDeliveryState
   attempts: number
-  /** Null when it is final. While an attempt runs, when it is made again after a crash. */
+  /** Null when it is final. While an attempt runs, when the next one would start after a crash. */
   due_at: number | null
   settled_at: number | null
 }
@@ -518,7 +521,7 @@ export interface WebhookAttemptsTable {
   response: string
 }
 
-/** Mail to the return path of an email, from clients that have not signed in. */
+/** Returned messages, from clients that haven't signed in. */
 export interface ReturnedMessagesTable {
   id: string
   team_id: string
@@ -530,9 +533,9 @@ export interface ReturnedMessagesTable {
   helo: string
   tls: string | null
   size: number
-  /** Null where the content of the email is not kept. */
+  /** Null if the content of the email isn't kept. */
   body: Uint8Array | null
-  /** JSON (`ReturnedReport`); null where it was not read. */
+  /** JSON (`ReturnedReport`); null if it wasn't read. */
   report: string | null
 }
 
@@ -541,11 +544,11 @@ export interface ReturnedUnreadTable {
   id: string
   due_at: number
   attempts: number
-  /** Null where `returned_messages` keeps it. */
+  /** Null if `returned_messages` has it. */
   body: Uint8Array | null
 }
 
-/** Mail to domains that receive, one row for each team and message. */
+/** Received emails, one row for each team and message. */
 export interface ReceivedEmailsTable {
   id: string
   team_id: string
@@ -570,12 +573,12 @@ export interface ReceivedEmailsTable {
   /** JSON: `Authentication`. */
   authentication: string
   answers_email_id: string | null
-  /** 0 where neither `received_sources` nor a file has its message. */
+  /** 0 if neither `received_sources` nor a file has its message. */
   has_content: number
   in_file: number
 }
 
-/** Where received emails are forwarded. */
+/** Forwards of received emails. */
 export interface ReceivedForwardsTable {
   received_id: string
   recipient: string
@@ -590,7 +593,7 @@ export interface ReceivedSourcesTable {
   body: Uint8Array
 }
 
-/** Reports of other servers about a domain. */
+/** Domain reports from other servers. */
 export interface DomainReportsTable {
   id: string
   team_id: string
@@ -611,7 +614,7 @@ export interface DomainReportsTable {
   row_count: number
 }
 
-/** What DMARC reports say of sources. */
+/** Rows of DMARC reports, by source. */
 export interface DmarcRowsTable {
   report: string
   position: number
@@ -628,7 +631,7 @@ export interface DmarcRowsTable {
   messages: number
 }
 
-/** What TLS reports say of sessions; `failure` is empty for those that succeeded. */
+/** Rows of TLS reports; `failure` is empty for successful sessions. */
 export interface TlsRowsTable {
   report: string
   position: number
@@ -639,13 +642,13 @@ export interface TlsRowsTable {
   sessions: number
 }
 
-/** Bytes of each team's returned messages, kept by triggers. */
+/** Bytes of each team's returned messages, updated by triggers. */
 export interface ReturnedUseTable {
   team_id: string
   bytes: number
 }
 
-/** Mail to postmaster and abuse. */
+/** Mail to postmaster and abuse addresses. */
 export interface PostmasterMessagesTable extends Omit<
   ReturnedMessagesTable,
   'team_id' | 'email_id' | 'body' | 'report'
@@ -656,7 +659,7 @@ export interface PostmasterMessagesTable extends Omit<
   reason: string | null
 }
 
-/** Reports to senders: due ones, and those that were made, so that none is made twice. */
+/** Reports to senders, both due and made, so that each is made only once. */
 export interface ReportsTable {
   delivery_id: string
   kind: ReportKind
@@ -664,7 +667,7 @@ export interface ReportsTable {
   email_id: string
   created_at: number
   done_at: number | null
-  /** The email that is the report; null while it is due, and when there was nothing to tell any more. */
+  /** Id of the email with the report; null while it is due, and if it was dropped. */
   report_id: string | null
 }
 
@@ -675,11 +678,11 @@ export interface DestinationsTable {
   placed_at: number
 }
 
-/** The lanes as they were last saved. */
+/** The last saved state of the lanes. */
 export interface LanesTable {
   source: string
   provider: string
-  /** JSON, of the lanes. */
+  /** JSON; only the lanes know its format. */
   state: string
   paused_until: number | null
   reason: string | null
@@ -687,7 +690,7 @@ export interface LanesTable {
   updated_at: number
 }
 
-/** What somebody set for a provider. */
+/** Settings of operators for a provider. */
 export interface ProviderSettingsTable {
   provider: string
   /** JSON: an object. */
@@ -695,7 +698,7 @@ export interface ProviderSettingsTable {
   updated_at: number
 }
 
-/** What each lane did on each UTC day (`2026-11-20`). */
+/** Statistics of each lane per UTC day (`2026-11-20`). */
 export interface LaneDaysTable {
   day: string
   source: string
@@ -706,13 +709,13 @@ export interface LaneDaysTable {
   bounced: number
 }
 
-/** What an idempotent request was answered, until it expires. */
+/** The response to an idempotent request, until it expires. */
 export interface ReceiptsTable {
   team_id: string
   scope: string
   key: string
   fingerprint: string
-  /** JSON: the body of the answer. */
+  /** JSON: the response body. */
   body: string
   /** JSON: string[]. */
   email_ids: string
@@ -727,14 +730,14 @@ export interface QuotasTable {
   used: number
 }
 
-/** Keys of the appliance itself, for all teams. */
+/** Keys of the server, for all teams. */
 export interface SecretsTable {
   name: string
   value: Uint8Array
   created_at: number
 }
 
-/** A request of an app and its answer. */
+/** A request of an app and its response. */
 export interface RequestLogsTable {
   id: string
   team_id: string
@@ -752,18 +755,18 @@ export interface RequestLogsTable {
   query: string | null
   enhanced: string | null
   message: string | null
-  /** The email that it made; null: none, or several. */
+  /** The email that it created; null: none or several. */
   email_id: string | null
 }
 
-/** Which emails a request made that made several. */
+/** The emails of requests that created several. */
 export interface RequestLogEmailsTable {
   log_id: string
   email_id: string
   team_id: string
 }
 
-/** MTA-STS policies of recipient domains, of no team. */
+/** MTA-STS policies of recipient domains. Not tied to a team. */
 export interface StsPoliciesTable {
   domain: string
   policy_id: string
@@ -774,7 +777,7 @@ export interface StsPoliciesTable {
   expires_at: number
 }
 
-/** Of the appliance, of no team: reports about TLS speak of the sending server. */
+/** Results of TLS sessions. Not tied to a team, because TLS reports describe the sending server. */
 export interface TlsResultsTable {
   day: string
   domain: string
@@ -797,17 +800,16 @@ export interface TlsReportsTable {
   at: number
 }
 
-/** Addresses of the appliance, of no team. */
-/** What runs once, and who does it until when. */
+/** Leases for work that only one node does at a time. */
 export interface DutiesTable {
   name: string
   owner: string
-  /** Grows with every change of hands. */
+  /** Grows with every change of owner. */
   term: number
   until: number
 }
 
-/** An installation of the program; those of one storage share it. */
+/** Installations of the program that share one storage. */
 export interface NodesTable {
   id: string
   created_at: number
@@ -815,7 +817,7 @@ export interface NodesTable {
 
 export interface SourcesTable {
   ip: string
-  /** The node that mail leaves from there. */
+  /** The node that sends from it. */
   node_id: string
   pool: string
   hostname: string | null
@@ -829,7 +831,7 @@ export interface SourcesTable {
   checked_at: number | null
 }
 
-/** Null is any team, any domain, any stream. */
+/** Null means any team, domain or stream. */
 export interface PoolAssignmentsTable {
   id: string
   team_id: string | null
@@ -838,10 +840,10 @@ export interface PoolAssignmentsTable {
   pool: string
 }
 
-/** What somebody did. */
+/** Audit log entries. */
 export interface AuditLogTable {
   id: string
-  /** Null: to the whole appliance. */
+  /** Null: affects the whole server. */
   team_id: string | null
   at: number
   actor: string
@@ -857,7 +859,7 @@ export interface AuditLogTable {
   details: string
 }
 
-/** Which new mail is held; null is any. */
+/** Rules for holding new mail; null matches any. */
 export interface HoldRulesTable {
   id: string
   team_id: string | null
@@ -868,7 +870,7 @@ export interface HoldRulesTable {
   created_at: number
 }
 
-/** All tables by name, for Kysely. */
+/** Images in emails, with their bytes. */
 export interface ImagesTable {
   team_id: string
   /** SHA-256 of the body, in hex. */
@@ -876,7 +878,7 @@ export interface ImagesTable {
   type: ImageType
   width: number
   height: number
-  /** Of the body. */
+  /** Size of the body. */
   bytes: number
   body: Uint8Array
   used_at: number | null
@@ -951,5 +953,5 @@ export interface Tables extends AudienceTables, BroadcastTables, TemplateTables 
   hold_rules: HoldRulesTable
 }
 
-/** A connection in the middle of a transaction, as the methods that are written once for both engines use it. */
+/** A connection within a transaction, for methods that are written once for both engines. */
 export type Db = Kysely<Tables>

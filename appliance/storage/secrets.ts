@@ -1,7 +1,12 @@
-/** Where secrets are stored, and which master key seals them (secrets/secrets.ts); keys that the appliance made for itself. */
+/**
+ * Where secrets are stored, and which master key encrypts them (secrets/secrets.ts). Also the keys that the server
+ * generates for itself.
+ */
 import type { Db } from './schema.ts'
 
-/** The secret of this name; `fresh` becomes it where there is none yet. All nodes of one storage get the same. */
+/**
+ * Returns the secret with this name. If there is none yet, stores `fresh`. All nodes of one storage get the same one.
+ */
 async function secret(db: Db, args: { name: string; fresh: Uint8Array }, now: number): Promise<Uint8Array> {
   await db
     .insertInto('secrets')
@@ -16,31 +21,30 @@ async function secret(db: Db, args: { name: string; fresh: Uint8Array }, now: nu
   return new Uint8Array(row.value)
 }
 
-/** Keys that the appliance made for itself. */
 export const methods = {
   writes: { secret },
 }
 
-/** Which key everything is sealed with. */
+/** The key that encrypts all secrets. */
 export interface Sealing {
   keyId: string
   /** Unix milliseconds. */
   sealedAt: number
-  /** When earlier forms of the secrets were wiped from the free space of the database; null: not yet. */
+  /** When older forms of the secrets were wiped from the free space of the database; null: not yet. */
   cleanedAt: number | null
 }
 
-/** A step from one master key to another. */
+/** A change from one master key to another. */
 export interface Resealing {
   dataDir: string
-  /** What the database must be sealed with; null: nothing is sealed yet. */
+  /** The master key that the database must currently use; null: nothing is encrypted yet. */
   from: string | null
   to: string
-  /** Returns what is stored in the place of a value. */
+  /** Returns the new stored form of a value. */
   rewrite: (value: Uint8Array, place: string) => Uint8Array
 }
 
-/** How many stored secrets there are of a kind. */
+/** Number of stored secrets of one kind. */
 export interface SecretCount {
   /** Table and column. */
   kind: string
@@ -48,21 +52,32 @@ export interface SecretCount {
   plain: number
 }
 
-/** What the engine does with all secrets at once, outside the port: before a daemon serves, or while none runs. */
+/**
+ * Operations on all secrets at once. Not part of `Storage`, because they run before a daemon serves or while none runs.
+ */
 export interface SealingStorage {
-  /** Undefined while nothing is sealed, and where there is no database. */
+  /** Returns undefined if nothing is encrypted yet, or if there is no database. */
   readSealing(dataDir: string): Sealing | undefined
-  /** Rewrites every secret in one transaction. False, and nothing is changed, when the database is not sealed with `from`. */
+  /**
+   * Rewrites every secret in one transaction. Returns false and changes nothing if the database isn't encrypted with
+   * `from`.
+   */
   reseal(args: Resealing, now: number): boolean
-  /** Wipes earlier forms of the secrets from the free space of the file and from its log. Takes as much disk as the database, and a while. */
+  /**
+   * Wipes older forms of the secrets from the free space of the database file and from its log. Needs as much free disk
+   * space as the database, and takes a while.
+   */
   cleanSecrets(dataDir: string, now: number): void
   countSecrets(dataDir: string): SecretCount[]
 }
 
-/** Names of places that hold a secret. A sealed value opens at its own place only: it cannot be moved to another row. */
+/**
+ * Names of the places of secrets. An encrypted value can be decrypted only in its own place, so it can't be moved to
+ * another row.
+ */
 export const secretPlace = {
   dkimKey: (id: string): string => `dkim_keys.private_key:${id}`,
-  /** Of the present secret and of the one before it: a rotation moves one to the other inside SQL. */
+  /** For the current and the previous secret: a rotation moves one to the other in SQL. */
   webhook: (id: string): string => `webhooks.secret:${id}`,
   totp: (userId: string): string => `totp_factors.secret:${userId}`,
   named: (name: string): string => `secrets.value:${name}`,

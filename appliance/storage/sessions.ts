@@ -1,4 +1,4 @@
-/** Signed-in browsers. */
+/** Sessions of the dashboard. */
 import type { Role } from '../mail/roles.ts'
 import { isPassword, toHash, type User, hasSecondFactor } from './accounts.ts'
 import type { Db, SessionsTable } from './schema.ts'
@@ -8,41 +8,48 @@ import type { SignInMethod } from './values.ts'
 /** A signed-in browser. The cookie holds a random token; only its SHA-256 is stored. */
 export interface Session {
   tokenHash: string
-  /** Names it where the token must not be told. */
+  /** Identifies the session without revealing the token. */
   id: string
   teamId: string
   userId: string
   createdAt: number
   expiresAt: number
-  /** To some minutes. */
+  /** Accurate to a few minutes. */
   lastSeenAt: number
-  /** When its person last showed the password or a factor. */
+  /** When the user last proved the password or a second factor. */
   provedAt: number
   method: SignInMethod
-  /** More than a password stands behind it: a second factor, a passkey, or a provider that is trusted with it. */
+  /**
+   * Whether it was authenticated by more than a password: a second factor, a passkey, or a provider that is trusted
+   * with it.
+   */
   strong: boolean
-  /** It is strong by the word of the provider that it began at, which stays when the person's own factors go. */
+  /**
+   * Whether it is strong because the sign-in provider vouched for it. Stays true when the user's own factors are
+   * removed.
+   */
   vouched: boolean
   ip: string | null
   userAgent: string | null
 }
 
-/** A session with all that decides what its person may do. */
+/** A session with everything that determines permissions. */
 export interface FoundSession {
   session: Session
   user: User
   team: Team
-  /** In that team. */
+  /** Role in that team. */
   role: Role
   hasSecondFactor: boolean
-  /** The team lets nobody in without a second factor. */
+  /** Whether the team requires a second factor. */
   mfaRequired: boolean
 }
 
 /**
- * One that a factor made strong is so only while its person has a factor, here and from then on.
- * @param args.passwordHash what the password that began it was compared with; false when it is another meanwhile, and there is no session
- * The factor may have gone since it was shown, so that is looked at in the same step.
+ * Creates a session. A session is strong because of a factor only while the user has one. The factor may have been
+ * removed since it was proved, so this checks in the same transaction.
+ * @param args.passwordHash the hash that the sign-in password was compared with; returns false and creates nothing if
+ * the stored hash is a different one
  */
 async function createSession(
   db: Db,
@@ -71,10 +78,7 @@ async function createSession(
   return true
 }
 
-/**
- * An unexpired session with its user and team.
- * Joined with `members`, so that a session ends with the membership.
- */
+/** Finds an unexpired session with its user and team. Joins `members`, so that a session ends with the membership. */
 export async function findSession(
   db: Db,
   { tokenHash }: { tokenHash: string },
@@ -125,7 +129,7 @@ export async function findSession(
   }
 }
 
-/** Notes that it was used. */
+/** Records that the session was used. */
 async function touchSession(db: Db, args: { tokenHash: string }, now: number): Promise<void> {
   await db
     .updateTable('sessions')
@@ -135,8 +139,8 @@ async function touchSession(db: Db, args: { tokenHash: string }, now: number): P
 }
 
 /**
- * Notes that its person showed the password or a factor; `strong` when it was a factor, and the person still has one.
- * A password after a factor takes nothing away; as for the factor, see `createSession`.
+ * Records that the user proved the password or a factor. Sets `strong` if it was a factor and the user still has one;
+ * see `createSession`. Proving the password later never unsets it.
  */
 async function proveSession(
   db: Db,
@@ -157,19 +161,19 @@ async function deleteSession(db: Db, args: { tokenHash: string }): Promise<void>
   await db.deleteFrom('sessions').where('token_hash', '=', args.tokenHash).execute()
 }
 
-/** Removes expired sessions; returns how many. */
+/** Deletes expired sessions and returns their number. */
 async function purgeSessions(db: Db, _args: object, now: number): Promise<number> {
   const deleted = await db.deleteFrom('sessions').where('expires_at', '<=', now).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)
 }
 
-/** What stands behind a session, out of its row. */
+/** Reads the authentication strength of a session from its row. */
 const strength = (row: Pick<SessionsTable, 'strong' | 'vouched'>): Pick<Session, 'strong' | 'vouched'> => ({
   strong: row.strong === 1 || row.vouched === 1,
   vouched: row.vouched === 1,
 })
 
-/** Those that have not ended, the one used last first. */
+/** Lists unexpired sessions, most recently used first. */
 async function listSessions(db: Db, { userId }: { userId: string }, now: number): Promise<Session[]> {
   const rows = await db
     .selectFrom('sessions')
@@ -195,7 +199,7 @@ async function listSessions(db: Db, { userId }: { userId: string }, now: number)
   }))
 }
 
-/** Ends one of the person's own; false when there is no such session. */
+/** Ends one session of the user. Returns false if there is no such session. */
 async function endSession(db: Db, { userId, id }: { userId: string; id: string }): Promise<boolean> {
   const deleted = await db
     .deleteFrom('sessions')
@@ -205,7 +209,7 @@ async function endSession(db: Db, { userId, id }: { userId: string; id: string }
   return deleted.numDeletedRows > 0n
 }
 
-/** Ends all of the person's but `keep` (a token hash); returns how many. */
+/** Ends all sessions of the user except `keep` (a token hash), and returns their number. */
 async function endSessions(
   db: Db,
   { userId, keep }: { userId: string; keep: string | null },
@@ -217,7 +221,7 @@ async function endSessions(
   return Number(deleted.numDeletedRows)
 }
 
-/** Lets a session go on under the hash of another token; false when it has ended. */
+/** Replaces the token of a session. Returns false if it has ended. */
 async function renewSession(
   db: Db,
   { tokenHash, renewed }: { tokenHash: string; renewed: string },
@@ -232,7 +236,6 @@ async function renewSession(
   return changed.numUpdatedRows > 0n
 }
 
-/** A person's own sessions, in whichever team they are. */
 export const methods = {
   reads: { findSession, listSessions },
   writes: {

@@ -1,9 +1,9 @@
-/** The addresses that mail leaves from, and which mail uses which of them. They are the appliance's, of no team. */
+/** The sending IPs, and which mail uses which pool. They belong to the server, not to a team. */
 import { type Selectable, sql, type Updateable } from 'kysely'
 import type { Assignment, Source, SourceHealth } from '../mail/source.ts'
 import type { Db, PoolAssignmentsTable, SourcesTable } from './schema.ts'
 
-/** What can be changed of a source; what is not given stays. */
+/** The changeable fields of a sending IP. Absent fields stay. */
 export type SourceChange = Partial<Omit<Source, 'ip' | 'origin'>>
 
 const toSource = (row: Selectable<SourcesTable>): Source => ({
@@ -21,7 +21,7 @@ const toSource = (row: Selectable<SourcesTable>): Source => ({
 
 const text = (health: SourceHealth | null): string | null => health && JSON.stringify(health)
 
-/** The columns of what is given, and no others. */
+/** Returns the columns of the given fields only. */
 function columnsOf({ health, ...change }: SourceChange): Updateable<SourcesTable> {
   const columns = {
     pool: change.pool,
@@ -36,7 +36,7 @@ function columnsOf({ health, ...change }: SourceChange): Updateable<SourcesTable
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
 }
 
-/** The sources of a node, or all, by pool and address. */
+/** Lists the sending IPs of one node or of all, by pool and address. */
 async function listSources(db: Db, { nodeId }: { nodeId?: string | undefined }): Promise<Source[]> {
   let query = db.selectFrom('sources').selectAll()
   if (nodeId !== undefined) query = query.where('node_id', '=', nodeId)
@@ -44,7 +44,7 @@ async function listSources(db: Db, { nodeId }: { nodeId?: string | undefined }):
   return rows.map(toSource)
 }
 
-/** Adds a source of a node unless its address is there already, which then stays as it is; tells whether it was added. */
+/** Adds a sending IP to a node and returns true. If the address exists, changes nothing and returns false. */
 async function addSource(db: Db, { source, nodeId }: { source: Source; nodeId: string }): Promise<boolean> {
   const { ip, origin, ...rest } = source
   const added = await db
@@ -60,7 +60,10 @@ async function addSource(db: Db, { source, nodeId }: { source: Source; nodeId: s
   return (added.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/** Keeps a source in its pool as long as there is no other, and only then. Decided in one step: others may change the pool at any time. */
+/**
+ * Keeps a sending IP in its pool, but only while it is the only one. Decided within the transaction, because others may
+ * change the pool at any time.
+ */
 async function keepWayOut(db: Db, args: { source: Source; nodeId: string }): Promise<void> {
   const { source } = args
   const other = await db
@@ -75,8 +78,8 @@ async function keepWayOut(db: Db, args: { source: Source; nodeId: string }): Pro
 }
 
 /**
- * Changes a source; false when there is none. With `seen`, only while state and who suspended it are still like that:
- * a check must not end what an operator did meanwhile.
+ * Changes a sending IP. Returns false if there is none. With `seen`, changes it only if its state and who suspended it
+ * are still the same: a check must not undo what an operator did meanwhile.
  */
 async function saveSource(
   db: Db,
@@ -86,7 +89,7 @@ async function saveSource(
     seen,
   }: { ip: string; change: SourceChange; seen?: Pick<Source, 'state' | 'suspendedBy'> | undefined },
 ): Promise<boolean> {
-  // An update of nothing is none in SQL; the row's own address stands for it.
+  // SQL has no empty update, so this sets the row's own address.
   let query = db
     .updateTable('sources')
     .set({ ip, ...columnsOf(change) })
@@ -99,7 +102,7 @@ async function saveSource(
   return updated.numUpdatedRows > 0n
 }
 
-/** False when there is none. */
+/** Removes a sending IP. Returns false if there is none. */
 async function removeSource(db: Db, { ip }: { ip: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('sources').where('ip', '=', ip).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n
@@ -119,12 +122,12 @@ async function listAssignments(db: Db): Promise<Assignment[]> {
   return rows.map(toAssignment)
 }
 
-/** What an assignment is about, as the unique index `pool_assignments_about` has it. */
+/** The key of an assignment, as in the unique index `pool_assignments_about`. */
 const ABOUT = sql`coalesce(team_id, ''), coalesce(domain_id, ''), coalesce(stream, '')`
 
 /**
- * Adds an assignment, or changes the pool of the one that is about the same mail; returns what is stored. Undefined when
- * team or domain do not exist, or the domain is another team's.
+ * Adds an assignment, or changes the pool of the existing one for the same mail, and returns what is stored. Returns
+ * undefined if the team or domain doesn't exist, or the domain belongs to another team.
  */
 async function saveAssignment(
   db: Db,
@@ -151,7 +154,7 @@ async function ownersExist(db: Db, { teamId, domainId }: Assignment): Promise<bo
   return (await db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()) !== undefined
 }
 
-/** False when there is none. */
+/** Removes an assignment. Returns false if there is none. */
 async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('pool_assignments').where('id', '=', id).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n

@@ -1,9 +1,9 @@
 /**
- * The port of storage. A method is a transaction: it happens whole, durably, or not at all. When its promise resolves, it has
- * happened. `now` is the caller's clock in Unix milliseconds. Objects that come out are plain data.
+ * The storage interface. Each method is one transaction: it happens completely and durably, or not at all. When its
+ * promise resolves, it has happened. `now` is the caller's clock in Unix milliseconds. Returned objects are plain data.
  *
- * Nothing outside this folder knows the engine, sees a row, or holds a transaction. Each noun has a file with its types, reads, writes and SQL;
- * the methods below follow from what the nouns list (nouns.ts).
+ * Nothing outside this folder knows the engine, sees a row, or holds a transaction. Each noun has a file with its
+ * types, reads, writes and SQL. The methods below are derived from the nouns (nouns.ts).
  */
 import type { Erasure, ErasureSurvey, ErasureSurveyArgs } from './erasures/erasures.ts'
 import type { nouns } from './nouns.ts'
@@ -137,19 +137,19 @@ type Together<Union> = (Union extends unknown ? (one: Union) => void : never) ex
   ? All
   : never
 
-/** A function of a connection as a method: the engine gives the connection and the transaction. */
+/** Converts a function of a connection to a method. The engine supplies the connection and the transaction. */
 type Method<F> = F extends (db: never, ...rest: infer Rest) => infer Result
   ? (args: Rest extends [infer Args, ...unknown[]] ? Args : object, now: number) => Promise<Awaited<Result>>
   : never
 type Methods<M> = { [Name in keyof M]: Method<M[Name]> }
-/** The same for what an engine prepares: a function that makes the method. */
+/** The same for prepared methods: functions that create the method. */
 type PreparedMethods<M> = {
   [Name in keyof M]: M[Name] extends (db: never) => (args: infer Args, now: number) => infer Result
     ? (args: Args, now: number) => Promise<Awaited<Result>>
     : never
 }
 
-/** The methods of some nouns, by the names of nouns.ts. */
+/** The methods of some nouns, by their names in nouns.ts. */
 export type StorageOf<N extends keyof Nouns> = Pick<Storage, keyof Storage & MethodName<Nouns[N]>>
 type MethodName<Noun> = Noun extends unknown
   ? {
@@ -157,54 +157,63 @@ type MethodName<Noun> = Noun extends unknown
     }[keyof Noun]
   : never
 
-/** Methods that are one call to one thread, by the way in which they run. */
+/** Methods that are one call to one thread, by how they run. */
 export type ReadMethods = Methods<Together<Listed<'reads'>>>
 export type WriteMethods = Methods<Together<Listed<'writes'>>> &
   Omit<PreparedMethods<Together<Listed<'prepared'>>>, 'put' | 'putReport'>
 
-/** Methods of the engine itself, since large messages are files. */
+/** Methods of the engine itself, because large messages are files. */
 export interface MessageMethods {
-  /** The acceptance boundary: emails, messages, deliveries, receipt and counts become durable together, or nothing does. */
+  /** Accepts mail: stores emails, messages, deliveries, receipt and counts in one durable transaction, or nothing. */
   put(args: PutArgs, now: number): Promise<PutResult>
-  /** Stores a report, an email of its own, and what it tells is no longer due. False, and nothing stored, when some of it was not due any more. */
+  /**
+   * Stores a report as an email of its own and marks what it reports as no longer due. Returns false and stores nothing
+   * if part of it wasn't due any more.
+   */
   putReport(args: ReportRef & { report: NewEmail }, now: number): Promise<boolean>
-  /** The message as accepted. */
+  /** Returns the message as accepted. */
   getMessage(args: { emailId: string }, now: number): Promise<Uint8Array | undefined>
-  /** Removes html, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of messages. */
+  /**
+   * Deletes HTML, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of
+   * messages.
+   */
   purgeBodies(args: PurgeArgs, now: number): Promise<Purged>
   /**
-   * The same, and subject, headers, names of attachments and logged requests, for emails of domains whose bodies are not kept.
-   * `before`: those accepted before; `after` is not used.
+   * Deletes the same, and subject, headers, attachment names and logged requests, for emails of domains that don't keep
+   * bodies. `before`: the time of acceptance; `after` is unused.
    */
   purgeUnkeptBodies(args: PurgeArgs, now: number): Promise<Purged>
-  /** Removes final emails with all that belongs to them. `most` bounds the rows of recipients and events, one email at least. */
+  /**
+   * Deletes final emails with everything that belongs to them. `most` bounds the rows of recipients and events, but at
+   * least one email is deleted.
+   */
   purgeEmails(args: PurgeArgs, now: number): Promise<Purged>
-  /** Does one step of an erasure; `finishedAt` tells whether it was the last. Undefined when there is no such erasure. */
+  /** Runs one step of an erasure; `finishedAt` is set after the last. Returns undefined if there is no such erasure. */
   eraseStep(args: { id: string }, now: number): Promise<Erasure | undefined>
-  /** Counts in one step what an erasure would touch, and changes nothing. */
+  /** Counts in one step what an erasure would change. Changes nothing. */
   surveyErasure(args: ErasureSurveyArgs, now: number): Promise<ErasureSurvey>
   /**
-   * Stores a message for each team that it is for, with the event that tells of it: all of it or, unless the answer is `kept`, nothing.
-   * `unknown`: a domain is gone, or receives no more. `full`: a team has received as much as it may.
+   * Stores a message for each of its teams, with the event about it: all or, unless the result is `kept`, nothing.
+   * `unknown`: a domain doesn't exist or no longer receives. `full`: a team has reached its limit.
    */
   keepReceivedEmails(
     args: { emails: NewReceivedEmail[]; limits: ReceivedLimits },
     now: number,
   ): Promise<'kept' | 'full' | 'unknown'>
-  /** The message with the fields that were put in front; undefined when there is none, or its content is not kept. */
+  /** Returns the message with the added header fields; undefined if there is none or its content isn't kept. */
   getReceivedSource(args: { teamId: string; id: string }, now: number): Promise<Uint8Array | undefined>
-  /** Removes what was received before; returns how many. `most` bounds the rows of each kind. */
+  /** Deletes what was received before a time and returns the number of rows. `most` bounds the rows of each kind. */
   purgeReceived(args: { before: number; most: number }, now: number): Promise<number>
 }
 
 export interface Storage extends ReadMethods, WriteMethods, MessageMethods {
-  /** Finishes what is pending and closes the engine. */
+  /** Finishes pending calls and closes the engine. */
   close(): Promise<void>
 }
 
 /**
- * Takes all steps of a long change (`holdQueue`, `place`, …), and returns how many deliveries it changed. Between two steps
- * others write; what was changed stays changed when a later step fails.
+ * Runs all steps of a long change (`holdQueue`, `place`, …), and returns how many deliveries it changed. Others can
+ * write between two steps. Changes stay if a later step fails.
  */
 export async function every(step: (after: string | undefined) => Promise<Step>): Promise<number> {
   let changed = 0

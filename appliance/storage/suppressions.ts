@@ -1,4 +1,4 @@
-/** Addresses that a team does not send to. */
+/** The suppression list of a team. */
 import type { Selectable } from 'kysely'
 import { addressHash, erasedSuppressionKey } from '../mail/erasure.ts'
 import { type EventData, lastEventOf } from '../mail/event.ts'
@@ -15,37 +15,37 @@ import { erasureKey } from './erasures/scan.ts'
 export interface Suppression {
   id: string
   teamId: string
-  /** As it was first given, the domain in A-labels. */
+  /** As first given, the domain in A-labels. */
   email: string
   origin: SuppressionOrigin
-  /** The email that bounced or was complained about; null for one put there by hand. */
+  /** The email that bounced or had a complaint; null if it was added manually. */
   sourceId: string | null
-  /** Why, in one sentence; null where nobody said. */
+  /** One sentence; null if no reason was given. */
   reason: string | null
-  /** What the mail server said, as one line; null: no server said it. */
+  /** The reply of the mail server as one line; null: there was none. */
   reply: string | null
-  /** When the address was last taken off the list before it came back (Unix milliseconds); null: it never was. */
+  /** When the address was last removed before it was added again (Unix milliseconds); null: never. */
   removedAt: number | null
   createdAt: number
 }
 
-/** An entry that is to be made; whether the address was on the list before, the storage knows. */
+/** An entry to add. The storage knows whether the address was on the list before. */
 export type NewSuppression = Omit<Suppression, 'removedAt' | 'reason' | 'reply'> &
   Partial<Pick<Suppression, 'reason' | 'reply'>>
 
-/** Somebody complained about an email. */
+/** A complaint about an email. */
 export interface Complaint {
   teamId: string
-  /** The delivery that brought it to them. */
+  /** The email that was complained about. */
   emailId: string
   deliveryId: string
-  /** Who told us, in a sentence. */
+  /** One sentence on who reported it. */
   reason: string
-  /** Whether the address goes onto the list. */
+  /** Whether to add the address to the list. */
   suppress: boolean
 }
 
-/** Which ones are meant: by id, or by address in any case. */
+/** Identifies an entry by id, or by address in any case. */
 export type SuppressionRef = { id: string } | { email: string }
 
 const toSuppression = (row: Selectable<SuppressionsTable>): Suppression => ({
@@ -81,9 +81,9 @@ const tellOf =
   })
 
 /**
- * Adds those that are not there yet, all or none, at most 500. Returns what is stored for each address, in the order
- * given: for an address that was suppressed before, the older entry. Records `suppression.added` for each unless `quiet`.
- * The unique address decides.
+ * Adds the missing entries, all or none, at most 500. Returns the stored entry for each address, in the order given;
+ * for an address that was already suppressed, the older entry. Records `suppression.added` for each unless `quiet`. The
+ * unique address decides.
  */
 async function addSuppressions(
   db: Db,
@@ -115,7 +115,7 @@ async function addSuppressions(
   return keys.map((key) => stored.get(key)!)
 }
 
-/** The entries of some addresses, by `suppressionKey`. One read on the unique index. */
+/** Reads the entries of some addresses by `suppressionKey`, in one read of the unique index. */
 async function storedOf(db: Db, teamId: string, keys: string[]): Promise<Map<string, Suppression>> {
   const secret = await erasureKey(db)
   const hashed = new Map(keys.map((key) => [erasedSuppressionKey(addressHash(secret, teamId, key)), key]))
@@ -128,7 +128,7 @@ async function storedOf(db: Db, teamId: string, keys: string[]): Promise<Map<str
   return new Map(rows.map((row) => [hashed.get(row.address) ?? row.address, toSuppression(row)]))
 }
 
-/** Those of `addresses` (A-label domains, any case) that are suppressed; `address` is as asked. */
+/** Returns the suppressed ones of `addresses` (A-label domains, any case), as given. */
 async function findSuppressed(
   db: Db,
   { teamId, addresses }: { teamId: string; addresses: string[] },
@@ -158,7 +158,7 @@ async function getSuppression(
   return row && toSuppression(row)
 }
 
-/** `search`: only addresses that contain this, in any case. */
+/** Lists entries. `search`: only addresses that contain this, in any case. */
 async function listSuppressions(
   db: Db,
   {
@@ -175,8 +175,8 @@ async function listSuppressions(
 }
 
 /**
- * Removes those that are there, all in one transaction; returns them in the order asked. It is remembered: an address that comes back
- * says when it was removed. Records `suppression.removed`.
+ * Removes existing entries in one transaction and returns them in the order given. Stores the time of removal for when
+ * the address is added again. Records `suppression.removed`.
  */
 async function removeSuppressions(
   db: Db,
@@ -199,15 +199,15 @@ async function removeSuppressions(
   return removed
 }
 
-/** An address on the list of a team, whether it is there or not. */
+/** An address and a team, whether it is suppressed or not. */
 interface Listed {
   teamId: string
   address: string
 }
 
 /**
- * Looks addresses up on the suppression lists of their teams: under themselves, and under their hashes where they were erased. What put them
- * there, in the order asked; undefined: it is not listed.
+ * Looks up addresses on the suppression lists of their teams, by address and, for erased ones, by hash. Returns the
+ * reason for each in the order given; undefined: not suppressed.
  */
 export function createListed(
   db: Connection,
@@ -221,7 +221,8 @@ export function createListed(
     `select cast(asked.value ->> 0 as integer) as at, origin from json_each(?) as asked
      cross join suppressions where team_id = asked.value ->> 1 and address = asked.value ->> 2`,
   )
-  // Hashes are hexadecimal: none comes after this letter. Few teams have any, and making one takes 25 microseconds.
+  // Hashes are hexadecimal, so none sorts after this letter. Few teams have any, and computing one takes 25
+  // microseconds.
   const withErased = db
     .prepare<[string, string, string], string>(
       `select value from json_each(?) where exists (
@@ -229,7 +230,7 @@ export function createListed(
     )
     .pluck()
   const erased = [erasedSuppressionKey(''), erasedSuppressionKey('g')] as const
-  // Made by a migration, and never changed.
+  // Created by a migration and never changed.
   const key = db.prepare<[], Buffer>("select value from secrets where name = 'erasures'").pluck().get()!
   return (asked) => {
     const teams = withErased.all(JSON.stringify([...new Set(asked.map(({ teamId }) => teamId))]), ...erased)
@@ -247,23 +248,23 @@ export function createListed(
   }
 }
 
-/** An address that is dead, or whose owner complained, and how that became known. */
+/** An address to suppress, and why: it doesn't exist, or its owner complained. */
 export interface Suppress {
   teamId: string
   /** The domain in A-labels. */
   email: string
   origin: Exclude<SuppressionOrigin, 'manual'>
-  /** The email that bounced or was complained about. */
+  /** The email that bounced or had a complaint. */
   emailId: string
   /** One sentence. */
   reason: string
-  /** The reply of the server as one line; null: no server said it. */
+  /** The reply of the server as one line; null: there was none. */
   reply: string | null
 }
 
 /**
- * Part of `settle` and `complain`: an address goes onto the list of its team. One that is there keeps its entry, but that a complaint counts
- * more than what put it there before: who takes it off the list must know.
+ * Part of `settle` and `complain`: adds an address to the list of its team. An existing entry stays, except that a
+ * complaint replaces a weaker reason: whoever removes the address must see it.
  */
 function createSuppress(db: Connection): (suppress: Suppress, now: number) => void {
   const insert = db.prepare<unknown[], { id: string; email: string; createdAt: number }>(
@@ -282,7 +283,7 @@ function createSuppress(db: Connection): (suppress: Suppress, now: number) => vo
       ...[id, teamId, address, email, origin, emailId, now, reason, reply],
       ...[teamId, address],
     )
-    // An entry that only has another reason now was told of before.
+    // An existing entry with a new reason was already reported when it was added.
     if (stored?.id !== id) return
     const data = { suppression: { ...stored, origin, sourceId: emailId } }
     const about = { emailId: null, deliveryId: null, createdAt: now }
@@ -290,7 +291,7 @@ function createSuppress(db: Connection): (suppress: Suppress, now: number) => vo
   }
 }
 
-/** What became of one delivery. */
+/** The result of one delivery. */
 interface News {
   teamId: string
   emailId: string
@@ -298,7 +299,10 @@ interface News {
   data: EventData
 }
 
-/** Part of `settle`: a dead address goes onto the list with the news of it, so that no email accepted after this commit is sent there. */
+/**
+ * Part of `settle`: suppresses a dead address in the same transaction as the bounce, so that no email accepted after
+ * this commit is sent there.
+ */
 export function createHeedBounce(db: Connection): (news: News, now: number) => void {
   const suppress = createSuppress(db)
   return ({ teamId, emailId, cause, data }, now) => {
@@ -310,9 +314,9 @@ export function createHeedBounce(db: Connection): (news: News, now: number) => v
 }
 
 /**
- * Records `email.complained` for a delivery, and puts its address onto the list where that is asked for, in one transaction.
- * `known`: it was complained about before; `unknown`: the team has no such delivery. Then nothing was changed.
- * and part of `settle`.
+ * Records `email.complained` for a delivery and, if requested, suppresses its address, in one transaction. Also part of
+ * `settle`. `known`: there was a complaint already; `unknown`: the team has no such delivery. In both cases nothing
+ * changes.
  */
 export function createComplain(
   db: Connection,
@@ -332,7 +336,7 @@ export function createComplain(
   return ({ teamId, emailId, deliveryId, reason, suppress: listed }, now) => {
     const recipient = find.get(emailId, deliveryId, teamId)
     if (recipient === undefined) return 'unknown'
-    // Providers repeat their reports.
+    // Providers may send the same report again.
     if (before.get(emailId, deliveryId)) return 'known'
     const type = 'email.complained'
     const data: EventData = { recipient, complaint: { source: reason } }

@@ -1,4 +1,4 @@
-/** Teams: what they are called and ask of their members, who is in which, and as what. */
+/** Teams, their settings, and the roles of their members. */
 import { may, type Role, ROLES } from '../mail/roles.ts'
 import type { Db } from './schema.ts'
 
@@ -8,11 +8,11 @@ export interface Team {
   createdAt: number
 }
 
-/** A team with its rules. */
+/** A team with its settings. */
 export interface TeamDetails extends Team {
-  /** Members without a second factor may only do what is their own account's. */
+  /** Members without a second factor can only manage their own account. */
   mfaRequired: boolean
-  /** A name of config/plans.toml. */
+  /** A plan in config/plans.toml. */
   plan: string
   members: number
 }
@@ -22,7 +22,7 @@ export interface Membership extends Team {
   role: Role
 }
 
-/** The oldest team; undefined before set-up. */
+/** Returns the oldest team; undefined before set-up. */
 export async function firstTeam(db: Db): Promise<Team | undefined> {
   const row = await db
     .selectFrom('teams')
@@ -35,8 +35,8 @@ export async function firstTeam(db: Db): Promise<Team | undefined> {
 }
 
 /**
- * The team that a person enters: the one asked for, where the person is its member, else the one joined first. Undefined
- * for a member of none.
+ * Returns the team that a user signs in to: the requested one if the user is a member, otherwise the one joined first.
+ * Undefined if the user is in no team.
  */
 async function teamToEnter(
   db: Db,
@@ -78,7 +78,7 @@ async function details(db: Db, id?: string): Promise<TeamDetails[]> {
   }))
 }
 
-/** All teams, the oldest first. */
+/** Lists all teams, oldest first. */
 const listTeams = (db: Db): Promise<TeamDetails[]> => details(db)
 
 async function getTeam(db: Db, { id }: { id: string }): Promise<TeamDetails | undefined> {
@@ -86,7 +86,7 @@ async function getTeam(db: Db, { id }: { id: string }): Promise<TeamDetails | un
   return team
 }
 
-/** The teams of a person, the one joined first before the others. */
+/** Lists the teams of a user, the one joined first at the top. */
 async function membershipsOf(db: Db, { userId }: { userId: string }): Promise<Membership[]> {
   const rows = await db
     .selectFrom('members as m')
@@ -99,7 +99,7 @@ async function membershipsOf(db: Db, { userId }: { userId: string }): Promise<Me
   return rows.map(({ id, name, created_at, role }) => ({ id, name, createdAt: created_at, role }))
 }
 
-/** A team with its first owner, who is a user already. */
+/** Creates a team with an existing user as its first owner. */
 async function createTeam(
   db: Db,
   { team, ownerId }: { team: Team; ownerId: string },
@@ -112,7 +112,7 @@ async function createTeam(
     .execute()
 }
 
-/** False when there is no such team. */
+/** Renames a team. Returns false if it doesn't exist. */
 async function renameTeam(db: Db, { id, name }: { id: string; name: string }): Promise<boolean> {
   const updated = await db.updateTable('teams').set({ name }).where('id', '=', id).executeTakeFirstOrThrow()
   return updated.numUpdatedRows > 0n
@@ -127,7 +127,7 @@ async function setMfaRequired(db: Db, { id, required }: { id: string; required: 
   return updated.numUpdatedRows > 0n
 }
 
-/** Moves a session to another team of its person; false when that is none of theirs. */
+/** Moves a session to another team of its user. Returns false if the user isn't a member. */
 async function switchTeam(
   db: Db,
   { tokenHash, teamId }: { tokenHash: string; teamId: string },
@@ -145,18 +145,18 @@ async function switchTeam(
   return updated.numUpdatedRows > 0n
 }
 
-/** A person in a team. */
+/** A user in a team. */
 export interface Member {
   teamId: string
   userId: string
   email: string
   role: Role
-  /** Since when, Unix milliseconds. */
+  /** When the user joined (Unix milliseconds). */
   createdAt: number
   hasSecondFactor: boolean
 }
 
-/** last_owner: the team would have none · owner: owners were to be spared · absent: no such member */
+/** last_owner: the team would have none · owner: owners must not be changed · absent: no such member */
 export type MemberChange = 'done' | 'last_owner' | 'owner' | 'absent'
 
 const inTeam = (db: Db, teamId: string) =>
@@ -187,7 +187,7 @@ const toMember = (teamId: string, row: Row): Member => ({
   hasSecondFactor: row.totp !== null || Number(row.passkeys) > 0,
 })
 
-/** Owners first, then by address. */
+/** Lists members, owners first, then by address. */
 async function listMembers(db: Db, { teamId }: { teamId: string }): Promise<Member[]> {
   const rows = await inTeam(db, teamId).orderBy('u.email_key').execute()
   return rows
@@ -207,11 +207,14 @@ interface Touched {
   teamId: string
   userId: string
   spareOwners: boolean
-  /** What the person will be; null: no member. */
+  /** The new role; null: remove the member. */
   role: Role | null
 }
 
-/** Why a member may not be changed like that; null: it may. Writers run one after the other, so nobody comes in between. */
+/**
+ * Returns why a member can't be changed like that; null: it is allowed. Writers run one after the other, so nothing
+ * changes in between.
+ */
 async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChange, 'done'> | null> {
   const { teamId, userId } = touched
   const rows = await db
@@ -226,7 +229,10 @@ async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChange,
   return rows.some((row) => row.role === 'owner' && row.user_id !== userId) ? null : 'last_owner'
 }
 
-/** @param to the role that was offered; undefined: any */
+/**
+ * Deletes the open invitations that a member sent.
+ * @param to the offered role; undefined: any
+ */
 async function dropInvitationsBy(
   db: Db,
   { teamId, userId }: { teamId: string; userId: string },
@@ -237,9 +243,9 @@ async function dropInvitationsBy(
 }
 
 /**
- * Changes a role. A team always keeps an owner. Who may invite nobody any more takes the invitations along,
- * who makes no owners any more those of owners.
- * @param args spareOwners: an owner is not touched
+ * Changes a role. A team always keeps an owner. A member who may no longer invite loses all sent invitations; one who
+ * is no longer an owner loses those for owners.
+ * @param args spareOwners: don't change owners
  */
 async function setRole(
   db: Db,
@@ -255,13 +261,14 @@ async function setRole(
     .where('user_id', '=', userId)
     .execute()
   if (!may(role, 'members')) await dropInvitationsBy(db, args)
-  // Only owners make owners: else the link that they keep would make them one again.
+  // Only owners can create owners. A former owner's invitation could make that member an owner again.
   else if (role !== 'owner') await dropInvitationsBy(db, args, 'owner')
   return 'done'
 }
 
 /**
- * Ends a membership with the sessions in that team and the invitations that the person sent. A team always keeps an owner.
+ * Removes a member, with the sessions in that team and the invitations that the member sent. A team always keeps an
+ * owner.
  */
 async function removeMember(
   db: Db,

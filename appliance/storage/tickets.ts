@@ -1,14 +1,14 @@
-/** What is good once and for a short time: a sign-in that waits for its second factor, a challenge, a link in a mail. */
+/** Short-lived, single-use tokens: for a pending second step, a challenge, or a link in a mail. */
 import type { Selectable } from 'kysely'
 import type { Db, TicketsTable } from './schema.ts'
 import type { TicketKind } from './values.ts'
 
-/** Whoever holds the token holds the ticket; only the token's SHA-256 is stored. */
+/** A ticket belongs to whoever has the token. Only the token's SHA-256 is stored. */
 export interface Ticket {
   /** SHA-256 of the token, in hex. */
   tokenHash: string
   kind: TicketKind
-  /** Whose it is; it ends with the user. Null: nobody's yet. */
+  /** The user that it belongs to; deleted with the user. Null: none yet. */
   userId: string | null
   /** Plain JSON. */
   data: unknown
@@ -40,7 +40,7 @@ async function createTicket(db: Db, ticket: Ticket): Promise<void> {
     .execute()
 }
 
-/** The ticket, when it is of that kind and has not expired. */
+/** Finds an unexpired ticket of that kind. */
 async function peekTicket(
   db: Db,
   { tokenHash, kind }: { tokenHash: string; kind: TicketKind },
@@ -57,8 +57,8 @@ async function peekTicket(
 }
 
 /**
- * Like `peekTicket`, and it is gone afterwards: of several takers exactly one gets it.
- * The removal decides who has it, not a look beforehand.
+ * Takes a ticket: like `peekTicket`, but deletes it. Only one of several concurrent calls gets it: the deletion
+ * decides, not a lookup before it.
  */
 async function takeTicket(
   db: Db,
@@ -75,7 +75,7 @@ async function takeTicket(
   return row && toTicket(row)
 }
 
-/** Like `peekTicket`, and counts the try; the ticket is gone with the one after `most`. */
+/** Finds a ticket like `peekTicket` and counts the attempt. Deletes the ticket with the attempt after `most`. */
 async function tryTicket(
   db: Db,
   { tokenHash, kind, most }: { tokenHash: string; kind: TicketKind; most: number },
@@ -95,7 +95,7 @@ async function tryTicket(
   return undefined
 }
 
-/** Ends all tickets of a user that are of these kinds; returns how many. */
+/** Deletes all tickets of these kinds of a user, and returns their number. */
 export async function dropTickets(
   db: Db,
   { userId, kinds }: { userId: string; kinds: TicketKind[] },
@@ -108,7 +108,7 @@ export async function dropTickets(
   return Number(deleted.numDeletedRows)
 }
 
-/** Removes expired ones; returns how many. */
+/** Deletes expired tickets and returns their number. */
 async function purgeTickets(db: Db, _args: object, now: number): Promise<number> {
   const deleted = await db.deleteFrom('tickets').where('expires_at', '<=', now).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)

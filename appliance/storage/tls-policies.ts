@@ -1,4 +1,4 @@
-/** Policies for TLS towards recipient domains, and what became of TLS there. Of the appliance, of no team. */
+/** TLS policies of recipient domains, and the results of TLS sessions. They belong to the server, not to a team. */
 import { type Selectable, sql } from 'kysely'
 import { createHash } from 'node:crypto'
 import type { Db, StsPoliciesTable, TlsResultsTable } from './schema.ts'
@@ -12,20 +12,20 @@ export interface StsPolicy {
   maxAge: number
 }
 
-/** A policy as it was fetched. */
+/** A policy and its fetch times. */
 export interface StoredStsPolicy {
   domain: string
-  /** The id that the TXT record had at the time (RFC 8461 §3.1). */
+  /** The id in the TXT record when it was fetched (RFC 8461 §3.1). */
   id: string
   policy: StsPolicy
   /** When it was last fetched. */
   checkedAt: number
   usedAt: number
-  /** Until when it holds. */
+  /** Until when it is valid. */
   expiresAt: number
 }
 
-/** The policy that a session was held to, as reports show it (RFC 8460 §4.4). */
+/** The policy that applied to a session, as reports show it (RFC 8460 §4.4). */
 export interface ReportedPolicy {
   type: 'sts' | 'tlsa' | 'no-policy-found'
   /** For DANE the TLSA base domain, else the recipient domain (RFC 8460 §1.1). */
@@ -36,7 +36,7 @@ export interface ReportedPolicy {
   mxHosts: string[]
 }
 
-/** Sessions that ended alike. */
+/** A number of sessions with the same result. */
 export interface TlsTally {
   /** YYYY-MM-DD, UTC. */
   day: string
@@ -45,21 +45,21 @@ export interface TlsTally {
   policy: ReportedPolicy
   /** A result type of RFC 8460 §4.3. */
   result: string
-  /** Empty where it is not known or not told apart; so the next two. */
+  /** Empty if unknown or not counted separately, as are the next two. */
   sourceIp: string
   mxHost: string
   mxIp: string
-  /** In words, empty for successes. */
+  /** As text; empty for successes. */
   reason: string
   sessions: number
 }
 
-/** A report that a domain was sent, or why it was not. */
+/** A report that was sent to a domain, or why none was. */
 export interface TlsReportRecord {
   day: string
   domain: string
   state: 'sent' | 'none' | 'failed'
-  /** A sentence. */
+  /** One sentence. */
   note: string
   at: number
 }
@@ -73,13 +73,13 @@ const toPolicy = (row: Selectable<StsPoliciesTable>): StoredStsPolicy => ({
   expiresAt: row.expires_at,
 })
 
-/** The policy of a domain, expired ones too. */
+/** Finds the policy of a domain, even if it has expired. */
 async function findStsPolicy(db: Db, { domain }: { domain: string }): Promise<StoredStsPolicy | undefined> {
   const row = await db.selectFrom('sts_policies').selectAll().where('domain', '=', domain).executeTakeFirst()
   return row && toPolicy(row)
 }
 
-/** Puts it in the place of the domain's earlier one. */
+/** Saves a policy. Replaces the domain's earlier one. */
 async function saveStsPolicy(db: Db, args: StoredStsPolicy): Promise<void> {
   const row = {
     policy_id: args.id,
@@ -95,12 +95,12 @@ async function saveStsPolicy(db: Db, args: StoredStsPolicy): Promise<void> {
     .execute()
 }
 
-/** Notes that the policy was used now. */
+/** Records that the policy was used now. */
 async function useStsPolicy(db: Db, { domain }: { domain: string }, now: number): Promise<void> {
   await db.updateTable('sts_policies').set({ used_at: now }).where('domain', '=', domain).execute()
 }
 
-/** Policies that hold, were last fetched before `checkedBefore`, and used after `usedAfter`; the oldest first. */
+/** Lists valid policies that were last fetched before `checkedBefore` and used after `usedAfter`, oldest first. */
 async function dueStsPolicies(
   db: Db,
   { checkedBefore, usedAfter, limit }: { checkedBefore: number; usedAfter: number; limit: number },
@@ -134,8 +134,8 @@ function toRow(result: TlsTally): Row {
 const KEY = ['day', 'domain', 'policy_key', 'result', 'source_ip', 'mx_host', 'mx_ip'] as const
 
 /**
- * Adds to the counts. A domain has at most `most` rows in a day; what would be more is counted without source, host and address, and, where
- * that is not enough, not at all.
+ * Adds to the counts. A domain has at most `most` rows per day. Beyond that, sessions are counted without source, host
+ * and address, and, if that is not enough, not at all.
  */
 async function addTlsResults(
   db: Db,
@@ -152,7 +152,7 @@ async function addTlsResults(
       .where('day', '=', result.day)
       .where('domain', '=', result.domain)
       .executeTakeFirstOrThrow()
-    // The last tenth is for what is not told apart, so that new kinds of failures are still counted.
+    // The last tenth is reserved for the undetailed counts, so that new kinds of failures are still counted.
     const count = Number(rows.count)
     if (count >= most) continue
     const row = count >= most * 0.9 ? short : whole
@@ -163,7 +163,7 @@ async function addTlsResults(
   }
 }
 
-/** Adds to a row that is there; false when there is none. */
+/** Adds to an existing row. Returns false if there is none. */
 async function bump(db: Db, row: Row, sessions: number): Promise<boolean> {
   let query = db.updateTable('tls_results').set({ sessions: sql`sessions + ${sessions}` })
   for (const column of KEY) query = query.where(column, '=', row[column])
@@ -183,7 +183,7 @@ const toResult = (row: Selectable<TlsResultsTable>): TlsTally => ({
   sessions: row.sessions,
 })
 
-/** Counts of the days from `since` on, the newest day first, then by domain. */
+/** Lists the counts from day `since` on, newest day first, then by domain. */
 async function listTlsResults(
   db: Db,
   { since, domain, limit }: { since: string; domain?: string | undefined; limit: number },
@@ -203,7 +203,7 @@ async function listTlsResults(
   return rows.map(toResult)
 }
 
-/** All results of one domain and day. */
+/** Lists all results of one domain and day. */
 async function tlsResultsOf(db: Db, { day, domain }: { day: string; domain: string }): Promise<TlsTally[]> {
   const rows = await db
     .selectFrom('tls_results')
@@ -219,7 +219,10 @@ async function tlsResultsOf(db: Db, { day, domain }: { day: string; domain: stri
   return rows.map(toResult)
 }
 
-/** Days from `since` to before `before`, and domains, that have results and no report yet; the oldest first. */
+/**
+ * Lists days from `since` (inclusive) to `before` (exclusive), and domains, that have results but no report yet, oldest
+ * first.
+ */
 async function dueTlsReports(
   db: Db,
   { since, before, limit }: { since: string; before: string; limit: number },
@@ -243,8 +246,8 @@ async function dueTlsReports(
 }
 
 /**
- * Ends a report's being due. False, and nothing changed, when it was ended before: somebody else sends it.
- * The primary key decides.
+ * Marks a report as done. Returns false and changes nothing if it was marked before, because another node sends it. The
+ * primary key decides.
  */
 async function saveTlsReport(db: Db, args: TlsReportRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
@@ -270,8 +273,8 @@ async function listTlsReports(
 }
 
 /**
- * Removes results and reports of days before `before`, and policies that have expired; returns how many rows.
- * Whole days of one domain at a time, so that a report is never made of half a day.
+ * Deletes results and reports of days before `before`, and expired policies. Returns the number of rows. Deletes whole
+ * days of one domain at a time, so that no report covers half a day.
  */
 async function purgeTlsResults(
   db: Db,

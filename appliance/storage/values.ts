@@ -1,8 +1,8 @@
-/** Words that columns hold, for the schema and the nouns alike. */
+/** Values that columns contain, for the schema and the nouns. */
 
 /**
- * pending: its record has not been seen yet · active: signs · retiring: signs no more, but mail that it signed may still
- * be on its way, so its record is needed · retired: its record may be removed, and its private half is erased
+ * pending: its record was not found yet · active: signs · retiring: no longer signs, but mail that it signed may still
+ * be in transit, so its record is needed · retired: its record can be removed, and its private half is erased
  */
 export type DkimKeyState = 'pending' | 'active' | 'retiring' | 'retired'
 
@@ -13,16 +13,16 @@ export type RecordStatus = 'not_started' | 'pending' | 'verified' | 'failed' | '
 
 export type Permission = 'full_access' | 'sending_access'
 
-/** What somebody signed in with; `oidc:` is followed by the id of the identity provider. */
+/** How a user signed in; `oidc:` is followed by the id of the identity provider. */
 export type SignInMethod = 'password' | 'passkey' | `oidc:${string}`
 
 /**
- * second_factor: the password was right · passkey: a challenge of WebAuthn · oidc: somebody is at an identity provider ·
- * reset: a link that sets a new password · set_up: the link that makes the first owner
+ * second_factor: the password was correct · passkey: a WebAuthn challenge · oidc: the user is at an identity provider ·
+ * reset: a link that sets a new password · set_up: the link that creates the first owner
  */
 export type TicketKind = 'second_factor' | 'passkey' | 'oidc' | 'reset' | 'set_up'
 
-/** What is looked through, in this order. */
+/** The phases of an erasure, in this order. */
 export const ERASURE_PHASES = [
   'queue',
   'emails',
@@ -40,15 +40,15 @@ export const ERASURE_PHASES = [
 
 export type ErasurePhase = (typeof ERASURE_PHASES)[number]
 
-/** Whether a domain's mail may leave without TLS. */
+/** Whether a domain's mail may be sent without TLS. */
 export type TlsRequirement = 'opportunistic' | 'enforced'
 
 export type DkimAlgorithm = 'rsa-sha256' | 'ed25519-sha256'
 
-/** How an email came. `report`: made by the appliance itself, about an email that somebody sent. `notice`: from the appliance itself. */
+/** How an email was submitted. `report`: made by the server about another email. `notice`: from the server itself. */
 export type Via = 'rest' | 'smtp' | 'dashboard' | 'report' | 'notice'
 
-/** Where the content of an email is (emails.ts). */
+/** Where the content of an email is stored (emails.ts). */
 export type ContentPlace = 'row' | 'message' | 'unfinished'
 
 export type RecipientField = 'to' | 'cc' | 'bcc'
