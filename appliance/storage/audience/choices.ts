@@ -1,17 +1,17 @@
-/** What contacts chose for topics. A choice is a row; without one, the topic's default applies. */
+/** Choices of contacts about topics. A choice is a row; without one, the topic's default applies. */
 import { type ConsentAct, mayChoose, type Subscription, type TopicChoice } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
 import { recordConsents } from './consents.ts'
 import type { Contact } from './contact-rows.ts'
 import { addCounts, type Delta } from './counts.ts'
 
-/** A choice that is asked for. */
+/** A requested choice. */
 export interface AskedChoice {
   id: string
   subscription: Subscription
 }
 
-/** The explicit choices of contacts, by contact; those for deleted topics are not among them. */
+/** Returns the explicit choices by contact, without those for deleted topics. */
 export async function choicesOf(
   db: Db,
   contactIds: readonly string[],
@@ -44,8 +44,8 @@ export async function choicesOf(
 }
 
 /**
- * Stores the choices that the act may make, with their entries in the consent log and the counts. Returns those that changed.
- * `mayChoose` decides.
+ * Stores the choices that `mayChoose` allows, with their entries in the consent log and the counts. Returns those that
+ * changed.
  */
 export async function choose(
   db: Db,
@@ -80,7 +80,7 @@ export async function choose(
   return changed
 }
 
-/** Writes choices, whatever was chosen before. */
+/** Overwrites choices without checking earlier ones. */
 export async function saveChoices(
   db: Db,
   { id, teamId }: Pick<Contact, 'id' | 'teamId'>,

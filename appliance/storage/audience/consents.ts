@@ -1,4 +1,4 @@
-/** The append-only log of what contacts agreed to: who, when, how, from where. */
+/** The consent log, which is append-only: who agreed to what, when, how, and from where. */
 import type { Selectable } from 'kysely'
 import type { ConsentAct, ConsentOrigin, Subscription } from '../../mail/audience.ts'
 import { newId } from '../../mail/ids.ts'
@@ -12,7 +12,7 @@ export interface Consent {
   contactId: string
   /** A topic; null: everything. */
   topicId: string | null
-  /** The choice before; null: none was made. */
+  /** The choice before; null: none. */
   was: Subscription | null
   subscription: Subscription
   origin: ConsentOrigin
@@ -47,7 +47,10 @@ const toConsent = (row: Selectable<ConsentsTable>): Consent => ({
   at: row.at,
 })
 
-/** Writes changes of one contact's subscriptions into the log. @param person hash: of the address of who is no contact */
+/**
+ * Adds changes of one contact's subscriptions to the log.
+ * @param person hash: hash of the address, for a person who isn't a contact
+ */
 export async function recordConsents(
   db: Db,
   { id, teamId, hash = null }: Pick<Contact, 'id' | 'teamId'> & { hash?: string | null },
@@ -66,7 +69,7 @@ export async function recordConsents(
     .execute()
 }
 
-/** Makes the log of a contact findable by its address, which goes. */
+/** Stores the log of a contact under the hash of its address, which is about to be deleted. */
 export async function hashConsents(
   db: Db,
   { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
@@ -80,10 +83,10 @@ export async function hashConsents(
     .execute()
 }
 
-/** Most entries of one answer. */
+/** Limit on the returned entries. */
 const MOST = 1000
 
-/** The log of a contact, and of earlier contacts with its address, newest first, at most 1,000 entries. */
+/** Lists the log of a contact and of earlier contacts with its address, newest first, at most 1,000 entries. */
 async function listConsents(
   db: Db,
   { teamId, contactId, email }: { teamId: string; contactId: string; email: string },

@@ -1,4 +1,4 @@
-/** What happens when a contact gets another address, or goes: its opt-outs stay with the address. */
+/** Changes and removals of contact addresses. Opt-outs stay with the address. */
 import { suppressionKey } from '../../mail/suppression.ts'
 import type { Db } from '../schema.ts'
 import { choicesOf } from './choices.ts'
@@ -10,8 +10,8 @@ import { dropMemberships } from './memberships.ts'
 import { keepOptOuts, keptOptOuts, takeOptOuts } from './opt-outs.ts'
 
 /**
- * Gives a contact another address, where no other contact has it. Opt-outs of the old address are kept, and those of the new
- * one apply to the contact.
+ * Changes the address of a contact, if no other contact has the new one. Keeps the opt-outs of the old address and
+ * applies those of the new one.
  */
 export async function moveContact(db: Db, contact: Contact, email: string): Promise<Contact | 'taken'> {
   if (email === contact.email) return contact
@@ -38,8 +38,8 @@ export async function moveContact(db: Db, contact: Contact, email: string): Prom
 }
 
 /**
- * Removes a contact with all that belongs to it, except its opt-outs and the consent log, which are found by the hash of its
- * address from then on. Records `contact.deleted`.
+ * Removes a contact with everything that belongs to it, except its opt-outs and the consent log, which stay under the
+ * hash of its address. Records `contact.deleted`.
  * @param told the contact as the event describes it
  */
 export async function removeContact(

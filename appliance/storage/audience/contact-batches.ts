@@ -1,4 +1,4 @@
-/** Changes of many contacts, one transaction each, and what is known of many addresses. */
+/** Bulk changes of contacts, one transaction each, and bulk lookups of addresses. */
 import type { ConsentAct, Subscription } from '../../mail/audience.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
 import type { Db } from '../schema.ts'
@@ -11,7 +11,7 @@ import { addToSegment, missingOf, type MissingRef, removeFromSegment } from './m
 import { keptOptOuts } from './opt-outs.ts'
 import { updateContact } from './contacts.ts'
 
-/** What is done to each contact. */
+/** The change to make to each contact. */
 export type ContactsChange =
   | { kind: 'add_to_segment' | 'remove_from_segment'; segmentId: string }
   | { kind: 'choose'; topicId: string; subscription: Subscription }
@@ -25,7 +25,7 @@ interface ChangeArgs {
   act: ConsentAct
 }
 
-/** Changes contacts as if each were changed alone; those that are gone are passed over. Returns how many are in it now. */
+/** Changes contacts as if each were changed alone. Skips deleted ones. Returns how many match the change now. */
 async function changeContacts(
   db: Db,
   { teamId, ids, change, act }: ChangeArgs,
@@ -69,15 +69,15 @@ async function changeOne(db: Db, { contact, change, act }: OneArgs, now: number)
   await join(db, { teamId, ref, segmentId: change.segmentId }, now)
 }
 
-/** What is known of an address. */
+/** The status of an address. */
 export interface KnownAddress {
   contactId: string | null
-  /** Opted out of everything, also as an earlier contact. */
+  /** Opted out of everything, possibly as an earlier contact. */
   unsubscribed: boolean
   suppressed: boolean
 }
 
-/** What is known of some addresses, in their order. */
+/** Returns the status of some addresses, in their order. */
 async function knownAddresses(
   db: Db,
   { teamId, emails }: { teamId: string; emails: string[] },

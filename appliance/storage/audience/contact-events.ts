@@ -4,7 +4,7 @@ import { recordOthers } from '../events.ts'
 import type { AskedChoice } from './choices.ts'
 import type { Contact } from './contact-rows.ts'
 
-/** Segments of a contact, the first that was made first. */
+/** Lists the segments of a contact, oldest first. */
 export async function segmentIdsOf(db: Db, contactId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('contact_segments as m')

@@ -1,4 +1,4 @@
-/** Lists of contacts, and the search in them. All are read by keyset. */
+/** Lists of contacts and the search in them. All are paged by keyset. */
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Subscription } from '../../mail/audience.ts'
 import type { Rules } from '../../mail/rules.ts'
@@ -8,14 +8,17 @@ import type { Db, Tables } from '../schema.ts'
 import { type Contact, toContact } from './contact-rows.ts'
 import { conditionOf, isSuppressed, matchedSegments, rulesOf } from './rules.ts'
 
-/** Which contacts. */
+/** A filter for contacts. */
 export interface ContactFilter {
   /** Members of this segment. */
   segmentId?: string | undefined
   unsubscribed?: boolean | undefined
 }
 
-/** A page of contacts, newest first. Where rules decide, it may look at all contacts; `searchContacts` is bounded. */
+/**
+ * Lists a page of contacts, newest first. With a segment that has rules, it may examine all contacts; use
+ * `searchContacts` for bounded work.
+ */
 async function listContacts(
   db: Db,
   { teamId, segmentId, unsubscribed, ...page }: PageArgs & ContactFilter,
@@ -60,14 +63,14 @@ const membersOf = (db: Db, teamId: string, segmentId: string) =>
     .where('contact_segments.segment_id', '=', segmentId)
     .where('contact_segments.team_id', '=', teamId)
 
-/** A search looks at so many contacts: some 30 ms. */
+/** Contacts that one search step examines, which takes about 30 ms. */
 const SCANNED = 20_000
 
-/** What a search asks for. */
+/** The conditions of a search. */
 export interface ContactConditions extends ContactFilter {
-  /** A part of the address or of a name; the whole address of a contact finds that contact alone. */
+  /** Part of the address or of a name; a full address finds that contact alone. */
   text?: string | undefined
-  /** Those who chose `subscription` for this topic themselves, or for whom somebody did. */
+  /** Contacts with an explicit choice for this topic, made by themselves or by someone else. */
   topic?: { id: string; subscription: Subscription } | undefined
   suppressed?: boolean | undefined
   rules?: Rules | undefined
@@ -75,15 +78,14 @@ export interface ContactConditions extends ContactFilter {
 
 export interface ContactsFound {
   items: Contact[]
-  /** The contact after which the search goes on; null: all were looked at. */
+  /** The contact after which the search continues; null: all were examined. */
   next: string | null
 }
 
 type SearchArgs = Omit<PageArgs, 'before'> & ContactConditions
 
 /**
- * Contacts that match, newest first: a text is found in any case of ASCII letters. Each call looks at a bounded number of
- * contacts.
+ * Searches contacts, newest first. Ignores the case of ASCII letters. Each call examines a bounded number of contacts.
  */
 async function searchContacts(
   db: Db,
@@ -95,7 +97,7 @@ async function searchContacts(
   return { items, next: hasMore ? items.at(-1)!.id : (end ?? null) }
 }
 
-/** How many contacts match, of the bounded number that a call looks at. */
+/** Counts matching contacts among the bounded number that one call examines. */
 async function countMatching(
   db: Db,
   { after, ...conditions }: Omit<SearchArgs, 'limit'>,
@@ -110,13 +112,16 @@ async function countMatching(
 
 interface Matching {
   query: SelectQueryBuilder<Tables, 'contacts', object>
-  /** The last contact that the query looks at; undefined: it looks at all that are left. */
+  /** The last contact that the query examines; undefined: it examines all that are left. */
   end: string | undefined
   /** The column of the cursors. */
   column: string
 }
 
-/** @param always whether the number of contacts that are looked at is bounded also where the index finds those that match */
+/**
+ * Builds the query for one step.
+ * @param always whether to limit the examined contacts even if an index finds the matching ones
+ */
 async function matching(
   db: Db,
   { teamId, segmentId: asked, unsubscribed, after, ...others }: Omit<SearchArgs, 'limit'>,
@@ -144,7 +149,10 @@ async function matching(
   return { query, end, column }
 }
 
-/** The key of the contact whose whole address the text is: the index finds it at once among millions. Undefined: there is none. */
+/**
+ * Returns the key of the contact with this full address, which the index finds at once among millions. Undefined: there
+ * is none.
+ */
 async function addressOf(db: Db, teamId: string, text: string | undefined): Promise<string | undefined> {
   if (text === undefined || !/^[^\s@]+@[^\s@]+$/.test(text)) return undefined
   const key = suppressionKey(text)
@@ -157,7 +165,10 @@ async function addressOf(db: Db, teamId: string, text: string | undefined): Prom
   return row && key
 }
 
-/** The conditions that no index helps with. @param own the rules of the segment */
+/**
+ * Returns the conditions without an index.
+ * @param own the rules of the segment
+ */
 async function unindexedOf(
   db: Db,
   {
@@ -187,7 +198,7 @@ const hasChosen = ({ id, subscription }: NonNullable<ContactConditions['topic']>
 
 type Scan = (after: string | undefined) => Promise<string | undefined>
 
-/** The id of the last contact that a search may look at; undefined: it may look at all that are left. */
+/** Returns the id of the last contact that a search step may examine; undefined: all that are left. */
 const scanOfTeam =
   (db: Db, teamId: string): Scan =>
   async (after) => {
@@ -206,15 +217,15 @@ const scanOfSegment =
     return row?.contact_id
   }
 
-/** What a row of a list shows beside the contact. */
+/** Extra data for a contact in a list. */
 export interface ContactContext {
-  /** By the id of the contact, by name. */
+  /** Segments by contact id, in order of name. */
   segments: Map<string, { id: string; name: string }[]>
-  /** Keys of the addresses that are suppressed. */
+  /** Keys of the suppressed addresses. */
   suppressed: Set<string>
 }
 
-/** The segments of contacts, and whether their addresses are suppressed. */
+/** Returns the segments of contacts, and which of their addresses are suppressed. */
 async function contactContext(
   db: Db,
   { teamId, contacts }: { teamId: string; contacts: { id: string; email: string }[] },
@@ -245,7 +256,10 @@ async function contactContext(
   }
 }
 
-/** Which of some addresses are suppressed. @param keys what `suppressionKey` made */
+/**
+ * Returns the suppressed ones of some addresses.
+ * @param keys results of `suppressionKey`
+ */
 export async function suppressedOf(db: Db, teamId: string, keys: readonly string[]): Promise<Set<string>> {
   if (keys.length === 0) return new Set()
   const rows = await db
@@ -257,7 +271,7 @@ export async function suppressedOf(db: Db, teamId: string, keys: readonly string
   return new Set(rows.map(({ address }) => address))
 }
 
-/** How many contacts of a team are on its suppression list: a look for each entry of the list. */
+/** Counts the contacts of a team that are on its suppression list. Takes one lookup for each entry of the list. */
 async function countSuppressedContacts(db: Db, { teamId }: { teamId: string }): Promise<number> {
   const { n } = await db
     .selectFrom('suppressions as u')

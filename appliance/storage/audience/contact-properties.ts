@@ -1,4 +1,4 @@
-/** The properties that contacts of a team can have. */
+/** Contact properties of a team. */
 import type { Selectable } from 'kysely'
 import type { PropertyType, PropertyValue } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
@@ -9,10 +9,10 @@ export interface ContactProperty {
   teamId: string
   /** Unique in the team, case-sensitive. */
   key: string
-  /** What its values are stored under: no property that was deleted had the same. */
+  /** The key of stored values. Never reused, not even from a deleted property. */
   label: string
   type: PropertyType
-  /** What stands for a missing value; null: nothing. */
+  /** Replaces a missing value; null: nothing does. */
   fallback: PropertyValue | null
   createdAt: number
 }
@@ -30,7 +30,7 @@ const toProperty = (row: Selectable<ContactPropertiesTable>): ContactProperty =>
 const fallbackOf = (value: PropertyValue | null): string | null =>
   value === null ? null : JSON.stringify(value)
 
-/** All properties of a team, newest first. */
+/** Lists all properties of a team, newest first. */
 async function listContactProperties(db: Db, { teamId }: { teamId: string }): Promise<ContactProperty[]> {
   const rows = await db
     .selectFrom('contact_properties')
@@ -41,7 +41,10 @@ async function listContactProperties(db: Db, { teamId }: { teamId: string }): Pr
   return rows.map(toProperty)
 }
 
-/** The unique key decides between two callers. Nothing is stored when the team has `most` properties already. */
+/**
+ * Creates a property. Stores nothing if the team has `most` properties already. The unique key decides between two
+ * callers.
+ */
 async function createContactProperty(
   db: Db,
   { property, most }: { property: ContactProperty; most: number },
@@ -63,7 +66,7 @@ async function createContactProperty(
   return inserted.numInsertedOrUpdatedRows === 0n ? 'taken' : 'created'
 }
 
-/** False when there is no such property. */
+/** Changes the fallback. Returns false if the property doesn't exist. */
 async function setFallback(
   db: Db,
   { teamId, id, fallback }: { teamId: string; id: string; fallback: PropertyValue | null },
@@ -77,7 +80,7 @@ async function setFallback(
   return updated.numUpdatedRows > 0n
 }
 
-/** Contacts have no value for it any more. False when there is no such property. */
+/** Deletes a property and its values. Returns false if it doesn't exist. */
 async function deleteContactProperty(
   db: Db,
   { teamId, id }: { teamId: string; id: string },

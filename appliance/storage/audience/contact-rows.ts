@@ -1,4 +1,4 @@
-/** Contacts as rows, and how one is found: by id or by address. */
+/** Rows of contacts, and how to find one by id or by address. */
 import type { Insertable, Selectable } from 'kysely'
 import type { ConsentOrigin, OptOut, PropertyValue } from '../../mail/audience.ts'
 import { addressHash } from '../../mail/erasure.ts'
@@ -10,22 +10,22 @@ import type { ContactsTable } from './tables.ts'
 export interface Contact {
   id: string
   teamId: string
-  /** As it was first given, the domain in A-labels. */
+  /** As first given, the domain in A-labels. */
   email: string
   firstName: string | null
   lastName: string | null
-  /** By the label of the property. */
+  /** Values by the label of their property. */
   properties: Record<string, PropertyValue>
   /** Null: subscribed. */
   optOut: OptOut | null
   createdBy: ConsentOrigin
-  /** The API key, user or import that added it; null: unknown. */
+  /** The API key, user or import that created it; null: unknown. */
   createdFrom: string | null
   createdAt: number
   updatedAt: number
 }
 
-/** Which contact: by id, or by address in any case. */
+/** Identifies a contact by id, or by address in any case. */
 export type ContactRef = { id: string } | { email: string }
 
 export const toContact = (row: Selectable<ContactsTable>): Contact => ({
@@ -69,7 +69,7 @@ export async function getContact(
   return row && toContact(row)
 }
 
-/** The contacts of a team that have these addresses, by `suppressionKey`. */
+/** Finds the contacts of a team with these addresses, by `suppressionKey`. */
 export async function contactsByKey(
   db: Db,
   teamId: string,
@@ -85,7 +85,7 @@ export async function contactsByKey(
   return new Map(rows.map((row) => [row.address_key, toContact(row)]))
 }
 
-/** The hash of an address of a team. */
+/** Returns the hash of an address for a team. */
 export const hashOf = async (db: Db, teamId: string, email: string): Promise<string> =>
   addressHash(await erasureKey(db), teamId, email)
 

@@ -10,7 +10,7 @@ import { addCounts, type Delta } from './counts.ts'
 import { addMemberships, missingOf, type MissingRef } from './memberships.ts'
 import { keptOptOuts, type KeptOptOuts, takeOptOuts } from './opt-outs.ts'
 
-/** What is to change; what is undefined stays. */
+/** A change to a contact. Undefined fields stay. */
 export interface ContactChange {
   firstName?: string | null | undefined
   lastName?: string | null | undefined
@@ -19,7 +19,7 @@ export interface ContactChange {
   unsubscribed?: boolean | undefined
 }
 
-/** A contact to create, or to change where the address is known. */
+/** A contact to create or, if the address exists, to change. */
 export interface NewContact extends ContactChange {
   id: string
   teamId: string
@@ -32,9 +32,9 @@ export interface NewContact extends ContactChange {
 export type SaveContactResult = { kind: 'created' | 'updated' | 'unchanged'; contact: Contact } | MissingRef
 
 /**
- * Creates a contact, or changes the one that has the address. Opt-outs of the address are kept, also those of an earlier
- * contact. Records `contact.created`, `contact.updated` and `contact.topics.updated`.
- * The unique address decides between two callers.
+ * Creates a contact, or changes the one with this address. Keeps the opt-outs of the address, including those of an
+ * earlier contact. Records `contact.created`, `contact.updated` and `contact.topics.updated`. The unique address
+ * decides between two callers.
  */
 async function saveContact(
   db: Db,
@@ -78,7 +78,7 @@ interface Begun {
   act: ConsentAct
 }
 
-/** Everything that belongs to a contact that was just created. */
+/** Stores everything that belongs to a new contact. */
 async function beginContact(db: Db, { contact, given, kept, act }: Begun, now: number): Promise<void> {
   if (kept) await takeOptOuts(db, contact, kept)
   if (contact.optOut && !kept?.ofAll)
@@ -93,14 +93,14 @@ async function beginContact(db: Db, { contact, given, kept, act }: Begun, now: n
 
 interface Changing extends ContactChange {
   contact: Contact
-  /** The contact has another address than it had; undefined: the same one. */
+  /** The contact before its address changed; undefined: the address is the same. */
   before?: Contact
   segmentIds?: string[]
   topics?: AskedChoice[]
   act: ConsentAct
 }
 
-/** Changes a contact, with what follows from it. Nothing is recorded where nothing changes. */
+/** Changes a contact and what depends on it. Records nothing if nothing changes. */
 export async function changeContact(
   db: Db,
   { contact, before = contact, segmentIds = [], topics = [], act, ...change }: Changing,
@@ -146,7 +146,7 @@ function mergeProperties(
   )
 }
 
-/** The log and the count, where a contact opted out of everything or came back. */
+/** Updates the log and the count when a contact opted out of everything or back in. */
 async function recordOptOut(
   db: Db,
   before: Contact,
@@ -163,8 +163,8 @@ async function recordOptOut(
 }
 
 /**
- * Changes one contact. `taken`: another contact has the new address; then nothing was changed. A contact that gets another
- * address stays opted out, and so does the address that it had. Records `contact.updated`.
+ * Changes one contact. `taken`: another contact has the new address, and nothing was changed. After a change of
+ * address, the contact stays opted out, and so does its old address. Records `contact.updated`.
  */
 export async function updateContact(
   db: Db,
@@ -190,7 +190,7 @@ export async function updateContact(
   return (await changeContact(db, { contact, before, ...change, act }, now)).contact
 }
 
-/** Deletes a contact. Its opt-outs are kept under the hash of its address. Records `contact.deleted`. */
+/** Deletes a contact. Keeps its opt-outs under the hash of its address. Records `contact.deleted`. */
 async function deleteContact(
   db: Db,
   { teamId, ref }: { teamId: string; ref: ContactRef },

@@ -1,11 +1,11 @@
-/** Sizes of an audience, kept beside the rows: each transaction adds what it changed. */
+/** Sizes of an audience, stored in addition to the rows. Each transaction adds its changes. */
 import type { AudienceCountsTable } from './tables.ts'
 import type { Db } from '../schema.ts'
 
-/** A number that changed: what is counted, the segment or topic that it is about (or empty), and by how much. */
+/** A change of a count: the noun, the segment or topic (or empty), and the difference. */
 export type Delta = readonly [noun: AudienceCountsTable['noun'], subject: string, n: number]
 
-/** Adds changes to the counts of a team, one statement. */
+/** Adds changes to the counts of a team, in one statement. */
 export async function addCounts(db: Db, teamId: string, deltas: readonly Delta[]): Promise<void> {
   const sums = Map.groupBy(deltas, ([noun, subject]) => JSON.stringify([noun, subject]))
   const rows = [...sums.values()].flatMap((same) => {
@@ -25,7 +25,7 @@ export async function addCounts(db: Db, teamId: string, deltas: readonly Delta[]
     .execute()
 }
 
-/** Forgets the counts of a segment or topic. */
+/** Deletes the counts of a segment or topic. */
 export async function dropCounts(db: Db, teamId: string, subject: string): Promise<void> {
   await db
     .deleteFrom('audience_counts')
@@ -35,7 +35,7 @@ export async function dropCounts(db: Db, teamId: string, subject: string): Promi
     .execute()
 }
 
-/** Counts of some nouns, by noun and subject; what is not in it is 0. */
+/** Returns the counts of some nouns, by noun and subject; missing ones are 0. */
 export async function countsOf(
   db: Db,
   teamId: string,
@@ -56,7 +56,7 @@ export interface ContactCounts {
   unsubscribed: number
 }
 
-/** How many contacts a team has. */
+/** Returns the number of contacts of a team. */
 async function countContacts(db: Db, { teamId }: { teamId: string }): Promise<ContactCounts> {
   const count = await countsOf(db, teamId, ['contacts', 'unsubscribed'])
   return { contacts: count('contacts'), unsubscribed: count('unsubscribed') }

@@ -1,6 +1,7 @@
 /**
- * Writing the rows of an import. Up to a thousand are one transaction, with the place in the file where the next one goes on: what was
- * written is known exactly, whenever the process ends. Statements are prepared: a row has 25 microseconds.
+ * Writes the rows of an import. One transaction writes up to a thousand rows and the position in the file where the
+ * next one continues, so the progress is exact even after a crash. Statements are prepared, because the budget per row
+ * is 25 microseconds.
  */
 import {
   mayChoose,
@@ -18,7 +19,7 @@ import { contactsByKey, hashOf } from './contact-rows.ts'
 import type { Delta } from './counts.ts'
 import type { ImportPlan, ImportReject } from './imports.ts'
 
-/** A row of a file that could be read. What is undefined stays as it is. */
+/** A readable row of a file. Undefined fields stay unchanged. */
 export interface ImportRow {
   /** The domain in A-labels. */
   email: string
@@ -28,28 +29,28 @@ export interface ImportRow {
   properties?: Record<string, PropertyValue> | undefined
   /** Opts out of everything. */
   unsubscribed?: true | undefined
-  /** The address was in an earlier row of the file. */
+  /** The address was already in an earlier row of the file. */
   again?: true | undefined
 }
 
-/** Rows that follow each other in the file. */
+/** Consecutive rows of the file. */
 export interface ImportBatch {
   id: string
   teamId: string
-  /** Where they begin and end in the file (bytes), and the number of the next line. */
+  /** Position of their beginning and end in the file (bytes), and the number of the next line. */
   from: number
   to: number
   line: number
-  /** All rows, those that failed among them. */
+  /** Number of rows, including failed ones. */
   total: number
   rows: ImportRow[]
   failed: ImportReject[]
 }
 
-/** What became of a batch: `elsewhere`: it was written before, or the import is over. */
+/** The result of a batch. `elsewhere`: it was written before, or the import has ended. */
 export type ImportBatchResult = 'written' | 'elsewhere'
 
-/** Rejected rows that are kept of one import. */
+/** Limit on the rejected rows that are stored for one import. */
 const MOST_REJECTS = 10_000
 
 interface ImportState {
@@ -131,7 +132,7 @@ const prepareAll = (db: Connection) => ({
   key: db.prepare<[], { value: Uint8Array }>("select value from secrets where name = 'erasures'"),
 })
 
-/** Makes the method that writes a batch; see `ImportBatch`. */
+/** Creates the method that writes a batch; see `ImportBatch`. */
 const writeImportRows = (db: Connection): ((batch: ImportBatch, now: number) => ImportBatchResult) => {
   const statements = prepareAll(db)
   return (batch, now) => {
@@ -142,14 +143,14 @@ const writeImportRows = (db: Connection): ((batch: ImportBatch, now: number) => 
   }
 }
 
-/** One batch. */
+/** Writes one batch. */
 class Writing {
   readonly #do: ReturnType<typeof prepareAll>
   readonly #batch: ImportBatch
   readonly #state: ImportState
   readonly #now: number
   readonly #plan: ImportPlan
-  /** For hashes of addresses; null where the team keeps no opt-outs: hashing costs time. */
+  /** Key for hashing addresses; null if the team has no kept opt-outs, because hashing costs time. */
   readonly #key: Uint8Array | null
   /** Hashes of addresses that were erased after the file was uploaded. */
   readonly #erased: Set<string>
@@ -167,7 +168,7 @@ class Writing {
     this.#state = state
     this.#now = now
     const plan = JSON.parse(state.settings) as ImportPlan
-    // A segment or topic may have been deleted meanwhile, or the segment got rules.
+    // A segment or topic may have been deleted meanwhile, or the segment may have rules now.
     const segmentIds = plan.segmentIds.filter((id) => statements.segment.get(id, batch.teamId))
     const topics = plan.topics.filter(({ id }) => statements.topic.get(id, batch.teamId))
     this.#plan = { ...plan, segmentIds, topics }
@@ -194,7 +195,7 @@ class Writing {
     return this.#erased.size > 0 && this.#erased.has(addressHash(this.#key!, this.#batch.teamId, email))
   }
 
-  /** Without rows that name an erased address. */
+  /** Returns rejected rows without those that contain an erased address. */
   #listable(failed: ImportReject[]): ImportReject[] {
     if (this.#erased.size === 0) return failed
     return failed.filter(({ cells }) => {
@@ -211,7 +212,7 @@ class Writing {
     }
     const found = this.#do.find.get(this.#batch.teamId, key)
     if (!found) return this.#create(row, key)
-    // A later row of the file for a contact that this import created changes it: the last row wins.
+    // A later row of the file may change a contact that this import created: the last row wins.
     if (this.#state.on_conflict === 'skip' && found.created_from !== this.#batch.id) {
       this.#counts.skipped += 1
       return
@@ -271,7 +272,7 @@ class Writing {
     if (before && !row.again) this.#counts.kept += 1
   }
 
-  /** Segments and choices for topics. */
+  /** Stores segments and topic choices of a contact. */
   #place(id: string): void {
     const { teamId } = this.#batch
     for (const segmentId of this.#plan.segmentIds)
@@ -294,7 +295,7 @@ class Writing {
     return kept.length === 0 ? undefined : kept
   }
 
-  /** Gives a new contact the opt-outs that were kept of its address. */
+  /** Applies the kept opt-outs of its address to a new contact. */
   #take(id: string, email: string, kept: { scope: string; origin: OptOut['origin']; at: number }[]): void {
     const { teamId } = this.#batch
     for (const { scope, origin, at } of kept) {
@@ -318,13 +319,13 @@ class Writing {
   }
 }
 
-/** What is known of an address. */
+/** The status of an address. */
 export interface ImportedAddress {
   contact: boolean
   unsubscribed: boolean
 }
 
-/** What a team knows of addresses, in their order: contacts, and opt-outs of earlier contacts. At most 1,000. */
+/** Returns a team's contacts and kept opt-outs for some addresses, in their order. At most 1,000. */
 async function optOutsOf(
   db: Db,
   { teamId, emails }: { teamId: string; emails: string[] },
@@ -341,7 +342,7 @@ async function optOutsOf(
   })
 }
 
-/** Those of the addresses that opted out of everything before their contact was deleted. */
+/** Returns the addresses that opted out of everything before their contact was deleted. */
 async function keptOf(db: Db, teamId: string, emails: readonly string[]): Promise<Set<string>> {
   const any = await db.selectFrom('opt_outs').select('scope').where('team_id', '=', teamId).limit(1).execute()
   if (any.length === 0 || emails.length === 0) return new Set()

@@ -1,23 +1,23 @@
-/** Undoing an import: the contacts that it created are removed again, some in each transaction. */
+/** Undoes an import: removes the contacts that it created, some in each transaction. */
 import { firstIdAt } from '../../mail/ids.ts'
 import type { Db } from '../schema.ts'
 import { dropContact } from './contact-address.ts'
 import { toContact } from './contact-rows.ts'
 import type { ImportRef } from './imports.ts'
 
-/** How far the clocks of nodes may be apart (milliseconds): ids are made by the one that imports. */
+/** Maximum difference between the clocks of nodes (milliseconds). The importing node makes the ids. */
 const CLOCKS = 60_000
 
-/** Contacts that one transaction looks at: ids tell when contacts were made, not what made them. */
+/** Contacts that one transaction examines. Ids show when contacts were created, but not by what. */
 const LOOKED_AT = 5000
 
-/** What a transaction removed; `closed`: the import has not ended, ended before `since`, or was undone already. */
+/** The result of a transaction. `closed`: the import is still running, ended before `since`, or was undone already. */
 export type ImportUndone = { removed: number; done: boolean } | 'closed'
 
 /**
- * Removes at most `limit` contacts that an import created, the first that it created first. What they opted out of is kept under
- * the hash of their address. Contacts that the import changed stay as they are. Records no events, as imports record none.
- * @param args since: when the import must have ended at the earliest (Unix milliseconds)
+ * Removes at most `limit` contacts that an import created, oldest first. Keeps their opt-outs under the hash of their
+ * address. Contacts that the import only changed stay as they are. Records no events, because imports don't either.
+ * @param args since: the earliest time at which the import may have ended (Unix milliseconds)
  */
 async function undoContactImport(
   db: Db,

@@ -1,4 +1,4 @@
-/** Imports of contacts: what is known of each file, and whose turn it is. What a file's rows become: import-rows.ts. */
+/** Imports of contacts: their state and their order. For their rows, see import-rows.ts. */
 import { type Selectable, sql } from 'kysely'
 import type { Encoding, ImportStatus, OnConflict, Separator } from '../../mail/contact-import.ts'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
@@ -6,17 +6,17 @@ import type { Db } from '../schema.ts'
 import type { AskedChoice } from './choices.ts'
 import type { ContactImportsTable } from './tables.ts'
 
-/** What becomes of the columns of a file: their places from 0; null: there is none. */
+/** Maps the columns of a file, by index from 0; null: no such column. */
 export interface ImportPlan {
   email: number
   firstName: number | null
   lastName: number | null
   unsubscribed: number | null
-  /** `label`: of the contact property. `boolean`: values are read as true or false and stored as text. */
+  /** `label`: of the contact property. `boolean`: values are parsed as true or false and stored as text. */
   properties: { at: number; label: string; key: string; type: 'string' | 'number' | 'boolean' }[]
   segmentIds: string[]
   topics: AskedChoice[]
-  /** How the people agreed to get mail, in the words of who imports them; absent: nothing was said. */
+  /** How the people agreed to get mail, in the importer's words; absent: not given. */
   consent?: string | undefined
 }
 
@@ -27,9 +27,9 @@ export interface ContactImport {
   /** The API key or user that started it. */
   source: string | null
   fileName: string
-  /** Of the file as it was uploaded, in hex. */
+  /** SHA-256 of the uploaded file, in hex. */
   fileSha256: string
-  /** Of the file in UTF-8. */
+  /** Size of the file in UTF-8. */
   bytes: number
   encoding: Encoding
   separator: Separator
@@ -37,20 +37,20 @@ export interface ContactImport {
   /** Null: a draft. */
   plan: ImportPlan | null
   onConflict: OnConflict
-  /** Where the next row begins: bytes from the beginning, and the number of its line. */
+  /** Position of the next row in bytes, and its line number. */
   processed: number
   line: number
   counts: ImportCounts
   error: string | null
   createdAt: number
   completedAt: number | null
-  /** Contacts that undoing it has removed again. */
+  /** Contacts that an undo has removed. */
   undone: number
-  /** When all were removed; null: they were not. */
+  /** When the undo was complete; null: not undone. */
   undoneAt: number | null
 }
 
-/** Rows, but for `kept`: contacts that had opted out before. `rejects`: failed rows that are listed. */
+/** Numbers of rows, except `kept`: contacts that had opted out before. `rejects`: failed rows that are stored. */
 export interface ImportCounts {
   total: number
   created: number
@@ -91,7 +91,7 @@ const toImport = (row: Selectable<ContactImportsTable>): ContactImport => {
 /** An import to store. */
 export type NewContactImport = Omit<ContactImport, 'counts' | 'error' | 'completedAt' | 'undone' | 'undoneAt'>
 
-/** False when the team has `most` imports already that have not ended; then nothing is stored. */
+/** Stores an import. Returns false and stores nothing if the team already has `most` unfinished imports. */
 async function createContactImport(
   db: Db,
   { made, most }: { made: NewContactImport; most: number },
@@ -119,7 +119,7 @@ async function createContactImport(
   return true
 }
 
-/** Queues a draft. False when it is none any more. */
+/** Queues a draft. Returns false if it isn't a draft any more. */
 async function startContactImport(
   db: Db,
   { teamId, id, plan, onConflict }: ImportRef & { plan: ImportPlan; onConflict: OnConflict },
@@ -135,13 +135,13 @@ async function startContactImport(
   return started.numUpdatedRows > 0n
 }
 
-/** Which import of a team. */
+/** Identifies an import of a team. */
 export interface ImportRef {
   teamId: string
   id: string
 }
 
-/** Removes an import of which nothing was written yet. False when there is none, or it has begun. */
+/** Deletes an import that hasn't written anything yet. Returns false if there is none or it has begun. */
 async function deleteContactImport(db: Db, { teamId, id }: ImportRef): Promise<boolean> {
   const deleted = await db
     .deleteFrom('contact_imports')
@@ -162,7 +162,7 @@ async function getContactImport(db: Db, { teamId, id }: ImportRef): Promise<Cont
   return row && toImport(row)
 }
 
-/** A page of imports, newest first, without drafts. */
+/** Lists a page of imports, newest first, without drafts. */
 async function listContactImports(
   db: Db,
   { teamId, status, ...page }: PageArgs & { status?: ImportStatus | undefined },
@@ -173,7 +173,10 @@ async function listContactImports(
   return pageOf(within, page, toImport)
 }
 
-/** The import whose turn it is, marked as begun: that of the team whose last turn ended first. Undefined: none is waiting. */
+/**
+ * Returns the next import and marks it as begun. The team whose last turn ended first is next. Undefined: none is
+ * waiting.
+ */
 async function nextContactImport(db: Db): Promise<ContactImport | undefined> {
   const row = await db
     .selectFrom('contact_imports')
@@ -188,7 +191,7 @@ async function nextContactImport(db: Db): Promise<ContactImport | undefined> {
   return row && toImport({ ...row, status: 'in_progress' })
 }
 
-/** Whether another team waits for its turn. */
+/** Reports whether another team waits for its turn. */
 async function otherImportsWait(db: Db, { teamId }: { teamId: string }): Promise<boolean> {
   const row = await db
     .selectFrom('contact_imports')
@@ -200,7 +203,7 @@ async function otherImportsWait(db: Db, { teamId }: { teamId: string }): Promise
   return row !== undefined
 }
 
-/** Ends the turn of a team: all its imports go to the end of the line. */
+/** Ends the turn of a team: moves all its imports to the end of the queue. */
 async function endImportTurn(db: Db, { teamId }: { teamId: string }, now: number): Promise<void> {
   await db
     .updateTable('contact_imports')
@@ -210,7 +213,10 @@ async function endImportTurn(db: Db, { teamId }: { teamId: string }, now: number
     .execute()
 }
 
-/** Ends an import. @param args error: why it failed; null: it is complete */
+/**
+ * Ends an import.
+ * @param args error: why it failed; null: it is complete
+ */
 async function finishContactImport(
   db: Db,
   { id, error }: { id: string; error: string | null },
@@ -224,10 +230,10 @@ async function finishContactImport(
     .execute()
 }
 
-/** Rows that are removed in one transaction. */
+/** Rows that one transaction deletes. */
 const SWEPT = 1000
 
-/** Removes drafts and lists of rejects that are older. True when more is left. */
+/** Deletes old drafts and lists of rejected rows. Returns true if more are left. */
 async function sweepContactImports(
   db: Db,
   { drafts, rejects }: { drafts: number; rejects: number },
@@ -254,7 +260,7 @@ async function sweepContactImports(
   return true
 }
 
-/** Ids of all imports that have a file. */
+/** Lists the ids of all imports with a file. */
 async function openContactImports(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('contact_imports')
@@ -264,14 +270,17 @@ async function openContactImports(db: Db): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** A row that could not be read. */
+/** A row that couldn't be read. */
 export interface ImportReject {
   line: number
   reason: string
   cells: string[]
 }
 
-/** Rejected rows in the order of the file. @param args after: line of the row before */
+/**
+ * Lists rejected rows in the order of the file.
+ * @param args after: line of the last row on the previous page
+ */
 async function listImportRejects(
   db: Db,
   { teamId, id, after, limit }: ImportRef & { after: number; limit: number },

@@ -1,4 +1,4 @@
-/** Which contacts are in which segments. */
+/** Memberships of contacts in segments. */
 import { sql } from 'kysely'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
@@ -7,13 +7,13 @@ import { type Contact, type ContactRef, getContact } from './contact-rows.ts'
 import { addCounts, type Delta } from './counts.ts'
 import { conditionOf, matchedSegments, rulesOf } from './rules.ts'
 
-/** A segment or topic that the team doesn't have, or a segment whose rules decide who is in it. */
+/** A segment or topic that the team doesn't have, or a segment with rules, which nobody can be added to. */
 export interface MissingRef {
   kind: 'unknown_segment' | 'unknown_topic' | 'segment_with_rules'
   id: string
 }
 
-/** The first of the segments and topics that nobody can be added to; undefined: there is none. */
+/** Returns the first segment or topic that contacts can't be added to; undefined: there is none. */
 export async function missingOf(
   db: Db,
   teamId: string,
@@ -60,7 +60,7 @@ async function firstWithRules(db: Db, segmentIds: readonly string[]): Promise<st
   return row?.id
 }
 
-/** Adds a contact to segments; returns how many it was not in before. */
+/** Adds a contact to segments and returns how many were new. */
 export async function addMemberships(
   db: Db,
   { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
@@ -112,7 +112,7 @@ export async function addToSegment(
   return contact
 }
 
-/** Removes a contact from a segment; nothing happens where it is not in it. Records `contact.updated`. */
+/** Removes a contact from a segment. Does nothing if it isn't a member. Records `contact.updated`. */
 export async function removeFromSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
@@ -133,7 +133,7 @@ export async function removeFromSegment(
   return contact
 }
 
-/** Whether a contact is in a segment; false also where there is no such contact or segment. */
+/** Reports whether a contact is in a segment; false if either doesn't exist. */
 async function isInSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
@@ -158,11 +158,11 @@ async function isInSegment(
 export interface Membership {
   id: string
   name: string
-  /** When the contact was added; the segment's own time where its rules decide (Unix milliseconds). */
+  /** When the contact was added, or when the segment was created if it has rules (Unix milliseconds). */
   addedAt: number
 }
 
-/** The segments of a contact, newest first. */
+/** Lists the segments of a contact, newest first. */
 async function listContactSegments(
   db: Db,
   { contactId, teamId, ...page }: PageArgs & { contactId: string },

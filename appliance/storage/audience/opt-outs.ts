@@ -1,19 +1,19 @@
-/** Opt-outs of addresses that are no contacts any more, under a keyed hash: a contact that is created again is still opted out. */
+/** Opt-outs of addresses without a contact, under a keyed hash. A contact that is created again stays opted out. */
 import type { ConsentOrigin, OptOut } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
 import { choicesOf, saveChoices } from './choices.ts'
 import { type Contact, hashOf } from './contact-rows.ts'
 import { addCounts, type Delta } from './counts.ts'
 
-/** The opt-outs that are kept of an address. */
+/** The kept opt-outs of an address. */
 export interface KeptOptOuts {
   hash: string
-  /** Null: not of everything. */
+  /** Null: not opted out of everything. */
   ofAll: OptOut | null
   topics: (OptOut & { topicId: string })[]
 }
 
-/** Keeps what a contact opted out of under the hash of its address. What is kept already stays as it is. */
+/** Keeps the opt-outs of a contact under the hash of its address. Existing ones stay. */
 export async function keepOptOuts(db: Db, contact: Contact, hash: string): Promise<void> {
   const { teamId, id, optOut } = contact
   const rowOf = (scope: string, origin: ConsentOrigin, at: number) => ({
@@ -32,7 +32,10 @@ export async function keepOptOuts(db: Db, contact: Contact, hash: string): Promi
     .execute()
 }
 
-/** What is kept of an address; undefined: nothing. Hashes nothing where the team keeps nothing at all, as hashing costs time. */
+/**
+ * Returns the kept opt-outs of an address; undefined: none. Skips hashing, which costs time, if the team has none at
+ * all.
+ */
 export async function keptOptOuts(db: Db, teamId: string, email: string): Promise<KeptOptOuts | undefined> {
   const any = await db.selectFrom('opt_outs').select('scope').where('team_id', '=', teamId).limit(1).execute()
   if (any.length === 0) return undefined
@@ -52,7 +55,7 @@ export async function keptOptOuts(db: Db, teamId: string, email: string): Promis
   }
 }
 
-/** Gives a contact the choices that are kept of its address, and keeps them there no longer. Its `optOut` is the caller's to set. */
+/** Moves the kept opt-outs of its address to a contact. The caller sets `optOut`. */
 export async function takeOptOuts(
   db: Db,
   contact: Pick<Contact, 'id' | 'teamId'>,

@@ -1,4 +1,4 @@
-/** What people choose on the preference page, also those who are no contacts (any more). */
+/** Choices on the preference page, also of people who aren't contacts (any more). */
 import type { ConsentAct, Subscription } from '../../mail/audience.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
 import { noteUnsubscribed } from '../broadcasts/results.ts'
@@ -10,7 +10,7 @@ import { changeContact } from './contacts.ts'
 import { keptOptOuts } from './opt-outs.ts'
 import { type ContactTopic, listContactTopics, topicsOf } from './topics.ts'
 
-/** Whose preferences: the contact, or else whoever has the address. */
+/** The person: a contact, or whoever has the address. */
 export interface PersonArgs {
   teamId: string
   contactId: string | null
@@ -19,11 +19,11 @@ export interface PersonArgs {
 }
 
 export interface Preferences {
-  /** Null: a person who is no contact. */
+  /** Null: the person isn't a contact. */
   contactId: string | null
   /** Opted out of everything. */
   unsubscribed: boolean
-  /** Every topic of the team, newest first, with what the person gets of it. */
+  /** Every topic of the team, newest first, with what the person gets. */
   topics: ContactTopic[]
 }
 
@@ -32,7 +32,7 @@ async function findPerson(db: Db, { teamId, contactId, address }: PersonArgs): P
   return known ?? getContact(db, { teamId, ref: { email: address } })
 }
 
-/** What a person chose; undefined: there is no such team. */
+/** Returns a person's preferences; undefined: the team doesn't exist. */
 async function getPreferences(db: Db, person: PersonArgs): Promise<Preferences | undefined> {
   const { teamId, address } = person
   const team = await db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()
@@ -51,7 +51,7 @@ async function getPreferences(db: Db, person: PersonArgs): Promise<Preferences |
   return { contactId: null, unsubscribed: Boolean(kept?.ofAll), topics }
 }
 
-/** What a person asks for; undefined and topics that are not named stay. */
+/** A requested change. Undefined fields and missing topics stay. */
 export interface PreferenceChange {
   unsubscribed?: boolean | undefined
   topics: AskedChoice[]
@@ -63,9 +63,9 @@ interface Saving extends PersonArgs {
 }
 
 /**
- * Stores what a person chose, as far as it differs from what they get; topics that the team doesn't have are passed over. Records
- * `contact.updated` and `contact.topics.updated` of a contact. Without a contact, or where it has another address by now, opt-outs are
- * kept under the hash of the address.
+ * Stores a person's choices that differ from the current ones. Ignores topics that the team doesn't have. Records
+ * `contact.updated` and `contact.topics.updated` for a contact. If there is no contact, or it has another address by
+ * now, keeps opt-outs under the hash of the address.
  */
 async function savePreferences(db: Db, args: Saving, now: number): Promise<void> {
   const before = await getPreferences(db, args)
@@ -84,7 +84,10 @@ async function savePreferences(db: Db, args: Saving, now: number): Promise<void>
     await keepForAddress(db, { ...args, change: { ...change, topics: asked } }, contact === undefined, now)
 }
 
-/** @param logged whether the changes go into the consent log here */
+/**
+ * Keeps choices under the hash of the address.
+ * @param logged whether to add the changes to the consent log
+ */
 async function keepForAddress(db: Db, args: Saving, logged: boolean, now: number): Promise<void> {
   const { teamId, contactId, address, change, act } = args
   const { unsubscribed } = change

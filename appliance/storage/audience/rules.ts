@@ -1,11 +1,11 @@
-/** Rules as conditions of a query on `contacts`, and the segments whose members they are. */
+/** Converts rules to conditions of a query on `contacts`, and finds the segments whose rules contacts match. */
 import { type Expression, sql, type SqlBool } from 'kysely'
 import type { PropertyType, Subscription } from '../../mail/audience.ts'
 import { eachRule, type Rule, type RuleField, ruleField, type Rules, ruleTime } from '../../mail/rules.ts'
 import { asciiLower, lowered } from '../lists.ts'
 import type { Db } from '../schema.ts'
 
-/** What the fields of rules are called where they are stored. */
+/** Maps the fields of rules to their stored names. */
 interface Known {
   /** By key. */
   properties: Map<string, { label: string; type: PropertyType }>
@@ -17,7 +17,7 @@ type Condition = Expression<SqlBool>
 
 const NEVER: Condition = sql<SqlBool>`1 = 0`
 
-/** The condition that rules are. A property, topic or segment that is gone is as if nobody had it. */
+/** Converts rules to a condition. A deleted property, topic or segment matches as if no contact had it. */
 export async function conditionOf(db: Db, teamId: string, rules: Rules, now: number): Promise<Condition> {
   const known = await knownOf(db, teamId, rules)
   return conditionIn(rules, known, now)
@@ -72,7 +72,7 @@ function ofRule(rule: Rule, known: Known, now: number): Condition {
   }
 }
 
-/** The address is on the suppression list. */
+/** Matches contacts whose address is on the suppression list. */
 export const isSuppressed: Condition = sql<SqlBool>`exists (select 1 from suppressions as u
   where u.team_id = contacts.team_id and u.address = contacts.address_key)`
 
@@ -88,7 +88,7 @@ function ofFlag(flag: Condition, { operator, value }: Rule): Condition {
   return (value === true) === (operator === 'eq') ? flag : sql<SqlBool>`not (${flag})`
 }
 
-/** Texts are compared without regard to the case of ASCII letters. */
+/** Compares texts, ignoring the case of ASCII letters. */
 function ofText(text: Expression<unknown>, { operator, value }: Rule): Condition {
   const asked = String(value)
   const pattern = lowered(asked)
@@ -127,7 +127,7 @@ function ofTime(time: Expression<unknown>, { operator, value }: Rule, now: numbe
   return ofNumber(time, operator, ruleTime(String(value), now) ?? 0)
 }
 
-/** `json_extract` is of SQLite; on PostgreSQL it is a function of ours. */
+/** Compares a property. `json_extract` is built into SQLite; on PostgreSQL, the migrations define it. */
 function ofProperty({ key }: Extract<RuleField, { kind: 'property' }>, rule: Rule, known: Known): Condition {
   const property = known.properties.get(key)
   if (!property) return rule.operator === 'is_empty' || rule.operator === 'neq' ? sql<SqlBool>`1 = 1` : NEVER
@@ -144,7 +144,7 @@ function ofTopic({ id }: { id: string }, { operator, value }: Rule, known: Known
   return operator === 'eq' ? is : sql<SqlBool>`not (${is})`
 }
 
-/** The rules of a segment; undefined: it has none, or there is no such segment. */
+/** Returns the rules of a segment; undefined if it has none or doesn't exist. */
 export async function rulesOf(db: Db, teamId: string, segmentId: string): Promise<Rules | undefined> {
   const row = await db
     .selectFrom('segments')
@@ -156,7 +156,7 @@ export async function rulesOf(db: Db, teamId: string, segmentId: string): Promis
   return row?.filter ? (JSON.parse(row.filter) as Rules) : undefined
 }
 
-/** A segment with rules that some contacts meet. */
+/** A segment whose rules match some contacts. */
 export interface Matched {
   id: string
   name: string
@@ -164,7 +164,7 @@ export interface Matched {
   contactIds: string[]
 }
 
-/** The segments with rules that some of these contacts meet, by name. */
+/** Finds the segments whose rules match some of these contacts, by name. */
 export async function matchedSegments(
   db: Db,
   teamId: string,

@@ -9,7 +9,7 @@ export interface Segment {
   id: string
   teamId: string
   name: string
-  /** Its rules; null: contacts are added to it. */
+  /** Its rules; null: contacts are added explicitly. */
   filter: Rules | null
   createdAt: number
   updatedAt: number
@@ -18,7 +18,7 @@ export interface Segment {
 /** A segment with its size. */
 export interface SizedSegment extends Segment {
   contacts: number
-  /** When contacts were counted who meet the rules (Unix milliseconds); null: never, or it has no rules. */
+  /** When the matching contacts were counted (Unix milliseconds); null: never, or it has no rules. */
   countedAt: number | null
 }
 
@@ -31,14 +31,17 @@ const toSegment = (row: Selectable<SegmentsTable>): Segment => ({
   updatedAt: row.updated_at,
 })
 
-/** @param added contacts that were added to it */
+/**
+ * Converts a row.
+ * @param added number of contacts that were added to it
+ */
 const toSized = (row: Selectable<SegmentsTable>, added: number): SizedSegment => ({
   ...toSegment(row),
   contacts: row.filter === null ? added : (row.counted ?? 0),
   countedAt: row.counted_at,
 })
 
-/** All segments of a team, newest first. */
+/** Lists all segments of a team, newest first. */
 async function listSegments(db: Db, { teamId }: { teamId: string }): Promise<SizedSegment[]> {
   const rows = await db
     .selectFrom('segments')
@@ -67,7 +70,10 @@ async function getSegment(
   return toSized(row, count('segment', id))
 }
 
-/** False, and nothing stored, when the team has `most` segments already; with rules: `most` that have rules. */
+/**
+ * Stores a segment. Returns false and stores nothing if the team already has `most` segments or, for one with rules,
+ * `most` with rules.
+ */
 async function createSegment(
   db: Db,
   { segment, most }: { segment: Segment; most: number },
@@ -91,13 +97,13 @@ async function createSegment(
   return true
 }
 
-/** What is to change of a segment; what is undefined stays. Rules change only where there are rules. */
+/** A change to a segment. Undefined fields stay. Rules can be changed only if there are any. */
 export interface SegmentChange {
   name?: string | undefined
   filter?: Rules | undefined
 }
 
-/** Changes what is given; false when there is no such segment. */
+/** Changes the given fields. Returns false if the segment doesn't exist. */
 async function updateSegment(
   db: Db,
   { teamId, id, change }: { teamId: string; id: string; change: SegmentChange },
@@ -119,7 +125,7 @@ async function updateSegment(
   return updated.numUpdatedRows > 0n
 }
 
-/** Stores how many contacts meet the rules of a segment, unless the rules changed meanwhile. */
+/** Stores the number of contacts that match the rules of a segment, unless the rules changed meanwhile. */
 async function saveSegmentCount(
   db: Db,
   { id, filter, contacts }: { id: string; filter: Rules; contacts: number },
@@ -133,7 +139,10 @@ async function saveSegmentCount(
     .execute()
 }
 
-/** Hides a segment at once; `sweepDeleted` removes what belonged to it. False when there is no such segment. Contacts stay. */
+/**
+ * Hides a segment at once; `sweepDeleted` removes its memberships later. Returns false if it doesn't exist. Contacts
+ * stay.
+ */
 async function deleteSegment(
   db: Db,
   { teamId, id }: { teamId: string; id: string },
@@ -151,14 +160,17 @@ async function deleteSegment(
   return true
 }
 
-/** Removes at most `most` memberships of deleted segments and choices for deleted topics; false when nothing is left. */
+/**
+ * Removes at most `most` memberships of deleted segments and choices for deleted topics. Returns false if nothing is
+ * left.
+ */
 async function sweepDeleted(db: Db, { most }: { most: number }): Promise<boolean> {
   const tables = [
     { table: 'segments', rows: 'contact_segments', column: 'segment_id' },
     { table: 'topics', rows: 'contact_topics', column: 'topic_id' },
   ] as const
   for (const { table, rows, column } of tables) {
-    // A broadcast that has started reads them to their end.
+    // A broadcast that has started still reads them.
     const deleted = await db
       .selectFrom(table)
       .select('id')

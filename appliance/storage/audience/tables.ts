@@ -1,4 +1,4 @@
-/** The tables of an audience (schema.ts says what their columns have in common). */
+/** The tables of an audience. For common column types, see schema.ts. */
 import type { PageLanguage } from '../../mail/unsubscribe-page.ts'
 import type { Generated } from 'kysely'
 import type { Encoding, ImportStatus, OnConflict, Separator } from '../../mail/contact-import.ts'
@@ -8,11 +8,11 @@ export interface ContactsTable {
   id: string
   team_id: string
   email: string
-  /** What makes two addresses one: `suppressionKey`. */
+  /** The address as `suppressionKey` normalizes it. */
   address_key: string
   first_name: string | null
   last_name: string | null
-  /** JSON: values by the label of their property. */
+  /** JSON: values by property label. */
   properties: string
   unsubscribed_at: number | null
   unsubscribed_by: ConsentOrigin | null
@@ -46,7 +46,7 @@ export interface SegmentsTable {
   updated_at: number
   /** Not null: its memberships are being removed. */
   deleted_at: number | null
-  /** Contacts that met the rules at `counted_at`. */
+  /** Number of contacts that matched the rules at `counted_at`. */
   counted: Generated<number | null>
   counted_at: Generated<number | null>
 }
@@ -133,7 +133,7 @@ export interface ContactImportsTable {
   source: string | null
   file_name: string
   file_sha256: string
-  /** Of the file in UTF-8. */
+  /** Size of the file in UTF-8. */
   bytes: number
   encoding: Encoding
   separator: Separator

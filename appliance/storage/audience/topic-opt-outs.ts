@@ -1,4 +1,4 @@
-/** Whether mail about a topic may go to an address, asked in the transaction that accepts or leases it. */
+/** Checks whether mail about a topic may go to an address, in the transaction that accepts or leases it. */
 import { deletedCause, effectiveSubscription, optedOutCause, type Subscription } from '../../mail/audience.ts'
 import { addressHash } from '../../mail/erasure.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
@@ -8,21 +8,21 @@ import type { Connection } from '../connection.ts'
 /** A recipient of an email about a topic, or of a broadcast. */
 interface TopicMail {
   teamId: string
-  /** Null: a broadcast to everybody who didn't opt out of all. */
+  /** Null: a broadcast to everybody who hasn't opted out of everything. */
   topicId: string | null
   /** The domain in A-labels. */
   address: string
-  /** Of a broadcast, which goes to nobody who is no contact any more. */
+  /** Set for a broadcast, which is sent only to existing contacts. */
   contactId?: string | null | undefined
 }
 
-/** Why somebody gets nothing. */
+/** Why a recipient gets nothing. */
 interface OptedOut {
   reason: 'unsubscribed' | 'topic' | 'deleted'
   cause: Cause
 }
 
-/** `name` and `preset` are null when the topic was deleted, `contact` when the address has none. */
+/** `name` and `preset` are null if the topic was deleted, `contact` if the address has none. */
 interface Row {
   at: number
   name: string | null
@@ -33,9 +33,9 @@ interface Row {
 }
 
 /**
- * Looks up what recipients get of the topics of their mail, by the rules of `topicRecipients`. Why one gets nothing, in the order asked;
- * undefined: it is sent. Of a deleted topic only the opt-outs of everything are left. How many statements run doesn't depend on how many
- * recipients there are.
+ * Looks up what recipients get of the topics of their mail, by the rules of `topicRecipients`. Returns why each gets
+ * nothing, in the order given; undefined: send it. For a deleted topic, only opt-outs of everything count. The number
+ * of statements doesn't depend on the number of recipients.
  */
 export function createTopicOptOuts(
   db: Connection,
@@ -77,11 +77,11 @@ export function createTopicOptOuts(
   }
 }
 
-/** Looks up the opt-outs that are kept under the hashes of addresses that are no contacts any more: the scopes, by place. */
+/** Looks up kept opt-outs by the hashes of addresses without a contact. Returns the scopes by index. */
 function createKept(
   db: Connection,
 ): (asked: readonly TopicMail[], isStranger: (at: number) => boolean) => Map<number, Set<string>> {
-  // Most teams keep none, and making a hash takes 25 microseconds.
+  // Most teams have none, and computing a hash takes 25 microseconds.
   const keeping = db
     .prepare<[string], string>(
       'select value from json_each(?) where exists (select 1 from opt_outs where team_id = value)',
@@ -91,7 +91,7 @@ function createKept(
     `select cast(asked.value ->> 0 as integer) as at, o.scope from json_each(?) as asked
      cross join opt_outs o where o.team_id = asked.value ->> 1 and o.address_hash = asked.value ->> 2`,
   )
-  // Made by a migration, and never changed.
+  // Created by a migration and never changed.
   const key = db.prepare<[], Buffer>("select value from secrets where name = 'erasures'").pluck().get()!
   return (asked, isStranger) => {
     const teams = new Set(keeping.all(JSON.stringify([...new Set(asked.map(({ teamId }) => teamId))])))

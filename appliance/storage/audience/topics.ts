@@ -1,4 +1,4 @@
-/** Topics: what people choose to get mail about. */
+/** Topics that contacts can choose to get mail about. */
 import type { Selectable } from 'kysely'
 import {
   type ConsentAct,
@@ -23,20 +23,20 @@ export interface Topic {
   teamId: string
   name: string
   description: string | null
-  /** What everybody gets who made no choice. */
+  /** Applies to everybody without a choice. */
   defaultSubscription: Subscription
   visibility: Visibility
   createdAt: number
   updatedAt: number
 }
 
-/** A topic, and how many contacts chose either way. */
+/** A topic, and the number of contacts with each choice. */
 export interface CountedTopic extends Topic {
   optedIn: number
   optedOut: number
 }
 
-/** A topic, and what a contact gets of it. */
+/** A topic, and what a contact gets. */
 export interface ContactTopic extends Topic {
   subscription: Subscription
   /** Null: the default applies. */
@@ -54,7 +54,10 @@ const toTopic = (row: Selectable<TopicsTable>): Topic => ({
   updatedAt: row.updated_at,
 })
 
-/** The topics of a team, newest first. @param id of the only one; undefined: all */
+/**
+ * Lists the topics of a team, newest first.
+ * @param id only this topic; undefined: all
+ */
 export async function topicsOf(db: Db, teamId: string, id?: string): Promise<Topic[]> {
   let query = db
     .selectFrom('topics')
@@ -98,7 +101,7 @@ function recordTopic(
   recordOthers(db, [{ teamId: topic.teamId, type, data: { topic: told } }], now)
 }
 
-/** False, and nothing stored, when the team has `most` topics already. Records `topic.created`. */
+/** Stores a topic. Returns false and stores nothing if the team already has `most` topics. Records `topic.created`. */
 async function createTopic(
   db: Db,
   { topic, most }: { topic: Topic; most: number },
@@ -123,7 +126,7 @@ async function createTopic(
   return true
 }
 
-/** Changes what is given; undefined when there is no such topic. Records `topic.updated`. */
+/** Changes the given fields. Returns undefined if the topic doesn't exist. Records `topic.updated`. */
 async function updateTopic(
   db: Db,
   {
@@ -147,7 +150,7 @@ async function updateTopic(
   return topic
 }
 
-/** Hides a topic at once; `sweepDeleted` removes the choices for it. Records `topic.deleted`. */
+/** Hides a topic at once; `sweepDeleted` removes its choices later. Records `topic.deleted`. */
 async function deleteTopic(
   db: Db,
   { teamId, id }: { teamId: string; id: string },
@@ -168,7 +171,7 @@ async function deleteTopic(
   return topic
 }
 
-/** Every topic, newest first, with what a contact gets of it. */
+/** Lists every topic, newest first, with what a contact gets. */
 export async function listContactTopics(
   db: Db,
   { teamId, contactId }: { teamId: string; contactId: string },
@@ -194,18 +197,18 @@ async function setContactTopics(
   return contact
 }
 
-/** Whether a recipient gets mail about a topic. */
+/** A recipient, and whether it gets mail about a topic. */
 export interface TopicRecipient {
-  /** As asked. */
+  /** The address as given. */
   address: string
-  /** Null: no contact has the address. */
+  /** Null: the address has no contact. */
   contactId: string | null
   subscription: Subscription
 }
 
 /**
- * What addresses get of a topic: who opted out of everything or of the topic gets nothing, also where the contact was
- * deleted or erased; else the choice, else the default. Undefined: the team has no such topic.
+ * Returns what addresses get of a topic: nothing after an opt-out of everything or of the topic, even if the contact
+ * was deleted or erased; otherwise the choice, or the default. Undefined: the team doesn't have the topic.
  * @param addresses the domains in A-labels; at most 150
  */
 async function topicRecipients(

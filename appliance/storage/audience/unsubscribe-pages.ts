@@ -1,4 +1,4 @@
-/** How teams' preference pages look. */
+/** The appearance of teams' preference pages. */
 import {
   DEFAULT_PAGE,
   type PageLanguage,
@@ -7,12 +7,12 @@ import {
 } from '../../mail/unsubscribe-page.ts'
 import type { Db } from '../schema.ts'
 
-/** What is to change; what is undefined stays, and so do languages that are not named. Null removes a language's words. */
+/** A change to a page. Undefined fields and missing languages stay. Null removes a language's texts. */
 export type UnsubscribePageChange = Partial<Omit<UnsubscribePage, 'words' | 'updatedAt'>> & {
   words?: Partial<Record<PageLanguage, UnsubscribePage['words'][PageLanguage] | null>>
 }
 
-/** The page of a team, as it is for teams that never changed theirs where nothing is stored. */
+/** Returns the page of a team, or the default page if none is stored. */
 async function getUnsubscribePage(db: Db, { teamId }: { teamId: string }): Promise<UnsubscribePage> {
   const row = await db
     .selectFrom('unsubscribe_pages')
@@ -37,7 +37,9 @@ function merge(page: UnsubscribePage, { words = {}, ...change }: UnsubscribePage
   return { ...page, ...change, words: Object.fromEntries(given) }
 }
 
-/** Changes the page of a team. Nothing is stored where a color would be too faint; then it says which (`tooFaint`). */
+/**
+ * Changes the page of a team. If a color has too little contrast, stores nothing and returns which one (`tooFaint`).
+ */
 async function updateUnsubscribePage(
   db: Db,
   { teamId, change }: { teamId: string; change: UnsubscribePageChange },

@@ -1,4 +1,7 @@
-/** The format of a backup: a tar archive, which may be encrypted in the age format (https://age-encryption.org/v1). The programs `tar` and `age` open it, too. */
+/**
+ * The format of a backup: a tar archive, optionally encrypted in the age format (https://age-encryption.org/v1). The
+ * programs `tar` and `age` can open it, too.
+ */
 import type { Decrypter } from 'age-encryption'
 import { open } from 'node:fs/promises'
 import { ReadableStream } from 'node:stream/web'
@@ -7,18 +10,18 @@ import { StorageRefused } from '../sqlite/failures.ts'
 /** Who can decrypt a backup: the holders of the identities for these recipients (`age1…`), or anyone with the passphrase. */
 export type Encryption = { recipients: string[] } | { passphrase: string }
 
-/** What opens an encrypted backup: identities (`AGE-SECRET-KEY-1…`), or a passphrase. */
+/** The keys to an encrypted backup: identities (`AGE-SECRET-KEY-1…`) or a passphrase. */
 export type Decryption = { identities: string[] } | { passphrase: string }
 
-/** A step of a pipeline of streams. */
+/** A step of a stream pipeline. */
 export type Step = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 
-/** Loaded by backups: the daemon does without the 300 kB of cryptography. */
+/** Loaded only by backups, so that the daemon doesn't need the 300 kB of cryptography. */
 const age = () => import('age-encryption')
 
 const MARK = 'age-encryption.org/v1\n'
 
-/** Whether a file begins as every file in the age format does. */
+/** Reports whether a file begins with the age header. */
 export async function isEncrypted(path: string): Promise<boolean> {
   const file = await open(path, 'r')
   try {
@@ -30,8 +33,9 @@ export async function isEncrypted(path: string): Promise<boolean> {
 }
 
 /**
- * Makes the step that encrypts, and the one that opens again what it encrypted: to check it without the identity, which is elsewhere.
- * @throws StorageRefused for what is no recipient
+ * Creates the step that encrypts, and one that decrypts its output again, to verify it without the identity, which is
+ * kept elsewhere.
+ * @throws StorageRefused if a recipient is invalid
  */
 export async function createEncryption(how: Encryption): Promise<{ encrypt: Step; check: Step }> {
   const { Decrypter, Encrypter } = await age()
@@ -52,7 +56,7 @@ export async function createEncryption(how: Encryption): Promise<{ encrypt: Step
     }
   }
   let fileKey = new Uint8Array()
-  // Adds nothing to the file: it only learns what the file is encrypted with.
+  // Adds nothing to the file, but learns the file key.
   encrypter.addRecipient({
     wrapFileKey: (key) => {
       fileKey = key.slice()
@@ -65,8 +69,8 @@ export async function createEncryption(how: Encryption): Promise<{ encrypt: Step
 }
 
 /**
- * Makes the step that decrypts.
- * @throws StorageRefused for what is no identity
+ * Creates the step that decrypts.
+ * @throws StorageRefused if an identity is invalid
  */
 export async function createDecryption(how: Decryption): Promise<Step> {
   const { Decrypter } = await age()
@@ -109,21 +113,24 @@ function stepOf(transform: (stream: Web) => Promise<Web>): Step {
 }
 
 /**
- * Archives in the ustar format of POSIX.1-2001 (pax, "ustar Interchange Format"), so that any tar can unpack a backup. Plain files
- * only; sizes of 8 GiB and more as the base-256 numbers that GNU tar and libarchive know.
+ * Archives in the ustar format of POSIX.1-2001 (pax, "ustar Interchange Format"), so that any tar can unpack a backup.
+ * Regular files only. Sizes of 8 GiB and more are base-256 numbers, as in GNU tar and libarchive.
  */
 const BLOCK = 512
 
-/** Largest size that eleven octal digits can tell. */
+/** The largest size that eleven octal digits can express. */
 const LARGEST_OCTAL = 0o77777777777
 
-/** A file of an archive: its size is known before its bytes are. */
+/** A file of an archive. Its size must be known before its bytes are written. */
 export interface TarFile {
   name: string
   size: number
 }
 
-/** The block before a file's bytes. `at` is Unix milliseconds. Throws `RangeError` for names of more than 100 bytes. */
+/**
+ * Formats the block before a file's bytes. `at` is in Unix milliseconds. Throws `RangeError` for names longer than 100
+ * bytes.
+ */
 export function tarHeader({ name, size }: TarFile, at: number): Buffer {
   const header = Buffer.alloc(BLOCK)
   if (Buffer.byteLength(name) > 100) throw new RangeError(`${name} is too long a name for the archive.`)
@@ -148,22 +155,22 @@ export function tarHeader({ name, size }: TarFile, at: number): Buffer {
   return header
 }
 
-/** The zeros that fill a file's last block. */
+/** Returns the zeros that fill a file's last block. */
 export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
 
-/** Two empty blocks end an archive. */
+/** Returns the two empty blocks that end an archive. */
 export const tarEnd = (): Buffer => Buffer.alloc(2 * BLOCK)
 
-/** What a reader meets: the beginning of a file, then its bytes piece by piece. */
+/** What a reader yields: the start of a file, then its bytes in chunks. */
 export type TarPart = { kind: 'file'; file: TarFile } | { kind: 'bytes'; bytes: Buffer }
 
 /**
- * Reads an archive as it comes. Throws an `Error` for what is no archive, ends too early, or holds anything but plain files: links
- * and devices have no place in ours.
+ * Reads an archive as a stream. Throws an `Error` if it isn't an archive, ends too early, or contains anything but
+ * regular files. Backups have no links or devices.
  */
 export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<TarPart> {
   let buffered: Buffer = Buffer.alloc(0)
-  // Of the file that is being read: bytes still to come, then those that fill its last block.
+  // For the current file: remaining bytes, then the padding of its last block.
   let left = 0
   let padding = 0
   let ended = false
@@ -215,7 +222,7 @@ function text(header: Buffer, from: number, length: number): string {
 const octal = (header: Buffer, from: number, length: number): number =>
   Number.parseInt(text(header, from, length).trim(), 8)
 
-/** The sum of the header's bytes, its own eight counted as spaces. */
+/** Sums the header's bytes, with the eight of the checksum field as spaces. */
 function checksum(header: Buffer): number {
   let sum = 8 * 0x20
   for (let at = 0; at < BLOCK; at++) if (at < 148 || at >= 156) sum += header[at]!

@@ -1,4 +1,4 @@
-/** `posthaste backup`: the whole appliance in one file, while it runs. */
+/** `posthaste backup`: writes the whole server to one file while it runs. */
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
@@ -31,26 +31,30 @@ import { verifyBackup } from './restore.ts'
 
 export interface BackupOptions {
   dataDir: string
-  /** The file to make; it must not exist. */
+  /** The file to create. It must not exist. */
   file: string
-  /** Whether bodies and messages of finished emails come along. Those of waiting mail always do. */
+  /** Whether to include bodies and messages of final emails. Those of queued emails are always included. */
   bodies: boolean
-  /** Whether the backup is restored into a scratch directory and checked. */
+  /** Whether to restore the backup into a scratch directory and check it. */
   verify: boolean
-  /** The configuration and what it names, to be kept beside. */
+  /** The configuration and the files that it names, to include in the backup. */
   configuration: { name: `config/${string}`; bytes: Buffer }[]
-  /** Of the program. */
+  /** Version of the program. */
   version: string
-  /** The file with the master key of this id, when it is to be in the backup; undefined when it is not, or is elsewhere. */
+  /**
+   * Returns the master key file with this id, to include it in the backup; undefined if it should stay out or is
+   * elsewhere.
+   */
   masterKey?: ((id: string) => Buffer | undefined) | undefined
   /** Who can decrypt the backup; if absent, the backup is not encrypted. */
   encryption?: Encryption | undefined
 }
 
 /**
- * Makes a backup: a consistent copy of the database, the messages that are files, the appliance's own certificate and the
- * configuration, in one compressed archive of mode 0600. It gets its name when it is whole, and checked where that is wanted.
- * Of an encrypted backup nothing plain is ever beside the file: it may be on another disk.
+ * Creates a backup: a consistent copy of the database, the messages in files, the server's own certificate and the
+ * configuration, in one compressed archive of mode 0600. The file gets its name only when it is complete and, if
+ * requested, verified. For an encrypted backup, nothing unencrypted is written beside it, because it may be on another
+ * disk.
  * @throws StorageRefused with the reason; nothing is left behind
  */
 export async function backUp(options: BackupOptions, now: number): Promise<BackupDone> {
@@ -71,7 +75,7 @@ export async function backUp(options: BackupOptions, now: number): Promise<Backu
     const manifest = await makeArchive(options, places, encryption?.encrypt, now)
     if (options.verify) await verifyBackup(places.archive, join(scratch, 'restored'), encryption?.check)
     const { size } = await stat(places.archive)
-    // A link fails where a rename would replace a file that somebody made meanwhile.
+    // A link fails if the name exists. A rename would replace a file that was created meanwhile.
     await link(places.archive, file)
     await syncDirectory(dirname(file))
     const { format: _format, files: _files, ...about } = manifest
@@ -84,7 +88,7 @@ export async function backUp(options: BackupOptions, now: number): Promise<Backu
   }
 }
 
-/** Removes what killed backups to the same file left. */
+/** Removes leftovers of killed backups to the same file. */
 async function clearLeftovers(file: string): Promise<void> {
   const begin = `${basename(file)}.partial-`
   for (const name of await readdir(dirname(file))) {
@@ -99,7 +103,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // EPERM: it runs, and is another user's.
+    // EPERM: the process runs as another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
@@ -143,7 +147,10 @@ async function makeArchive(
   }
 }
 
-/** The bytes of the archive. The database comes after the messages: of those that retention removed meanwhile it must not speak. */
+/**
+ * Produces the bytes of the archive. The database comes after the messages, so that it doesn't refer to ones that
+ * retention deleted meanwhile.
+ */
 async function* archiveOf(
   { dataDir, configuration, key }: BackupOptions & { key: Buffer | undefined },
   db: Connection,
@@ -180,13 +187,13 @@ function* plain(name: string, bytes: Buffer, at: number): Generator<Buffer> {
   yield tarPadding(bytes.length)
 }
 
-/** A file's bytes, with its row in the manifest; closes the file. */
+/** Produces a file's bytes and adds it to the manifest. Closes the file. */
 async function* streamed(name: string, file: FileHandle, manifest: Manifest): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
   const { size } = await file.stat()
   yield tarHeader({ name, size }, manifest.createdAt)
   let read = 0
-  // `end` bounds it: what the header told must be what comes.
+  // `end` limits the stream to the size in the header, even if the file grows.
   const stream = size === 0 ? [] : file.createReadStream({ end: size - 1, highWaterMark: 256 * 1024 })
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     hash.update(chunk)
@@ -199,7 +206,7 @@ async function* streamed(name: string, file: FileHandle, manifest: Manifest): As
   manifest.files.push({ name, size, sha256: hash.digest('hex') })
 }
 
-/** The file of a message; undefined when retention removed it since the database was copied. */
+/** Opens the file of a message; undefined if retention deleted it after the database was copied. */
 async function openMessage(path: string, emailId: string, dataDir: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, 'r')
@@ -217,7 +224,7 @@ async function openMessage(path: string, emailId: string, dataDir: string): Prom
   )
 }
 
-/** The certificate that the appliance made for itself, where it has. */
+/** Returns the certificate that the server generated for itself, if any. */
 async function ownCertificate(dataDir: string): Promise<{ name: string; bytes: Buffer }[]> {
   const name = 'tls/self-signed.json'
   try {

@@ -1,4 +1,4 @@
-/** What a backup says of itself, and the copy of the database in it: as it is at one instant, made while others write. */
+/** Metadata of a backup, and its copy of the database: a snapshot taken while others write. */
 import Database from 'better-sqlite3'
 import { join } from 'node:path'
 import type { Actor, NewAuditEntry } from '../../mail/audit.ts'
@@ -9,14 +9,14 @@ import { StorageRefused } from '../sqlite/failures.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 
 /**
- * Writes the database as it is now to `target`, which must not exist. In a write-ahead log readers stop nobody, so a writer goes on
- * meanwhile; only the log grows until the copy is done. Deleted rows do not come along.
+ * Writes a snapshot of the database to `target`, which must not exist. With a write-ahead log, readers don't block
+ * writers; the log only grows until the copy is done. Deleted rows aren't copied.
  */
 export function copyDatabase(source: string, target: string): void {
   const db = openReader(source)
   try {
-    // The copy can give pages back to the disk when retention empties them, whatever its original could. Said again to a database that
-    // can, it would be a write.
+    // Lets the copy return free pages to the file system, even if the original can't. If it already can, setting this
+    // again would be a write.
     if (db.pragma('auto_vacuum', { simple: true }) === 0) db.pragma('auto_vacuum = incremental')
     db.prepare('vacuum into ?').run(target)
   } finally {
@@ -24,7 +24,7 @@ export function copyDatabase(source: string, target: string): void {
   }
 }
 
-/** Opens a copy for changes; they need not be durable, the copy is synced when it is whole. */
+/** Opens a copy for changes. They needn't be durable, because the finished copy is synced. */
 export function openCopy(file: string): Connection {
   const db = new Database(file, { fileMustExist: true })
   db.pragma('synchronous = off')
@@ -33,10 +33,13 @@ export function openCopy(file: string): Connection {
   return db
 }
 
-/** Newest migration without received email in files. */
+/** The last migration before received email was stored in files. */
 const ROWS_ONLY = 63
 
-/** Leaves out bodies and messages of emails that nothing of waits (what waits could not be sent without), and received mail. */
+/**
+ * Deletes received mail, and bodies and messages of emails without queued deliveries, which couldn't be sent without
+ * them.
+ */
 export function dropBodies(db: Connection): void {
   for (const table of ['returned_unread', 'returned_messages', 'postmaster_messages', 'received_sources'])
     db.exec(`delete from ${table}`)
@@ -48,7 +51,7 @@ export function dropBodies(db: Connection): void {
   db.exec('vacuum')
 }
 
-/** The emails, sent and received, whose messages are in files. */
+/** Lists the emails, sent and received, whose messages are in files. */
 export function emailsInFiles(db: Connection): string[] {
   const ids = (query: string) => db.prepare<[], string>(query).pluck().all()
   const sent = ids('select email_id from messages where body is null')
@@ -56,38 +59,38 @@ export function emailsInFiles(db: Connection): string[] {
   return [...sent, ...ids('select id from received_emails where in_file = 1')]
 }
 
-/** Whether an email has a message. */
+/** Reports whether an email has a message. */
 export function hasMessage(db: Connection, id: string): boolean {
   const finds = (query: string) => db.prepare(query).get(id) !== undefined
   if (finds('select 1 from messages where email_id = ?')) return true
   return schemaOf(db) > ROWS_ONLY && finds('select 1 from received_emails where id = ? and in_file = 1')
 }
 
-/** Takes out an email's message, which retention removed while the backup was made. */
+/** Deletes an email's message from the copy, because retention deleted its file during the backup. */
 export function dropMessage(db: Connection, id: string): void {
   db.prepare('delete from messages where email_id = ?').run(id)
   if (schemaOf(db) > ROWS_ONLY) db.prepare('delete from received_emails where id = ?').run(id)
 }
 
-/** Number of the newest migration that the database has. */
+/** Returns the number of the database's newest migration. */
 export function schemaOf(db: Connection): number {
   return db.prepare<[], number>('select max(number) from migrations').pluck().get() ?? 0
 }
 
-/** What a backup tells of itself in numbers. */
+/** Counts what a backup contains. */
 export function countAll(db: Connection): BackupCounts {
   const count = (table: string): number =>
     db.prepare<[], number>(`select count(*) from ${table}`).pluck().get() ?? 0
   return {
     emails: count('emails'),
-    // Of any schema: at first the table held what waits and nothing else.
+    // Works with any schema: at first, the table held only queued deliveries.
     waiting: count('deliveries where expires_at is not null'),
     events: count('events'),
     messages: count('messages'),
   }
 }
 
-/** What is wrong with a database; an empty list when it is whole. */
+/** Lists what is wrong with a database; empty if it is intact. */
 export function troublesOf(db: Connection): string[] {
   const integrity = db.prepare<[], string>('pragma integrity_check(10)').pluck().all()
   const keys = db.prepare<[], unknown>('pragma foreign_key_check').all()
@@ -98,9 +101,9 @@ export function troublesOf(db: Connection): string[] {
 }
 
 /**
- * Brings a restored database up to date and stops what it would send: what waited when the backup was made may have been sent since.
- * Sessions and links of then end: they may have been ended since, because somebody had stolen them.
- * Both are in its audit log: the hold, and that somebody restored it.
+ * Brings a restored database up to date and holds its queue, because deliveries may have been sent since the backup.
+ * Ends its sessions and links, because they may have been revoked since, for example after a theft. Records the hold
+ * and the restore in its audit log.
  * @param asked who restores, from which file, and when that was made (Unix milliseconds)
  */
 export function holdAll(
@@ -150,10 +153,10 @@ export function holdAll(
   })()
 }
 
-/** An entry of any schema that has an audit log: those about backups have no names beside their ids. */
+/** An entry for any schema with an audit log. Entries about backups have no names, only ids. */
 type Nameless = Omit<NewAuditEntry, 'actorName' | 'targetName'>
 
-/** Writes one entry into the audit log of a database that no thread of ours serves. */
+/** Writes an entry to the audit log of a database that no thread of this process serves. */
 function writeEntry(db: Connection, entry: Nameless): void {
   const { id, teamId, at, actor, actorKind, ip, action, target, before, after, details } = entry
   db.prepare(
@@ -166,9 +169,9 @@ function writeEntry(db: Connection, entry: Nameless): void {
 }
 
 /**
- * Writes one entry beside a daemon, or without one, and without bringing the database up to date: a backup is made before
- * an upgrade, too.
- * @throws when the database cannot be written or is of before the audit log
+ * Writes one entry, with or without a running daemon, and without updating the schema: backups are also made before an
+ * upgrade.
+ * @throws when the database can't be written or is older than the audit log
  */
 export function appendEntry({ dataDir, entry }: { dataDir: string; entry: Nameless }): void {
   const db = openWriter(join(dataDir, DATABASE))
@@ -179,32 +182,35 @@ export function appendEntry({ dataDir, entry }: { dataDir: string; entry: Namele
   }
 }
 
-/** How many there are of what people ask for first. */
+/** Numbers that summarize a backup. */
 export interface BackupCounts {
   emails: number
-  /** Deliveries that wait. */
+  /** Queued deliveries. */
   waiting: number
   events: number
-  /** Messages whose bytes are there. */
+  /** Messages whose bytes are included. */
   messages: number
 }
 
-/** What is in a backup. */
+/** Metadata of a backup. */
 export interface BackupAbout {
-  /** Of the program that made it. */
+  /** Version of the program that created it. */
   version: string
   /** Unix milliseconds. */
   createdAt: number
   /** Number of its newest migration. */
   schema: number
-  /** Whether bodies and messages of finished emails are in it. */
+  /** Whether bodies and messages of final emails are included. */
   bodies: boolean
   counts: BackupCounts
-  /** The key that its secrets are sealed with, and whether it is in the backup. Null: they are not sealed; undefined in older backups. */
+  /**
+   * The key that encrypts its secrets, and whether it is included. Null: they aren't encrypted; undefined in older
+   * backups.
+   */
   masterKey?: { id: string; included: boolean } | null
 }
 
-/** A backup that was made. */
+/** A finished backup. */
 export interface BackupDone {
   about: BackupAbout
   /** Bytes of the file. */
@@ -213,61 +219,61 @@ export interface BackupDone {
   verified: boolean
 }
 
-/** What was stopped in a restored appliance: it may have been sent since the backup was made. */
+/** What was stopped on a restored server, because it may have been sent since the backup. */
 export interface Held {
   /** Deliveries on hold. */
   held: number
-  /** Reports to senders that were due and are not made any more. */
+  /** Due reports to senders that were dropped. */
   reports: number
   /** The audit entry of the hold. */
   auditId: string
 }
 
-/** A backup that was restored. */
+/** A restored backup. */
 export interface Restored extends Held {
   about: BackupAbout
 }
 
-/** The first file of a backup: tells it from other archives before anything is unpacked. */
+/** The first file of a backup. Identifies it before anything is unpacked. */
 export const MARK_NAME = 'posthaste-backup.json'
 
-/** The last one: without it a backup is incomplete. */
+/** The last file. Without it, a backup is incomplete. */
 export const MANIFEST_NAME = 'manifest.json'
 
-/** The master key, where the appliance made it itself and it is not to be kept apart. */
+/** The master key, if the server generated it and it isn't kept separately. */
 export const KEY_NAME = 'master.key'
 
-/** Of the layout of the archive. */
+/** Version of the archive layout. */
 export const FORMAT = 1
 
-/** One file of the archive; `sha256` in hex. */
+/** A file of the archive; `sha256` in hex. */
 export interface BackedUpFile {
   name: string
   size: number
   sha256: string
 }
 
-/** The last file of an archive: what is in it, checked when it is restored. */
+/** The last file of an archive: a list of its contents, checked when it is restored. */
 export interface Manifest extends BackupAbout {
   format: typeof FORMAT
   files: BackedUpFile[]
 }
 
-/** Where a file of the archive goes: a path becomes a file here, so nothing else may. */
+/** Allowed file names and their targets. Names become paths, so everything else is rejected. */
 const PLACES: readonly [pattern: RegExp, to: (name: string) => string][] = [
   [new RegExp(`^${DATABASE.replace('.', '\\.')}$`), (name) => name],
   [new RegExp(`^${MESSAGES}/([0-9a-f]{2})/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{10}\\1$`), (name) => name],
   [/^tls\/self-signed\.json$/, (name) => name],
   [/^master\.key$/, (name) => name],
-  // Never in place: the machine that it is restored on may have its own.
+  // Never restored in place: the target machine may have its own configuration.
   [/^config\/[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/, (name) => `restored-${name}`],
 ]
 
-/** The path below the data directory; undefined when a backup has no such file. */
+/** Returns the path in the data directory; undefined if the name isn't allowed in a backup. */
 export const placeOf = (name: string): string | undefined =>
   PLACES.find(([pattern]) => pattern.test(name))?.[1](name)
 
-/** Throws `StorageRefused` for another program's file, or one of a newer version. */
+/** Checks the first file of an archive. Throws `StorageRefused` if it belongs to another program or a newer version. */
 export function checkMark(bytes: Buffer, file: string): void {
   let mark: unknown
   try {

@@ -1,4 +1,4 @@
-/** `posthaste restore`: a data directory out of a backup, whole or not at all, with everything that waits on hold. */
+/** `posthaste restore`: creates a data directory from a backup, completely or not at all, with the queue on hold. */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
@@ -34,19 +34,20 @@ import {
 } from './copy.ts'
 
 export interface RestoreOptions {
-  /** The backup. */
+  /** The backup file. */
   file: string
-  /** Where to; it is made when it is missing, and must be empty else. */
+  /** The target. Created if it is missing; otherwise it must be empty. */
   dataDir: string
-  /** Who restores it, for the audit log of what is restored. */
+  /** Who restores it, for the audit log of the restored server. */
   by: Actor
-  /** What opens it, when it is encrypted. */
+  /** The keys to an encrypted backup. */
   decryption?: Decryption | undefined
 }
 
 /**
- * Restores a backup into an empty directory: unpacks and checks it beside, holds what waits, and puts it in place with the
- * database last. One that was killed is begun anew; until it is through, no daemon starts on the directory.
+ * Restores a backup into an empty directory: unpacks and checks it in a subfolder, holds the queue, then moves it into
+ * place, the database last. After an interruption, start it again. Until it finishes, no daemon starts on the
+ * directory.
  * @throws StorageRefused with the reason
  */
 export async function restore(options: RestoreOptions, now: number): Promise<Restored> {
@@ -70,7 +71,7 @@ export async function restore(options: RestoreOptions, now: number): Promise<Res
   }
 }
 
-/** The step that decrypts; undefined for a backup that is not encrypted. */
+/** Creates the step that decrypts; undefined for an unencrypted backup. */
 async function decryptionFor({ file, decryption }: RestoreOptions): Promise<Step | undefined> {
   const encrypted = await isEncrypted(file)
   if (encrypted && !decryption)
@@ -107,7 +108,7 @@ async function restoreEmpty(
 }
 
 /**
- * Restores a backup into a scratch directory, checks all of it, and removes the directory.
+ * Restores a backup into a scratch directory, checks all of it, and deletes the directory.
  * @throws StorageRefused when something is missing or damaged
  */
 export async function verifyBackup(file: string, scratch: string, decrypt: Step | undefined): Promise<void> {
@@ -129,7 +130,7 @@ export async function verifyBackup(file: string, scratch: string, decrypt: Step 
 function asRefusal(error: unknown, file: string): StorageRefused {
   if (error instanceof StorageRefused) return error
   const { code = '' } = error as NodeJS.ErrnoException
-  // Of the decompression: another kind of file, or one that was cut off.
+  // Decompression failed: another kind of file, or a truncated one.
   if (code.startsWith('Z_'))
     return new StorageRefused(
       `${file} could not be restored: it is not a Posthaste backup, or it is damaged (${pack(error).message}). Nothing was restored.`,
@@ -137,27 +138,27 @@ function asRefusal(error: unknown, file: string): StorageRefused {
   return new StorageRefused(`${file} could not be restored: ${pack(error).message}. Nothing was restored.`)
 }
 
-/** Files that say nothing of whether a directory is in use. */
+/** Files that don't indicate that a directory is in use. */
 const IDLE = [LOCK, `${LOCK}-journal`, LOCK_HOLDER, 'lost+found']
 
 async function refuseUsed(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
-  // Where a restore was broken off, all that is there came from it.
+  // After an interrupted restore, everything in the directory comes from it.
   if (names.includes(RESTORING) || names.every((name) => IDLE.includes(name))) return
   throw new StorageRefused(`${dataDir} is not empty. Nothing was changed. Choose an empty or new directory.`)
 }
 
-/** Removes what a restore that was broken off left; the sign of it last. */
+/** Removes what an interrupted restore left, its marker last. */
 async function clear(dataDir: string): Promise<void> {
   const names = (await readdir(dataDir)).filter((name) => !IDLE.includes(name) && name !== RESTORING)
   for (const name of names) await rm(join(dataDir, name), { recursive: true })
   await rm(join(dataDir, RESTORING), { recursive: true, force: true })
 }
 
-/** The largest manifest, in bytes: some two million messages that are files. */
+/** Limit on the manifest in bytes, enough for about two million messages in files. */
 const LARGEST_MANIFEST = 512 * 1024 * 1024
 
-/** Unpacks into a new directory, everything synced; the archive must be what its manifest says. */
+/** Unpacks into a new directory and syncs everything. The archive must match its manifest. */
 async function unpack(
   file: string,
   to: string,
@@ -180,7 +181,7 @@ async function unpack(
   }
 }
 
-/** The archive on its way into files. */
+/** Writes the archive to files. */
 class Unpacking {
   readonly #backup: string
   readonly #to: string
@@ -220,7 +221,7 @@ class Unpacking {
     else this.#texts.get(name)!.push(Buffer.from(bytes))
   }
 
-  /** Tells what was unpacked, when it is all that the manifest names and nothing else. */
+  /** Returns what was unpacked. Throws unless it matches the manifest exactly. */
   async end(): Promise<{ manifest: Manifest; places: string[] }> {
     await this.#finish()
     this.#readMark()
@@ -279,7 +280,7 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Moves what was unpacked to where it belongs, the database last, and takes the sign of a restore away. */
+/** Moves the unpacked files into place, the database last, and removes the marker of a restore. */
 async function putInPlace(unpacked: string, dataDir: string, places: string[]): Promise<void> {
   const tops = new Set(places.map((place) => place.split('/')[0]!))
   tops.delete(DATABASE)
@@ -290,7 +291,7 @@ async function putInPlace(unpacked: string, dataDir: string, places: string[]): 
   await syncDirectory(dataDir)
 }
 
-/** A file and the directories above it, for the user whose data directory it is. */
+/** Gives a file and the directories above it to the owner of the data directory. */
 async function giveTree(dataDir: string, unpacked: string, place: string): Promise<void> {
   const names = place.split('/')
   for (let depth = 1; depth <= names.length; depth++)

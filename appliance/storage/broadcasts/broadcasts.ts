@@ -1,4 +1,4 @@
-/** Broadcasts as drafts and as what became of them. Who gets one: recipients.ts. */
+/** Broadcasts: drafts, their changes and their state. For recipients, see recipients.ts. */
 import type { Selectable } from 'kysely'
 import type {
   BroadcastContent,
@@ -18,39 +18,39 @@ export interface Broadcast {
   name: string
   status: BroadcastStatus
   segmentId: string
-  /** Segments whose contacts get nothing. */
+  /** Segments whose contacts are excluded. */
   exclude: string[]
   topicId: string | null
   content: BroadcastContent
-  /** JSON of the document that html and text were compiled from; null: they were written as code. */
+  /** JSON of the document that HTML and text were compiled from; null: they were written as code. */
   document: string | null
-  /** Raised by each change of the draft. */
+  /** Incremented by each change of the draft. */
   edits: number
   createdAt: number
   updatedAt: number
   scheduledAt: number | null
   startedAt: number | null
   finishedAt: number | null
-  /** What is sent; null before it started. */
+  /** The frozen content; null before sending begins. */
   revisionId: string | null
-  /** Contacts that became recipients, those of them that were put in the queue, and those that are not sent to. */
+  /** Contacts that became recipients, those of them that were queued, and those that were skipped. */
   expanded: number
   enqueued: number
   skipped: Partial<Record<SkipReason, number>>
-  /** When all contacts of the segment had become recipients; null: not yet. */
+  /** When all contacts of the segment were recipients; null: not yet. */
   expandedAt: number | null
   /** Null: it isn't paused. */
   paused: { at: number; reason: PauseReason; figures: PauseFigures | null } | null
   /** Why it failed. */
   problem: string | null
-  /** When a test of the content was last sent; null: none since its last change. */
+  /** When a test of the content was last sent; null: not since its last change. */
   testedAt: number | null
-  /** Its emails by their last event, as last counted. */
+  /** Its emails by last event, as of the last count. */
   counts: BroadcastCounts
   countedAt: number | null
 }
 
-/** Which broadcast of a team. */
+/** Identifies a broadcast of a team. */
 export interface BroadcastRef {
   teamId: string
   id: string
@@ -93,7 +93,10 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   countedAt: row.counted_at,
 })
 
-/** Newest first. @param args text: a part of the name */
+/**
+ * Lists broadcasts, newest first.
+ * @param args text: part of the name
+ */
 async function listBroadcasts(
   db: Db,
   { text, status, ...args }: PageArgs & { text?: string | undefined; status?: BroadcastStatus | undefined },
@@ -114,7 +117,7 @@ async function getBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<Broad
   return row && toBroadcast(row)
 }
 
-/** Those that something is to be done about: scheduled, being sent, or canceled with recipients that still wait; oldest first. */
+/** Lists broadcasts that need work, oldest first: scheduled, being sent, or canceled with recipients still waiting. */
 async function openBroadcasts(db: Db): Promise<Broadcast[]> {
   const rows = await db
     .selectFrom('broadcasts')
@@ -152,7 +155,7 @@ async function createBroadcast(db: Db, { broadcast }: { broadcast: NewBroadcast 
     .execute()
 }
 
-/** What of a broadcast can be changed. Undefined: it stays. */
+/** A change to a broadcast. Undefined fields stay. */
 export interface BroadcastChange {
   name?: string | undefined
   segmentId?: string | undefined
@@ -162,10 +165,13 @@ export interface BroadcastChange {
   document?: string | null | undefined
 }
 
-/** What became of a wish to change a broadcast; `stale`: somebody else has changed it since it was read. */
+/** The result of a change; `stale`: someone else has changed it since it was read. */
 export type BroadcastAnswer = 'done' | 'unknown' | 'wrong_status' | 'stale'
 
-/** Of one that has started, the name alone can be changed. @param args edits: the draft as the caller read it; undefined: any */
+/**
+ * Changes a broadcast. After it has started, only the name can change.
+ * @param args edits: the version that the caller read; undefined: any
+ */
 async function updateBroadcast(
   db: Db,
   { teamId, id, change, edits }: BroadcastRef & { change: BroadcastChange; edits?: number | undefined },
@@ -196,7 +202,7 @@ async function updateBroadcast(
   return 'done'
 }
 
-/** Notes that a test was sent, unless the draft was changed since it was read. */
+/** Records that a test was sent, unless the draft changed since it was read. */
 async function noteBroadcastTest(
   db: Db,
   { teamId, id, edits }: BroadcastRef & { edits: number },
@@ -211,7 +217,7 @@ async function noteBroadcastTest(
     .execute()
 }
 
-/** Broadcasts whose sending began since a time, newest first, at most `most`. */
+/** Lists at most `most` broadcasts that started since a time, newest first. */
 async function startedBroadcasts(
   db: Db,
   { teamId, since, most }: { teamId: string; since: number; most: number },
@@ -227,7 +233,7 @@ async function startedBroadcasts(
   return rows.map(toBroadcast)
 }
 
-/** Deletes a draft or a scheduled one; also one that was canceled or failed before anything was sent. */
+/** Deletes a draft, a scheduled broadcast, or one that was canceled or failed before anything was sent. */
 async function deleteBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<BroadcastAnswer> {
   const deleted = await db
     .deleteFrom('broadcasts')
@@ -239,7 +245,7 @@ async function deleteBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<Br
   return (await getBroadcast(db, { teamId, id })) ? 'wrong_status' : 'unknown'
 }
 
-/** Sets the time of a draft, or another one of a scheduled one; that ends a pause. */
+/** Schedules a draft, or reschedules a scheduled broadcast, which ends a pause. */
 async function scheduleBroadcast(
   db: Db,
   { teamId, id, at }: BroadcastRef & { at: number },
@@ -263,8 +269,8 @@ async function answer(db: Db, ref: BroadcastRef, changed: bigint): Promise<Broad
 }
 
 /**
- * Starts a draft or a scheduled one: what it says is frozen, and its contacts become recipients from now on. `stale`: the draft was changed
- * after the revision had been made of it.
+ * Starts a draft or a scheduled broadcast: freezes its content, and its contacts become recipients from now on.
+ * `stale`: the draft changed after the revision was made.
  */
 async function startBroadcast(
   db: Db,
@@ -298,7 +304,10 @@ async function startBroadcast(
   return 'done'
 }
 
-/** A scheduled one becomes a draft again; one that is being sent stops for good. Answers which of them it was. */
+/**
+ * Cancels a broadcast: a scheduled one becomes a draft again; one that is being sent stops permanently. Returns which
+ * of the two it was.
+ */
 async function cancelBroadcast(
   db: Db,
   { teamId, id }: BroadcastRef,
@@ -316,7 +325,10 @@ async function cancelBroadcast(
   return status
 }
 
-/** Stops one that is being sent, or that waits for its time, until somebody resumes it. One that is paused already keeps its reason. */
+/**
+ * Pauses a broadcast that is being sent or scheduled, until someone resumes it. One that is already paused keeps its
+ * reason.
+ */
 async function pauseBroadcast(
   db: Db,
   { teamId, id, reason, figures }: BroadcastRef & { reason: PauseReason; figures: PauseFigures | null },
@@ -338,7 +350,7 @@ async function pauseBroadcast(
   return answer(db, { teamId, id }, paused.numUpdatedRows)
 }
 
-/** Lets a paused one go on. What was parked comes back with `releaseParked`. */
+/** Resumes a paused broadcast. Call `releaseParked` to queue its parked mail again. */
 async function resumeBroadcast(db: Db, { teamId, id }: BroadcastRef, now: number): Promise<BroadcastAnswer> {
   const resumed = await db
     .updateTable('broadcasts')
@@ -350,7 +362,7 @@ async function resumeBroadcast(db: Db, { teamId, id }: BroadcastRef, now: number
   return answer(db, { teamId, id }, resumed.numUpdatedRows)
 }
 
-/** Notes that a started one has ended, or that one could not start. Nothing changes when it is in another state by now. */
+/** Records that a started broadcast has ended, or that one couldn't start. Does nothing if its state has changed. */
 async function endBroadcast(
   db: Db,
   {
@@ -370,7 +382,7 @@ async function endBroadcast(
   return ended.numUpdatedRows > 0n
 }
 
-/** The revision as JSON; undefined when its broadcast is gone. */
+/** Returns the revision as JSON; undefined if its broadcast was deleted. */
 async function getRevision(db: Db, { id }: { id: string }): Promise<string | undefined> {
   const row = await db
     .selectFrom('broadcast_revisions')

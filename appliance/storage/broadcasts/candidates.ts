@@ -1,4 +1,4 @@
-/** Who would get a draft, for looking at it before it is sent. Sending itself asks again (recipients.ts, spool/enqueue.ts). */
+/** The contacts that would get a draft, for a preview. Sending checks again (recipients.ts, spool/enqueue.ts). */
 import { effectiveSubscription, type PropertyValue } from '../../mail/audience.ts'
 import { addressDomain } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
@@ -10,11 +10,11 @@ export interface Candidate {
   email: string
   firstName: string | null
   lastName: string | null
-  /** By the label of the property. */
+  /** Values by the label of their property. */
   properties: Record<string, PropertyValue>
-  /** The provider of its domain; empty: it is not known yet. */
+  /** The provider of its domain; empty: not known yet. */
   provider: string
-  /** Why it would get nothing. */
+  /** Why it would be skipped. */
   out: 'unsubscribed' | 'topic' | 'suppressed' | 'excluded' | null
 }
 
@@ -23,12 +23,12 @@ export interface CandidatesArgs {
   segmentId: string
   exclude: string[]
   topicId: string | null
-  /** The last contact of the part before; empty: the first part. */
+  /** The last contact of the previous page; empty: the first page. */
   after: string
   most: number
 }
 
-/** The next contacts of a segment, in the order of their ids. */
+/** Returns the next contacts of a segment, by id. */
 async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): Promise<Candidate[]> {
   const { teamId, segmentId, exclude, topicId, after, most } = args
   const rows = await db
@@ -75,11 +75,11 @@ async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): P
   })
 }
 
-/** The first reason that holds, in the order in which sending asks. */
+/** Returns the first reason that applies, in the order in which sending checks. */
 const outOf = (reasons: Record<NonNullable<Candidate['out']>, boolean>): Candidate['out'] =>
   (Object.keys(reasons) as NonNullable<Candidate['out']>[]).find((reason) => reasons[reason]) ?? null
 
-/** The contacts that are in one of the excluded segments. */
+/** Returns the contacts that are in an excluded segment. */
 async function membersAmong(
   db: Db,
   { teamId, exclude, ids }: { teamId: string; exclude: readonly string[]; ids: readonly string[] },
@@ -100,7 +100,7 @@ async function membersAmong(
   return found
 }
 
-/** The default of a topic; null: there is none. */
+/** Returns the default of a topic; null: there is none. */
 async function presetOf(db: Db, teamId: string, topicId: string | null) {
   if (topicId === null) return null
   const row = await db

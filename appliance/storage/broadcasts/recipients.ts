@@ -1,6 +1,6 @@
 /**
- * Who gets a broadcast. Contacts of the segment become recipients (`expandBroadcast`), and recipients get an email in the queue
- * (`enqueueBroadcast`, spool/enqueue.ts), each in steps of one transaction that also notes how far it is.
+ * Recipients of a broadcast. Contacts of the segment become recipients (`expandBroadcast`), and recipients get a queued
+ * email (`enqueueBroadcast`, spool/enqueue.ts). Each step is one transaction that also stores its progress.
  */
 import { sql, type SqlBool } from 'kysely'
 import type { PropertyValue } from '../../mail/audience.ts'
@@ -12,7 +12,7 @@ import { ended } from '../deliveries.ts'
 import type { Db } from '../schema.ts'
 import type { Connection } from '../connection.ts'
 
-/** What became of a step of expansion. */
+/** The result of a step of expansion. */
 export type Expanded =
   /** More contacts follow. */
   | 'more'
@@ -20,7 +20,7 @@ export type Expanded =
   | 'all'
   /** It was paused, canceled, or expanded by another process. */
   | 'stopped'
-  /** Rules decide who is in one of its segments: `expandByRules` does the step. */
+  /** A segment has rules, so `expandByRules` must do the step. */
   | 'rules'
 
 interface ExpansionRow {
@@ -32,13 +32,13 @@ interface ExpansionRow {
   started_at: number
 }
 
-/** The next contacts of a segment, in the order of their ids. Who joined after the start is left out. */
+/** Selects the next contacts of a segment, by id. Excludes those who joined after the start. */
 const CHUNK = `select contact_id from contact_segments
   where segment_id = @segment and contact_id > @cursor and added_at <= @startedAt order by contact_id limit @most`
 
 /**
- * Makes recipients of the next `most` contacts of the segment, without those of excluded segments. A contact is a recipient once, whatever
- * happens: rows and cursor are one transaction. hot: plain statements, prepared once.
+ * Adds the next `most` contacts of the segment as recipients, without those of excluded segments. A contact is never
+ * added twice, because rows and cursor are written in one transaction. Hot: plain statements, prepared once.
  */
 function createExpand(db: Connection): (args: { id: string; most: number }, now: number) => Expanded {
   const find = db.prepare<[string], ExpansionRow>(
@@ -51,7 +51,7 @@ function createExpand(db: Connection): (args: { id: string; most: number }, now:
   const last = db.prepare<object, { cursor: string | null; n: number }>(
     `select max(contact_id) as cursor, count(*) as n from (${CHUNK}) as chunk`,
   )
-  // An address has one domain, and those that quote an @ are hardly any: their provider is found out by the first attempt.
+  // An address has one domain. Addresses with a quoted @ are rare; the first attempt finds out their provider.
   const insert = db.prepare(
     `insert into broadcast_recipients (broadcast, contact_id, bucket)
      select @seq, m.contact_id,
@@ -78,7 +78,7 @@ function createExpand(db: Connection): (args: { id: string; most: number }, now:
   }
 }
 
-/** The same where rules decide who is in a segment: as they were at the start, of contacts as they are when their turn comes. */
+/** Does the same for a segment with rules: the rules as of the start, applied to contacts as they are now. */
 async function expandByRules(
   db: Db,
   { id, most }: { id: string; most: number },
@@ -133,7 +133,7 @@ async function expandByRules(
   return contacts.length < most ? 'all' : 'more'
 }
 
-/** That a row of `contacts` is in a segment, also in one that was deleted after a broadcast started. */
+/** Matches rows of `contacts` that are in a segment, even if it was deleted after a broadcast started. */
 export async function memberCondition(db: Db, teamId: string, segmentId: string, now: number) {
   const row = await db
     .selectFrom('segments')
@@ -146,25 +146,26 @@ export async function memberCondition(db: Db, teamId: string, segmentId: string,
     where m.segment_id = ${segmentId} and m.contact_id = contacts.id and m.added_at <= ${now})`
 }
 
-/** A recipient that waits for a place in the queue. */
+/** A recipient that waits to be queued. */
 export interface WaitingRecipient {
   contactId: string
-  /** The provider of its domain as it is known now; empty: it is not known. */
+  /** The current provider of its domain; empty: unknown. */
   provider: string
-  /** Whether it waits under another one. */
+  /** Whether it is stored under another provider. */
   moved: boolean
   /** Null: the contact was deleted. */
   contact: {
     email: string
     firstName: string | null
     lastName: string | null
-    /** By the label of the property. */
+    /** Values by the label of their property. */
     properties: Record<string, PropertyValue>
   } | null
 }
 
 /**
- * Recipients that wait, in turn of their providers. @param args closed: providers that take no more now; most: of each provider
+ * Lists waiting recipients, taking turns between providers.
+ * @param args closed: providers that accept no more now; most: limit for each provider
  */
 async function waitingRecipients(
   db: Db,
@@ -212,7 +213,7 @@ async function waitingRecipients(
   return found
 }
 
-/** The providers that recipients wait for: a step through the index for each. */
+/** Lists the providers of waiting recipients, with one index step for each. */
 async function bucketsOf(db: Db, seq: number): Promise<string[]> {
   const buckets: string[] = []
   for (;;) {
@@ -229,7 +230,7 @@ async function bucketsOf(db: Db, seq: number): Promise<string[]> {
   }
 }
 
-/** What is known of the providers of domains. */
+/** Returns the known providers of domains. */
 export async function providersOf(db: Db, domains: readonly string[]): Promise<Map<string, string>> {
   if (domains.length === 0) return new Map()
   const rows = await db
@@ -240,7 +241,7 @@ export async function providersOf(db: Db, domains: readonly string[]): Promise<M
   return new Map(rows.map(({ domain, provider }) => [domain, provider]))
 }
 
-/** How many emails of a broadcast are in the queue for each provider; empty for all whose provider is not known. */
+/** Counts the queued emails of a broadcast by provider; empty for unknown providers. */
 async function broadcastLoad(db: Db, { id }: { id: string }): Promise<Record<string, number>> {
   const rows = await db
     .selectFrom('emails as e')
@@ -259,18 +260,18 @@ async function broadcastLoad(db: Db, { id }: { id: string }): Promise<Record<str
   return load
 }
 
-/** Why nobody gets what is left of it. */
+/** Why the remaining recipients get nothing. */
 const CANCELED = {
   ...{ phase: 'queue', host: null, ip: null, reply: null, by: 'sender' },
   note: 'the broadcast was canceled',
 } as const
 
-/** How a delivery of a canceled broadcast ends. */
+/** The final state of a delivery of a canceled broadcast. */
 export const canceledEnd = { state: 'canceled' as const, cause: JSON.stringify(CANCELED) }
 
 /**
- * Closes the next `most` recipients of a canceled broadcast that wait, and as many of its emails that are in the queue. False: nothing is
- * left, and the broadcast has ended; but for emails that are on the wire, which are closed when they come back.
+ * Ends the next `most` waiting recipients of a canceled broadcast, and as many of its queued emails. Returns false if
+ * nothing is left and the broadcast has ended. Emails in flight end when their attempt does.
  */
 async function closeCanceled(
   db: Db,
@@ -344,7 +345,10 @@ async function endQueued(db: Db, { id, most }: { id: string; most: number }, now
   return rows.length
 }
 
-/** Lets the next `most` emails go on that were parked while their broadcast was paused; false: none is left. They get their whole lifetime. */
+/**
+ * Queues the next `most` emails that were parked while their broadcast was paused. Their retry period starts anew.
+ * Returns false if none is left.
+ */
 async function releaseParked(
   db: Db,
   { id, most, expiresAt }: { id: string; most: number; expiresAt: number },

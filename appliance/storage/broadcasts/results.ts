@@ -1,4 +1,4 @@
-/** What became of a broadcast: counts, recipients and links. */
+/** Results of a broadcast: counts, recipients and links. */
 import { sql } from 'kysely'
 import type { BroadcastCounts } from '../../mail/broadcast.ts'
 import type { EventData } from '../../mail/event.ts'
@@ -7,7 +7,7 @@ import type { Db } from '../schema.ts'
 import type { Connection } from '../connection.ts'
 import type { BroadcastRef } from './broadcasts.ts'
 
-/** Emails of a broadcast by what happened to them last. */
+/** Counts the emails of a broadcast by their last event. */
 async function countBroadcast(db: Db, { id }: { id: string }): Promise<BroadcastCounts> {
   const rows = await db
     .selectFrom('emails')
@@ -18,7 +18,7 @@ async function countBroadcast(db: Db, { id }: { id: string }): Promise<Broadcast
   return Object.fromEntries(rows.map(({ last_event: event, n }) => [event, Number(n)]))
 }
 
-/** The same of the last `most` emails that were handed over. */
+/** Counts the last `most` emails that were attempted in the same way. */
 async function recentOutcomes(db: Db, { id, most }: { id: string; most: number }): Promise<BroadcastCounts> {
   const rows = await db
     .selectFrom((from) =>
@@ -37,7 +37,7 @@ async function recentOutcomes(db: Db, { id, most }: { id: string; most: number }
   return Object.fromEntries(rows.map(({ last_event: event, n }) => [event, Number(n)]))
 }
 
-/** Stores counts, so that lists need not count, and they outlive the emails. */
+/** Stores counts, so that lists needn't count, and the numbers outlive the emails. */
 async function saveBroadcastCounts(
   db: Db,
   { id, counts }: { id: string; counts: BroadcastCounts },
@@ -57,7 +57,7 @@ export interface ProviderOutcome {
   n: number
 }
 
-/** Part of the emails, by provider. `next`: where the following part begins; null: it was the last. */
+/** Counts a chunk of the emails by provider. `next`: where the next chunk begins; null: it was the last. */
 async function broadcastOutcomes(
   db: Db,
   { id, after, most }: { id: string; after: string; most: number },
@@ -85,21 +85,21 @@ async function broadcastOutcomes(
   return { outcomes, next: part?.id ?? null }
 }
 
-/** What recipients can be listed by. */
+/** The types that recipients can be listed by. */
 export type RecipientType =
   'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed' | 'suppressed'
 
 /** A recipient of a broadcast. */
 export interface BroadcastRecipient {
-  /** Of the email. */
+  /** Id of the email. */
   id: string
-  /** Null: the address has no contact any more. */
+  /** Null: the address has no contact. */
   contactId: string | null
   email: string
   opens: number
-  /** How often each link was clicked; of those that clicked. */
+  /** How often each link was clicked, for recipients that clicked. */
   links: { url: string; clicks: number }[]
-  /** Of those that bounced. */
+  /** For recipients that bounced. */
   bounceType: 'Permanent' | 'Transient' | 'Undetermined' | null
 }
 
@@ -108,11 +108,11 @@ export interface RecipientsArgs extends PageArgs {
   type: RecipientType
   /** Part of the address. */
   email?: string | undefined
-  /** Of those that bounced. */
+  /** For recipients that bounced. */
   bounceType?: 'Permanent' | 'Transient' | 'Undetermined' | undefined
 }
 
-/** Recipients whose emails have an outcome, the last first. */
+/** Lists recipients whose emails have an outcome, newest first. */
 async function listBroadcastRecipients(
   db: Db,
   { id, type, email, bounceType, ...args }: RecipientsArgs,
@@ -230,11 +230,11 @@ async function clicksOf(db: Db, seq: number, rows: readonly RecipientRow[]) {
 export interface ClickedLink {
   url: string
   clicks: number
-  /** Contacts that clicked it. */
+  /** Number of contacts that clicked it. */
   uniqueClicks: number
 }
 
-/** The most clicked first. */
+/** Lists links, most clicked first. */
 async function listClickedLinks(
   db: Db,
   { teamId, id, offset, limit }: BroadcastRef & { offset: number; limit: number },
@@ -254,14 +254,14 @@ async function listClickedLinks(
   return { items: items.slice(0, limit), hasMore: rows.length > limit }
 }
 
-/** Numbers that belong to recipients, not to emails. */
+/** Numbers of recipients, not of emails. */
 export interface BroadcastReach {
   opened: number
   clicked: number
   unsubscribed: number
 }
 
-/** How many recipients opened, clicked and unsubscribed. */
+/** Counts the recipients that opened, clicked and unsubscribed. */
 async function broadcastReach(db: Db, { id }: { id: string }): Promise<BroadcastReach> {
   const count = async (column: 'opens' | 'clicks' | 'unsubscribed'): Promise<number> => {
     const row = await db
@@ -269,7 +269,7 @@ async function broadcastReach(db: Db, { id }: { id: string }): Promise<Broadcast
       .innerJoin('broadcasts as b', 'b.seq', 'r.broadcast')
       .select((one) => one.fn.countAll<number>().as('n'))
       .where('b.id', '=', id)
-      // Written out: the planner uses a partial index only for a condition that it can read.
+      // Written as literals: the planner uses a partial index only if it can read the condition.
       .where(
         column === 'unsubscribed'
           ? sql<boolean>`r.unsubscribed = 1`
@@ -285,7 +285,7 @@ async function broadcastReach(db: Db, { id }: { id: string }): Promise<Broadcast
   }
 }
 
-/** Notes that somebody unsubscribed with the link of an email. Nothing happens where it belongs to no broadcast. */
+/** Records that someone unsubscribed with the link of an email. Does nothing if the email isn't part of a broadcast. */
 export async function noteUnsubscribed(db: Db, emailId: string): Promise<void> {
   const email = await db
     .selectFrom('emails as e')
@@ -302,7 +302,10 @@ export async function noteUnsubscribed(db: Db, emailId: string): Promise<void> {
     .execute()
 }
 
-/** Part of `recordHit`: counts what a person did with an email of a broadcast. @param hit link: null for an open */
+/**
+ * Part of `recordHit`: counts an open or a click of a broadcast's email by a person.
+ * @param hit link: null for an open
+ */
 export function createCountHit(
   db: Connection,
 ): (hit: { broadcastId: string; contactId: string; link: string | null }) => void {

@@ -1,4 +1,4 @@
-/** The tables of broadcasts (schema.ts says what their columns have in common). */
+/** The tables of broadcasts. For common column types, see schema.ts. */
 import type { Generated } from 'kysely'
 import type { BroadcastStatus, PauseReason, SkipReason } from '../../mail/broadcast.ts'
 
@@ -14,7 +14,7 @@ export interface BroadcastsTable {
   topic_id: string | null
   /** JSON: BroadcastContent. */
   content: string
-  /** JSON: EmailDocument; null: the html was written as code. */
+  /** JSON: EmailDocument; null: the HTML was written as code. */
   document: string | null
   edits: Generated<number>
   created_at: number

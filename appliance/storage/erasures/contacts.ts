@@ -1,16 +1,16 @@
-/** The contact that has an erased address. */
+/** Erases the contact with an address. */
 import { removeContact } from '../audience/contact-address.ts'
 import { type Contact, getContact } from '../audience/contact-rows.ts'
 import type { Db } from '../schema.ts'
 import type { Part, Scan } from './scan.ts'
 
-/** The contact of the address, where it is still there. */
+/** Finds the contact of the address, if it still exists. */
 export const contactOf = (db: Db, { teamId, address }: Scan): Promise<Contact | undefined> =>
   getContact(db, { teamId, ref: { email: address } })
 
 /**
- * Removes the contact. Its opt-outs are kept under the hash, and so is the log of what it agreed to, without where the person
- * was. Endpoints hear that it is deleted, by its id alone.
+ * Removes the contact. Keeps its opt-outs and its consent log under the hash, the log without IP addresses and the
+ * like. Records the deletion for webhooks with only the contact's id.
  */
 export async function contactsPhase(db: Db, scan: Scan, _after: string, now: number): Promise<Part> {
   const contact = await contactOf(db, scan)
@@ -37,7 +37,7 @@ export async function contactsPhase(db: Db, scan: Scan, _after: string, now: num
   return { counts: { contacts: contact ? 1 : 0, consents }, next: null }
 }
 
-/** What was told of a contact, without its names. */
+/** Removes names from stored event data about a contact. */
 export function withoutNames<T extends object>(data: T): T {
   if (!('contact' in data) || typeof data.contact !== 'object') return data
   return { ...data, contact: { ...data.contact, firstName: null, lastName: null } }

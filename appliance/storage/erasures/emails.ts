@@ -1,4 +1,4 @@
-/** The emails that name an erased address, with all that belongs to them. */
+/** Erases an address from emails and everything that belongs to them. */
 import { sql } from 'kysely'
 import { queued } from '../deliveries.ts'
 import { requestsOf } from '../logs.ts'
@@ -6,24 +6,29 @@ import { dropErased } from '../queue/drop.ts'
 import type { Db } from '../schema.ts'
 import type { Part, Scan } from './scan.ts'
 
-/** Waiting deliveries looked at in one step: each that is dropped costs some five statements. */
+/** Queued deliveries examined in one step. Dropping one takes about five statements. */
 const DELIVERIES = 200
 
-/** Emails looked at in one step, and their recipients. */
+/** Emails, and their recipients, examined in one step. */
 const EMAILS = 100
 
 const RECIPIENTS = 2000
 
-/** Rows of recipients, events and attempts, and bytes of messages and transcripts, that belong to emails of one step; one email at least. */
+/**
+ * Limits for the emails of one step: rows of recipients, events and attempts, and bytes of messages and transcripts. At
+ * least one email is examined.
+ */
 const BELONGINGS = 300
 
 const MOST_BYTES = 2_000_000
 
-/** Whether a recipient is the address. The engine's `lower` knows ASCII, so what a person wrote is compared as it is, too. */
+/**
+ * Matches recipients with the address. SQLite's `lower` only handles ASCII, so the address is also compared as written.
+ */
 const isAddress = (column: string, { address }: Scan) =>
   sql<boolean>`(${sql.ref(column)} in (${address}, ${address.toLowerCase()}) or lower(${sql.ref(column)}) = ${address.toLowerCase()})`
 
-/** Drops what waits for the address. By the domain, for which there is an index. */
+/** Drops queued deliveries to the address. Searches by domain, which has an index. */
 export async function queuePhase(db: Db, scan: Scan, after: string, now: number): Promise<Part> {
   const rows = await db
     .selectFrom('deliveries')
@@ -70,14 +75,14 @@ const groupCount = async (
   return new Map(rows.flatMap((row) => (row.email_id === null ? [] : [[row.email_id, Number(row.count)]])))
 }
 
-/** As many of the rows, from the first on, as are worth so much; one at least. */
+/** Takes rows from the first on while their total worth is within `most`; at least one. */
 function upTo<T>(rows: T[], most: number, worth: (row: T) => number): T[] {
   let sum = 0
   const end = rows.findIndex((row, at) => (sum += worth(row)) > most && at > 0)
   return end < 0 ? rows : rows.slice(0, end)
 }
 
-/** Finds emails to the address and those that name it, and erases it there. */
+/** Finds emails that go to the address or contain it, and erases it there. */
 export async function emailsPhase(db: Db, scan: Scan, after: string, now: number): Promise<Part> {
   const listed = await emailsAfter(db, scan, after)
   if (listed.length === 0) return { counts: {}, next: null }
@@ -122,7 +127,7 @@ async function affordable(db: Db, named: EmailRow[], recipients: Map<string, num
   return upTo(rows, MOST_BYTES, ({ size }) => size)
 }
 
-/** Ids of the address's recipient rows, by email. */
+/** Returns the ids of the address's recipient rows, by email. */
 async function recipientsOf(db: Db, scan: Scan, emailIds: string[]): Promise<Map<string, string[]>> {
   const rows = await db
     .selectFrom('deliveries')
@@ -145,14 +150,14 @@ async function eraseEmail(
   const events = await eraseEvents(db, scan, row.id, deliveryIds)
   const attempts = await eraseAttempts(db, scan, row.id, deliveryIds)
   const reports = await reportsAbout(db, row.id, deliveryIds)
-  // Accepted since the queue was looked through: nothing may be sent to the pseudonym.
+  // Accepted after the queue was examined: nothing may be sent to the pseudonym.
   const deliveries = scan.write ? await dropErased(db, deliveryIds, scan.pseudonym, now) : 0
   if (scan.write) {
     await hideHeaders(db, scan, row)
     await hideRecipients(db, scan, row.id, deliveryIds, now)
   }
   const bodies = { bodies: 0, bodies_later: 0, files: [] as string[] }
-  // A report that was sent quotes the address, too.
+  // A sent report quotes the address, too.
   for (const id of [row.id, ...reports]) await eraseBody(db, scan, id, bodies)
   const { files, ...gone } = bodies
   return {
@@ -191,7 +196,7 @@ async function hideRecipients(
       .where('email_id', '=', emailId)
       .where('id', '=', id)
       .execute()
-    // What was to be told about it, and would name it, is not.
+    // Pending webhook deliveries would contain the address.
     await db
       .updateTable('reports')
       .set({ done_at: now })
@@ -214,7 +219,7 @@ async function reportsAbout(db: Db, emailId: string, deliveryIds: string[]): Pro
   return [...new Set(rows.flatMap(({ report_id }) => report_id ?? []))]
 }
 
-/** Removes a body, or has it removed when the email is final: others still wait for it. */
+/** Deletes a body, or marks it for deletion once the email is final, if it is still queued for others. */
 async function eraseBody(
   db: Db,
   { write, teamId }: Scan,
@@ -261,7 +266,7 @@ async function eraseBody(
     .execute()
 }
 
-/** The request that made an email has its body. */
+/** Hides the logged request of an email, which contains its body. */
 async function hideRequests(db: Db, emailId: string): Promise<void> {
   await db
     .updateTable('request_logs')
@@ -275,7 +280,10 @@ interface Opened {
   click?: { ipAddress: string; userAgent: string; link: string }
 }
 
-/** Who opened or clicked cannot be told apart in an email to several, so it goes for all of them. */
+/**
+ * Removes who opened or clicked. For an email to several recipients, it is unknown who did, so this applies to all of
+ * them.
+ */
 function withoutReader(data: object): object {
   const { open, click, ...rest } = data as Opened
   return {

@@ -1,4 +1,7 @@
-/** Erasing one person's data by address, in steps that never hold the writer for long; the erasure itself is the receipt. */
+/**
+ * Erases one person's data by address, in steps that never block the writer for long. The stored erasure is also the
+ * receipt.
+ */
 import type { Selectable } from 'kysely'
 import { type Actor, actorFields, type ActorKind } from '../../mail/audit.ts'
 import { addressHash, type ErasureCounts, noCounts } from '../../mail/erasure.ts'
@@ -22,7 +25,7 @@ import {
 import { ERASURE_PHASES, type ErasurePhase } from '../values.ts'
 import { erasureKey, type Phase, scanOf, type Searched } from './scan.ts'
 
-/** What was erased, without saying whose address it was. */
+/** The record of an erasure. Doesn't contain the address. */
 export interface Erasure {
   id: string
   teamId: string
@@ -31,22 +34,22 @@ export interface Erasure {
   actor: string
   actorKind: ActorKind
   createdAt: number
-  /** Null while the work goes on. */
+  /** Null while the erasure runs. */
   finishedAt: number | null
   counts: ErasureCounts
 }
 
-/** A look at what an erasure would do, in steps. */
+/** Arguments for a preview of an erasure, in steps. */
 export interface ErasureSurveyArgs {
   teamId: string
   address: string
-  /** Where the step begins; without it, at the start. */
+  /** Where the step begins; absent for the first. */
   from?: { phase: ErasurePhase; after: string } | undefined
 }
 
 export interface ErasureSurvey {
   counts: ErasureCounts
-  /** Where the next step begins; null when all was looked through. */
+  /** Where the next step begins; null when all was examined. */
   next: { phase: ErasurePhase; after: string } | null
 }
 
@@ -76,7 +79,7 @@ const sum = (counts: ErasureCounts, more: Partial<ErasureCounts>): ErasureCounts
   return total
 }
 
-/** Kinds that an older version did not know count nothing. */
+/** Kinds unknown to an older version count as 0. */
 const countsOf = (row: Pick<Selectable<ErasuresTable>, 'counts'>): ErasureCounts => ({
   ...noCounts(),
   ...(JSON.parse(row.counts) as Partial<ErasureCounts>),
@@ -93,9 +96,7 @@ const toErasure = (row: Selectable<ErasuresTable>): Erasure => ({
   counts: countsOf(row),
 })
 
-/**
- * Writes an erasure down, and that it began into the audit log. One of the same address that goes on is returned instead.
- */
+/** Stores an erasure and its start in the audit log. If one of the same address is running, returns that instead. */
 async function beginErasure(
   db: Db,
   { id, teamId, address, actor }: { id: string; teamId: string; address: string; actor: Actor },
@@ -132,15 +133,15 @@ async function beginErasure(
   return toErasure(row)
 }
 
-/** What a step did, and the files that are to go: those of the step before, too, which a crash may have left. */
+/** The result of a step, and the files to delete. Includes those of the previous step, which a crash may have left. */
 export interface ErasedStep {
   erasure: Erasure
   files: string[]
 }
 
 /**
- * Does one step; `finishedAt` tells whether it was the last. Undefined when there is no such erasure.
- * The cursor is in the row, so that whoever comes next goes on where the last one was.
+ * Runs one step; `finishedAt` is set after the last. Returns undefined if there is no such erasure. The cursor is in
+ * the row, so another process can continue.
  */
 async function eraseStep(
   db: Db,
@@ -169,7 +170,7 @@ async function eraseStep(
   return { erasure, files: [...(JSON.parse(row.files) as string[]), ...files] }
 }
 
-/** Counts in one step what an erasure would touch, and changes nothing. */
+/** Counts in one step what an erasure would change. Changes nothing. */
 async function surveyErasure(
   db: Db,
   { teamId, address, from, searched }: ErasureSurveyArgs & { searched?: Searched },
@@ -185,10 +186,10 @@ async function surveyErasure(
   }
 }
 
-/** Files of received email that the next step comes to, and the address to be searched for; undefined: none. */
+/** The files of received email that the next step covers, and the address to search for; undefined: none. */
 export type FilesToSearch = { address: string; ids: string[] } | undefined
 
-/** Of an erasure that goes on, or of a survey. */
+/** Returns the files for a running erasure or for a preview. */
 async function filesToSearch(db: Db, args: { id: string } | ErasureSurveyArgs): Promise<FilesToSearch> {
   if (!('id' in args)) return filesAt(db, args, args.from ?? START)
   const row = await db
@@ -223,13 +224,13 @@ async function getErasure(
   return row && toErasure(row)
 }
 
-/** Newest first. */
+/** Lists erasures, newest first. */
 async function listErasures(db: Db, args: PageArgs): Promise<Page<Erasure>> {
   const erasures = db.selectFrom('erasures').selectAll().where('team_id', '=', args.teamId)
   return pageOf(erasures, args, toErasure)
 }
 
-/** Ids of those that were begun and not finished, of all teams, oldest first. */
+/** Lists the ids of unfinished erasures of all teams, oldest first. */
 async function unfinishedErasures(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('erasures')

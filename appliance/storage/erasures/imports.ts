@@ -1,9 +1,11 @@
-/** Rejected rows of imports that have an erased address. Rows that wait in files are left out when they are written (import-rows.ts). */
+/**
+ * Erases rejected import rows with an address. Rows still in files are skipped when they are written (import-rows.ts).
+ */
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import type { Part, Scan } from './scan.ts'
 
-/** Rows looked at in one step, of up to 4 KB each. */
+/** Rows examined in one step, of up to 4 KB each. */
 const ROWS = 500
 
 export async function importsPhase(db: Db, scan: Scan, after: string): Promise<Part> {

@@ -1,4 +1,6 @@
-/** Where an erased address stands beside emails: requests, webhooks, receipts, the suppression list, received mail. */
+/**
+ * Erases an address from everything but emails: requests, webhooks, receipts, the suppression list and received mail.
+ */
 import { sql } from 'kysely'
 import { erasedSuppressionKey } from '../../mail/erasure.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
@@ -9,15 +11,15 @@ import { contactOf, withoutNames } from './contacts.ts'
 import type { Part, Scan } from './scan.ts'
 import { firstTeam } from '../teams.ts'
 
-/** Rows in one step, each of up to 32 kilobytes that are searched. */
+/** Rows per step. Each has up to 32 KB to search. */
 const REQUESTS = 50
 
-/** Payloads and answers of endpoints are some kilobytes. */
+/** Rows per step. Webhook payloads and responses are a few kilobytes each. */
 const TOLD = 200
 
 const RECEIPTS = 500
 
-/** JSON with the address hidden; as text where it is none. */
+/** Hides the address in JSON, or in plain text if it isn't JSON. */
 function hideText({ eraser }: Scan, text: string): string {
   try {
     return JSON.stringify(eraser.hideIn(JSON.parse(text) as unknown))
@@ -29,7 +31,7 @@ function hideText({ eraser }: Scan, text: string): string {
 const hideMaybe = (scan: Scan, text: string | null): string | null =>
   text === null ? null : hideText(scan, text)
 
-/** The log of requests. */
+/** Erases the address from the request log. */
 export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const rows = await db
     .selectFrom('request_logs')
@@ -39,7 +41,7 @@ export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<
     .orderBy('id')
     .limit(REQUESTS)
     .execute()
-  // Requests about the contact may have names and other things of the person without the address.
+  // Requests about the contact may contain personal data without the address.
   const contact = await contactOf(db, scan)
   const about = (endpoint: string): boolean => contact !== undefined && endpoint.includes(contact.id)
   const found = rows.filter(
@@ -66,7 +68,7 @@ export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<
 
 const isOfContacts = (endpoint: string): boolean => /\/contacts(\/|$)/.test(endpoint)
 
-/** A payload without address, names, subject, and who opened or clicked. */
+/** Removes address, names, subject, and who opened or clicked from a payload. */
 function hidePayload({ eraser }: Scan, payload: string): string {
   const told = eraser.hideIn(JSON.parse(payload) as { data?: Record<string, unknown> })
   const { data } = told
@@ -85,7 +87,7 @@ function hidePayload({ eraser }: Scan, payload: string): string {
   return JSON.stringify({ ...told, data: hidden })
 }
 
-/** What endpoints were told, and are to be told. */
+/** Erases the address from webhook deliveries, pending and final. */
 export async function webhooksPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const rows = await db
     .selectFrom('webhook_deliveries')
@@ -104,7 +106,7 @@ export async function webhooksPhase(db: Db, scan: Scan, after: string): Promise<
   return { counts: { webhook_deliveries: found.length }, next: rows.length < TOLD ? null : rows.at(-1)!.id }
 }
 
-/** What endpoints answered. */
+/** Erases the address from webhook responses. */
 export async function attemptsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const rows = await db
     .selectFrom('webhook_attempts')
@@ -134,7 +136,7 @@ export async function attemptsPhase(db: Db, scan: Scan, after: string): Promise<
   return { counts: { webhook_attempts: found.length }, next: rows.length < TOLD ? null : rows.at(-1)!.id }
 }
 
-/** Answers to idempotent requests: those that name the address go, a day before their time at most. */
+/** Deletes stored responses to idempotent requests that contain the address, at most a day before they expire. */
 export async function receiptsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const [scope = '', key = ''] = after === '' ? [] : (JSON.parse(after) as [string, string])
   const rows = await db
@@ -161,14 +163,14 @@ export async function receiptsPhase(db: Db, scan: Scan, after: string): Promise<
   }
 }
 
-/** The suppression list, and what was told of it. */
+/** Erases the address from the suppression list, and from events about it. */
 export async function suppressionsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const listed = after === '' ? await eraseListed(db, scan) : 0
   const { count, next } = await eraseTold(db, scan, readCursor(after) ?? BEFORE_ALL)
   return { counts: { suppressions: listed, events: count }, next }
 }
 
-/** Events that are about no email: some hundred bytes each. */
+/** Events per step that aren't about an email, a few hundred bytes each. */
 const OTHERS = 500
 
 async function eraseTold(
@@ -192,7 +194,7 @@ async function eraseTold(
   return { count: found.length, next: rows.length < OTHERS ? null : formatCursor(cursorOf(rows.at(-1)!)) }
 }
 
-/** An address that is suppressed stays so, under its hash; one that was taken off the list is forgotten. */
+/** Keeps a suppressed address suppressed under its hash. Deletes the record of a removed one. */
 async function eraseListed(db: Db, scan: Scan): Promise<number> {
   const { teamId, address, hash, pseudonym, write } = scan
   const key = suppressionKey(address)
@@ -216,7 +218,7 @@ async function eraseListed(db: Db, scan: Scan): Promise<number> {
   return count
 }
 
-/** Rows looked at in one step, and bytes of them that are searched; one row at least. */
+/** Rows examined in one step, and their bytes; at least one row. */
 const ROWS = 200
 
 const BYTES = 2_000_000
@@ -226,7 +228,7 @@ interface Candidate {
   bytes: number
 }
 
-/** As many rows as are worth searching in one step. */
+/** Takes as many rows as one step may search. */
 function affordable<T extends Candidate>(rows: T[]): T[] {
   let sum = 0
   const end = rows.findIndex(({ bytes }, at) => (sum += bytes) > BYTES && at > 0)
@@ -244,7 +246,7 @@ const named = (
 const nextOf = (listed: Candidate[], looked: Candidate[]): string | null =>
   looked.length === listed.length && listed.length < ROWS ? null : looked.at(-1)!.id
 
-/** Messages to return paths: those with the address, and those about an email to it, however they are encoded. */
+/** Deletes returned messages that contain the address or belong to an email to it, in any encoding. */
 export async function returnedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const recipients = [scan.address.toLowerCase(), scan.pseudonym]
   const listed = await db
@@ -276,7 +278,7 @@ export async function returnedPhase(db: Db, scan: Scan, after: string): Promise<
   return { counts: { received_messages: ids.length }, next: nextOf(listed, looked) }
 }
 
-/** Messages to postmaster: they belong to the first team, which runs the appliance. */
+/** Deletes messages to postmaster. They belong to the first team, which runs the server. */
 export async function postmasterPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const first = await firstTeam(db)
   if (first?.id !== scan.teamId) return { counts: {}, next: null }
@@ -315,13 +317,13 @@ async function receivedAfter(db: Db, teamId: string, after: string) {
     .execute()
 }
 
-/** Ids of the received emails in files that a step after `after` looks at. */
+/** Lists the received emails with files that a step after `after` examines. */
 export async function receivedInFiles(db: Db, teamId: string, after: string): Promise<string[]> {
   const looked = affordable(await receivedAfter(db, teamId, after))
   return looked.filter((row) => row.in_file === 1).map(({ id }) => id)
 }
 
-/** Mail of others that was forwarded to the address stays, without saying so. */
+/** Erases the address as a forwarding target. The forwarded mail of others stays. */
 async function forgetForwards(db: Db, { teamId, address }: Scan): Promise<void> {
   await db
     .deleteFrom('received_forwards')
@@ -330,12 +332,12 @@ async function forgetForwards(db: Db, { teamId, address }: Scan): Promise<void> 
     .execute()
 }
 
-/** Received email with the address in its envelope or anywhere in the message. */
+/** Deletes received email with the address in its envelope or anywhere in the message. */
 export async function receivedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   if (after === '' && scan.write) await forgetForwards(db, scan)
   const listed = await receivedAfter(db, scan.teamId, after)
   if (listed.length === 0) return { counts: {}, next: null }
-  // One that came since the files were searched is looked at in the next step.
+  // An email that arrived after the files were searched is left to the next step.
   const end = listed.findIndex((row) => row.in_file === 1 && !scan.searched.has(row.id))
   const looked = affordable(end < 0 ? listed : listed.slice(0, end))
   if (looked.length === 0) return { counts: {}, next: after }

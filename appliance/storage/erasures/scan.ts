@@ -1,7 +1,7 @@
 import { addressHash, createEraser, type ErasureCounts, pseudonymOf } from '../../mail/erasure.ts'
 import type { Db } from '../schema.ts'
 
-/** One erasure as its phases see it. */
+/** The parameters of an erasure for its phases. */
 export interface Scan {
   teamId: string
   /** In A-labels. */
@@ -9,28 +9,28 @@ export interface Scan {
   hash: string
   pseudonym: string
   eraser: ReturnType<typeof createEraser>
-  /** False: nothing is changed. */
+  /** False: change nothing. */
   write: boolean
-  /** Received emails whose files were searched, and whether they name the address. */
+  /** Received emails with searched files, and whether they contain the address. */
   searched: ReadonlyMap<string, boolean>
 }
 
-/** What was found in files; the engine searches them, because the storage threads know only rows. */
+/** Matches in files. The engine searches them, because the storage threads only know rows. */
 export type Searched = readonly { id: string; named: boolean }[]
 
-/** What one step of a phase found. */
+/** The result of one step of a phase. */
 export interface Part {
   counts: Partial<ErasureCounts>
-  /** Where the next step of the phase begins; null: it is through. */
+  /** Where the next step of the phase begins; null: the phase is done. */
   next: string | null
-  /** Emails whose messages were files: the engine removes those after the commit. */
+  /** Emails with messages in files. The engine deletes those after the commit. */
   files?: string[]
 }
 
-/** A step of a phase: looks at a bounded number of rows after `after`. */
+/** A step of a phase. Examines a bounded number of rows after `after`. */
 export type Phase = (db: Db, scan: Scan, after: string, now: number) => Promise<Part>
 
-/** The key of the hashes; a migration made it. */
+/** Returns the key of the hashes, which a migration created. */
 export async function erasureKey(db: Db): Promise<Uint8Array> {
   const { value } = await db
     .selectFrom('secrets')

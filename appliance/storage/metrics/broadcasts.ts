@@ -1,10 +1,10 @@
-/** What was counted of broadcasts: roll-ups of the events of their emails, written with them. */
+/** Metrics of broadcasts: roll-ups of their emails' events, written together with the events. */
 import { sql } from 'kysely'
 import { valuesOf } from '../lists.ts'
 import type { Db, MetricsBroadcastsTable } from '../schema.ts'
 import { type MetricsQuery, QUARTER, quarterOf } from './counters.ts'
 
-/** A sum of one broadcast within one of the ranges. */
+/** A sum for one broadcast in one of the ranges. */
 export interface BroadcastMetricsSum {
   /** Start of the range. */
   start: number
@@ -14,10 +14,10 @@ export interface BroadcastMetricsSum {
   n: number
 }
 
-/** Ranges in one statement: three values for each must fit the engine's 32 766 parameters. */
+/** Ranges per statement. Each takes three parameters, and the engine allows 32,766. */
 const ROUND = 2000
 
-/** From the roll-ups, of these broadcasts or of all. */
+/** Sums the roll-ups of these broadcasts, or of all. */
 async function sumBroadcastMetrics(
   db: Db,
   { teamId, domainIds, broadcastIds, ranges }: MetricsQuery & { broadcastIds?: string[] | undefined },
@@ -47,8 +47,9 @@ const keyOf = ({ at, broadcast_id, domain_id, counter }: Row) =>
   `${at} ${broadcast_id} ${domain_id} ${counter}`
 
 /**
- * Makes the numbers of broadcasts from the events again, for whole quarters from `start` until before `end`. @param leave quarters that stay
- * as they are. Returns how many numbers were wrong.
+ * Recomputes the roll-ups of broadcasts from the events, for whole quarter hours from `start` (inclusive) to `end`
+ * (exclusive). Returns how many numbers were wrong.
+ * @param leave quarter hours to leave unchanged
  */
 export async function recountBroadcasts(
   db: Db,
@@ -87,7 +88,7 @@ export async function recountBroadcasts(
   return wrong.length + missing.length
 }
 
-/** The roll-ups as the events say that they are. */
+/** Computes the roll-ups from the events. */
 async function counted(
   db: Db,
   teamId: string,
@@ -120,7 +121,7 @@ async function counted(
   return sums
 }
 
-/** Names of broadcasts that are still there. */
+/** Returns the names of broadcasts that still exist. */
 async function broadcastNames(
   db: Db,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
@@ -134,7 +135,7 @@ async function broadcastNames(
     .execute()
 }
 
-/** How many broadcasts of all teams have begun or are about to. */
+/** Numbers of running and scheduled broadcasts of all teams. */
 export interface OpenBroadcasts {
   scheduled: number
   sending: number

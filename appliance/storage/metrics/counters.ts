@@ -1,39 +1,39 @@
-/** What an event adds to the roll-ups. Pure; the two places that write events (`sqlite/record-event.ts`, `methods/events.ts`) share it. */
+/** The counters that an event adds to the roll-ups. Pure. */
 import { bouncedAbout } from '../../mail/counted.ts'
 import type { EventData } from '../../mail/event.ts'
 
-/** Which numbers are asked for. Times are Unix milliseconds; a range includes its start and ends before its end. */
+/** A query for metrics. Times are Unix milliseconds; a range includes its start and excludes its end. */
 export interface MetricsQuery {
   teamId: string
   /** Only these domains; undefined: all. */
   domainIds?: string[] | undefined
-  /** Only these mailbox providers; undefined: all. Not heeded by `sumEmailMetrics`. */
+  /** Only these mailbox providers; undefined: all. Ignored by `sumEmailMetrics`. */
   providers?: string[] | undefined
-  /** The ranges, in their order and not overlapping; ends that are no quarter of an hour count whole quarters. */
+  /** The ranges in order, without overlap. Ends within a quarter hour are rounded to whole ones. */
   ranges: readonly { start: number; end: number }[]
-  /** Of `sumMetrics`: the sums are of all these domains together, and their `domainId` is empty. Half the work where many send. */
+  /** For `sumMetrics`: sum over all these domains, with an empty `domainId`. Half the work if many domains send. */
   together?: boolean
   /**
-   * Of `sumMetrics`: read the sums of this length (`SUMMED` of storage/counters.ts), where the ranges are whole and end before
-   * what `metricsSummed` tells. Not for both domains and providers. Undefined: quarters of an hour.
+   * For `sumMetrics`: read the sums of this length (`SUMMED` of storage/counters.ts). The ranges must be whole and end
+   * before what `metricsSummed` returns. Not for a combination of domains and providers. Undefined: quarter hours.
    */
   length?: number | undefined
 }
 
-/** What a range is broken down by, and how far. */
+/** A query for a breakdown by dimension. */
 export interface BreakdownQuery extends Omit<MetricsQuery, 'ranges' | 'together'> {
   range: { start: number; end: number }
   by: 'domain' | 'provider' | 'tag'
-  /** Counters that matter: sums are of these, and size is too. */
+  /** The counters to sum, and to sort by. */
   counters: readonly string[]
-  /** How many values are told one by one: the largest. */
+  /** Number of values returned separately: the largest. */
   most: number
 }
 
-/** Length of a roll-up in milliseconds: a quarter of an hour, since some time zones are 45 minutes off. */
+/** Length of a roll-up in milliseconds. 15 minutes, because some time zones are offset by 45 minutes. */
 export const QUARTER = 900_000
 
-/** The roll-up that an instant belongs to (Unix milliseconds). */
+/** Returns the roll-up of a time (Unix milliseconds). */
 export const quarterOf = (at: number): number => Math.floor(at / QUARTER) * QUARTER
 
 const HOUR = 3_600_000
@@ -42,36 +42,39 @@ const DAY = 24 * HOUR
 
 const WEEK = 7 * DAY
 
-/** From a Monday to the first instant of Unix time, a Thursday. */
+/** From a Monday to the start of Unix time, a Thursday. */
 const MONDAY = 3 * DAY
 
-/** What the sums of days that are over are made for: the lengths in milliseconds, the longest first. Weeks begin on Monday (ISO 8601). */
+/**
+ * The dimensions of the sums of past days, and the lengths in milliseconds, longest first. Weeks begin on Monday (ISO
+ * 8601).
+ */
 export const SUMMED = {
   all: [WEEK, DAY, HOUR],
   domain: [WEEK, DAY],
   provider: [WEEK, DAY, HOUR],
 } as const
 
-/** What sums are told apart by. */
+/** A dimension of the sums. */
 export type SummedBy = keyof typeof SUMMED
 
-/** Start of the hour, day or week of UTC that an instant is in. */
+/** Returns the start of the UTC hour, day or week that contains a time. */
 export function startOfSum(length: number, at: number): number {
   const off = length === WEEK ? MONDAY : 0
   return Math.floor((at + off) / length) * length - off
 }
 
-/** Events whose first one for an email is counted once more, as `unique_…`. */
+/** Events whose first occurrence per email is also counted as `unique_…`. */
 const UNIQUE = new Set(['email.opened', 'email.clicked'])
 
-/** Whether it matters that the event is the first of its kind for its email. */
+/** Reports whether it matters that the event is the first of its type for its email. */
 export const countsUnique = (type: string, data: EventData): boolean =>
   UNIQUE.has(type) && data.robot !== true
 
 /**
- * Names of the counters that an event raises. Bounces are told apart by their class on the wire, and counted once more by what
- * they were about, where that was told; what machines open and click is counted for itself.
- * @param first it is the first of its kind for its email; looked at where `countsUnique`
+ * Returns the counters that an event increments. A bounce counts under its SMTP reply class, and again under its
+ * category if known. Opens and clicks by bots have their own counters.
+ * @param first whether it is the first of its type for its email; only used if `countsUnique`
  */
 export function countersOf(type: string, data: EventData, first: boolean): string[] {
   const name = type.slice('email.'.length)

@@ -1,4 +1,4 @@
-/** What was counted: roll-ups of the events, written with them. */
+/** Metrics: roll-ups of the events, written together with the events. */
 import { sql } from 'kysely'
 import type { Db, MetricsTable } from '../schema.ts'
 import { valuesOf } from '../lists.ts'
@@ -7,7 +7,7 @@ import { recountBroadcasts } from './broadcasts.ts'
 import { correctSums } from './sums.ts'
 import { recountTags, tagRows } from './tags.ts'
 
-/** A sum within one of the ranges. */
+/** A sum for one of the ranges. */
 export interface MetricsSum {
   /** Start of the range. */
   start: number
@@ -17,44 +17,47 @@ export interface MetricsSum {
   n: number
 }
 
-/** A sum of one domain, provider or tag (`name:value`); `value` null: of all that are not told one by one. */
+/** A sum for one domain, provider or tag (`name:value`); `value` null: for all that aren't returned separately. */
 export interface BreakdownSum {
   value: string | null
   counter: string
   n: number
 }
 
-/** A sum of one email within one of the ranges. */
+/** A sum for one email in one of the ranges. */
 export interface EmailMetricsSum extends MetricsSum {
   emailId: string
 }
 
-/** A time of a team in which something happened or was counted. */
+/** The period in which a team has events or counters. */
 export interface MetricsSpan {
   teamId: string
   first: number
   last: number
 }
 
-/** Ranges in one statement: two values for each must fit the engine's 32 766 parameters. */
+/** Ranges per statement. Each takes two parameters, and the engine allows 32,766. */
 const ROUND = 2000
 
 type Range = MetricsQuery['ranges'][number]
 
-/** The ranges as a table `ranges (start, at, until)`: `start` names the range that a stretch of time belongs to. */
+/** Builds a table `ranges (start, at, until)`. `start` identifies the range that a chunk of time belongs to. */
 const rangesTable = (stretches: readonly (Range & { of: number })[]) =>
   valuesOf(
     ['bigint', 'bigint', 'bigint'],
     stretches.map(({ of, start, end }) => [of, start, end]),
   )
 
-/** Ranges in whole quarters, since the roll-ups know nothing smaller. */
+/** Rounds a range to whole quarter hours, the smallest unit of the roll-ups. */
 const inQuarters = ({ start, end }: Range): Range => ({
   start: quarterOf(start),
   end: quarterOf(end - 1) + QUARTER,
 })
 
-/** Each quarter, or sum, of a range by itself: so the few rows of one value are found by the key, and no others are read. */
+/**
+ * Splits a range into single quarter hours or sums, so that the key finds the few rows of one value without reading
+ * others.
+ */
 function oneByOne({ start, end }: Range, length: number): Range[] {
   const count = Math.round((end - start) / length)
   return Array.from({ length: count }, (_, i) => ({
@@ -65,13 +68,13 @@ function oneByOne({ start, end }: Range, length: number): Range[] {
 
 type Filter = Pick<MetricsQuery, 'domainIds' | 'providers'>
 
-/** The domains and providers that are asked for, of rows called `m`. */
+/** Filters rows `m` by the requested domains and providers. */
 const onlyOf = ({ domainIds, providers }: Filter) => {
   const domains = domainIds ? sql`and m.domain_id in (${sql.join(domainIds)})` : sql``
   return providers ? sql`${domains} and m.provider in (${sql.join(providers)})` : domains
 }
 
-/** Rows `m` that are summed: where they are read, under which condition, and what tells them apart. */
+/** Returns where to read rows `m`, their condition, and their dimension. */
 function rowsOf(query: Filter & { teamId: string; length?: number | undefined }, dimension: SummedBy) {
   const { teamId, length, domainIds, providers } = query
   if (length === undefined)
@@ -89,19 +92,19 @@ function rowsOf(query: Filter & { teamId: string; length?: number | undefined },
   }
 }
 
-/** The sums that answer for a question. */
+/** Returns the dimension of the sums that answer a query. */
 function dimensionOf({ together, domainIds, providers }: MetricsQuery): SummedBy {
   if (providers) return 'provider'
   return together === true && !domainIds ? 'all' : 'domain'
 }
 
-/** Whether the key finds the rows of one stretch without reading others. */
+/** Reports whether the key finds the rows of one chunk without reading others. */
 const isNarrow = ({ domainIds, providers, length }: Filter & { length?: number | undefined }): boolean =>
   domainIds !== undefined || (providers !== undefined && length !== undefined)
 
 /**
- * From the roll-ups: at most a day of quarters in one call, since a month of a large team holds the reading thread for a second
- * (`sumInPieces` of events/metrics-pieces.ts).
+ * Sums roll-ups. Pass at most a day of quarter hours per call: a month of a large team blocks the reading thread for a
+ * second (`sumInPieces` of events/metrics-pieces.ts).
  */
 async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
   const { length } = query
@@ -133,8 +136,9 @@ async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
 }
 
 /**
- * From the roll-ups, by domain, mailbox provider or tag; of at most a day of quarters as well (`breakDownInPieces`). With a `length` there
- * may be no filter but of what it is broken down by, and by tag one. By tag there are only days, and only what `addTagCounts` added.
+ * Sums roll-ups by domain, mailbox provider or tag, also for at most a day of quarter hours (`breakDownInPieces`). With
+ * a `length`, the only filter allowed is by the breakdown's own dimension; by tag, one is allowed. By tag there are
+ * only days, and only what `addTagCounts` added.
  */
 async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
   const { length } = query
@@ -161,8 +165,8 @@ async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<Breakdow
 }
 
 /**
- * From the events, of these emails or of all. Undefined when more than `mostEvents` would have to be read: then the
- * question has to be narrower.
+ * Sums events of these emails or of all. Returns undefined if it would have to read more than `mostEvents`; then the
+ * query must be narrower.
  */
 async function sumEmailMetrics(
   db: Db,
@@ -202,7 +206,7 @@ async function sumEmailMetrics(
   return [...sums.values()]
 }
 
-/** The time that there is anything to recompute of, of each team. */
+/** Returns the period of each team that can be recomputed. */
 async function metricsSpans(db: Db): Promise<MetricsSpan[]> {
   const { rows } = await sql<{ team_id: string; first: number; last: number }>`
     select team_id, min(first) as first, max(last) as last from (
@@ -222,9 +226,9 @@ type Row = MetricsTable
 const keyOf = ({ at, domain_id, counter, provider }: Row) => `${at} ${domain_id} ${counter} ${provider}`
 
 /**
- * Makes the roll-ups of a team from its events again, for the quarters of an hour from `start` until before `end`, whole
- * quarters both, and the sums of the days in it; those by tag too, as far as they have come. Quarters of which events were deleted stay as they are. Returns how many
- * numbers were wrong, and how many quarters were left.
+ * Recomputes the roll-ups of a team from its events, for whole quarter hours from `start` (inclusive) to `end`
+ * (exclusive), and the sums of those days; also those by tag, up to their cursor. Leaves quarter hours with deleted
+ * events unchanged. Returns how many numbers were wrong, and how many quarter hours were left.
  */
 async function recomputeMetrics(
   db: Db,
@@ -274,7 +278,7 @@ async function recomputeMetrics(
 
 const byKey = (rows: Row[]) => new Map(rows.map((row) => [keyOf(row), row]))
 
-/** The roll-ups as the events say that they are. */
+/** Computes the roll-ups from the events. */
 async function counted(db: Db, teamId: string, start: number, end: number): Promise<Row[]> {
   const sums = new Map<string, Row>()
   for (let at = start; at < end; at += QUARTER) {

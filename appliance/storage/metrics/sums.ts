@@ -1,4 +1,7 @@
-/** Sums of the roll-ups of days that are over: hours, days and weeks of UTC, so that months are not added up from quarters of an hour. */
+/**
+ * Sums of the roll-ups of past days, per UTC hour, day and week, so that a query for a month needn't add up quarter
+ * hours.
+ */
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, MetricsSumsTable } from '../schema.ts'
 import { startOfSum, SUMMED, type SummedBy } from './counters.ts'
@@ -10,9 +13,7 @@ interface Range {
 
 const [WEEK, DAY, HOUR] = SUMMED.all
 
-/**
- * Before when the sums of hours, days and weeks are complete, a midnight of UTC; it only grows. 0: there are none.
- */
+/** Returns the midnight (UTC) before which the sums are complete. It only grows. 0: there are none. */
 async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<number> {
   const row = await db
     .selectFrom('metrics_summed')
@@ -22,7 +23,7 @@ async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<nu
   return row?.until ?? 0
 }
 
-/** Teams with roll-ups of days that are over and not summed up. */
+/** Lists teams with roll-ups of past days that aren't summed up yet. */
 async function metricsToSum(db: Db, _: object, now: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select t.id from teams t left join metrics_summed s on s.team_id = t.id
@@ -34,7 +35,7 @@ async function metricsToSum(db: Db, _: object, now: number): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Sums up the next day of a team that is over; whether there was one. */
+/** Sums up the next past day of a team. Returns whether there was one. */
 async function sumMetricsUp(db: Db, { teamId }: { teamId: string }, now: number): Promise<boolean> {
   const from = await metricsSummed(db, { teamId })
   const next = await db
@@ -59,7 +60,7 @@ async function sumMetricsUp(db: Db, { teamId }: { teamId: string }, now: number)
   return next !== undefined
 }
 
-/** Sums of a day that has none, from its quarters; each row is read twice. */
+/** Computes the sums of a day without any from its quarter hours. Reads each row twice. */
 async function sumDay(db: Db, teamId: string, day: number): Promise<void> {
   const range = { start: day, end: day + DAY }
   await fromQuarters(db, teamId, 'provider', HOUR, range)
@@ -76,7 +77,7 @@ async function sumDay(db: Db, teamId: string, day: number): Promise<void> {
 
 const fromQuarters = (db: Db, teamId: string, by: 'domain' | 'provider', length: number, range: Range) => {
   const value = sql.ref(by === 'domain' ? 'domain_id' : 'provider')
-  // Written out: two parameters are never the same to PostgreSQL, and what is grouped by would not be what is selected.
+  // Written as a literal: PostgreSQL never treats two parameters as equal, so GROUP BY wouldn't match SELECT.
   const start = sql`at - at % ${sql.lit(length)}`
   return sql`
     insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
@@ -100,7 +101,7 @@ const fromSums = (
     group by value, counter
   `.execute(db)
 
-/** Sums of the weeks that end in a range of midnights (after its start), from those of their days. */
+/** Computes the sums of the weeks that end in a range of midnights (after its start) from those of their days. */
 async function sumWeeks(db: Db, teamId: string, { start, end }: Range): Promise<void> {
   const days = await db
     .selectFrom('metrics_sums')
@@ -124,7 +125,9 @@ type Row = MetricsSumsTable
 const keyOf = ({ dimension, length, at, value, counter }: Row) =>
   `${dimension} ${length} ${at} ${value} ${counter}`
 
-/** Makes the sums of the days and weeks that a range touches anew from the quarters; returns how many were wrong. */
+/**
+ * Recomputes the sums of the days and weeks that a range touches from the quarter hours. Returns how many were wrong.
+ */
 export async function correctSums(db: Db, teamId: string, { start, end }: Range): Promise<number> {
   const until = await metricsSummed(db, { teamId })
   let wrong = 0
@@ -138,7 +141,7 @@ export async function correctSums(db: Db, teamId: string, { start, end }: Range)
     if (week + WEEK <= until) await sumWeeks(db, teamId, { start: week, end: week + WEEK })
     const after = await stored(db, where)
     const keys = new Set([...before.keys(), ...after.keys()])
-    // What was taken back to nothing is no other number than what is not there.
+    // A missing number equals 0.
     for (const key of keys) if ((before.get(key) ?? 0) !== (after.get(key) ?? 0)) wrong += 1
   }
   return wrong

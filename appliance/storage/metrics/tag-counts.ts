@@ -1,29 +1,32 @@
-/** What events add to the roll-ups by tag, and which tags are told apart. Pure. */
+/** The counters that events add to the roll-ups by tag, and which tags are counted separately. Pure. */
 import { bouncedAbout } from '../../mail/counted.ts'
 import type { Tag } from '../emails.ts'
 import { quarterOf, SUMMED } from './counters.ts'
 
-/** What events add to a roll-up by tag. */
+/** What events add to one roll-up by tag. */
 export interface TagCount {
   teamId: string
-  /** Start of the quarter of an hour. */
+  /** Start of the quarter hour. */
   at: number
   domainId: string
-  /** Empty where the event is about several recipients. */
+  /** Empty if the event is about several recipients. */
   provider: string
-  /** `name:value`; empty for those that are not told apart. */
+  /** `name:value`; empty for tags that are counted together. */
   tag: string
   counter: string
   n: number
 }
 
-/** Tags that are told apart on a day of UTC, the first that come: of so many names, and so many values of each. The others are counted together. */
+/**
+ * Limits on the tags that are counted separately on a UTC day: the first names, and the first values of each. The
+ * others are counted together.
+ */
 export const TAGS_A_DAY = { names: 20, values: 100 } as const
 
 /** A day of UTC in milliseconds. */
 export const [, DAY] = SUMMED.all
 
-/** Midnight (UTC) before an instant. */
+/** Returns the midnight (UTC) before a time. */
 export const dayOf = (at: number): number => Math.floor(at / DAY) * DAY
 
 /** An event of an email that has tags. */
@@ -32,13 +35,13 @@ export interface TaggedEvent {
   createdAt: number
   domainId: string
   provider: string
-  /** Names of counters with spaces between. */
+  /** Counter names separated by spaces. */
   counted: string
   amount: number
   tags: readonly Tag[]
 }
 
-/** A sum of a day. */
+/** A sum for a day. */
 export interface TagDay {
   dimension: 'all' | 'domain' | 'provider'
   /** Midnight (UTC). */
@@ -51,7 +54,7 @@ export interface TagDay {
   n: number
 }
 
-/** A tag that is told apart on a day. */
+/** A tag that is counted separately on a day. */
 export interface ToldTag {
   teamId: string
   /** Midnight (UTC). */
@@ -61,16 +64,16 @@ export interface ToldTag {
 
 const ABOUT = bouncedAbout('')
 
-/** What bounces were about is not told by tag. */
+/** Bounce categories aren't counted by tag. */
 const countersIn = (counted: string): string[] =>
   counted.split(' ').filter((counter) => counter !== '' && !counter.startsWith(ABOUT))
 
-/** As the search for emails writes it. An email that has a tag twice has it once. */
+/** Formats tags as the search for emails does. Removes duplicates. */
 const tagsOf = (tags: readonly Tag[]): string[] => [
   ...new Set(tags.map(({ name, value }) => `${name}:${value}`)),
 ]
 
-/** How many of the events, from the first on, add at most `most` numbers; one at least. */
+/** Returns how many events, from the first on, add at most `most` numbers; at least one. */
 export function affordable(events: readonly TaggedEvent[], most: number): number {
   let numbers = 0
   const end = events.findIndex(({ tags, counted }, i) => {
@@ -80,7 +83,7 @@ export function affordable(events: readonly TaggedEvent[], most: number): number
   return end < 0 ? events.length : end
 }
 
-/** Tells tags apart until there are too many; remembers those of each day. */
+/** Decides which tags are counted separately, until a day's limit is reached. Remembers those of each day. */
 function createTeller(told: readonly ToldTag[]): (teamId: string, day: number, tag: string) => string {
   const days = new Map<string, Map<string, Set<string>>>()
   const nameOf = (tag: string) => tag.slice(0, tag.indexOf(':'))
@@ -105,7 +108,7 @@ function createTeller(told: readonly ToldTag[]): (teamId: string, day: number, t
   }
 }
 
-/** Adds up what has the same key. */
+/** Adds up items with the same key. */
 function addUp<T extends { n: number }>(rows: Iterable<T>, keyOf: (row: T) => string): T[] {
   const sums = new Map<string, T>()
   for (const row of rows) {
@@ -116,18 +119,18 @@ function addUp<T extends { n: number }>(rows: Iterable<T>, keyOf: (row: T) => st
   return [...sums.values()]
 }
 
-/** The key of a quarter's row. */
+/** Returns the key of a quarter hour's row. */
 export const keyOfCount = ({ teamId, at, domainId, provider, tag, counter }: TagCount): string =>
   `${teamId} ${at} ${domainId} ${provider} ${tag} ${counter}`
 
-/** The key of a day's row. */
+/** Returns the key of a day's row. */
 export const keyOfDay = ({ teamId, at, dimension, value, tag, counter }: TagDay): string =>
   `${teamId} ${at} ${dimension} ${value} ${tag} ${counter}`
 
 /**
- * What events add to the quarters of an hour.
- * @param events in the order in which they were stored, which decides what tags are told apart
- * @param told tags of their days that are told apart already
+ * Computes what events add to the quarter hours.
+ * @param events in the order in which they were stored, which decides which tags are counted separately
+ * @param told tags that are already counted separately on those days
  */
 export function countTags(events: readonly TaggedEvent[], told: readonly ToldTag[]): TagCount[] {
   const tell = createTeller(told)
@@ -141,7 +144,7 @@ export function countTags(events: readonly TaggedEvent[], told: readonly ToldTag
   return addUp(counts, keyOfCount)
 }
 
-/** What quarters add to their days: of all, by domain, and by provider where one is known. */
+/** Computes what quarter hours add to their days: in total, by domain, and by provider if known. */
 export function daysOfTags(counts: readonly TagCount[]): TagDay[] {
   const days = counts.flatMap(({ teamId, at, domainId, provider, tag, counter, n }): TagDay[] => {
     const about = { teamId, at: dayOf(at), tag, counter, n }
@@ -154,7 +157,7 @@ export function daysOfTags(counts: readonly TagCount[]): TagDay[] {
   return addUp(days, keyOfDay)
 }
 
-/** How many numbers differ. */
+/** Counts the numbers that differ. */
 export function differences<T extends { n: number }>(
   is: readonly T[],
   should: readonly T[],

@@ -1,4 +1,4 @@
-/** Roll-ups by tag, made from the events behind the mail. */
+/** Roll-ups by tag, computed from the events in the background. */
 import { sql } from 'kysely'
 import type { Tag } from '../emails.ts'
 import { type EventCursor, isAfter } from '../event-cursor.ts'
@@ -21,21 +21,21 @@ import {
   type TagCount,
 } from './tag-counts.ts'
 
-/** What the next stretch of the events adds to the roll-ups by tag. */
+/** What the next chunk of events adds to the roll-ups by tag. */
 export interface TagStretch {
-  /** After the first, up to and with the last. The same: there is nothing to add. */
+  /** After the first cursor, up to and including the last. Equal if there is nothing to add. */
   from: EventCursor
   to: EventCursor
   counts: TagCount[]
 }
 
-/** Events of a stretch, and numbers that it adds: each is a row of a quarter and up to three of its day. */
+/** Limits for a chunk: events, and numbers added. Each number is a row of a quarter hour and up to three of its day. */
 const [EVENTS, NUMBERS] = [250, 500]
 
-/** Rows in one statement: seven values for each must fit the engine's 32 766 parameters. */
+/** Rows per statement. Each takes seven parameters, and the engine allows 32,766. */
 const ROUND = 1000
 
-/** What is read of an event. */
+/** The columns that are read of an event. */
 interface Row {
   team_id: string
   created_at: number
@@ -56,7 +56,7 @@ const toEvent = (row: Row): TaggedEvent => ({
   tags: JSON.parse(row.tags) as Tag[],
 })
 
-/** Counted events of emails with tags. Those of which the email is gone are gone as well. */
+/** Selects counted events of emails with tags. Skips events of deleted emails. */
 const selectTagged = (db: Db) =>
   db
     .selectFrom('events as v')
@@ -65,12 +65,12 @@ const selectTagged = (db: Db) =>
     .where('v.counted', '!=', '')
     .where('e.tags', '!=', '[]')
 
-/** The next stretch that is not in the roll-ups by tag, some hundreds of events. */
+/** Reads the next chunk that isn't in the roll-ups by tag yet, a few hundred events. */
 async function readTagCounts(db: Db): Promise<
   TagStretch & {
-    /** When its first event happened; null: there is none. */
+    /** Time of its first event; null: there is none. */
     since: number | null
-    /** There are events after it. */
+    /** Whether there are more events after it. */
     more: boolean
   }
 > {
@@ -98,7 +98,7 @@ async function readTagCounts(db: Db): Promise<
   return { from, to, counts, since: first.created_at, more: isAfter(cursorOf(events.at(-1)!), to) }
 }
 
-/** Tags that are told apart on the days of these events. */
+/** Returns the tags that are counted separately on the days of these events. */
 async function toldOn(db: Db, events: readonly TaggedEvent[]): Promise<ToldTag[]> {
   const days = new Map(
     events.map(({ teamId, createdAt }) => [
@@ -126,7 +126,8 @@ const ofCount = ({ teamId, at, domainId, provider, tag, counter, n }: TagCount) 
 const ofDay = ({ teamId, ...row }: TagDay) => ({ team_id: teamId, ...row })
 
 /**
- * Adds a stretch to the roll-ups by tag and moves past it; false: another process was faster, and nothing was added.
+ * Adds a chunk to the roll-ups by tag and moves the cursor. Returns false and adds nothing if another process was
+ * faster.
  */
 async function addTagCounts(db: Db, { from, to, counts }: TagStretch): Promise<boolean> {
   if (!(await moveCursor(db, { reader: 'tags', from, to }))) return false
@@ -134,7 +135,7 @@ async function addTagCounts(db: Db, { from, to, counts }: TagStretch): Promise<b
   return true
 }
 
-/** Adds numbers to the quarters and to their days. */
+/** Adds numbers to the quarter hours and their days. */
 async function addRows(db: Db, counts: readonly TagCount[]): Promise<void> {
   for (const rows of inRounds(counts.map(ofCount)))
     await db
@@ -161,7 +162,7 @@ async function addRows(db: Db, counts: readonly TagCount[]): Promise<void> {
 const inRounds = <T>(rows: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(rows.length / ROUND) }, (_, i) => rows.slice(i * ROUND, (i + 1) * ROUND))
 
-/** Rows `m` that a breakdown by tag sums: where they are read, under which condition, and what tells them apart. */
+/** Returns where to read rows `m` for a breakdown by tag, their condition, and their dimension. */
 export function tagRows({ teamId, length, domainIds, providers }: BreakdownQuery) {
   const value = sql`nullif(m.tag, '')`
   const among = (column: string, values: string[] | undefined) =>
@@ -186,9 +187,9 @@ interface Range {
 }
 
 /**
- * Makes the quarters of a range and the days that they are of again, from the events up to the cursor; returns how many numbers were
- * wrong.
- * @param leave quarters that stay as they are
+ * Recomputes the quarter hours of a range and their days from the events up to the cursor. Returns how many numbers
+ * were wrong.
+ * @param leave quarter hours to leave unchanged
  */
 export async function recountTags(
   db: Db,
@@ -233,7 +234,7 @@ async function daysOf(db: Db, teamId: string, range: Range): Promise<TagDay[]> {
   return rows.map(({ team_id, n, ...row }) => ({ ...row, teamId: team_id, n: Number(n) }))
 }
 
-/** Events of a range of whole quarters, those that are alike as one, in the order of the first of them. */
+/** Reads the events of a range of whole quarter hours. Merges equal ones, in the order of the first of them. */
 async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<TaggedEvent[]> {
   const until = await cursorFor(db, 'tags')
   const found: { first: number; event: TaggedEvent }[] = []
