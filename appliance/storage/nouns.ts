@@ -147,18 +147,18 @@ export const nouns = {
 /** How a method runs. */
 type Kind = 'reads' | 'writes' | 'prepared' | 'innerReads' | 'innerWrites'
 
-/** A method as it is listed. `F` is what the engine takes it for: a function of a connection. */
+/** A listed method. `F` is its type in the engine: a function of a connection. */
 interface ListedMethod<F> {
   noun: string
   name: string
   run: F
 }
 
-/** The methods of one kind, of all nouns. */
+/** Returns the methods of one kind, of all nouns. */
 export const methodsOf = <F>(kind: Kind): ListedMethod<F>[] =>
   Object.entries<Partial<Record<Kind, object>>>(nouns).flatMap(([noun, methods]) =>
     Object.entries(methods[kind] ?? {}).map(([name, run]) => ({ noun, name, run: run as F })),
   )
 
-/** What can be said of a method to another thread. */
+/** Returns the serializable part of a method, for another thread. */
 export const refOf = ({ noun, name }: ListedMethod<unknown>) => ({ noun, name })

@@ -1,4 +1,7 @@
-/** The questions of `CHOICE_SQL` (spool/lines.ts) for PostgreSQL, each answered from an index, however much waits elsewhere. */
+/**
+ * The queries of `CHOICE_SQL` (spool/lines.ts) for PostgreSQL. Each uses only an index, however much is queued
+ * elsewhere.
+ */
 
 const free = "state = 'waiting' and due_at <= @now and (lease_until is null or lease_until <= @now)"
 
@@ -6,7 +9,7 @@ const headOf = (stream: string): string => `(
   select rowid as row, email_id as "emailId", due_at as "dueAt", queue from deliveries
   where stream = '${stream}' and ${free} order by due_at, queue, lease_until nulls first, rowid limit @most)`
 
-/** The delivery that is due first in the first queue of a range. */
+/** Selects the delivery that is due first in the first queue of a range. */
 const firstIn = (range: string): string => `cross join lateral (
   select queue, due_at, pool, provider, stream from deliveries as first
   where state = 'waiting' and ${range} order by queue, due_at limit 1) as d`
@@ -15,7 +18,7 @@ const isDue = 'cast(d.due_at <= @now as integer)'
 
 export const POSTGRES_CHOICE_SQL = {
   heads: `${headOf('transactional')} union all ${headOf('broadcast')}`,
-  // The limit stands outside: what is not fetched is not walked.
+  // The limit is outside the recursion: rows that aren't fetched aren't computed.
   queues: `with recursive
     ranges (at, after, last, room) as (
       select cast(value ->> 0 as bigint), value ->> 1, value ->> 2, cast(value ->> 3 as bigint) from json_each(@ranges)),

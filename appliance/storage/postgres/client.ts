@@ -1,15 +1,18 @@
-/** One connection to the server, set up as both threads need it. */
+/** A connection to the server, with the settings of both threads. */
 import pg from 'pg'
 
-/** How long to wait for a connection, and the server for a statement, a lock, or the next word of a transaction (milliseconds). */
+/**
+ * Timeouts in milliseconds: for connecting, and for the server to wait for a statement, a lock, or the next command of
+ * a transaction.
+ */
 const CONNECT_MS = 10_000
 const STATEMENT_MS = 60_000
 const IDLE_MS = 60_000
 
-/** int8 and numeric, which come as text, since they may be larger than a number of JavaScript; ours are not. */
+/** int8 and numeric. They arrive as text, because they may exceed a JavaScript number; ours don't. */
 const WIDE: readonly number[] = [20, 1700]
 
-/** A connection that knows whether it was lost. */
+/** A connection, and whether it was lost. */
 export type Client = pg.Client & { lost: boolean }
 
 const types: pg.CustomTypesConfig = {
@@ -17,7 +20,7 @@ const types: pg.CustomTypesConfig = {
     WIDE.includes(type) ? Number : (pg.types.getTypeParser(type, format) as typeof Number),
 }
 
-/** Connects. Rejects with the server's error, or the network's. */
+/** Connects. Rejects with an error of the server or the network. */
 export async function connect(url: string): Promise<Client> {
   const client = Object.assign(
     new pg.Client({

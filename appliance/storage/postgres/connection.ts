@@ -1,4 +1,4 @@
-/** The writing thread's connection: statements run one after the other, and the thread waits for each answer. */
+/** The writing thread's connection. Statements run one after the other, and the thread blocks until each result. */
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import type { Connection, Statement } from '../connection.ts'
@@ -8,16 +8,19 @@ import { Pending } from './pending.ts'
 import { type Bound, bind, translate } from './texts.ts'
 import type { Answer, Sent } from './postgres-wire.ts'
 
-/** Longer than any statement may take, and the way there and back. */
+/** Longer than any statement may take, including both directions. */
 const MOST_MS = 180_000
 
-/** Texts that are prepared; lists make texts of many lengths. */
+/** Limit on prepared texts. Lists of parameters produce many different texts. */
 const MOST_PREPARED = 1000
 
 type Row = Record<string, unknown>
 type Done = Extract<Answer, { rows: unknown }>
 
-/** Plain inserts wait, and go together with others into the same table: before a statement that names the table, and before the commit. */
+/**
+ * A connection that delays plain inserts and combines those into the same table. They are sent before a statement that
+ * names the table, and before the commit.
+ */
 export class PostgresConnection implements Connection {
   readonly engine = 'postgres'
   inTransaction = false
@@ -26,9 +29,9 @@ export class PostgresConnection implements Connection {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #names = new Map<string, string>()
   readonly #pending = new Pending()
-  /** Statements that were sent. */
+  /** Number of statements sent. */
   sent = 0
-  /** What a transaction has read can't have changed when it commits. */
+  /** Repeatable reads: what a transaction has read can't have changed when it commits. */
   readonly rules: CommitRules = {
     begin: 'begin isolation level serializable',
     pack: packPostgres,
@@ -54,31 +57,31 @@ export class PostgresConnection implements Connection {
     return statement as unknown as P extends unknown[] ? Statement<P, R> : Statement<[P], R>
   }
 
-  /** Runs a statement after the inserts that it may depend on. */
+  /** Runs a statement after the delayed inserts that it may depend on. */
   run(bound: Bound): Done {
     if (bound.control === 'rollback') this.#pending.forget()
     else this.#flush(bound.control === 'commit' ? undefined : bound.text)
     const done = this.#ask([bound])
     if (bound.control === 'begin') this.inTransaction = true
     if (bound.text === 'commit' || bound.text === 'rollback') this.inTransaction = false
-    // A transaction in which something failed ends like this, whatever it is told.
+    // PostgreSQL answers a commit like this if a statement of the transaction failed.
     if (bound.text === 'commit' && done.command === 'ROLLBACK')
       throw new PostgresError({ message: 'the transaction was rolled back', code: '25P02' })
     return done
   }
 
-  /** Runs a statement that is written for PostgreSQL already. */
+  /** Runs a statement in PostgreSQL's own syntax. */
   query(text: string, values: readonly unknown[]): Done {
     this.#flush(undefined)
     return this.#ask([{ text, values: [...values] }])
   }
 
-  /** Runs several statements without values. */
+  /** Runs several statements without parameters. */
   script(text: string): void {
     this.#send([{ name: undefined, text, values: [] }])
   }
 
-  /** Runs an insert later; how many rows it made is known when it is asked for. */
+  /** Delays an insert. Reading the number of its rows sends it. */
   later(bound: Bound): { changes: number } {
     if (!this.inTransaction || !bound.insert) {
       const { changes } = this.run(bound)
@@ -96,7 +99,7 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  /** Ends the connection. */
+  /** Closes the connection. */
   close(): void {
     Atomics.store(this.#answered, 0, 0)
     this.#port.postMessage('close')
@@ -135,7 +138,7 @@ export class PostgresConnection implements Connection {
   }
 }
 
-/** A text with its connection. */
+/** A statement and its connection. */
 class PostgresStatement implements Statement<unknown[], unknown> {
   readonly #db: PostgresConnection
   readonly #text: ReturnType<typeof translate>

@@ -1,4 +1,4 @@
-/** How Kysely writes for PostgreSQL. */
+/** Kysely's dialect for PostgreSQL. */
 import {
   HandleEmptyInListsPlugin,
   PostgresAdapter,
@@ -14,5 +14,5 @@ export const engineParts: Omit<Engine, 'execute'> = {
   createQueryCompiler: () => new PostgresQueryCompiler(),
 }
 
-/** An empty list is no SQL for PostgreSQL. */
+/** Replaces empty lists, which are a syntax error in PostgreSQL. */
 export const emptyLists = new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })

@@ -1,28 +1,28 @@
-/** Errors of PostgreSQL and of the way to it, as plain data, and what they mean to callers that know no engine. */
+/** Errors of PostgreSQL and of the network as plain data, and their meaning for callers that don't know the engine. */
 import type { Failure, FailureKind } from '../sqlite/failures.ts'
 
-/** An error as it crosses from thread to thread. */
+/** An error in the form that is sent between threads. */
 export interface ServerError {
   message: string
-  /** Five characters from the server (SQLSTATE), or a name of the network, such as `ECONNREFUSED`; null: neither. */
+  /** The server's SQLSTATE (five characters), or a network error such as `ECONNREFUSED`; null: neither. */
   code: string | null
 }
 
-/** The error as data. Values of rows, which the server tells in `detail`, are left out: logs are not for addresses. */
+/** Converts an error to data. Omits `detail`, which contains row values, to keep addresses out of the log. */
 export function dataOf(error: unknown): ServerError {
   if (!(error instanceof Error)) return { message: String(error), code: null }
-  // Node tells of all addresses that it tried in one error, whose own message is empty.
+  // Node combines the failures of all addresses in one error with an empty message.
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : undefined
   if (error.message === '' && first !== undefined) return dataOf(first)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null
   return { message: error.message, code: code ?? (LOST.test(error.message) ? 'ECONNRESET' : null) }
 }
 
-/** What `pg` says without a code when the connection ends. */
+/** The messages of `pg` without a code when a connection ends. */
 const LOST =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/
 
-/** An error of the server, thrown where a statement was run. */
+/** An error of the server, thrown where a statement ran. */
 export class PostgresError extends Error {
   readonly code: string | null
 
@@ -33,16 +33,19 @@ export class PostgresError extends Error {
   }
 }
 
-/** Whether the transaction may succeed when it runs again: others wrote at the same time (SQLSTATE class 40). */
+/**
+ * Reports whether the transaction may succeed if it runs again, because others wrote at the same time (SQLSTATE class
+ * 40).
+ */
 export const isConflict = (error: unknown): boolean =>
   error instanceof PostgresError && (error.code === '40001' || error.code === '40P01')
 
 const FULL = /^53100$/
-/** Resources, a server that stops or starts, timeouts, locks, conflicts, a standby, the disk, the network. */
+/** Resources, a starting or stopping server, timeouts, locks, conflicts, a standby, the disk, the network. */
 const TRANSIENT =
   /^(53|57|08|40|55P03|25006|25P02|25P03|58|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|EACCES)/
 const DAMAGED = /^XX00[12]$/
-/** The server's answer is missing, so a commit may have happened. */
+/** The server's response is missing, so a commit may have happened. */
 const UNANSWERED = /^(08|57P|E[A-Z])/
 
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -60,7 +63,10 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** An error as what crosses to the main thread. @param committing it came from the commit */
+/**
+ * Converts an error for the main thread.
+ * @param committing whether it came from the commit
+ */
 export function packPostgres(error: unknown, committing = false): Failure {
   const { code, message } = dataOf(error)
   const stack = error instanceof Error ? error.stack : undefined

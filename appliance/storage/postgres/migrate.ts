@@ -1,4 +1,4 @@
-/** Bringing the schema of a PostgreSQL database up to date. */
+/** Updates the schema of a PostgreSQL database. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,10 +23,13 @@ function shipped(): Step[] {
   })
 }
 
-/** Only one process migrates at a time; the others wait, and find it done. */
+/** Only one process migrates at a time. The others wait, and then have nothing to do. */
 const LOCK = 'select pg_advisory_xact_lock(7310880)'
 
-/** Runs the migrations that the database has not had, in one transaction. @throws StorageRefused, having changed nothing */
+/**
+ * Runs missing migrations in one transaction.
+ * @throws StorageRefused, having changed nothing
+ */
 export function migrate(db: PostgresConnection): void {
   db.prepare('begin').run()
   try {

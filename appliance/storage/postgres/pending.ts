@@ -1,7 +1,7 @@
-/** Rows on their way into the database: those of one table become one statement, however many calls made them. Pure. */
+/** Delayed inserts. Combines rows for one table in one statement, even from several calls. Pure. */
 import { type Insert, insertOf } from './texts.ts'
 
-/** Rows of one statement; few sizes, since each is prepared as a text of its own. */
+/** Rows per statement. Few sizes, because each is prepared as a separate text. */
 const SIZES = [64, 16, 4, 1]
 
 interface Group {
@@ -9,13 +9,16 @@ interface Group {
   rows: unknown[][]
 }
 
-/** One row that waits. */
+/** A delayed row. */
 interface Ticket {
   group: Group
   row: unknown[]
 }
 
-/** The inserts that wait, in the order in which their tables were first named: so a row comes after the one that it refers to. */
+/**
+ * The delayed inserts, in the order in which their tables were first used, so that a row comes after those it refers
+ * to.
+ */
 export class Pending {
   #groups = new Map<string, Group>()
 
@@ -27,7 +30,7 @@ export class Pending {
     return { group, row }
   }
 
-  /** Takes a row back, if it still waits. */
+  /** Removes a row, if it is still delayed. */
   takeBack({ group, row }: Ticket): boolean {
     const at = group.rows.lastIndexOf(row)
     if (at >= 0) group.rows.splice(at, 1)
@@ -38,7 +41,7 @@ export class Pending {
     this.#groups = new Map()
   }
 
-  /** All of them, if a text names one of their tables; without a text, all of them. They wait no longer. */
+  /** Takes and removes all rows if the text names one of their tables; without a text, always. */
   take(before: string | undefined): { text: string; values: unknown[] }[] {
     const groups = [...this.#groups.values()]
     const isNamed = ({ insert }: Group) => new RegExp(`\\b${insert.table}\\b`).test(before ?? '')

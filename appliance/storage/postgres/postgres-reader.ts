@@ -1,4 +1,4 @@
-/** The thread that reads from a PostgreSQL database: several calls at once, each in a transaction of its own that sees one moment. */
+/** The thread that reads from PostgreSQL. Runs several calls at once, each in a transaction with its own snapshot. */
 import { Kysely } from 'kysely'
 import { workerData } from 'node:worker_threads'
 import { methodsOf, refOf } from '../nouns.ts'
@@ -9,12 +9,12 @@ import { type Client, connect } from './client.ts'
 import { emptyLists, engineParts } from './dialect.ts'
 import { packPostgres } from './failures.ts'
 
-/** Connections, and calls that are answered together. */
+/** Number of connections, and of concurrent calls. */
 const MOST_CALLS = 4
 
 type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
 
-/** One connection, which is made when it is needed and again after it was lost. */
+/** A connection that is opened when needed, and again after it was lost. */
 class Session {
   readonly #url: string
   readonly #kysely: Db
@@ -58,7 +58,7 @@ class Session {
     try {
       return await read(this.#kysely, args, now)
     } finally {
-      // One that was lost has nothing to end.
+      // A lost connection has no transaction to end.
       if (!this.#client.lost) await this.#client.query('commit')
     }
   }

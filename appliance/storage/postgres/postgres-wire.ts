@@ -1,25 +1,25 @@
 /**
- * The thread that speaks to the server for the writing thread, which waits for each answer: so the hot methods are the same synchronous
- * functions on both engines. It reconnects before the next transaction, never within one.
+ * The thread that talks to the server for the writing thread, which blocks until each result. This way, the hot methods
+ * are the same synchronous functions on both engines. Reconnects before the next transaction, never within one.
  */
 import { workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { connect, type Client } from './client.ts'
 import { dataOf, type ServerError } from './failures.ts'
 
-/** A statement as it is sent. `name`: it is prepared under it, once for each connection. */
+/** A statement to send. `name`: prepare it under this name, once for each connection. */
 export interface Sent {
   name: string | undefined
   text: string
   values: unknown[]
 }
 
-/** What came of the last statement, or the error of the first that failed: those after it were not sent. */
+/** The result of the last statement, or the error of the first one that failed. Statements after it weren't sent. */
 export type Answer =
   | { rows: Record<string, unknown>[]; changes: number; command: string }
   | { error: ServerError; connected: boolean }
 
-/** `within`: a transaction that a new connection would not know. */
+/** `within`: a transaction is open, which a new connection would not know. */
 interface Request {
   sent: Sent[]
   within: boolean
@@ -45,10 +45,10 @@ async function run({ sent, within }: Request): Promise<Answer> {
   }
 }
 
-/** Does what is asked, then wakes the thread that waits for it. */
+/** Handles a request, then wakes the waiting thread. */
 async function answer(request: Request | 'close'): Promise<void> {
   if (request === 'close') {
-    // A connection that is gone is closed.
+    // A lost connection is already closed.
     await client?.end().catch(() => undefined)
     port.close()
   } else port.postMessage(await run(request))

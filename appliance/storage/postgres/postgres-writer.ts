@@ -1,4 +1,4 @@
-/** The one thread of this node that writes to a PostgreSQL database. */
+/** The only thread of this node that writes to a PostgreSQL database. */
 import { workerData } from 'node:worker_threads'
 import type { Connection } from '../connection.ts'
 import { eventsRecorded } from '../events.ts'
@@ -14,13 +14,13 @@ import { packPostgres } from './failures.ts'
 import { migrate } from './migrate.ts'
 import { refuseServer } from './server.ts'
 
-/** Calls in one commit. */
+/** Calls per commit. */
 const MOST_CALLS = 256
 
 type Method = (args: unknown, now: number) => unknown
 type Write = (db: Db, args: unknown, now: number) => unknown
 
-/** What only this engine does differently. PostgreSQL keeps free pages for later rows. */
+/** Methods that differ on this engine. PostgreSQL reuses free pages by itself. */
 const OWN = new Map<string, Method>([['shrink', () => 0]])
 
 serve(() => {
@@ -44,7 +44,7 @@ serve(() => {
     ...hot.map(({ name, run }) => [name, OWN.get(name) ?? run(db)] as const),
     ...[...writes, ...methodsOf<Write>('innerWrites')].map(({ name, run }) => {
       const method: Method = (args, now) => {
-        // They may read what hot methods gather.
+        // They may read what hot methods have gathered.
         gathering.write()
         return run(kysely, args, now)
       }
@@ -72,7 +72,10 @@ serve(() => {
   }
 })
 
-/** Connects, looks at the server, and brings the schema up to date. @throws StorageRefused */
+/**
+ * Connects, checks the server, and updates the schema.
+ * @throws StorageRefused
+ */
 function open(url: string): PostgresConnection {
   const db = new PostgresConnection(url)
   try {

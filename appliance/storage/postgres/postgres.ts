@@ -1,4 +1,4 @@
-/** The storage on PostgreSQL: the same threads and methods as on SQLite, on a server. */
+/** The storage on a PostgreSQL server, with the same threads and methods as on SQLite. */
 import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
 import type { Bodies } from '../bodies.ts'
 import type { StorageLost } from '../sqlite/failures.ts'
@@ -8,13 +8,13 @@ export interface PostgresOptions {
   /** `postgres://user:password@host/name` */
   url: string
   logger?: StorageLog | undefined
-  /** Told once when a storage thread died: no call works from then on. A server that is gone ends no thread. */
+  /** Called once if a storage thread dies. No call works after that. An unreachable server doesn't end a thread. */
   onLost?: ((error: StorageLost) => void) | undefined
-  /** Told after each commit that stored events. */
+  /** Called after each commit that stored events. */
   onEvents?: (() => void) | undefined
 }
 
-/** All messages are rows: the server keeps large values apart by itself. */
+/** All messages are rows: PostgreSQL itself stores large values separately. */
 const noBodies: Bodies = {
   largestRow: Infinity,
   begin: async () => undefined,
@@ -25,8 +25,10 @@ const noBodies: Bodies = {
 }
 
 /**
- * Opens a PostgreSQL database, and brings its schema up to date. While the server is gone, calls fail as `transient`, and work again by themselves.
- * @throws StorageRefused when the server cannot be reached, could lose mail, or the database is not one of ours
+ * Opens a PostgreSQL database and updates its schema. While the server is unreachable, calls fail as `transient`; they
+ * work again once it returns.
+ * @throws StorageRefused when the server can't be reached or could lose mail, or the database belongs to another
+ * program
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
   const { url, logger, onEvents } = options

@@ -1,8 +1,8 @@
-/** What is asked of a server and a database before they are used. Pure, but for the question. */
+/** Checks of a server and database before use. Pure, except for the query. */
 import { StorageRefused } from '../sqlite/failures.ts'
 import type { Connection } from '../connection.ts'
 
-/** What decides whether mail is safe in a database. */
+/** Settings that decide whether mail is safe in a database. */
 export interface ServerState {
   /** 150004 is 15.4. */
   version: number
@@ -18,7 +18,7 @@ export interface ServerState {
 /** The oldest version that is tested. */
 const OLDEST = 15
 
-/** Collations that order text by its bytes or code points, as key ranges need it. */
+/** Collations that sort text by bytes or code points, which key ranges need. */
 const ORDERED = ['C', 'POSIX', 'C.UTF-8', 'C.utf8']
 
 const QUESTION = `select current_setting('server_version_num')::integer as version, current_setting('fsync') as fsync,
@@ -27,7 +27,7 @@ const QUESTION = `select current_setting('server_version_num')::integer as versi
     current_setting('default_transaction_read_only') as "readOnly"
   from pg_database where datname = current_database()`
 
-/** Why the database cannot be used, with what to do about it; undefined: it can. */
+/** Returns why the database can't be used and how to fix it; undefined: it can. */
 export function refusalOf(state: ServerState): string | undefined {
   const major = Math.floor(state.version / 10_000)
   if (major < OLDEST)
@@ -51,7 +51,10 @@ const CREATE = 'createdb --template=template0 --encoding=UTF8 --locale=C posthas
 const unsafe = (setting: string, value: string): string =>
   `The database server runs with ${setting} = ${value}, so accepted mail could be lost when it stops. Set ${setting} = on.`
 
-/** Refuses a server that could lose accepted mail, or that can't be written to. @throws StorageRefused */
+/**
+ * Checks that the server can't lose accepted mail, and can be written to.
+ * @throws StorageRefused
+ */
 export function refuseServer(db: Connection): void {
   const refusal = refusalOf(db.prepare<[], ServerState>(QUESTION).get()!)
   if (refusal !== undefined) throw new StorageRefused(`${refusal} Nothing was changed.`)

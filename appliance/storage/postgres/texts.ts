@@ -1,17 +1,17 @@
-/** Texts of plain statements, as the hot methods have them, for PostgreSQL. Pure. */
+/** Translates the plain statements of the hot methods for PostgreSQL. Pure. */
 
-/** A text that can be run. */
+/** A translated statement. */
 export interface Text {
-  /** With `$1` for the first value. */
+  /** The SQL with `$1` for the first parameter. */
   text: string
-  /** The names of its values in their order; null where they have none. */
+  /** The names of its parameters in order; null if they have none. */
   names: string[] | null
-  /** Of an insert of one row of values: it can go together with others. */
+  /** Set for an insert of one row of values, which can be combined with others. */
   insert: Insert | undefined
   control: 'begin' | 'commit' | 'rollback' | undefined
 }
 
-/** An insert of one row: what comes before the values, the row with `?` for each value, and what comes after. */
+/** An insert of one row: the text before the values, the row with `?` for each value, and the text after. */
 export interface Insert {
   table: string
   head: string
@@ -19,7 +19,7 @@ export interface Insert {
   tail: string
 }
 
-/** A text with its values. */
+/** A statement with its values. */
 export interface Bound extends Omit<Text, 'names'> {
   values: unknown[]
 }
@@ -33,7 +33,10 @@ const CONTROL: Record<string, Text['control']> = {
 
 const INSERT = /^(insert into (\w+) \([^)]*\)\s*values )(\([^()]*\))(\s*on conflict \([^)]*\) do nothing)?$/
 
-/** A text with `?`, or with `@name` for values that have names. Each place is a value of its own: so its type follows from the place alone. */
+/**
+ * Translates a text with `?` or `@name` parameters. Each occurrence becomes a separate parameter, so that PostgreSQL
+ * can infer its type from the context.
+ */
 export function translate(source: string): Text {
   const trimmed = source.trim()
   const names: string[] = []
@@ -51,14 +54,14 @@ export function translate(source: string): Text {
   }
 }
 
-/** Gives a text its values. */
+/** Binds values to a statement. */
 export function bind({ names, ...text }: Text, given: unknown[]): Bound {
   if (names === null) return { ...text, values: given }
   const [byName] = given as [Record<string, unknown>]
   return { ...text, values: names.map((name) => byName[name]) }
 }
 
-/** One insert of several rows. */
+/** Formats one insert of several rows. */
 export function insertOf({ head, row, tail }: Insert, rows: number): string {
   let count = 0
   const tuples = Array.from({ length: rows }, () => row.replaceAll('?', () => `$${++count}`))

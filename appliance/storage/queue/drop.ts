@@ -13,14 +13,14 @@ import { nextPortion, type Step, type StepArgs, type QueueFilter } from './match
 import type { Via } from '../values.ts'
 import type { QueueAction } from '../../mail/queue.ts'
 
-/** Deliveries in one round of statements: eight values for each event must fit the engine's 32 766 parameters. */
+/** Deliveries per round of statements. Each event takes eight parameters, and the engine allows 32,766. */
 const ROUND = 500
 
-/** How a delivery ends that an operator gives up. */
+/** How a delivery ends after an operator drops or expires it. */
 interface Ending {
   state: 'failed' | 'expired'
   type: 'email.failed' | 'email.bounced'
-  /** @param last why it waited; null before the first attempt */
+  /** @param last the cause of the last attempt; null before the first attempt */
   cause: (last: Cause | null) => Cause
   data: (cause: Cause) => EventData
 }
@@ -36,7 +36,7 @@ const DROPPED: Ending = {
   data: () => ({ failed: { reason } }),
 }
 
-/** What the last attempt found stays the cause, as when the time to deliver is over. */
+/** Keeps the cause of the last attempt, as when the retry period ends. */
 const EXPIRED: Ending = {
   state: 'expired',
   type: 'email.bounced',
@@ -52,7 +52,7 @@ const EXPIRED: Ending = {
           note: 'Given up by an operator before any attempt.',
         },
   data: ({ reply, status, category, note }) => {
-    // RFC 3464 §2.3.6: the type of a diagnostic code that no server spoke is private.
+    // RFC 3464 §2.3.6: a diagnostic code that no server sent has a private type.
     const words = reply
       ? `smtp; ${formatReply(reply)}`
       : `x-posthaste; ${[status, note].filter(Boolean).join(' ')}`
@@ -68,12 +68,12 @@ const SUB_TYPE: Partial<Record<Category, SubType>> = {
   content: 'ContentRejected',
 }
 
-/** Gives waiting or held deliveries up: state `failed`, event `email.failed`. Those in flight are left alone. */
+/** Drops waiting or held deliveries: state `failed`, event `email.failed`. Leaves those in flight alone. */
 export async function dropQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
   return endStep(db, 'drop', DROPPED, args, now)
 }
 
-/** The same as if their time were over: state `expired`, event `email.bounced`. */
+/** Expires deliveries as if their retry period had ended: state `expired`, event `email.bounced`. */
 async function expireQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
   return endStep(db, 'expire', EXPIRED, args, now)
 }
@@ -86,8 +86,9 @@ const ERASED: Ending = {
 }
 
 /**
- * Ends deliveries whose recipient is being erased: the event is under the pseudonym, and no sender gets a report, which would name
- * the address. The recipients keep it until their email is erased, which is found by it. Returns how many of them waited.
+ * Drops deliveries to a recipient who is being erased. Records the event under the pseudonym and makes no reports,
+ * which would contain the address. The rows keep the address until their email is erased, which is found by it. Returns
+ * how many were queued.
  */
 export async function dropErased(db: Db, ids: string[], pseudonym: string, now: number): Promise<number> {
   if (ids.length === 0) return 0
@@ -163,7 +164,7 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
     ...row,
     cause: ending.cause(row.cause === null ? null : (JSON.parse(row.cause) as Cause)),
   }))
-  // Deliveries that end with the same words are written together: usually all, or all of one host.
+  // Deliveries with the same cause are written together: usually all, or all of one host.
   for (const [cause, same] of Map.groupBy(rows, (row) => JSON.stringify(row.cause)))
     await db
       .updateTable('deliveries')
@@ -175,7 +176,7 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
       )
       .where(queued)
       .execute()
-  // Nobody sent a report, so nobody hears of its way.
+  // Reports have no events, because nobody sent them.
   const told = rows.filter(({ via }) => via !== 'report')
   preparedOn(
     db,
@@ -198,7 +199,7 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
     .execute()
 }
 
-/** What the senders of deliveries that were given up are to be told. */
+/** Records due reports to the senders of dropped deliveries. */
 function oweReports(db: Db, rows: Omit<Given, 'cause'>[], now: number): void {
   const owe = preparedOn(db, createOwe)
   for (const { id, team_id: teamId, email_id: emailId, report_to: reportTo, notify } of rows)
@@ -206,7 +207,7 @@ function oweReports(db: Db, rows: Omit<Given, 'cause'>[], now: number): void {
       owe({ deliveryId: id, kind: 'failed', teamId, emailId }, now)
 }
 
-/** How operators give mail up. */
+/** The methods for dropping and expiring mail. */
 export const methods = {
   writes: { dropQueue, expireQueue },
 }

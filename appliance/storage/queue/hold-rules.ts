@@ -4,19 +4,22 @@ import type { Db, HoldRulesTable } from '../schema.ts'
 import type { Connection } from '../connection.ts'
 import type { TagFilter } from './matching.ts'
 
-/** Holds new mail that meets all of its conditions, those that are not null. */
+/** A rule that holds new mail if all of its conditions match, except those that are null. */
 export interface HoldRule {
-  /** That of the audit entry which made it. */
+  /** Id of the audit entry that created it. */
   id: string
   teamId: string | null
   domain: string | null
-  /** Mail to a domain that was never looked up is held when its provider is known: the first attempt may be on its way by then. */
+  /**
+   * Mail to a domain that was never looked up is held when its provider is known. By then, the first attempt may be
+   * running.
+   */
   provider: string | null
   tag: TagFilter | null
   createdAt: number
 }
 
-/** A row as the port shows it. */
+/** Converts a row. */
 export const toHoldRule = (row: Selectable<HoldRulesTable>): HoldRule => ({
   id: row.id,
   teamId: row.team_id,
@@ -26,7 +29,7 @@ export const toHoldRule = (row: Selectable<HoldRulesTable>): HoldRule => ({
   createdAt: row.created_at,
 })
 
-/** False when there are `most` rules already. */
+/** Adds a rule. Returns false if there are `most` rules already. */
 async function addHoldRule(db: Db, { rule, most }: { rule: HoldRule; most: number }): Promise<boolean> {
   const { id, teamId, domain, provider, tag, createdAt } = rule
   const { count } = await db
@@ -49,14 +52,14 @@ async function addHoldRule(db: Db, { rule, most }: { rule: HoldRule; most: numbe
   return true
 }
 
-/** Those of a team, or all; oldest first. */
+/** Lists the rules of a team, or all, oldest first. */
 async function listHoldRules(db: Db, { teamId }: { teamId?: string | undefined }): Promise<HoldRule[]> {
   let query = db.selectFrom('hold_rules').selectAll()
   if (teamId !== undefined) query = query.where('team_id', '=', teamId)
   return (await query.orderBy('id').execute()).map(toHoldRule)
 }
 
-/** False when there is none. What it held stays held. */
+/** Removes a rule. Returns false if there is none. Mail that it held stays held. */
 async function removeHoldRule(db: Db, { id }: { id: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('hold_rules').where('id', '=', id).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n
@@ -71,14 +74,14 @@ interface RuleRow {
   tag_value: string | null
 }
 
-/** Which rule holds a delivery, by its id; null: none does. */
+/** Returns the id of the rule that holds a delivery; null: none. */
 export type Holding = (delivery: { domain: string; provider: string }) => string | null
 
 const none: Holding = () => null
 
 /**
- * Part of `put`: the rules that hold new mail, for one email. Asked of the table each time, so that a rule of another
- * process holds from its commit on; while there is none, that costs 2 microseconds.
+ * Part of `put`: finds the rules that hold new mail, for one email. Reads the table each time, so that a rule from
+ * another process applies from its commit on. Without any rules, that costs 2 microseconds.
  */
 export function createHolds(db: Connection): (email: { teamId: string; tags: readonly Tag[] }) => Holding {
   const any = db.prepare<[], number>('select 1 from hold_rules limit 1').pluck()

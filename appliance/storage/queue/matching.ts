@@ -1,4 +1,4 @@
-/** Which deliveries a change of the queue is about: its filter as conditions over `deliveries`, looked at in short steps. */
+/** Converts a queue filter to conditions on `deliveries`, which are examined in short steps. */
 import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
@@ -7,18 +7,18 @@ import type { Db, Tables } from '../schema.ts'
 import type { Category } from '../../mail/bounce.ts'
 import type { Stream, QueueAction } from '../../mail/queue.ts'
 
-/** A tag of emails; without a value, any. */
+/** A tag of emails; without a value, any value matches. */
 export interface TagFilter {
   name: string
   value: string | null
 }
 
-/** Which waiting deliveries are meant; all given conditions must hold. None given means all. */
+/** A filter for queued deliveries. All given conditions must match; without any, all deliveries do. */
 export interface QueueFilter {
   teamId?: string | undefined
   deliveryIds?: readonly string[] | undefined
   emailId?: string | undefined
-  /** The broadcast that it is part of. */
+  /** Id of the email's broadcast. */
   broadcastId?: string | undefined
   /** Recipient domain. */
   domain?: string | undefined
@@ -28,33 +28,33 @@ export interface QueueFilter {
   stream?: Stream | undefined
   tag?: TagFilter | undefined
   state?: 'waiting' | 'held' | undefined
-  /** Accepted before, or at and after, these instants (Unix milliseconds). */
+  /** Accepted before, or at and after, these times (Unix milliseconds). */
   createdBefore?: number | undefined
   createdFrom?: number | undefined
-  /** Words in the reply or the sentence that the last attempt ended with, in any case. */
+  /** Part of the reply or sentence of the last attempt, in any case. */
   reply?: string | undefined
   category?: Category | undefined
-  /** The source of the last attempt. */
+  /** The sending IP of the last attempt. */
   source?: string | undefined
-  /** Last held, released or re-routed by this audit entry. */
+  /** Last held, released or rerouted by this audit entry. */
   touchedBy?: string | undefined
-  /** Not what an act upon the whole appliance held, released or re-routed last. */
+  /** Excludes what was last held, released or rerouted by an action on the whole server. */
   notOfOperator?: true | undefined
-  /** Only those that this would change. */
+  /** Only deliveries that this action would change. */
   touch?: { action: QueueAction; pool?: string | undefined } | undefined
 }
 
-/** What conditions are built with. */
+/** Kysely's builder for conditions. */
 export type Where = ExpressionBuilder<Tables, 'deliveries'>
 
-/** Written out, not bound: the planners use the partial indexes only for a condition that they can read. */
+/** Written as a literal, not bound: the planners use the partial indexes only if they can read the condition. */
 export const waiting = sql.lit('waiting' as const)
 
-/** The lease is free: never taken, given back, or run out. */
+/** Matches deliveries with a free lease: never taken, given back, or expired. */
 export const unleased = (where: Where, now: number): Expression<SqlBool> =>
   where.or([where('lease_until', 'is', null), where('lease_until', '<=', now)])
 
-/** All conditions of a filter, but for `reply`, which is not for SQL: its text lies in JSON. */
+/** Matches all conditions of a filter except `reply`, whose text is in JSON and can't be matched in SQL. */
 function matching(where: Where, filter: QueueFilter, now: number): Expression<SqlBool> {
   const { domain, state, tag, createdBefore, createdFrom, category, source, touch } = filter
   const equal = {
@@ -91,7 +91,10 @@ function matching(where: Where, filter: QueueFilter, now: number): Expression<Sq
   return where.and(conditions)
 }
 
-/** What an action would change. Never what is in flight, where that would contradict what its attempt is about to write. */
+/**
+ * Matches what an action would change. Excludes deliveries in flight if the change would contradict the result of their
+ * attempt.
+ */
 function touched(
   where: Where,
   { action, pool }: NonNullable<QueueFilter['touch']>,
@@ -103,7 +106,7 @@ function touched(
     case 'release':
       return where('state', '=', 'held')
     case 'retry':
-      // Nor what its sender scheduled for later: what leaves too early cannot be taken back.
+      // Excludes what its sender scheduled for later: mail that is sent too early can't be recalled.
       return where.and([
         where('state', '=', waiting),
         unleased(where, now),
@@ -119,8 +122,8 @@ function touched(
 }
 
 /**
- * Whether a column of JSON that we wrote has this piece in it. Exact: within a string, its quotes would be escaped. Of
- * the ways to say so, this one means the same in both engines and minds the case.
+ * Reports whether a column with our own JSON contains this piece. Exact, because quotes within a string are escaped.
+ * This form means the same in both engines and is case-sensitive.
  */
 const has = (column: RawBuilder<string>, piece: string): RawBuilder<SqlBool> =>
   sql<SqlBool>`replace(${column}, ${piece}, '') <> ${column}`
@@ -136,7 +139,7 @@ function about(category: string): RawBuilder<SqlBool> {
   return has(sql<string>`coalesce(cause, '')`, piece)
 }
 
-/** The last attempt that the delivery had a part in; `source` is no other key of a transcript. */
+/** Matches the last attempt that included the delivery. `source` is not a key anywhere else in a transcript. */
 function leftFrom(source: string): RawBuilder<SqlBool> {
   const piece = `"source":${JSON.stringify(source)}`
   return sql<SqlBool>`attempts > 0 and ${piece} = (
@@ -147,28 +150,28 @@ function leftFrom(source: string): RawBuilder<SqlBool> {
 }
 
 /**
- * A change of many deliveries is made in steps, so that the writer is never held for long: each step looks at the next
- * `limit` deliveries in the order of their ids, and `every` (storage.ts) takes one after the other.
+ * Arguments of a step. Changes of many deliveries run in steps, so that they never block the writer for long: each
+ * examines the next `limit` deliveries by id, and `every` (storage.ts) runs them one after the other.
  */
 export interface StepArgs {
-  /** Deliveries to look at. Default 2000: some 30 ms of the writer. */
+  /** Deliveries to examine. Default: 2000, about 30 ms of the writer. */
   limit?: number | undefined
-  /** Where the step before ended; nothing begins at the start. */
+  /** Where the previous step ended; absent for the first. */
   after?: string | undefined
 }
 
-/** How far a step came. */
+/** The result of a step. */
 export interface Step {
-  /** Deliveries that were changed. */
+  /** Number of changed deliveries. */
   count: number
   /** Where the next step begins; null when there is none. */
   next: string | null
 }
 
-/** Deliveries that a step looks at unless it is told otherwise. */
+/** Default number of deliveries that a step examines. */
 const LIMIT = 2000
 
-/** The deliveries of one step, as a range of ids: after the first, up to and with the last. */
+/** The deliveries of one step as a range of ids: after the first, up to and including the last. */
 export interface Range {
   after: string
   last: string
@@ -177,8 +180,8 @@ export interface Range {
 }
 
 /**
- * The next range, or undefined when nothing is left. The conditions of the filter that have an index make it narrow;
- * the others are for `matching`, within the range: a step costs the same whether much of it matches or nothing.
+ * Returns the next range; undefined if nothing is left. Conditions of the filter with an index narrow it; `matching`
+ * checks the others within the range. A step costs the same whether much of it matches or nothing.
  */
 export async function nextRange(
   db: Db,
@@ -195,22 +198,22 @@ export async function nextRange(
   return { after, last, next: rows.length < limit ? null : last }
 }
 
-/** The condition that a delivery is in the range. */
+/** Matches deliveries in the range. */
 export const within = (where: Where, { after, last }: Range): Expression<SqlBool> =>
   where.and([queued, where('id', '>', after), where('id', '<=', last)])
 
-/** What a step is about: the deliveries of its range that a filter names. */
+/** The deliveries of a step's range that match a filter. */
 export interface Portion {
-  /** The condition, over `deliveries`. */
+  /** The condition on `deliveries`. */
   where: (where: Where) => Expression<SqlBool>
   /** Where the next step begins; null when this one is the last. */
   next: string | null
 }
 
-/** Deliveries of a step whose filter reads what attempts left behind: some 20 microseconds each. */
+/** Deliveries per step if the filter reads data of attempts, at about 20 microseconds each. */
 const SLOW_LIMIT = 500
 
-/** The next portion of what a filter names, or undefined when nothing is left. */
+/** Returns the next portion that matches a filter; undefined if nothing is left. */
 export async function nextPortion(
   db: Db,
   filter: QueueFilter,
@@ -224,7 +227,7 @@ export async function nextPortion(
   const plain = (where: Where) => where.and([matching(where, filter, now), within(where, range)])
   if (filter.reply === undefined) return { where: plain, next: range.next }
   const ids = await answered(db, plain, filter.reply)
-  // No engine takes an empty list everywhere.
+  // Not every engine supports an empty list.
   const where =
     ids.length === 0
       ? () => sql<SqlBool>`1 = 0`
@@ -232,7 +235,10 @@ export async function nextPortion(
   return { where, next: range.next }
 }
 
-/** Those whose last attempt ended with these words. The text lies in JSON, which the engines read in different ways. */
+/**
+ * Returns deliveries whose last attempt ended with this text. Checked outside SQL, because the engines read JSON in
+ * different ways.
+ */
 async function answered(db: Db, where: Portion['where'], words: string): Promise<string[]> {
   const rows = await db
     .selectFrom('deliveries')
@@ -244,7 +250,7 @@ async function answered(db: Db, where: Portion['where'], words: string): Promise
   return rows.filter(({ cause }) => spoken(cause!).includes(wanted)).map(({ id }) => id)
 }
 
-/** What a cause says: `451 4.7.1 later` as servers write it, and our sentence. */
+/** Returns the text of a cause: the reply as servers write it (`451 4.7.1 later`), and our sentence. */
 function spoken(cause: string): string {
   const { reply, note } = JSON.parse(cause) as Cause
   return `${reply ? `${formatReply(reply)}\n` : ''}${note}`.toLowerCase()

@@ -1,4 +1,4 @@
-/** What operators see of the queue, and what they do to many deliveries at once. */
+/** Reads the queue for operators, and changes many deliveries at once. */
 import { sql, type UpdateObject } from 'kysely'
 import { type Stream, AGE_BANDS, type QueueAction } from '../../mail/queue.ts'
 import { type Delivery, selectDeliveries, toDelivery } from '../deliveries.ts'
@@ -16,40 +16,40 @@ import {
 import { toHoldRule } from './hold-rules.ts'
 import { isPostgres } from '../connection.ts'
 
-/** Deliveries of one kind, counted. */
+/** A count of similar deliveries. */
 export interface SurveyGroup {
   teamId: string
   pool: string
   provider: string
   domain: string
-  /** Each delivery is one of the three: in flight, else held, else waiting. */
+  /** Each delivery is in one state: in flight, otherwise held, otherwise waiting. */
   state: 'waiting' | 'held' | 'in_flight'
-  /** How many of them are due later, and when the first of these is; null: none. */
+  /** How many are due later, and when the first of these is; null: none. */
   later: number
   nextAt: number | null
-  /** The oldest of them, of those that were attempted and wait where there are any. */
+  /** The oldest delivery, preferably one that was attempted and is waiting. */
   sampleId: string
-  /** How many of `AGE_BANDS` it has reached. */
+  /** Index of the highest reached age in `AGE_BANDS`. */
   band: number
   count: number
   oldestAt: number
   newestAt: number
-  /** The oldest that was tried or is due; null where all wait for the time that their sender wanted. */
+  /** The oldest that was attempted or is due; null if all are scheduled for later. */
   oldestBegunAt: number | null
 }
 
-/** What a change is about, and the audit entry that it is written down in. */
+/** The deliveries to change, and the audit entry that records the change. */
 export type QueueChangeArgs = QueueFilter & StepArgs & { by?: string | undefined }
 
-/** So many of the next rows are looked at one by one before the queues are asked instead. */
+/** Number of rows to examine one by one before the queues are searched instead. */
 export const HEAD = 200
 
-/** Queues that are asked at most, some 4 microseconds each. Where there are more, the caller is told to look again soon. */
+/** Limit on the searched queues, at about 4 microseconds each. Beyond it, the caller must check again soon. */
 const MOST_QUEUES = 4000
 
 const SOON = 100
 
-/** The first of a stream by their due times. */
+/** Selects the first deliveries of a stream by due time. */
 export function headOf(db: Db, stream: Stream, most: number, now: number) {
   return db
     .selectFrom('deliveries')
@@ -63,7 +63,7 @@ export function headOf(db: Db, stream: Stream, most: number, now: number) {
     .execute()
 }
 
-/** Asks each queue that is not of a closed destination. */
+/** Searches each queue except those of closed destinations. */
 export async function firstOpen(db: Db, closed: Set<string>, now: number): Promise<number | undefined> {
   // The character after the slash ends the range of a destination's queues.
   const queues = await sql<{ due_at: number | null; asked: number }>`
@@ -92,19 +92,19 @@ export async function firstOpen(db: Db, closed: Set<string>, now: number): Promi
   return found?.due_at ?? undefined
 }
 
-/** What a delivery counts as, each as one of the three. */
+/** Evaluates to the state of a delivery. */
 const stateOf = (now: number) =>
   sql<SurveyGroup['state']>`case when lease_until is not null and lease_until > ${now} then 'in_flight'
     else state end`
 
-/** The index of the first age that a delivery has not reached. */
+/** Evaluates to the index of the first age that a delivery has not reached. */
 const bandOf = (now: number) =>
   sql<number>`case ${sql.join(
     AGE_BANDS.map((age, band) => sql`when created_at > ${now - age} then ${sql.lit(band)}`),
     sql` `,
   )} else ${sql.lit(AGE_BANDS.length)} end`
 
-/** Counts what a filter names, in steps. The sum of all steps is of no single instant. */
+/** Counts deliveries that match a filter, in steps. The total of all steps is not a snapshot. */
 async function surveyQueue(
   db: Db,
   args: QueueFilter & StepArgs,
@@ -148,10 +148,10 @@ async function surveyQueue(
   return { groups, next: portion.next }
 }
 
-/** Deliveries that one step of a list looks at. */
+/** Deliveries that one step of a list examines. */
 const LOOK = 5000
 
-/** At most `limit` deliveries, oldest first; `next` is where to go on looking, even when a step found fewer. */
+/** Lists at most `limit` deliveries, oldest first. `next` is where to continue, even if a step found fewer. */
 async function listQueue(
   db: Db,
   { limit, after, ...filter }: QueueFilter & { limit: number; after?: string | undefined },
@@ -172,7 +172,7 @@ async function listQueue(
   return { items: rows.map(toDelivery), next: rows.length === limit ? rows.at(-1)!.id : portion.next }
 }
 
-/** Changes what an action touches of the next deliveries. */
+/** Applies an action to the matching ones of the next deliveries. */
 async function changeStep(
   db: Db,
   action: QueueAction,
@@ -187,7 +187,10 @@ async function changeStep(
   return { count: Number(updated.numUpdatedRows), next: portion.next }
 }
 
-/** Stops further attempts until released; those in flight finish. `by`, here and below: the audit entry. */
+/**
+ * Holds deliveries: no further attempts until they are released. Those in flight finish. `by`, here and below: the
+ * audit entry.
+ */
 export async function holdQueue(db: Db, { by, ...args }: QueueChangeArgs, now: number): Promise<Step> {
   return changeStep(db, 'hold', args, { state: 'held', touched_by: by ?? null }, now)
 }
@@ -201,7 +204,7 @@ export async function retryQueue(db: Db, args: QueueFilter & StepArgs, now: numb
   return changeStep(db, 'retry', args, { due_at: now }, now)
 }
 
-/** Lets the next attempt leave from another pool; null: from the one before the last re-route. */
+/** Reroutes deliveries to another pool; null: back to the one before the last reroute. */
 async function rerouteQueue(
   db: Db,
   { by, to, ...args }: QueueChangeArgs & { to: string | null },
@@ -211,7 +214,7 @@ async function rerouteQueue(
   const set = {
     pool,
     pool_before: sql<string>`pool`,
-    // As `formatQueue` writes it.
+    // In the format of `formatQueue`.
     queue: sql<string>`${pool} || '/' || provider || case stream when 'broadcast' then '/b/' else '/t/' end || team_id`,
     touched_by: by ?? null,
   }
@@ -219,10 +222,9 @@ async function rerouteQueue(
 }
 
 /**
- * Remembers the provider of a domain for the emails to come, and moves what waits for the domain to its queue, in steps:
- * repeat with `after` until `next` is null. Leases stay as they are. When the steps are not ended, nothing is lost: what
- * was not moved goes on waiting where it is.
- * What is in the right queue already is looked at and not written.
+ * Stores the provider of a domain for future emails, and moves queued deliveries of the domain to its queue, in steps:
+ * repeat with `after` until `next` is null. Leases stay as they are. If the steps are interrupted, nothing is lost: the
+ * remaining deliveries stay in their old queue. Deliveries already in the right queue are not written.
  */
 export async function place(
   db: Db,
@@ -236,7 +238,7 @@ export async function place(
     .updateTable('deliveries')
     .set({
       provider,
-      // As `formatQueue` writes it.
+      // In the format of `formatQueue`.
       queue: sql<string>`pool || '/' || ${provider} || case stream when 'broadcast' then '/b/' else '/t/' end || team_id`,
     })
     .where('domain', '=', domain)
@@ -247,7 +249,7 @@ export async function place(
   return { count: Number(moved.numUpdatedRows), next: range.next }
 }
 
-/** What could not be held when it came, since nobody knew its provider, is held now. */
+/** Holds deliveries that match a rule now that their provider is known. */
 async function heedRules(
   db: Db,
   { domain, provider, ...step }: { domain: string; provider: string } & StepArgs,

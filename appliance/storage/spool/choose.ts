@@ -1,58 +1,62 @@
-/** Which due deliveries are next. Decides on plain data; what it has to know of the spool, it asks `Lines` for, many at once. */
+/** Chooses the next due deliveries. Decides on plain data, and gets what it needs from `Lines`, in batches. */
 import { destinationOfQueue, MOST_RECIPIENTS } from '../../mail/queue.ts'
 import type { Stream } from '../../mail/source.ts'
 import { type Candidate, type Line, type Lines, linesFrom, type Siblings } from './lines.ts'
 import { Turns } from './turns.ts'
 
 export interface LeaseArgs {
-  /** Names the process start that leases; `settle` must show the same. */
+  /** Identifies the process start that leases. `settle` must pass the same. */
   owner: string
-  /** At most this many messages: the recipients of one email in one domain and queue share one. */
+  /** Limit on messages. The recipients of one email in the same domain and queue share one. */
   limit: number
-  /** Messages that a destination (`destinationOf`) may take now; 0 closes it. */
+  /** Messages that a destination (`destinationOf`) can accept now; 0 closes it. */
   room: Record<string, number>
-  /** The same for every destination that `room` does not name. */
+  /** The same for destinations that `room` doesn't name. */
   roomElse: number
-  /** Recipients of one message at most, `MOST_RECIPIENTS` by default. More of them are another message. */
+  /** Limit on recipients per message, by default `MOST_RECIPIENTS`. Further ones become another message. */
   recipients?: number | undefined
-  /** When the lease ends, should the owner vanish without a word (Unix milliseconds). */
+  /** When the lease ends if the owner crashes (Unix milliseconds). */
   leaseUntil: number
   /**
-   * Milliseconds to the next attempt after the first, second, … one; the last entry repeats. Set before anyone dials,
-   * so that a process that dies in every attempt still keeps to the schedule.
+   * Milliseconds to the next attempt after the first, second, … one; the last entry repeats. Set before any connection,
+   * so that a process that crashes in every attempt still keeps the schedule.
    */
   retryDelays: readonly number[]
 }
 
-/** Rows of the head of each stream that are looked at before the queues are asked one by one: at least, and for each delivery wanted. */
+/**
+ * Rows of each stream's head to examine before the queues are searched one by one: at least this many, and more for a
+ * larger limit.
+ */
 const LEAST_HEAD = 128
 
 const HEAD_FACTOR = 4
 
-/** Destinations that share the places at once; the turn of each place is sought among them. */
+/** Destinations that share the places at a time. Each place goes to one of them. */
 const MOST_DESTINATIONS = 128
 
-/** However few places there are: those of both streams' heads, so that both have a chance. */
+/** Minimum even with few places: the destinations of both streams' heads, so that both have a chance. */
 const LEAST_DESTINATIONS = 4
 
-/** Queues of a destination and stream that are looked at beyond the places it has. */
+/** Queues of a destination and stream to examine beyond the number of its places. */
 const SPARE_QUEUES = 8
 
-/** Deliveries of one lease at most, whatever the recipients of its messages: some 50 ms of the writer. */
+/** Limit on deliveries per lease, however many recipients its messages have. About 50 ms of the writer. */
 const MOST_DELIVERIES = 2000
 
-/** A destination with room, and its queues that have due mail. */
+/** A destination with capacity, and its queues with due mail. */
 interface Open {
   name: string
   lines: Line[]
 }
 
 /**
- * Makes the function that chooses which due deliveries to lease, the numbers of their rows in order (see `Storage.lease` for the rules).
+ * Creates the function that chooses which due deliveries to lease, and returns their row numbers in order (see
+ * `Storage.lease` for the rules).
  *
- * Usually the heads of both streams, in the order of due times, are all that is due, and the choice is made among them.
- * Where more is due, each destination is asked for its queues instead: behind the head of the queue (a million mails of
- * one team to one provider, which takes ten at a time) may be another team, or another destination.
+ * Usually the heads of both streams, by due time, are all that is due, and the choice is made among them. If more is
+ * due, each destination's queues are searched instead: behind the head of the queue (a million emails of one team to
+ * one provider, which accepts ten at a time) may be another team or another destination.
  */
 export function createChooser(lines: Lines): (args: LeaseArgs, now: number) => number[] {
   const turns = new Turns()
@@ -72,13 +76,16 @@ export function createChooser(lines: Lines): (args: LeaseArgs, now: number) => n
   }
 }
 
-/** What is known of the queues: all lines of some streams by destination, and the streams that the spool has to be asked about. */
+/**
+ * What is known about the queues: all lines of some streams by destination, and the streams that must be read from the
+ * spool.
+ */
 interface View {
   asked: Stream[]
   known: Map<string, Line[]>
 }
 
-/** One of each list in turn, each value once. */
+/** Takes one of each list in turn, each value once. */
 function inTurn(lists: string[][]): Set<string> {
   const longest = Math.max(...lists.map((list) => list.length))
   const values = new Set<string>()
@@ -97,7 +104,7 @@ class Choice {
   readonly #messages = new Map<string, number>()
   readonly #recipients = new Map<string, number>()
   readonly #taken = new Set<number>()
-  /** Who can share a message with a delivery, where that is anybody. */
+  /** The deliveries that can share a message with a delivery, if any. */
   readonly #siblings = new Map<number, Siblings>()
   #left: number
 
@@ -127,14 +134,14 @@ class Choice {
     return Math.min(this.room, allowed - (this.#messages.get(destination) ?? 0))
   }
 
-  /** Destinations that share the places at once. */
+  /** Number of destinations that share the places at a time. */
   get #portion(): number {
     return Math.min(MOST_DESTINATIONS, Math.max(LEAST_DESTINATIONS, this.room))
   }
 
   /**
    * Serves destinations in portions, while there are places.
-   * @param stopped hears which one was served last, where there are no more places
+   * @param stopped called with the last served destination when no places are left
    */
   serveAll(source: Iterable<Open[]>, stopped?: (destination: string) => void): void {
     const open: Open[] = []
@@ -151,7 +158,7 @@ class Choice {
     this.#serve(open)
   }
 
-  /** Those of the named destinations that have room and due mail, with their queues, a portion at a time. */
+  /** Yields the named destinations with capacity and due mail, with their queues, in portions. */
   *openOf(names: readonly string[], view: View): Generator<Open[]> {
     for (let at = 0; at < names.length && this.room > 0;) {
       const portion = names.slice(at, at + this.#portion)
@@ -160,7 +167,7 @@ class Choice {
     }
   }
 
-  /** All others. */
+  /** Yields all other destinations. */
   *openElsewhere(view: View): Generator<Open[]> {
     if (this.room <= 0) return
     const { room } = this.#args
@@ -189,7 +196,7 @@ class Choice {
     return !this.#seen.has(destination) && this.roomIn(destination) > 0
   }
 
-  /** Broadcast first: so the index has them. */
+  /** Broadcast first, in the order of the index. */
   #open(names: readonly string[], { asked, known }: View): Open[] {
     const fresh = names.filter((name) => this.#isNew(name))
     for (const name of fresh) this.#seen.add(name)
@@ -203,7 +210,7 @@ class Choice {
     })
   }
 
-  /** Each destination names whose turn it is there; of these, the one whose turn it is among all gets the place. */
+  /** Each destination nominates its next line. The nominee whose turn it is among all gets the place. */
   #serve(open: Open[]): void {
     const nominees = new Map<Line, Open>()
     let ahead = Math.ceil(this.room / Math.max(1, open.length))
@@ -230,7 +237,10 @@ class Choice {
     }
   }
 
-  /** @param readAhead reads the lines whose turns are next */
+  /**
+   * Returns the line of a destination whose turn it is.
+   * @param readAhead reads the next lines
+   */
   #nominee(destination: Open, readAhead: () => void): Line | undefined {
     while (destination.lines.length > 0) {
       const line = this.#turns.next(destination.name, destination.lines, 'rank')
@@ -242,7 +252,7 @@ class Choice {
   }
 
   /**
-   * Reads the lines whose turns are next in all of these destinations: of most queues nothing is taken.
+   * Reads the next lines of all these destinations. Most queues contribute nothing.
    * @param most lines of each destination and stream
    */
   #readAhead(open: readonly Open[], most: number): void {
@@ -258,7 +268,7 @@ class Choice {
     this.meet(lines)
   }
 
-  /** Learns who the siblings are of what was read. Where all of a queue was read, only of emails that are in it more than once. */
+  /** Finds the siblings of the rows that were read. For a fully read queue, only of emails with several rows in it. */
   meet(lines: readonly Line[]): void {
     if (this.#mostRecipients === 1) return
     const asked = lines.flatMap(({ rows, more }) => {
@@ -274,14 +284,14 @@ class Choice {
     for (const [row, group] of this.#lines.siblings(asked, this.#now, most)) this.#siblings.set(row, group)
   }
 
-  /** Takes one message: the oldest of a line and its siblings. Returns how many deliveries that is. */
+  /** Takes one message: the oldest delivery of a line and its siblings. Returns the number of deliveries. */
   #take({ rows }: Line, destination: string): number {
     const most = this.#mostRecipients
     const before = this.#taken.size
     const first = rows[0]!
     const taken = this.#recipients.get(destination) ?? 0
     this.#taken.add(first.row)
-    // Siblings that were taken with an earlier message may come first, and be all that is known of.
+    // Siblings taken with an earlier message may come first, and be the only ones known.
     const known = this.#siblings.get(first.row)
     if (known?.more && known.rows.filter((row) => !this.#taken.has(row)).length < most - 1)
       this.#meet([first], most + taken)
@@ -294,7 +304,7 @@ class Choice {
     return deliveries
   }
 
-  /** Whether a line has a row that is not taken, which then is its first; reads on where needed. */
+  /** Reports whether a line has a row that isn't taken, which becomes its first. Reads more rows if necessary. */
   #ready(line: Line, { name, lines }: Open): boolean {
     let most = Math.ceil(this.roomIn(name) / lines.length) + 1
     for (;;) {
@@ -302,7 +312,7 @@ class Choice {
       if (first > 0) line.rows.splice(0, first)
       if (first >= 0) break
       if (!line.more) return false
-      // Twice what was taken: the number of reads stays small however many recipients messages have.
+      // Doubles, so that the number of reads stays small however many recipients messages have.
       most = 2 * (most + (this.#recipients.get(name) ?? 0))
       this.#read([line], most)
     }

@@ -1,4 +1,4 @@
-/** Recipients of a broadcast get their place in the queue, and a paused or canceled broadcast keeps its mail back. */
+/** Queues the recipients of a broadcast, and keeps back the mail of a paused or canceled one. */
 import type { SkipReason } from '../../mail/broadcast.ts'
 import { canceledEnd } from '../broadcasts/recipients.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
@@ -6,27 +6,27 @@ import { ENDED } from '../deliveries.ts'
 import type { Connection } from '../connection.ts'
 import { createHeedSuppressions, createInsertEmails, type StoredEmail } from './put.ts'
 
-/** An email of a broadcast: `body` says how to compose it, and the message is made of that when it is needed. */
+/** An email of a broadcast. `body` has what is needed to compose the message later. */
 export type BroadcastEmail = StoredEmail & { broadcast: { id: string; contactId: string } }
 
 export interface EnqueueArgs {
   id: string
   emails: BroadcastEmail[]
-  /** Recipients whose contacts are gone. */
+  /** Recipients whose contacts were deleted. */
   deleted: string[]
-  /** Recipients whose provider is known by now. */
+  /** Recipients whose provider is known now. */
   moved: { contactId: string; provider: string }[]
 }
 
-/** What a step has done; undefined: the broadcast was paused or has ended, and nothing was changed. */
+/** The result of a step; undefined: the broadcast was paused or has ended, and nothing changed. */
 export interface Enqueued {
   enqueued: number
   skipped: number
 }
 
 /**
- * Puts recipients that still wait in the queue, each with an email of its own, and passes over who opted out since. Whoever got a place
- * before gets no other: emails, recipients and counts are one transaction. hot: plain statements, prepared once.
+ * Queues waiting recipients, each with its own email, and skips those who opted out since. A recipient is never queued
+ * twice, because emails, recipients and counts are written in one transaction. Hot: plain statements, prepared once.
  */
 function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqueued | undefined {
   const find = db.prepare<[string], { seq: number; topic_id: string | null; skipped: string }>(
@@ -64,7 +64,7 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
     )
     const going = emails.filter(({ id: emailId, broadcast: { contactId } }, at) => {
       const out = optOuts[at]
-      // One that has another address by now is asked for again, with that one.
+      // A contact with a new address is requested again with that address.
       if (out && out.reason !== 'deleted') skip(contactId, out.reason)
       return !out && take.run(emailId, null, seq, contactId).changes === 1
     })
@@ -83,8 +83,8 @@ interface Gated {
 }
 
 /**
- * Part of `lease`: keeps back what belongs to a broadcast that does not go on. Of a paused one it is parked, out of the way of other mail,
- * until `releaseParked`; of a canceled one it ends.
+ * Part of `lease`: keeps back mail of a broadcast that isn't running. Mail of a paused one is parked outside the queues
+ * until `releaseParked`; mail of a canceled one ends.
  */
 export function createGate(
   db: Connection,

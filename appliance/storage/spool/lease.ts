@@ -1,4 +1,4 @@
-/** Leasing: due deliveries are given to the process that attempts them. */
+/** Leases due deliveries to the process that attempts them. */
 import type { Db } from '../schema.ts'
 import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/dsn.ts'
 import { lastEventOf } from '../../mail/event.ts'
@@ -29,37 +29,36 @@ export interface LeasedDelivery {
   recipient: string
   /** The recipient's domain in A-labels, lower case. */
   domain: string
-  /** Where it waited: `unplaced(domain)` when no attempt has looked the domain up yet. */
+  /** Where it is queued: `unplaced(domain)` if no attempt has looked up the domain yet. */
   pool: string
   provider: string
   stream: Stream
-  /** Attempts including the one that begins now. */
+  /** Attempts, including the current one. */
   attempts: number
   createdAt: number
   expiresAt: number
   leaseUntil: number
   /** Empty for a report. */
   returnPath: string
-  /** The time that its sender chose, or null: what its Date field must say. */
+  /** The time that the sender chose, for the Date field; null: none. */
   scheduledAt: number | null
-  /** Who is sent reports; null: nobody. */
+  /** Address for reports; null: none. */
   reportTo: string | null
-  /** What the sender said of reports, of the message and of this recipient. */
+  /** What the sender requested about reports, for the message and this recipient. */
   dsn: EnvelopeDsn & RecipientDsn
-  /** What the sender said of encryption on the way (RFC 8689). */
+  /** What the sender required of TLS (RFC 8689). */
   requireTls: RequireTls
-  /** When it was due, before this lease set the next time. */
+  /** When it was due before this lease set the next time. */
   dueAt: number
-  /** When an operator held or released it last; null: never, or it was re-routed as well. */
+  /** When an operator last held or released it; null: never, or it was also rerouted. */
   touchedAt: number | null
 }
 
 /**
- * When the next unheld, unleased delivery is due, but for destinations that are closed; undefined when none waits. Where
- * closed destinations hide too many queues to ask them all, it is a time soon: to look again then.
- * Usually one of the first rows answers. Where closed destinations fill the head of the queue,
- * each queue of the others is asked for its first row: a step through the index for each queue, and one for each closed
- * destination, whatever waits in them.
+ * Returns when the next unheld, unleased delivery is due, except for closed destinations; undefined if none is queued.
+ * If closed destinations hide too many queues to search, returns a time in the near future to check again. Usually, one
+ * of the first rows answers. If closed destinations fill the head of the queue, it takes an index step for each other
+ * queue and one for each closed destination, however much is queued there.
  */
 export async function nextDue(db: Db, args: { closed: string[] }, now: number): Promise<number | undefined> {
   const closed = new Set(args.closed)
@@ -110,13 +109,14 @@ interface Row {
 }
 
 /**
- * Takes due deliveries. Destinations take turns, the one that waits longest first. Within a destination transactional
- * mail goes first, but of ten places broadcast mail gets one where both are due; in each stream the teams share equally,
- * counted in deliveries, oldest first within a team. The recipients of one email in one domain come together, next to each
- * other. May take less than there is room for when messages have many recipients: ask until nothing comes.
- * Counts the attempt and sets the next time before anyone dials. A delivery whose address is on the suppression list by now ends here instead:
- * state and event `suppressed`; one whose recipient opted out of the email's topic as `failed`. Records `email.sent` for an email that is tried for the first time.
- * hot: plain statements, prepared once; how many run does not depend on how many deliveries are taken.
+ * Takes due deliveries. Destinations take turns, longest wait first. Within a destination, transactional mail goes
+ * first, but broadcast mail gets one of ten places when both are due. In each stream, teams share equally, counted in
+ * deliveries, oldest first within a team. The recipients of one email in one domain are returned together. May take
+ * less than there is capacity for when messages have many recipients: call until nothing is returned. Counts the
+ * attempt and sets the next time before any connection. A delivery whose address is suppressed by now ends here with
+ * state and event `suppressed`; one whose recipient opted out of the email's topic, with `failed`. Records `email.sent`
+ * for an email's first attempt. Hot: plain statements, prepared once; their number doesn't depend on how many
+ * deliveries are taken.
  */
 export function createLease(db: Connection): (args: LeaseArgs, now: number) => LeasedDelivery[] {
   const choose = createChooser(new Lines(db))
@@ -127,7 +127,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
      from json_each(?) as one cross join deliveries d cross join emails e
      where d.rowid = cast(one.value as bigint) and e.id = d.email_id`,
   )
-  // The last delay repeats. Numbers are bound as reals, which would name no place of a list.
+  // The last delay repeats. The casts are needed because numbers are bound as reals, which can't index a list.
   const claim = db.prepare<{
     owner: string
     leaseUntil: number
@@ -163,7 +163,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   }
 }
 
-/** Part of `lease`: notes that emails are tried for the first time, and tells of it. */
+/** Part of `lease`: records the first attempt of emails, and its event. */
 function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => void {
   const markSent = db.prepare<[number, string], { id: string; waiting: number }>(
     `update emails set sent_at = ?, last_event = case when last_event in ('queued', 'scheduled') then 'sent' else last_event end
@@ -173,14 +173,14 @@ function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => 
   const recordEvents = createRecordEvents(db)
 
   return (rows, now) => {
-    // Of several recipients of one email the first announces it.
+    // The first of several recipients of an email announces it.
     const first = new Map<string, Row>()
     for (const row of rows) if (row.sent_at === null && !first.has(row.email_id)) first.set(row.email_id, row)
     if (first.size === 0) return
     const waiting = new Map(
       markSent.all(now, JSON.stringify([...first.keys()])).map((row) => [row.id, row.waiting]),
     )
-    // Nobody sent a report, so nobody hears of its way.
+    // Reports have no events, because nobody sent them.
     const told = [...first.values()].filter(({ via }) => via !== 'report')
     recordEvents(
       told.map(({ team_id: teamId, email_id: emailId, domain_id: domainId, broadcast_id: broadcastId }) => ({
@@ -193,7 +193,7 @@ function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => 
           createdAt: now,
           data: {},
         },
-        // One event, whoever it goes to; in the metrics every recipient counts, so that rates can be made of them.
+        // One event per email. In the metrics every recipient counts, so that rates can be computed.
         under: { domainId, provider: '', broadcastId, amount: waiting.get(emailId) ?? 1 },
       })),
     )
@@ -226,8 +226,9 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
 }
 
 /**
- * Part of `lease`: ends deliveries whose address came onto the list while they waited, or whose recipient opted out of the topic, before
- * anybody is dialled, and returns the others. Reports of ours go out all the same: their reader asked for them.
+ * Part of `lease`: ends deliveries whose address was suppressed while they were queued, or whose recipient opted out of
+ * the topic, before any connection. Returns the others. Reports are sent all the same, because their reader asked for
+ * them.
  */
 function createWithhold(db: Connection): (rows: readonly Row[], now: number) => Row[] {
   const listed = createListed(db)
@@ -235,7 +236,7 @@ function createWithhold(db: Connection): (rows: readonly Row[], now: number) => 
   const finish = db.prepare(
     `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} where email_id = ? and id = ?`,
   )
-  // As in `put`: what goes to others still is not done.
+  // As in `put`: an email isn't final while others are queued.
   const updateEmail = db.prepare(
     'update emails set last_event = ? where id = ? and not exists (select 1 from deliveries where email_id = emails.id and expires_at is not null)',
   )

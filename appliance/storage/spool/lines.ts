@@ -1,26 +1,26 @@
-/** What waits where: the questions to the spool's indexes behind a choice, none of which reads what it does not need. */
+/** Reads the spool's indexes for a choice. No query reads more rows than it needs. */
 import { destinationOfQueue } from '../../mail/queue.ts'
 import { type Stream, STREAMS } from '../../mail/source.ts'
 import { type Connection, isPostgres } from '../connection.ts'
 import { POSTGRES_CHOICE_SQL } from '../postgres/choice.ts'
 import type { Waiter } from './turns.ts'
 
-/** A delivery that could be leased. */
+/** A delivery that can be leased. */
 export interface Candidate {
-  /** The number of its row. */
+  /** Its row number. */
   row: number
   emailId: string
   dueAt: number
-  /** Whether the email has other deliveries; not known of the rows of a head. */
+  /** Whether the email has other deliveries; unknown for rows of a head. */
   several?: boolean
 }
 
-/** A queue with due deliveries, as far as they have been read. */
+/** A queue with due deliveries, and those that were read so far. */
 export interface Line extends Waiter {
   queue: string
   /** Oldest first. */
   rows: Candidate[]
-  /** Whether `rows` were read at all. */
+  /** Whether any `rows` were read. */
   read: boolean
   /** Whether the spool may have more than `rows`. */
   more: boolean
@@ -34,9 +34,9 @@ export interface Head {
   rows: (Candidate & { queue: string })[]
 }
 
-/** Deliveries of one email in one domain and queue: they can share a message. */
+/** Deliveries of one email in one domain and queue, which can share a message. */
 export interface Siblings {
-  /** In the order of their ids. */
+  /** By id. */
   rows: number[]
   /** Whether the spool may have more than `rows`. */
   more: boolean
@@ -48,26 +48,29 @@ interface FirstRow {
   dueAt: number
 }
 
-/** Queues of a range of names, by its number: after the first name, up to the last, and how many of them that are due. */
+/** A range of queue names, identified by `at`: after the first name, up to the last, with a limit on the due queues. */
 type Range = [at: number, after: string, last: string, window: number]
 
-/** The queues of a destination and of some streams that are asked for, so many of each. */
+/** A destination and the streams whose queues are requested, with a limit for each. */
 export interface Wanted {
   destination: string
   streams: Stream[]
   window: number
 }
 
-/** Queues asked for their first row in one lease, some 2 microseconds each. The next lease goes on where this one stopped. */
+/**
+ * Queues checked for their first row per lease, at about 2 microseconds each. The next lease continues where this one
+ * stopped.
+ */
 const MOST_ASKED = 2000
 
-/** Of a destination that is looked at the queues are asked for, whatever was asked before. */
+/** Minimum for a destination that is examined, however many were checked before. */
 const LEAST_ASKED = 64
 
-/** Of these at first so many at once, then twice as many each time. */
+/** Initial number to check at once; doubles each time. */
 const FEW = 16
 
-/** Destinations and streams whose place in the round is remembered; then all begin anew. */
+/** Destinations and streams with a remembered position. Beyond this, all start over. */
 const MOST_CURSORS = 10_000
 
 const free = "state = 'waiting' and due_at <= @now + 0 and (lease_until is null or lease_until <= @now + 0)"
@@ -76,15 +79,16 @@ const headOf = (stream: Stream): string => `select * from (
     select rowid as row, email_id as emailId, due_at as dueAt, queue from deliveries indexed by deliveries_due
     where stream = '${stream}' and ${free} order by due_at, queue, lease_until, rowid limit @most + 0)`
 
-/** The delivery that is due first in the first queue of a range. */
+/** Selects the delivery that is due first in the first queue of a range. */
 const firstIn = (range: string): string =>
   `d.rowid = (select first.rowid from deliveries first indexed by deliveries_queue
         where first.state = 'waiting' and ${range} order by first.queue, first.due_at limit 1)`
 
 /**
- * Each reads ranges of an index, whatever waits in other queues or later, and answers for many at once. The indexes are named: left alone,
- * the planner reads a whole queue to find the siblings in it. Parameters stand in expressions (`@now + 0`): a bare one may be looked at by
- * SQLite's planner, which then plans anew each time it is bound, 6 to 12 microseconds.
+ * The queries of a choice. Each reads index ranges, regardless of what other queues hold or what is due later, and
+ * answers for many destinations at once. The indexes are named: otherwise the planner reads a whole queue to find the
+ * siblings in it. Parameters are in expressions (`@now + 0`): SQLite's planner may look at a bare one and plan again
+ * each time it is bound, which takes 6 to 12 microseconds.
  */
 export const CHOICE_SQL = {
   heads: `${headOf('transactional')} union all ${headOf('broadcast')}`,
@@ -101,7 +105,7 @@ export const CHOICE_SQL = {
       where window > 0
       limit @most + 0)
     select at, queue, dueAt from walk`,
-  // The same through all queues, but not those of some destinations, and no more than so many of each destination and stream.
+  // The same for all queues, except those of some destinations, with a limit for each destination and stream.
   round: `with recursive walk (queue, dueAt, destination, stream, nth) as (
       select d.queue, d.due_at, d.pool || '/' || d.provider, d.stream, 1
       from deliveries d where ${firstIn("first.queue > @after || '' and first.queue <= @last || ''")}
@@ -130,14 +134,14 @@ export const CHOICE_SQL = {
     from kin`,
 }
 
-/** Asks the spool. `begin` has to be called for each lease: it sets how much may be asked. */
+/** Queries the spool. Call `begin` for each lease; it resets the limits. */
 export class Lines {
   readonly #heads
   readonly #queues
   readonly #round
   readonly #rows
   readonly #siblings
-  /** The queue that was served last, for destinations with more queues than one lease looks at. */
+  /** The queue that was served last, for destinations with more queues than one lease examines. */
   readonly #cursors = new Map<string, string>()
   #resumeAfter = ''
   #left = 0
@@ -163,13 +167,13 @@ export class Lines {
     this.#left = MOST_ASKED
   }
 
-  /** The oldest due deliveries of both streams. */
+  /** Reads the oldest due deliveries of both streams. */
   heads(now: number, most: number): Head[] {
     const rows = Map.groupBy(this.#heads.all({ now, most }), ({ queue }) => streamOf(queue))
     return STREAMS.map((stream) => ({ stream, rows: rows.get(stream) ?? [] }))
   }
 
-  /** Reads the oldest of some lines, at most so many of each. */
+  /** Reads the oldest deliveries of some lines, with a limit for each. */
   read(lines: readonly Line[], now: number, most: number): void {
     const found = this.#rows.all({ queues: JSON.stringify(lines.map(({ queue }) => queue)), now, most })
     for (const [at, line] of lines.entries()) {
@@ -182,7 +186,10 @@ export class Lines {
     }
   }
 
-  /** Due recipients of the same emails in the same domains and queues, at most so many of each; by the rows that were asked for and found. */
+  /**
+   * Finds due recipients of the same emails in the same domains and queues, with a limit for each. Returns them by the
+   * given rows and the found ones.
+   */
   siblings(asked: readonly Candidate[], now: number, most: number): Map<number, Siblings> {
     const groups = new Map<number, Siblings>()
     const rows = JSON.stringify(asked.map(({ row }) => row))
@@ -195,13 +202,14 @@ export class Lines {
   }
 
   /**
-   * Queues with due mail, by destination: of each destination and stream at most `window`, beginning after the one that was served last.
+   * Finds queues with due mail, by destination. At most `window` for each destination and stream, starting after the
+   * last served one.
    */
   queues(wanted: readonly Wanted[], now: number): Map<string, Line[]> {
     const asked = wanted.flatMap(({ destination, streams, window }) =>
       streams.map((stream) => ({ destination, stream, window, prefix: prefixOf(destination, stream) })),
     )
-    // From the last that was served to the end, then, where that was not enough, from the beginning to that one.
+    // From the last served queue to the end, then, if that wasn't enough, from the beginning to that queue.
     const starts = asked.map(({ prefix }) => this.#cursors.get(prefix) ?? prefix)
     const found = this.#inRanges(
       asked.map(({ prefix, window }, at) => [at, starts[at]!, endOf(prefix), window]),
@@ -234,15 +242,17 @@ export class Lines {
     return Map.groupBy(rows, ({ at }) => at)
   }
 
-  /** Of a destination with more queues than were looked at, the next look begins after this one. */
+  /**
+   * Remembers a served queue. For a destination with more queues than were examined, the next search starts after it.
+   */
   served({ queue, stream, partial }: Line): void {
     if (partial) this.#stay(prefixOf(destinationOfQueue(queue), stream), queue)
   }
 
   /**
-   * Queues with due mail, by destination, each destination once at most, going on where the last lease stopped. Those of which there are more
-   * than `window` have to be asked for with `queues`: their lines are null.
-   * @param skipped destinations that are left out
+   * Yields queues with due mail, by destination, each destination at most once, continuing where the last lease
+   * stopped. Lines are null if there are more than `window`; use `queues` for those.
+   * @param skipped destinations to leave out
    */
   *round(skipped: readonly string[], window: number, now: number): Generator<Map<string, Line[] | null>> {
     const start = this.#resumeAfter
@@ -261,7 +271,7 @@ export class Lines {
         const rows = this.#round.all({ after, last, skipped: out, window, most: wanted })
         this.#left -= rows.length + 1
         const found = [...Map.groupBy(rows, ({ queue }) => destinationOfQueue(queue))]
-        // Of the last one there may be more.
+        // The last destination may have more queues.
         if (rows.length === wanted && found.length > 1) found.pop()
         if (found.length > 0) {
           yield new Map(found.map(([name, own]) => [name, roundLines(own, window, now)]))
@@ -273,7 +283,7 @@ export class Lines {
     }
   }
 
-  /** The next lease goes on after this destination, though there were others. */
+  /** Makes the next lease continue after this destination, even though there were others. */
   stopAfter(destination: string): void {
     this.#resumeAfter = endOf(`${destination}/`)
   }
@@ -287,30 +297,30 @@ export class Lines {
 const prefixOf = (destination: string, stream: Stream): string =>
   `${destination}/${stream === 'broadcast' ? 'b' : 't'}/`
 
-/** Behind the names of all queues. */
+/** Sorts after the names of all queues. */
 const END = '\u{10ffff}'
 
-/** The stream of a queue, from its name. */
+/** Parses the stream from the name of a queue. */
 const streamOf = (queue: string): Stream =>
   queue[destinationOfQueue(queue).length + 1] === 'b' ? 'broadcast' : 'transactional'
 
-/** The character after the slash: behind all that begins with the prefix. */
+/** Replaces the slash with the next character, which sorts after everything with the prefix. */
 const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`
 
-/** The due ones of a destination's queues; null where there may be more of a stream. */
+/** Returns the due lines of a destination; null if there may be more of a stream. */
 function roundLines(rows: readonly FirstRow[], window: number, now: number): Line[] | null {
   const lines = rows.map((first) => lineOf(first, streamOf(first.queue)))
   const crowded = STREAMS.some((one) => lines.filter(({ stream }) => stream === one).length >= window)
   return crowded ? null : lines.filter(({ dueAt }) => dueAt <= now)
 }
 
-/** A line of which nothing has been read. */
+/** Creates a line without rows. */
 function lineOf({ queue, dueAt }: FirstRow, stream: Stream): Line {
   const party = queue.slice(destinationOfQueue(queue).length)
   return { queue, stream, party, dueAt, rank: dueAt, rows: [], read: false, more: true, partial: false }
 }
 
-/** The lines that rows in the order of their due times make, when these are all there are. */
+/** Groups rows, ordered by due time, into lines. The rows must be all there are. */
 export function linesFrom({ rows, stream }: Head): Line[] {
   const lines = new Map<string, Line>()
   for (const row of rows) {

@@ -1,18 +1,18 @@
-/** Deliveries that end without an attempt: their state, and the event that tells of it. Pure. */
+/** Final states of deliveries without an attempt, and their events. Pure. */
 import type { EmailEventType, EventData } from '../../mail/event.ts'
 import { suppressedData } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
 
-/** How a delivery ends that nobody attempts. */
+/** The end of a delivery that is never attempted. */
 export interface NotSent {
   state: 'suppressed' | 'failed'
   type: EmailEventType
   cause: Cause
-  /** What the event tells beside the cause. */
+  /** Event data in addition to the cause. */
   data: Pick<EventData, 'suppressed' | 'failed'>
 }
 
-/** The address is on the suppression list. */
+/** The end of a delivery to a suppressed address. */
 export const suppressedEnd = (cause: Cause): NotSent => ({
   state: 'suppressed',
   type: 'email.suppressed',
@@ -20,7 +20,7 @@ export const suppressedEnd = (cause: Cause): NotSent => ({
   data: { suppressed: suppressedData(cause) },
 })
 
-/** The recipient opted out of the email's topic. */
+/** The end of a delivery whose recipient opted out of the email's topic. */
 export const optedOutEnd = (cause: Cause): NotSent => ({
   state: 'failed',
   type: 'email.failed',

@@ -1,4 +1,4 @@
-/** Accepting: emails become durable, with all that belongs to them. */
+/** Accepts emails: stores them durably with everything that belongs to them. */
 import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/dsn.ts'
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
@@ -19,7 +19,7 @@ import { optedOutEnd, suppressedEnd } from './not-sent.ts'
 import type { Via, RecipientField } from '../values.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
-/** One recipient of a new email: how the spool will first hold it. */
+/** One recipient of a new email. */
 export interface NewDelivery {
   id: string
   /** Envelope recipient: local part as given, domain in A-labels. */
@@ -28,25 +28,25 @@ export interface NewDelivery {
   dueAt: number
   expiresAt: number
   /**
-   * Why it will not be sent at all: then it is stored as suppressed, which is final. Null: it is queued, unless `put`
-   * finds the address on the team's suppression list.
+   * Why it isn't sent: it is stored as suppressed, which is final. Null: it is queued, unless `put` finds the address
+   * on the team's suppression list.
    */
   suppressed: Cause | null
-  /** Why it fails at once: `put` finds that the recipient opted out of the email's topic. */
+  /** Set by `put` if the recipient opted out of the email's topic: it fails at once. */
   optedOut?: Cause
-  /** What RCPT said of reports; null for an email that did not come by SMTP. */
+  /** DSN parameters of RCPT; null for an email that didn't arrive over SMTP. */
   dsn: RecipientDsn | null
 }
 
-/** An accepted request, about to become durable. */
+/** An accepted email that is about to be stored. */
 export interface NewEmail {
   id: string
   teamId: string
   domainId: string
   apiKeyId: string | null
-  /** `report`: made by the appliance itself, about an email that somebody sent. `notice`: from the appliance itself to a person. */
+  /** `report`: made by the server about another email. `notice`: from the server itself to a person. */
   via: Via
-  /** The header fields as the caller gave them, decoded. */
+  /** The header fields as the app gave them, decoded. */
   from: string
   to: string[]
   cc: string[]
@@ -58,52 +58,54 @@ export interface NewEmail {
   tags: Tag[]
   attachments: AttachmentInfo[]
   messageId: string
-  /** Envelope sender, unique to the email (VERP); empty for a report, about which there are no reports (RFC 5321 §4.5.5). */
+  /**
+   * Envelope sender, unique to the email (VERP); empty for a report, about which no reports are sent (RFC 5321 §4.5.5).
+   */
   returnPath: string
-  /** Who is sent reports about it: MAIL FROM of an email that came by SMTP, when it is the app's own. Null: nobody is. */
+  /** Address for reports: MAIL FROM of an email that arrived over SMTP, if it is the app's own. Null: none. */
   reportTo: string | null
-  /** What MAIL said of reports; null for an email that did not come by SMTP. */
+  /** DSN parameters of MAIL; null for an email that didn't arrive over SMTP. */
   dsn: EnvelopeDsn | null
-  /** What the sender said of encryption on the way (RFC 8689). */
+  /** What the sender required of TLS (RFC 8689). */
   requireTls: RequireTls
   scheduledAt: number | null
-  /** What it competes with while it waits. */
+  /** The stream that it is queued in. */
   stream: Stream
-  /** The topic that it is about: who opted out of it is not sent to. Null: none. */
+  /** Id of its topic. It isn't sent to those who opted out. Null: none. */
   topicId: string | null
   /** The template that it was made from. Default: none. */
   template?: { id: string; versionId: string } | null | undefined
   /** The broadcast that it belongs to. */
   broadcast?: { id: string; contactId: string } | undefined
-  /** The pool of source addresses that it leaves from. */
+  /** The pool of sending IPs. */
   pool: string
   /** The complete RFC 5322 message, CRLF line ends, unsigned. */
   message: Uint8Array
   deliveries: NewDelivery[]
 }
 
-/** What becomes durable together: all emails of one request, its receipt, and what they count. */
+/** The arguments of one durable transaction: all emails of a request, its receipt, and their counts. */
 export interface PutArgs {
   emails: NewEmail[]
-  /** Of a request that may be asked again; null for one without a key. */
+  /** Receipt of an idempotent request; null for one without a key. */
   receipt: NewReceipt | null
-  /** Null when nothing is to be counted. */
+  /** Null if nothing is counted. */
   quota: QuotaLimit | null
 }
 
-/** In every case but `stored` nothing was changed. */
+/** In all cases except `stored`, nothing was changed. */
 export type PutResult =
-  /** `usage` counts these emails too; null when nothing was to be counted. */
+  /** `usage` includes these emails; null if nothing is counted. */
   | { kind: 'stored'; usage: Usage | null }
-  /** The emails are more than is left of the period. */
+  /** The emails exceed what is left of the period's quota. */
   | { kind: 'over_quota'; period: 'daily' | 'monthly' }
-  /** The request was answered before, perhaps by another process. */
+  /** The request was already answered, possibly by another process. */
   | { kind: 'replay'; receipt: Receipt }
 
-/** A new email as it crosses to the writer: `body` is null when the message is in a file already. */
+/** A new email for the writer. `body` is null if the message is already in a file. */
 export type StoredEmail = Omit<NewEmail, 'message'> & { body: Uint8Array | null; size: number }
 
-/** Arguments of `put` as they cross to the writer. */
+/** Arguments of `put` for the writer. */
 export interface StoreArgs {
   emails: StoredEmail[]
   receipt: NewReceipt | null
@@ -111,8 +113,8 @@ export interface StoreArgs {
 }
 
 /**
- * The acceptance boundary: emails, messages, deliveries, receipt and counts become durable together, or nothing does.
- * hot: plain statements, prepared once.
+ * Accepts mail: stores emails, messages, deliveries, receipt and counts in one durable transaction, or nothing. Hot:
+ * plain statements, prepared once.
  */
 function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
   const insert = createInsertEmails(db)
@@ -133,7 +135,7 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
     `select fingerprint, body, email_ids from receipts
      where team_id = ? and scope = ? and key = ? and expires_at > ?`,
   )
-  // What it replaces has expired.
+  // An existing receipt with this key has expired.
   const insertReceipt = db.prepare(
     `insert into receipts (team_id, scope, key, fingerprint, body, email_ids, created_at, expires_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)
@@ -142,7 +144,8 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
   )
 
   return ({ emails, receipt, quota }, now) => {
-    // The receipt before the quota: what was answered once is answered again, whatever is left.
+    // Check the receipt before the quota: a request that was answered once gets the same response regardless of the
+    // quota.
     const known = receipt && findReceipt.get(receipt.teamId, receipt.scope, receipt.key, now)
     if (known) return { kind: 'replay', receipt: toReceipt(known) }
     const recipients = emails.reduce((sum, { deliveries }) => sum + deliveries.length, 0)
@@ -160,8 +163,8 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
 }
 
 /**
- * Marks deliveries whose address is on the suppression list. Asked where it is written: elsewhere it would be one more trip to a thread, and
- * older than the commit.
+ * Marks deliveries to suppressed addresses. Checked in the writing transaction: a check elsewhere would cost a round
+ * trip to a thread and could be outdated by the commit.
  */
 export function createHeedSuppressions(db: Connection): (emails: readonly StoredEmail[]) => void {
   const listed = createListed(db)
@@ -177,7 +180,7 @@ export function createHeedSuppressions(db: Connection): (emails: readonly Stored
   }
 }
 
-/** Stores emails with their deliveries, and what is to be told of those that are not made. */
+/** Stores emails with their deliveries, and the events of those that aren't queued. */
 export function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], now: number) => void {
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
@@ -209,7 +212,7 @@ export function createInsertEmails(db: Connection): (emails: readonly StoredEmai
   }
 }
 
-/** Stores the recipients of an email: those that are sent to wait, the others are final. Returns what is to be told of these. */
+/** Stores the recipients of an email: queued ones wait, the others are final. Returns the events of the latter. */
 function createInsertRecipients(db: Connection): (email: StoredEmail, now: number) => Recorded[] {
   const owe = createOwe(db)
   const holdsOf = createHolds(db)
@@ -254,24 +257,24 @@ function createInsertRecipients(db: Connection): (email: StoredEmail, now: numbe
   }
 }
 
-/** Queue, stream, domain, the two times, and the rule that holds it, of a delivery that is final from the start. */
+/** Queue, stream, domain, both times and hold rule of a delivery that is final from the start. */
 const NOT_QUEUED = [null, null, null, null, null, null]
 
 const isFinal = ({ suppressed, optedOut }: NewDelivery): boolean =>
   suppressed !== null || optedOut !== undefined
 
-/** How a delivery ends that is final from the start. */
+/** Returns the end of a delivery that is final from the start. */
 const endOf = ({ suppressed, optedOut }: NewDelivery) =>
   suppressed ? suppressedEnd(suppressed) : optedOutEnd(optedOut!)
 
-/** Makes the events of a new email. */
+/** Creates the events of a new email. */
 const newEvent =
   ({ id: emailId, teamId }: StoredEmail, now: number) =>
   (type: EmailEventType, deliveryId: string | null, data: EventData): NewEvent => ({
     ...{ id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data },
   })
 
-/** What `last_event` of a new email is; one that goes to nobody is done. */
+/** Returns the `last_event` of a new email. One without queued recipients is final. */
 function firstState({ scheduledAt, deliveries }: StoredEmail, queued: boolean): string {
   const last = deliveries.at(-1)
   if (!queued) return lastEventOf(last ? endOf(last).type : 'email.suppressed')
@@ -312,14 +315,15 @@ function emailValues(email: StoredEmail, queued: boolean, now: number): (string 
   ]
 }
 
-/** Arguments of `putReport` as they cross to the writer. */
+/** Arguments of `putReport` for the writer. */
 export interface StoreReportArgs extends ReportRef {
   email: StoredEmail
 }
 
 /**
- * Stores a report, an email of its own, and what it tells is no longer due. False, and nothing stored, when some of it was not due any more.
- * what makes a report exactly one, whoever else is making it at this moment.
+ * Stores a report as an email of its own and marks what it reports as no longer due. Returns false and stores nothing
+ * if part of it wasn't due any more. This makes each report exactly once, even if another process makes it at the same
+ * time.
  */
 function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
   const insert = createInsertEmails(db)

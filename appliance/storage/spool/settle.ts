@@ -1,4 +1,4 @@
-/** Settling: what becomes of leased deliveries, and the end of leases. */
+/** Settles leased deliveries: stores the results of attempts and ends leases. */
 import type { Db } from '../schema.ts'
 import type { ReportKind } from '../../mail/dsn.ts'
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
@@ -10,17 +10,17 @@ import { createOwe } from '../reports.ts'
 import type { Connection } from '../connection.ts'
 import { createComplain, createHeedBounce } from '../suppressions.ts'
 
-/** What becomes of one leased delivery. */
+/** The result of one leased delivery. */
 export interface Change {
   deliveryId: string
   state: DeliveryState
-  /** The next time, for `waiting`; ignored otherwise. */
+  /** The next attempt, for `waiting`; otherwise ignored. */
   dueAt: number | null
   cause: Cause
   event: { id: string; type: EmailEventType; data: EventData } | null
-  /** Of a delivered one whose recipient complains at once, as a test address does: who told us, in a sentence. */
+  /** For a delivered one whose recipient complains at once, as a test address does: one sentence on who reported it. */
   complaint?: string
-  /** A report that is due from now on; one that was due before is not due again. */
+  /** A report to mark as due, unless it was due before. */
   report: ReportKind | null
 }
 
@@ -30,13 +30,12 @@ export interface SettleArgs {
   changes: Change[]
 }
 
-/** Deliveries in one statement of `unlease`: parameters are limited. */
+/** Deliveries per statement of `unlease`, because parameters are limited. */
 const ROUND = 1000
 
 /**
- * Gives back leased deliveries as if never taken, the attempt uncounted: due at `dueAt`, or at once. For a clean stop, and
- * for a lane that has no room after all.
- * What `lease` recorded of the email stays: it was tried, or was about to be.
+ * Gives back leased deliveries as if never taken, without counting the attempt. They are due at `dueAt` or at once.
+ * Used for a clean stop, and if a lane has no capacity after all. What `lease` recorded about the email stays.
  */
 async function unlease(
   db: Db,
@@ -58,7 +57,7 @@ async function unlease(
       .execute()
 }
 
-/** Everybody who holds a lease. */
+/** Lists all owners of leases. */
 async function leaseOwners(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('deliveries')
@@ -70,8 +69,8 @@ async function leaseOwners(db: Db): Promise<string[]> {
 }
 
 /**
- * Voids the leases of owners that are gone. The deliveries get the cause and wait for the time that `lease` wrote, those that were tried once
- * for `firstDueAt` if that is sooner. Returns how many.
+ * Voids the leases of dead owners. The deliveries get the cause and wait for the time that `lease` wrote. Those with
+ * one attempt wait until `firstDueAt` if that is sooner. Returns their number.
  */
 async function voidLeases(
   db: Db,
@@ -98,14 +97,14 @@ interface Owned {
   provider: string
 }
 
-/** Part of `settle`: writes what became of a delivery, if the owner still leases it. */
+/** Part of `settle`: stores the result of a delivery if the owner still leases it. */
 function createEnd(db: Connection): (change: Change, owner: string, now: number) => Owned | undefined {
   const owned =
     'where id = ? and expires_at is not null and lease_owner = ? returning team_id, email_id, provider'
   const finish = db.prepare<unknown[], Owned>(
     `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} ${owned}`,
   )
-  // Without a time the one that the lease wrote stays; a hold that came meanwhile stays too.
+  // Without a time, keep the one that the lease wrote. Also keep a hold that was set meanwhile.
   const wait = db.prepare<unknown[], Owned>(
     `update deliveries set state = case state when 'held' then state else ? end, cause = ?, updated_at = ?,
        due_at = coalesce(?, due_at), lease_owner = null, lease_until = null ${owned}`,
@@ -120,8 +119,8 @@ function createEnd(db: Connection): (change: Change, owner: string, now: number)
 }
 
 /**
- * Ends leases; changes of deliveries that the owner no longer leases are not made and their ids returned.
- * hot: plain statements, prepared once.
+ * Ends leases. Skips deliveries that the owner no longer leases and returns their ids. Hot: plain statements, prepared
+ * once.
  */
 function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
   const end = createEnd(db)
@@ -137,7 +136,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
     'update emails set last_event = ? where id = ? returning domain_id as "domainId", broadcast_id as "broadcastId"',
   )
 
-  /** Records the events. The last word on an email stays. */
+  /** Records the events. The last event of an email becomes its `last_event`. */
   const tell = (settled: readonly Settled[], now: number): void => {
     const told = settled.flatMap(({ change: { deliveryId, event }, owned }) =>
       event
@@ -154,7 +153,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
     )
   }
 
-  /** What else follows from a change. */
+  /** Applies the other effects of a change. */
   const follow = ({ change, owned }: Settled, now: number): void => {
     const { deliveryId, cause, event, report, complaint } = change
     const about = { teamId: owned.team_id, emailId: owned.email_id }
@@ -182,7 +181,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
   }
 }
 
-/** A change that was made. */
+/** A change that was stored. */
 interface Settled {
   change: Change
   owned: Owned

@@ -1,43 +1,47 @@
-/** Whose turn it is: the fairness between streams and teams. Pure, but for what it remembers from one lease to the next. */
+/** Fairness between streams and teams. Pure, except for the state it keeps between leases. */
 import { type Stream, STREAMS } from '../../mail/source.ts'
 
-/** Something that waits for its turn. */
+/** A queue that waits for its turn. */
 export interface Waiter {
   stream: Stream
-  /** Who shares equally with others of its stream: stream and team. */
+  /** Stream and team. Parties of the same stream share equally. */
   party: string
-  /** When the oldest that waits there was due. */
+  /** When its oldest delivery was due. */
   dueAt: number
-  /** Which of equals is first within its destination: the one with the lower number. */
+  /** Decides between equals within a destination: the lower number goes first. */
   rank: number
 }
 
-/** Places of transactional mail before one of broadcast mail, where both wait. */
+/** Places for transactional mail before one for broadcast mail, if both wait. */
 const BEFORE_BROADCAST = 9
 
-/** Scopes, and parties of a scope, that are remembered; then all begin anew. */
+/** Limit on scopes, and on parties of a scope. Beyond it, all counts start over. */
 const MOST_SCOPES = 10_000
 
 const MOST_PARTIES = 10_000
 
-/** What one scope remembers. */
+/** The state of one scope. */
 interface Memory {
-  /** Transactional places since the last of broadcast mail; below zero after many of broadcast mail at once. */
+  /** Transactional places since the last broadcast one; negative after many broadcast places at once. */
   sinceBroadcast: number
-  /** For each stream, the count at which the party that was served last began its turn. */
+  /** For each stream, the count at which the last served party began its turn. */
   clock: Record<Stream, number>
   /** Parties that are ahead of the clock, with their counts. */
   counts: Map<string, number>
 }
 
 /**
- * Start-time fair queueing: each party has a count of the places it got, the lowest count is next, and who comes after a
- * pause begins where the others are, so that nobody saves up turns. The recipients of one email come together and count as many.
+ * Start-time fair queueing. Each party has a count of its places, and the lowest count is next. A party that returns
+ * after a pause starts at the level of the others, so that nobody saves up turns. Recipients of one email are taken
+ * together and each counts.
  */
 export class Turns {
   readonly #scopes = new Map<string, Memory>()
 
-  /** The next of those that wait (at least one) in a scope: a destination, or all of them. Of equals the lower `by` is first. */
+  /**
+   * Returns the next of the waiting ones (at least one) in a scope: a destination, or all destinations. Between equals,
+   * the lower `by` goes first.
+   */
   next<W extends Waiter>(scope: string, waiting: readonly W[], by: 'rank' | 'dueAt'): W {
     const memory = this.#memory(scope)
     const both = waiting.some(isBroadcast) && !waiting.every(isBroadcast)
@@ -50,7 +54,7 @@ export class Turns {
     return best!
   }
 
-  /** Those whose turns in a scope are next, of each stream at most so many. */
+  /** Returns the next ones in a scope, with a limit for each stream. */
   order<W extends Waiter>(scope: string, waiting: readonly W[], most: number): W[] {
     const memory = this.#memory(scope)
     return STREAMS.flatMap((stream) =>
@@ -63,7 +67,7 @@ export class Turns {
     )
   }
 
-  /** Counts places that one of them was given. */
+  /** Counts the places that one of them got. */
   took(scope: string, { stream, party }: Waiter, places: number, waiting: readonly Waiter[]): void {
     const memory = this.#memory(scope)
     const both = waiting.some(isBroadcast) && !waiting.every(isBroadcast)

@@ -1,4 +1,6 @@
-/** Opening the database, and what is asked of it before: damage is told at the start, not by the first email that meets it. */
+/**
+ * Opens the database and checks it first, so that damage is reported at the start and not by the first email affected.
+ */
 import Database from 'better-sqlite3'
 import { pack, StorageRefused } from './failures.ts'
 import { statSync } from 'node:fs'
@@ -7,29 +9,29 @@ import { DATABASE, MESSAGES, SNAPSHOTS } from './directory.ts'
 
 export type Connection = Database.Database
 
-/** Says in the file's header whose database it is: `PHST`. */
+/** Identifies our databases in the file's header: `PHST`. */
 export const APPLICATION_ID = 0x50_48_53_54
 
-/** How long to wait for another process that writes, such as the command line. */
+/** How long to wait for another writing process, such as the command line (milliseconds). */
 const BUSY_MS = 10_000
 
-/** Opens the database for writing; the file must exist, empty or ours. Throws `StorageRefused`. */
+/** Opens the database for writing. The file must exist, and be empty or ours. Throws `StorageRefused`. */
 export function openWriter(file: string): Connection {
   return opening(file, () => {
     const db = new Database(file, { fileMustExist: true, timeout: BUSY_MS })
     try {
       refuseForeign(db, file)
-      // Only in a database without tables it has an effect: pages that retention empties can go back to the disk.
+      // Lets retention return pages to the file system. Only takes effect before the first table is created.
       db.pragma('auto_vacuum = incremental')
       useWal(db, file)
-      // FULL: the commit is on the disk before anyone hears of it.
+      // FULL: the commit is on disk before it is reported.
       db.pragma('synchronous = full')
       db.pragma('foreign_keys = on')
       db.pragma('trusted_schema = off')
       db.pragma('cell_size_check = on')
       db.pragma('temp_store = memory')
       db.pragma('cache_size = -65536')
-      // 16 MiB between checkpoints: with 10 KB messages the default of 4 MiB would come every 200 emails.
+      // 16 MiB between checkpoints. With 10 KB messages, the default of 4 MiB would cause one every 200 emails.
       db.pragma('wal_autocheckpoint = 4096')
       db.pragma('journal_size_limit = 67108864')
       return db
@@ -40,7 +42,7 @@ export function openWriter(file: string): Connection {
   })
 }
 
-/** Opens a database that a writer has prepared, on a connection that cannot write. */
+/** Opens a database that a writer has prepared, on a read-only connection. */
 export function openReader(file: string): Connection {
   return opening(file, () => {
     const db = new Database(file, { readonly: true, fileMustExist: true, timeout: BUSY_MS })
@@ -61,7 +63,10 @@ function opening(file: string, open: () => Connection): Connection {
   }
 }
 
-/** Looks before anything is written. Tables first: a database that another process makes meanwhile has its mark by then. */
+/**
+ * Refuses a foreign database before anything is written. Checks the tables first: if another process is creating the
+ * database, the id is set by then.
+ */
 function refuseForeign(db: Connection, file: string): void {
   const tables = db.prepare('select count(*) from sqlite_schema').pluck().get() as number
   const mark = db.pragma('application_id', { simple: true }) as number
@@ -71,7 +76,9 @@ function refuseForeign(db: Connection, file: string): void {
   )
 }
 
-/** SQLite does not wait for others when it changes the journal, and two processes may open a new database at once. */
+/**
+ * SQLite doesn't wait for others when it changes the journal mode, and two processes may open a new database at once.
+ */
 function useWal(db: Connection, file: string): void {
   const pause = new Int32Array(new SharedArrayBuffer(4))
   for (let tries = 1; ; tries++) {
@@ -88,17 +95,20 @@ function useWal(db: Connection, file: string): void {
   }
 }
 
-/** Databases up to this size are checked whole, which takes some 100 ms; larger ones at the ends of each table. */
+/**
+ * Databases up to this size are checked completely, which takes about 100 ms; larger ones only at the ends of each
+ * table.
+ */
 const WHOLE_BYTES = 32 * 1024 * 1024
 
-/** What to do about a damaged database; the same words at the start and later. */
+/** How to fix a damaged database; the same text at the start and later. */
 const REMEDY =
   'Nothing was changed. Keep the files as they are, check the disk and the kernel log, and restore the newest backup into another data_dir: posthaste restore.'
 
 /**
- * Looks for damage: all pages of a small database; of a large one the schema, its size, and the first and last row of every table.
- * On a connection that cannot write: one that can would copy the log into the file when it closes.
- * @throws StorageRefused; what else is wrong with the file is left to who opens it
+ * Checks for damage: all pages of a small database; for a large one the schema, its size, and the first and last row of
+ * every table. Uses a read-only connection: a writable one would copy the log into the file when it closes.
+ * @throws StorageRefused; other problems are left to whoever opens the file
  */
 export function refuseDamaged(file: string): void {
   if ((sizeOf(file) ?? 0) === 0) return
@@ -142,8 +152,8 @@ function look(db: Connection): 'ok' {
 const sizeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.size
 
 /**
- * Refuses to begin anew where a database was: one that is missing or empty, in a directory that was used. SQLite would make a new one,
- * and remove the log in which the last emails are.
+ * Refuses to create a database in a directory that was used before, if the old one is missing or empty. SQLite would
+ * create a new one and delete the log, which has the last emails.
  * @throws StorageRefused
  */
 export function refuseVanished(dataDir: string): void {

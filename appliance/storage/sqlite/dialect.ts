@@ -13,13 +13,16 @@ import type { Connection as AnyConnection } from '../connection.ts'
 import type { Db, Tables } from '../schema.ts'
 import type { Connection } from './connection.ts'
 
-/** Lists of parameters make texts of many lengths: the cache of statements must end somewhere. */
+/** Limit on cached statements. Lists of parameters produce many different texts. */
 const MOST_STATEMENTS = 500
 
-/** What is known of a Kysely: its connection, and what was prepared on it. */
+/** The connection of a Kysely instance, and what was prepared on it. */
 const connections = new WeakMap<Db, { db: AnyConnection; prepared: Map<unknown, unknown> }>()
 
-/** What `create` makes of the connection beneath, made once: for methods in Kysely that need what hot methods have prepared. */
+/**
+ * Returns what `create` made of the underlying connection, created once. For Kysely methods that need what hot methods
+ * have prepared.
+ */
 export function preparedOn<T>(kysely: Db, create: (db: AnyConnection) => T): T {
   const known = connections.get(kysely)
   if (!known) throw new Error('This Kysely stands on no connection of ours.')
@@ -28,14 +31,14 @@ export function preparedOn<T>(kysely: Db, create: (db: AnyConnection) => T): T {
   return prepared.get(create) as T
 }
 
-/** What an engine gives to Kysely: how statements are written, and how one is run, at once. */
+/** What an engine supplies to Kysely: how statements are written, and how to run one synchronously. */
 export interface Engine extends Omit<Dialect, 'createDriver'> {
   execute(query: CompiledQuery): QueryResult<unknown>
 }
 
 /**
- * Kysely on a connection whose transactions belong to somebody else. Every query is answered within microtasks, so
- * that a method that awaits only queries finishes before any other message is looked at.
+ * Creates a Kysely instance on a connection whose transactions someone else manages. Every query resolves within
+ * microtasks, so a method that awaits only queries finishes before the next message is handled.
  */
 export function kyselyWith(db: AnyConnection, engine: Engine, plugins: KyselyPlugin[]): Db {
   const connection = {

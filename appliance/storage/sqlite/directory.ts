@@ -1,4 +1,4 @@
-/** The data directory: what lies in it, who may read it, and the one daemon that it belongs to. */
+/** The data directory: its contents, its permissions, and the lock for the one daemon that uses it. */
 import Database from 'better-sqlite3'
 import { chmod, chown, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -13,15 +13,15 @@ export const LOCK = 'daemon.lock'
 
 export const LOCK_HOLDER = 'daemon.pid'
 
-/** Where a restore unpacks; while it is there, a restore goes on or was broken off. */
+/** Where a restore unpacks. While it exists, a restore is running or was interrupted. */
 export const RESTORING = 'restoring'
 
-/** Databases from before migrations. */
+/** Copies of the database from before migrations. */
 export const SNAPSHOTS = 'snapshots'
 
 /**
- * Makes the data directory when it is missing, readable by its owner only. One that exists keeps its mode: it may be
- * shared on purpose, or be a wrong setting such as /var, and the files in it are closed anyway.
+ * Creates the data directory if it is missing, readable only by its owner. An existing one keeps its mode: it may be
+ * shared on purpose, or be a wrong setting such as /var, and the files in it are private anyway.
  */
 export async function makeDirectory(path: string): Promise<void> {
   try {
@@ -32,7 +32,10 @@ export async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** With its parents. Not by Node's `recursive`, which never ends where the kernel makes no directories, such as /proc. */
+/**
+ * Creates a directory with its parents. Node's `recursive` never returns where the kernel creates no directories, such
+ * as /proc.
+ */
 async function makeAll(path: string): Promise<void> {
   const make = (): Promise<void> => mkdir(path, { mode: 0o700 })
   try {
@@ -47,15 +50,15 @@ async function makeAll(path: string): Promise<void> {
   }
 }
 
-/** What to do about a file that cannot be written, unless it is the usual thing. */
+/** Returns advice about a file that can't be written; the usual advice unless the error needs another. */
 function adviceFor(error: unknown, usual: string): string {
   if ((error as NodeJS.ErrnoException).code !== 'EROFS') return usual
   return 'The file system is read-only. Find the reason in the kernel log, then remount it writable.'
 }
 
 /**
- * Makes an empty file of mode 0600 when there is none. It is never opened when it exists: closing any descriptor of a
- * file drops the locks that SQLite holds on it in this process (POSIX advisory locks).
+ * Creates an empty file of mode 0600 if there is none. Never opens an existing one: closing any descriptor of a file
+ * drops SQLite's locks on it in this process (POSIX advisory locks).
  */
 export async function makePrivateFile(directory: string, name: string): Promise<string> {
   const path = join(directory, name)
@@ -86,14 +89,14 @@ async function closeToOthers(path: string): Promise<void> {
   if ((mode & 0o077) !== 0 && (user === uid || user === 0)) await chmod(path, 0o600)
 }
 
-/** What root makes (`sudo posthaste setup`) must be usable by the service, whose directory it is. */
+/** Gives what root creates (`sudo posthaste setup`) to the owner of the directory, so that the service can use it. */
 export async function giveToOwnerOf(directory: string, path: string): Promise<void> {
   if (process.geteuid?.() !== 0) return
   const { uid, gid } = await stat(directory)
   await chown(path, uid, gid)
 }
 
-/** Makes the names in a directory durable. */
+/** Syncs a directory, which makes the names in it durable. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r')
   try {
@@ -103,16 +106,16 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** The right to be the daemon of a data directory. */
+/** The lock that makes a process the daemon of a data directory. */
 export interface DataDirLock {
-  /** Gives it back; the end of the process does so too, however it comes. */
+  /** Releases the lock. The end of the process does so too, in any case. */
   release(): void
 }
 
 /**
- * Makes this process the one daemon of a data directory. The lock is an exclusive transaction on a file of its own:
- * the kernel ends it with the process, so a killed daemon leaves nothing to clean up. Commands that only open the
- * storage do not take it.
+ * Locks a data directory for this daemon. The lock is an exclusive transaction on a separate file. The kernel releases
+ * it with the process, so a killed daemon leaves nothing to clean up. Commands that only open the storage don't take
+ * it.
  * @throws StorageRefused naming the process that has it
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
@@ -143,7 +146,7 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   return { release: () => void lock.close() }
 }
 
-/** Only for the sentence: the lock decides, not this file. */
+/** Only for the error message: the lock decides, not this file. */
 async function holderOf(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim() || 'unknown'

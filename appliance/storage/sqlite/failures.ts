@@ -1,17 +1,17 @@
-/** What goes wrong inside the engine, in sentences for the person on call, and how it crosses from thread to thread. */
+/** Errors of the engine: their messages for the operator, and how they are sent between threads. */
 
 /**
- * Why a call failed, for callers that know no engine. full: the disk, or somebody's quota of it · transient: the disk, its permissions, or too
- * many open files, which may pass · ambiguous: the commit itself failed, and whether it happened shows later; whoever asks again must be prepared
- * for both · damaged: the database is not what it was
+ * Why a call failed, for callers that don't know the engine. full: the disk or a quota on it is full · transient: the
+ * disk, its permissions, or too many open files; may pass · ambiguous: the commit itself failed, and whether it
+ * happened is unknown; whoever repeats the call must handle both · damaged: the database is corrupt
  */
 export type FailureKind = 'full' | 'transient' | 'ambiguous' | 'damaged'
 
-/** A call that failed; nothing of it happened unless it is `ambiguous`. */
+/** A call that failed. Unless it is `ambiguous`, nothing was changed. */
 export class StorageFailure extends Error {
-  /** The engine's own code, such as `SQLITE_FULL`, for the log; null for other errors. */
+  /** The engine's code, such as `SQLITE_FULL`, for the log; null for other errors. */
   readonly code: string | null
-  /** Null where the fault is in the call. */
+  /** Null if the call itself was at fault. */
   readonly kind: FailureKind | null
 
   constructor(failure: Failure) {
@@ -23,7 +23,7 @@ export class StorageFailure extends Error {
   }
 }
 
-/** A storage thread is gone. No call will be answered any more; the daemon must be started again. */
+/** A storage thread has died. No call will be answered any more; the daemon must be restarted. */
 export class StorageLost extends Error {
   /** Its last commit may be on disk. */
   readonly kind = 'ambiguous' satisfies FailureKind
@@ -36,7 +36,7 @@ export class StorageLost extends Error {
   }
 }
 
-/** The database cannot be used as it is; the message tells what to do. Nothing was changed. */
+/** The database can't be used as it is; the message says how to fix it. Nothing was changed. */
 export class StorageRefused extends Error {
   constructor(message: string) {
     super(message)
@@ -44,14 +44,14 @@ export class StorageRefused extends Error {
   }
 }
 
-/** An error as plain data: structured clone would drop the code. */
+/** An error as plain data, because structured clone would drop the code. */
 export interface Failure {
   message: string
   code: string | null
-  /** The commit itself failed: after a crash the change may turn out to have happened. */
+  /** The commit itself failed: after a crash, the change may turn out to have happened. */
   ambiguous: boolean
   stack: string | undefined
-  /** What it means, where the engine has said so; else it follows from the code. */
+  /** The meaning, if the engine has determined it; otherwise it follows from the code. */
   kind?: FailureKind | null
 }
 
@@ -93,8 +93,9 @@ function kindOf({ code, ambiguous }: Failure): FailureKind | null {
 }
 
 /**
- * An error as data, with a sentence of advice where SQLite's code has one.
- * @param committing it came from the commit: unless SQLite refused that for a constraint, nobody knows what is on the disk
+ * Converts an error to data, with advice for some SQLite codes.
+ * @param committing whether it came from the commit: unless SQLite refused that because of a constraint, the state on
+ * disk is unknown
  */
 export function pack(error: unknown, committing = false): Failure {
   if (!(error instanceof Error))

@@ -1,10 +1,10 @@
-/** The group commit: many calls in one transaction, and what they raise together, which is written once. */
+/** Group commit: runs many calls in one transaction, and writes shared counters once. */
 import { setTimeout } from 'node:timers/promises'
 import { crashAtCommit } from '../../watch/crash-points.ts'
 import type { Connection } from '../connection.ts'
 import { type Failure, pack } from './failures.ts'
 
-/** One method call on its way to a storage thread. */
+/** A method call to a storage thread. */
 export interface Call {
   id: number
   method: string
@@ -12,24 +12,24 @@ export interface Call {
   now: number
 }
 
-/** What became of a call. */
+/** The result of a call. */
 export type Outcome = { id: number; value: unknown } | { id: number; failure: Failure }
 
-/** What became of a batch; `committed` tells whether the disk was asked at all. */
+/** The result of a batch; `committed` is whether a commit reached the disk. */
 export interface Batch {
   outcomes: Outcome[]
   committed: boolean
-  /** Events were stored, so that somebody may have to be told. */
+  /** Whether events were stored, so that listeners must be notified. */
   told?: boolean
 }
 
 /**
- * Makes the function that runs many calls in one commit: one wait for the disk, however many they are.
- * One that fails takes back only its own: then all of the batch run again, each with a savepoint. Savepoints from the start
- * would copy every page that a call changes, 14 microseconds for an email, and calls hardly ever fail. So a method may run twice, and
- * nothing but the database may remember that it ran, or what is gathered; that a lease counts its turns twice then is no harm.
- * When BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), all of the batch fail.
- * A failing ROLLBACK is thrown: the thread must die.
+ * Creates the function that runs many calls in one commit, with one wait for the disk. If a call fails, only its own
+ * changes are undone: the whole batch runs again, each call with a savepoint. Savepoints from the start would copy
+ * every page that a call changes, 14 microseconds per email, and calls hardly ever fail. So a method may run twice, and
+ * may keep state only in the database or in gathered numbers; a lease that counts its turns twice does no harm. If
+ * BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), the whole batch fails. A
+ * failed ROLLBACK is thrown, and the thread must die.
  */
 export function createGroupCommit(
   db: Connection,
@@ -46,7 +46,7 @@ export function createGroupCommit(
     const outcomes: Outcome[] = []
     for (const call of calls) {
       const value = run(call)
-      // The hot methods are no promises; each wait for one is a turn of the queue of microtasks.
+      // The hot methods aren't promises, and each await costs a turn of the microtask queue.
       outcomes.push({
         id: call.id,
         value: value instanceof Promise ? await (value as Promise<unknown>) : value,
@@ -93,7 +93,7 @@ export function createGroupCommit(
   return (calls) => untilSettled((mayConflict) => once(calls, mayConflict))
 }
 
-/** Runs a batch again while it meets other writers; the last attempt may not. */
+/** Repeats a batch while it conflicts with other writers. The last attempt runs without conflicts. */
 async function untilSettled(once: (mayConflict: boolean) => Promise<Batch | 'conflict'>): Promise<Batch> {
   for (let attempt = 1; ; attempt += 1) {
     const batch = await once(attempt < MOST_ATTEMPTS)
@@ -102,14 +102,14 @@ async function untilSettled(once: (mayConflict: boolean) => Promise<Batch | 'con
   }
 }
 
-/** What the group commit knows of its engine. */
+/** The engine-specific parts of a group commit. */
 export interface CommitRules {
   /** The statement that begins a transaction. */
   begin: string
   pack: typeof pack
-  /** Whether the whole transaction must run again, since another one wrote what it had read. */
+  /** Reports whether the whole transaction must run again, because another one changed what it had read. */
   isConflict(error: unknown): boolean
-  /** Sends statements that wait, so that what fails fails before the commit. */
+  /** Sends delayed statements, so that failures happen before the commit. */
   flush(): void
 }
 
@@ -120,11 +120,14 @@ const SQLITE: CommitRules = {
   flush: () => undefined,
 }
 
-/** How often a batch is run that meets other writers, and how long it pauses after its first attempt at most (milliseconds). */
+/** Limit on attempts of a conflicting batch, and the maximum pause after its first attempt (milliseconds). */
 const MOST_ATTEMPTS = 20
 const LONGEST_PAUSE = 5
 
-/** Makes the function that runs calls within a transaction, each with a savepoint. Throws when the transaction is over. */
+/**
+ * Creates the function that runs calls within a transaction, each with a savepoint. Throws if the transaction has
+ * ended.
+ */
 function createApart(
   db: Connection,
   run: (call: Call) => unknown,
@@ -160,15 +163,15 @@ function createApart(
 
 /** Numbers in memory that belong to the transaction. */
 export interface Gathered {
-  /** Writes them; then nothing is gathered. */
+  /** Writes and clears them. */
   write(): void
-  /** The transaction was taken back: so are they. */
+  /** Clears them after a rollback. */
   forget(): void
 }
 
-/** All that is gathered on one connection. */
+/** Everything gathered on one connection. */
 class Gathering {
-  /** Whether somebody calls `write` at the end of the transaction; else each call is one. */
+  /** Whether someone calls `write` at the end of the transaction; otherwise each call is a transaction. */
   grouped = false
   readonly #db: Connection
   readonly #all = new Map<unknown, Gathered>()
@@ -177,19 +180,19 @@ class Gathering {
     this.#db = db
   }
 
-  /** What `create` makes of the connection, made once. */
+  /** Returns what `create` made of the connection, created once. */
   of<T extends Gathered>(create: (db: Connection) => T): T {
     let found = this.#all.get(create) as T | undefined
     if (!found) this.#all.set(create, (found = create(this.#db)))
     return found
   }
 
-  /** Has to be called before anything reads what is gathered, and before the commit. */
+  /** Writes what is gathered. Call it before anything reads that, and before the commit. */
   write(): void {
     for (const one of this.#all.values()) one.write()
   }
 
-  /** The end of a call that has gathered. */
+  /** Ends a call that has gathered numbers. */
   written(): void {
     if (!this.grouped) this.write()
   }
@@ -201,7 +204,7 @@ class Gathering {
 
 const gatherings = new WeakMap<Connection, Gathering>()
 
-/** What is gathered on a connection. */
+/** Returns what is gathered on a connection. */
 export function gatheringOn(db: Connection): Gathering {
   let found = gatherings.get(db)
   if (!found) gatherings.set(db, (found = new Gathering(db)))

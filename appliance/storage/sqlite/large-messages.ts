@@ -1,21 +1,21 @@
-/** Keeps large messages and the rows that refer to them together, with a crash or a failure between the two. */
+/** Keeps large messages consistent with their rows after a crash or failure between the two. */
 import { crashPoint } from '../../watch/crash-points.ts'
 import type { Bodies } from '../bodies.ts'
 import { pack, StorageFailure, StorageLost } from './failures.ts'
 
-/** Whether a message is too large for a row. */
+/** Reports whether a message is too large for a row. */
 export const isLarge = ({ largestRow }: Bodies, bytes: Uint8Array): boolean => bytes.byteLength > largestRow
 
 /**
- * A copy of a message that can move to the writer, or null when the message is too large for a row. A clone would take the whole buffer
+ * Copies a message for the writer; null if it is too large for a row. A structured clone would send the whole buffer
  * behind a view.
  */
 export const inRow = (bodies: Bodies, bytes: Uint8Array): Uint8Array<ArrayBuffer> | null =>
   isLarge(bodies, bytes) ? null : new Uint8Array(bytes)
 
 /**
- * Stores the large ones among messages, then the rows by `store`; takes the messages back when the rows did not become durable.
- * @param isStored whether the result means that they did
+ * Stores the large messages, then the rows with `store`. Removes the messages again if the rows weren't stored.
+ * @param isStored whether a result means that they were
  */
 export async function storeLarge<T>(
   bodies: Bodies,
@@ -35,7 +35,7 @@ export async function storeLarge<T>(
     if (!isStored(result)) await takeBack()
     return result
   } catch (error) {
-    // Where the rows may have become durable the large messages stay; the sweep will know.
+    // If the rows may be durable, keep the messages; the sweep removes them if not.
     const ofRows = error instanceof StorageFailure || error instanceof StorageLost
     if (!ofRows || error.kind !== 'ambiguous') await takeBack()
     throw ofRows ? error : new StorageFailure(pack(error))

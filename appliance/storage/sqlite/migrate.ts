@@ -1,4 +1,4 @@
-/** Bringing the schema up to date, and the copy of the database from before, for the way back. */
+/** Updates the schema, and first copies the database for a downgrade. */
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
@@ -20,7 +20,7 @@ import { APPLICATION_ID, type Connection } from './connection.ts'
 import { SNAPSHOTS } from './directory.ts'
 import { pack, StorageRefused } from './failures.ts'
 
-/** One step of the schema: `0001_start.sql` is number 1, named `start`. */
+/** One step of the schema. `0001_start.sql` has number 1 and name `start`. */
 export interface Migration {
   number: number
   name: string
@@ -31,7 +31,7 @@ export interface Migration {
 
 const folder = join(import.meta.dirname, '../migrations/sqlite')
 
-/** The migrations that came with the program, in order. */
+/** Returns the migrations of this program, in order. */
 export function shippedMigrations(): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql'))
   return files.sort().map((file) => {
@@ -47,19 +47,19 @@ export function shippedMigrations(): Migration[] {
   })
 }
 
-/** Number of the newest schema that this program knows. */
+/** Returns the number of the newest schema that this program knows. */
 export const newestSchema = (): number => shippedMigrations().at(-1)?.number ?? 0
 
 /**
- * Brings the schema up to date, in one transaction, when something is missing; another process may have done it
- * meanwhile. Throws `StorageRefused`, having changed nothing, when the database is not one that this program made.
+ * Applies missing migrations in one transaction; another process may have done it meanwhile. Throws `StorageRefused`
+ * and changes nothing if the database wasn't created by this program.
  */
 export function applyMigrations(db: Connection, migrations: readonly Migration[]): void {
   if (missing(db, migrations).length === 0) return
   db.transaction(() => {
     for (const { number, name, checksum, sql } of missing(db, migrations)) {
       db.exec(sql)
-      // The moment is for people who look into the table, nothing depends on it: the machine's clock will do.
+      // Uses the machine's clock: only people read this time.
       db.prepare('insert into migrations (number, name, checksum, applied_at) values (?, ?, ?, ?)').run(
         number,
         name,
@@ -78,7 +78,9 @@ interface Applied {
   checksum: string
 }
 
-/** Those that a database has not had yet. Throws `StorageRefused` for a database that is newer, or had others. */
+/**
+ * Returns the migrations that a database lacks. Throws `StorageRefused` if the database is newer or had different ones.
+ */
 export function missing(db: Connection, migrations: readonly Migration[]): Migration[] {
   const known = db.prepare("select 1 from sqlite_schema where type = 'table' and name = 'migrations'").get()
   const applied = known
@@ -100,7 +102,7 @@ export function missing(db: Connection, migrations: readonly Migration[]): Migra
   return migrations.filter(({ number }) => !applied.some((row) => row.number === number))
 }
 
-/** Copies of the database from before an upgrade. */
+/** A copy of the database from before an upgrade. */
 export interface Snapshot {
   /** Its path. */
   file: string
@@ -111,16 +113,16 @@ export interface Snapshot {
   createdAt: number
 }
 
-/** Snapshots that are kept: those of the last two upgrades. */
+/** Snapshots to keep: those of the last two upgrades. */
 const KEPT = 2
 
-/** `schema-0012-20261120T140000Z.db`: so they sort by schema, then by time. */
+/** `schema-0012-20261120T140000Z.db`: sorts by schema, then by time. */
 const NAME = /^schema-(\d{4})-(\d{8}T\d{6}Z)\.db$/
 
 /**
- * Copies the database into `snapshots/` when migrations are about to change it, and removes older copies. A database that is new needs
+ * Copies the database into `snapshots/` before migrations change it, and removes older copies. A new database needs
  * none.
- * @throws StorageRefused when there is no room: nothing is changed then
+ * @throws StorageRefused when there is not enough space; then nothing is changed
  */
 export function snapshotBefore(db: Connection, missing: readonly Migration[], now: number): void {
   const schema = appliedSchema(db)
@@ -135,7 +137,7 @@ export function snapshotBefore(db: Connection, missing: readonly Migration[], no
     giveToOwner(dataDir, folder)
     removeOld(folder, KEPT - 1)
     rmSync(partial, { force: true })
-    // Made here, so that nobody else can read it from its first byte on.
+    // Created here with mode 0600, so that it is never readable by others.
     closeSync(openSync(partial, 'wx', 0o600))
     db.prepare('vacuum into ?').run(partial)
     chmodSync(partial, 0o600)
@@ -151,7 +153,7 @@ export function snapshotBefore(db: Connection, missing: readonly Migration[], no
   }
 }
 
-/** The snapshots of a data directory, newest last. */
+/** Lists the snapshots of a data directory, newest last. */
 export function listSnapshots(dataDir: string): Snapshot[] {
   const folder = join(dataDir, SNAPSHOTS)
   if (!existsSync(folder)) return []
@@ -171,14 +173,14 @@ function appliedSchema(db: Connection): number {
   return db.prepare<[], number>('select max(number) from migrations').pluck().get() ?? 0
 }
 
-/** Leaves the newest `kept`, and nothing that a killed upgrade left. */
+/** Keeps the newest `kept` snapshots and removes others, including leftovers of a killed upgrade. */
 function removeOld(folder: string, kept: number): void {
   const whole = listSnapshots(dirname(folder))
   for (const { file } of whole.slice(0, Math.max(0, whole.length - kept))) rmSync(file)
   const hour = 60 * 60 * 1000
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
-    // A younger one may belong to a process that is making it.
+    // Another process may be writing a recent one.
     if (name.includes('.partial-') && statSync(path).mtimeMs < Date.now() - hour) rmSync(path)
   }
 }

@@ -1,4 +1,4 @@
-/** The thread that reads: a slow list never makes an accepted email wait. */
+/** The thread that reads, so that a slow list never delays accepting an email. */
 import { workerData } from 'node:worker_threads'
 import { methodsOf, refOf } from '../nouns.ts'
 import type { Db } from '../schema.ts'

@@ -1,4 +1,4 @@
-/** Received email whose messages are files. The methods of its nouns know only rows; these put both together. */
+/** Received email with messages in files. The methods of its nouns only know rows; these combine both. */
 import { setImmediate } from 'node:timers/promises'
 import { createEraser, type Eraser } from '../../mail/erasure.ts'
 import type { Bodies } from '../bodies.ts'
@@ -35,7 +35,7 @@ export function createReceivedFiles(parts: Parts): Methods {
       return purged.count
     },
 
-    // Bodies of the step before are removed again: a crash may have come between its commit and their removal.
+    // Removes the files of the previous step again: a crash may have come between its commit and their removal.
     async eraseStep(args, now): Promise<Erasure | undefined> {
       const searched = await search(parts, args, now)
       const step = await writer.call<ErasedStep | undefined>('eraseStep', { ...args, searched }, now)
@@ -74,7 +74,7 @@ async function keep(
   return kept
 }
 
-/** Which of the files that the next step of an erasure comes to name the address. */
+/** Searches the files of the next step of an erasure for the address. */
 async function search(
   { reader, bodies }: Parts,
   args: object,
@@ -91,17 +91,17 @@ async function search(
   return searched
 }
 
-/** A file that retention removed, or that is lost, names nobody. */
+/** A file that retention deleted, or that is lost, can't contain the address. */
 function nothingThere(error: unknown): Uint8Array {
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOENT') return new Uint8Array()
   throw error
 }
 
-/** Octets that are searched at once: some milliseconds. */
+/** Bytes to search at once, which takes a few milliseconds. */
 const SLICE = 128 * 1024
 
-/** Searches line by line, some at once: no address goes over the end of one. */
+/** Searches whole lines, several at once. An address never spans two lines. */
 async function names(bytes: Uint8Array, eraser: Eraser): Promise<boolean> {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (let at = 0; at < whole.length;) {

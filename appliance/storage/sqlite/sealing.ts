@@ -1,4 +1,7 @@
-/** Every stored secret at once: sealed, sealed again with another key, counted. What sealing is, is decided elsewhere. */
+/**
+ * Operations on every stored secret at once: encrypt, re-encrypt with another key, count. The encryption itself is
+ * implemented elsewhere.
+ */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import {
@@ -11,14 +14,14 @@ import {
 import { openReader, openWriter, type Connection } from './connection.ts'
 import { DATABASE } from './directory.ts'
 
-/** One column that holds secrets. */
+/** A column that contains secrets. */
 interface Column {
   table: string
   /** The primary key. */
   key: string
   column: string
   type: 'text' | 'blob'
-  /** The rows that hold one, as SQL. */
+  /** SQL condition for rows that contain one. */
   where: string
   place: (key: string) => string
 }
@@ -62,13 +65,13 @@ const COLUMNS: readonly Column[] = [
     key: 'name',
     column: 'value',
     type: 'blob',
-    // SQL hashes erased addresses with this one.
+    // SQL uses this key to hash erased addresses.
     where: "name <> 'erasures'",
     place: secretPlace.named,
   },
 ]
 
-/** Rows read at a time: a key of 1.7 KB each. */
+/** Rows read at a time. A key has 1.7 KB. */
 const STEP = 500
 
 /** See `SealingStorage`. */
@@ -100,7 +103,7 @@ export const sqliteSealing: SealingStorage = {
   cleanSecrets(dataDir, now) {
     const db = openWriter(join(dataDir, DATABASE))
     try {
-      // Rows that were deleted or grew before may still be in free pages, and in the gaps of others: all pages are written anew.
+      // Deleted or moved rows may still be in free pages, and in gaps of others. VACUUM rewrites all pages.
       db.exec('vacuum')
       db.prepare('update master_key set cleaned_at = ?').run(now)
       db.pragma('wal_checkpoint(truncate)')
@@ -121,7 +124,7 @@ export const sqliteSealing: SealingStorage = {
   },
 }
 
-/** What an open database is sealed with; undefined where nothing is sealed, or the schema is of before. */
+/** Returns the key that encrypts an open database; undefined if nothing is encrypted, or the schema is too old. */
 export function sealingOf(db: Connection): Sealing | undefined {
   const known = db.prepare("select 1 from sqlite_schema where type = 'table' and name = 'master_key'").get()
   if (!known) return undefined
@@ -134,7 +137,7 @@ export function sealingOf(db: Connection): Sealing | undefined {
 
 function resealAll(db: Connection, { from, to, rewrite }: Resealing, now: number): boolean {
   if ((sealingOf(db)?.keyId ?? null) !== from) return false
-  // The row first: from it on the triggers refuse what is sealed with another key.
+  // Write this row first: from then on, the triggers refuse values encrypted with another key.
   db.prepare(
     `insert into master_key (only, id, sealed_at, cleaned_at) values (1, ?, ?, null)
      on conflict (only) do update set id = excluded.id, sealed_at = excluded.sealed_at, cleaned_at = null`,
@@ -143,7 +146,7 @@ function resealAll(db: Connection, { from, to, rewrite }: Resealing, now: number
     rewriteColumn(db, column, rewrite),
   )
   const rewritten = changes.reduce((sum, more) => sum + more, rewriteWebhooks(db, rewrite))
-  // Of a database that held nothing there is nothing to wipe.
+  // A database without secrets has nothing to wipe.
   if (rewritten === 0) db.prepare('update master_key set cleaned_at = ?').run(now)
   return true
 }
@@ -162,7 +165,7 @@ function rewriteColumn(db: Connection, of: Column, rewrite: Resealing['rewrite']
   return sum
 }
 
-/** Both secrets of a webhook in one update: the trigger looks at both. */
+/** Rewrites both secrets of a webhook in one update, because the trigger checks both. */
 function rewriteWebhooks(db: Connection, rewrite: Resealing['rewrite']): number {
   const read = db.prepare<[string], { id: string; secret: string; old: string | null }>(
     `select id, secret, old_secret as old from webhooks where id > ? order by id limit ${STEP}`,

@@ -18,13 +18,13 @@ export { newestSchema } from './migrate.ts'
 export { sqliteSealing } from './sealing.ts'
 export { listSnapshots } from './migrate.ts'
 
-/** Whether there is a database; opening the storage would make one. */
+/** Reports whether there is a database. Opening the storage would create one. */
 export function hasDatabase(dataDir: string): boolean {
   try {
     const [directory, file] = [dataDir, join(dataDir, DATABASE)].map((path) =>
       statSync(path, { throwIfNoEntry: false }),
     )
-    // In the place of the directory is something else: opening it says what is wrong, too.
+    // Something else has the name of the directory. Opening it reports the problem.
     return file !== undefined || (directory !== undefined && !directory.isDirectory())
   } catch {
     return true // There is something that cannot be looked at: opening it says what is wrong.
@@ -34,18 +34,19 @@ export function hasDatabase(dataDir: string): boolean {
 export interface SqliteOptions {
   dataDir: string
   logger?: StorageLog | undefined
-  /** Told once when a storage thread died: no call works from then on, so the daemon should end and be restarted. */
+  /** Called once if a storage thread dies. No call works after that, so the daemon should exit and be restarted. */
   onLost?: ((error: StorageLost) => void) | undefined
-  /** Told after each commit that stored events. */
+  /** Called after each commit that stored events. */
   onEvents?: (() => void) | undefined
-  /** Where large messages are kept; by default, files of the data directory, which backups know. */
+  /** Where to store large messages. Default: files of the data directory, which backups include. */
   bodies?: Bodies | undefined
 }
 
 /**
- * Opens the database of a data directory, making both when they are missing, and brings its schema up to date.
- * The event loop never waits for the disk: one thread writes, another reads.
- * @throws StorageRefused when the database is damaged, foreign, newer than the program or not accessible; it is never replaced
+ * Opens the database of a data directory, creates both if they are missing, and updates the schema. The event loop
+ * never waits for the disk: one thread writes, another reads.
+ * @throws StorageRefused when the database is damaged, foreign, newer than the program or not accessible; it is never
+ * replaced
  */
 export async function openSqlite(options: SqliteOptions): Promise<EngineStorage> {
   const { dataDir } = options

@@ -1,4 +1,4 @@
-/** Storage threads, both ends: what the main thread says to one, and the life of the thread itself. */
+/** Storage threads: the main thread's side, and the thread itself. */
 import { parentPort, receiveMessageOnPort, type Transferable, Worker } from 'node:worker_threads'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
 import type { Batch, Call, Outcome } from './group-commit.ts'
@@ -10,42 +10,42 @@ interface Pending {
 }
 
 /**
- * Messages on their way to the thread: with one more than it works on, it never waits for the next. What comes meanwhile
- * goes together: fewer threads are woken, and more calls share a commit.
+ * Messages posted at a time. One more than the thread works on, so that it never waits for the next. Calls that come
+ * meanwhile are sent together, so that threads wake up less often and more calls share a commit.
  */
 const MOST_POSTED = 2
 
-/** A call that the thread has not been told of yet. */
+/** A call that wasn't posted yet. */
 interface Unsent {
   call: Call
   transfer: Transferable[]
 }
 
-/** Which program a thread runs, and on what. */
+/** The program of a thread and its data. */
 export interface ThreadOptions {
   name: string
   script: URL
   data: object
-  /** Told once when the thread ends without having been asked to. */
+  /** Called once if the thread ends unexpectedly. */
   onLost: (error: StorageLost) => void
-  /** Told after each commit that stored events. */
+  /** Called after each commit that stored events. */
   onEvents?: (() => void) | undefined
 }
 
-/** The main thread's end of a storage thread: posts calls, and settles their promises when the answers come. */
+/** The main thread's side of a storage thread: posts calls, and settles their promises when the results arrive. */
 export class Thread {
-  /** Commits that the thread has made. */
+  /** Commits made by the thread. */
   commits = 0
-  /** Calls that it has answered. */
+  /** Calls answered by the thread. */
   calls = 0
-  /** The methods of the port that it runs. */
+  /** The storage methods that it runs. */
   methods: readonly MethodRef[] = []
   readonly #worker: Worker
   readonly #onLost: (error: StorageLost) => void
   readonly #onEvents: (() => void) | undefined
   readonly #pending = new Map<number, Pending>()
   readonly #unsent: Unsent[] = []
-  /** The last call of each message that is not answered yet; the thread answers calls in their order. */
+  /** The last call of each unanswered message. The thread answers calls in order. */
   readonly #posted: number[] = []
   readonly #opened = Promise.withResolvers<undefined>()
   readonly #ended = Promise.withResolvers<undefined>()
@@ -71,7 +71,7 @@ export class Thread {
 
   /**
    * Starts the thread and waits until it is open.
-   * @throws StorageRefused with the thread's own sentence when it cannot use the database
+   * @throws StorageRefused with the thread's message if it can't use the database
    */
   static async start(options: ThreadOptions): Promise<Thread> {
     const thread = new Thread(options)
@@ -79,7 +79,7 @@ export class Thread {
     return thread
   }
 
-  /** Resolves with what the method returns there; rejects with `StorageFailure`, or `StorageLost`. */
+  /** Calls a method. Resolves with its result; rejects with `StorageFailure` or `StorageLost`. */
   call<T>(method: string, args: unknown, now: number, transfer: Transferable[] = []): Promise<T> {
     if (this.#lost) return Promise.reject(this.#lost)
     const id = ++this.#lastId
@@ -90,7 +90,7 @@ export class Thread {
     })
   }
 
-  /** Ends the thread after everything that was asked before. */
+  /** Ends the thread after all earlier calls. */
   async close(): Promise<void> {
     this.#send()
     this.#state = 'closing'
@@ -103,14 +103,14 @@ export class Thread {
     if (this.#posted.length < MOST_POSTED) this.#send()
   }
 
-  /** Posts what was asked for since the last time as one message: waking a thread costs more than most calls do. */
+  /** Posts all new calls as one message: waking a thread costs more than most calls. */
   #send(): void {
     const unsent = this.#unsent.splice(0)
     if (unsent.length === 0 || this.#lost) return
     try {
       this.#post(unsent)
     } catch {
-      // The arguments of some call are no plain data. Nothing was sent: one by one, it is known whose.
+      // The arguments of some call can't be cloned, and nothing was sent. Sending them one by one finds out whose.
       for (const one of unsent) this.#sendAlone(one)
     }
   }
@@ -171,10 +171,10 @@ export class Thread {
   }
 }
 
-/** What the main thread says to a storage thread; `close` comes last. */
+/** A message to a storage thread; `close` comes last. */
 export type Request = { kind: 'calls'; calls: Call[] } | { kind: 'close' }
 
-/** What a storage thread answers: first `ready` or `refused`, then outcomes; its end is the end of the thread. */
+/** A message from a storage thread: first `ready` or `refused`, then outcomes. The thread ends after the last. */
 export type Report =
   | { kind: 'ready'; methods: MethodRef[] }
   | { kind: 'refused'; message: string }
@@ -186,18 +186,18 @@ export interface MethodRef {
   name: string
 }
 
-/** What a storage thread does with calls, most `most` at once, and when it is told to end. */
+/** What a storage thread does with calls, at most `most` at once, and when it is closed. */
 export interface Service {
   most: number
-  /** The methods of the port that it runs. */
+  /** The storage methods that it runs. */
   methods: MethodRef[]
   execute(calls: Call[]): Promise<Batch>
   close(): void
 }
 
 /**
- * The life of a storage thread: opens, then answers calls in the order in which they came, taking together what
- * arrived while the last batch ran. An error that escapes ends the thread, and the main thread hears of it.
+ * Runs a storage thread: opens it, then answers calls in order. Calls that arrive during a batch form the next one. An
+ * uncaught error ends the thread and is reported to the main thread.
  */
 export function serve(open: () => Service): void {
   const port = parentPort
@@ -246,7 +246,7 @@ export function serve(open: () => Service): void {
   report({ kind: 'ready', methods: service.methods })
 }
 
-/** Bytes that own their whole buffer move to the other thread; a view of a larger one is copied by the clone. */
+/** Bytes that own their whole buffer are moved to the other thread; a view of a larger one is copied by the clone. */
 function transferable(outcome: Outcome): Transferable[] {
   if (!('value' in outcome) || !(outcome.value instanceof Uint8Array)) return []
   const { buffer, byteLength } = outcome.value

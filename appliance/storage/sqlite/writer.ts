@@ -1,4 +1,4 @@
-/** The one thread that writes to the database. */
+/** The only thread that writes to the database. */
 import { dirname } from 'node:path'
 import { workerData } from 'node:worker_threads'
 import { armCrashPoint, crashPoint } from '../../watch/crash-points.ts'
@@ -11,7 +11,7 @@ import { createGroupCommit, gatheringOn } from './group-commit.ts'
 import { applyMigrations, missing, shippedMigrations, snapshotBefore } from './migrate.ts'
 import { serve } from './thread.ts'
 
-/** Calls in one commit; 256 messages of 10 KB are some 3 MB of log. */
+/** Calls per commit. 256 messages of 10 KB are about 3 MB of log. */
 const MOST_CALLS = 256
 
 type Method = (args: unknown, now: number) => unknown
@@ -19,12 +19,12 @@ type Write = (db: Db, args: unknown, now: number) => unknown
 
 serve(() => {
   const { file } = workerData as { file: string }
-  // Whether it may be armed was asked when the storage was opened, on the main thread.
+  // The main thread checked whether crash points are allowed when the storage was opened.
   armCrashPoint(process.env, dirname(file))
   refuseDamaged(file)
   const db = openWriter(file)
   const migrations = shippedMigrations()
-  // By the machine's clock, as the file system's own times are: it only names the file.
+  // By the machine's clock, as the file system's own times are. Only used for the file name.
   snapshotBefore(db, missing(db, migrations), Date.now())
   applyMigrations(db, migrations)
   const kysely = kyselyOn(db)
@@ -35,7 +35,7 @@ serve(() => {
     ...hot.map(({ name, run }) => [name, run(db)] as const),
     ...[...writes, ...methodsOf<Write>('innerWrites')].map(({ name, run }) => {
       const method: Method = (args, now) => {
-        // They may read what hot methods gather.
+        // They may read what hot methods have gathered.
         gathering.write()
         return run(kysely, args, now)
       }
@@ -56,7 +56,7 @@ serve(() => {
       return { ...batch, told: eventsRecorded() !== before }
     },
     close() {
-      // Without waiting: another process that reads or writes at this moment will checkpoint itself.
+      // Don't wait: another process that reads or writes now will checkpoint itself.
       db.pragma('busy_timeout = 0')
       crashPoint('checkpoint')
       db.pragma('wal_checkpoint(truncate)')

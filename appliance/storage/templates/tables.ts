@@ -1,4 +1,4 @@
-/** The tables of templates (schema.ts says what their columns have in common). */
+/** The tables of templates. For common column types, see schema.ts. */
 
 export interface TemplatesTable {
   id: string
@@ -24,7 +24,7 @@ export interface TemplateVersionsTable {
   reply_to: string | null
   html: string
   text: string | null
-  /** JSON: EmailDocument; null: the html was written as code. */
+  /** JSON: EmailDocument; null: the HTML was written as code. */
   document: string | null
   /** JSON: StoredVariable[]. */
   variables: string

@@ -1,4 +1,4 @@
-/** Templates and their versions as the port shows them, and how they are read. */
+/** Types of templates and their versions, and how they are read. */
 import { type Selectable, sql } from 'kysely'
 import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
@@ -15,16 +15,16 @@ export interface StoredVariable {
   updatedAt: number
 }
 
-/** What a template says. */
+/** The content of a template. */
 export interface TemplateContent {
-  /** The From field; null: each request sets its own. The same holds for the two after it. */
+  /** The From field; null: each request sets its own. The next two fields work the same. */
   from: string | null
   subject: string | null
   replyTo: string[] | null
   html: string
-  /** Null: generated from the html. Empty: none. */
+  /** Null: generated from the HTML. Empty: none. */
   text: string | null
-  /** JSON of the document that html and text were compiled from; null: they were written as code. */
+  /** JSON of the document that HTML and text were compiled from; null: they were written as code. */
   document: string | null
   variables: StoredVariable[]
 }
@@ -33,11 +33,11 @@ export interface TemplateVersionSummary {
   id: string
   templateId: string
   subject: string | null
-  /** Who changed it last. */
+  /** Who last changed it. */
   author: string
   createdAt: number
   updatedAt: number
-  /** When it was published for the first time; null: never. */
+  /** When it was first published; null: never. */
   publishedAt: number | null
 }
 
@@ -49,21 +49,21 @@ export interface TemplateSummary {
   name: string
   alias: string | null
   currentVersionId: string
-  /** The version that is sent; null: it was never published. */
+  /** The published version, which is sent; null: never published. */
   publishedVersionId: string | null
   publishedAt: number | null
-  /** Counts the changes. */
+  /** Number of changes. */
   revision: number
   createdAt: number
   updatedAt: number
 }
 
-/** A template with the version that is edited. */
+/** A template with its current version. */
 export interface Template extends TemplateSummary {
   version: TemplateVersion
 }
 
-/** Which template: ids never look like an alias. */
+/** Identifies a template. Ids never look like an alias. */
 export type TemplateRef = { id: string } | { alias: string }
 
 const toTemplate = (row: Selectable<TemplatesTable>): TemplateSummary => ({
@@ -130,7 +130,7 @@ export const contentColumns = ({
   variables: JSON.stringify(variables),
 })
 
-/** The row of a template; undefined when the team has none like it. */
+/** Finds the row of a template; undefined if the team has no such template. */
 export async function findTemplate(
   db: Db,
   { teamId, ref }: { teamId: string; ref: TemplateRef },
@@ -145,7 +145,7 @@ export async function findTemplate(
   return row && toTemplate(row)
 }
 
-/** A version of a template of the team. */
+/** Returns a version of a template. */
 async function getTemplateVersion(
   db: Db,
   args: { teamId: string; templateId: string; id: string },
@@ -160,7 +160,7 @@ async function getTemplateVersion(
   return row && toVersion(row)
 }
 
-/** A template with the version that is edited, or with the one that is sent. Undefined also when that was never published. */
+/** Returns a template with its current or its published version; undefined if there is no such template or version. */
 export async function getTemplate(
   db: Db,
   { published = false, ...args }: { teamId: string; ref: TemplateRef; published?: boolean },
@@ -172,7 +172,10 @@ export async function getTemplate(
   return version && { ...template, version }
 }
 
-/** Newest first. @param args text: a part of the name or the alias */
+/**
+ * Lists templates, newest first.
+ * @param args text: part of the name or the alias
+ */
 async function listTemplates(
   db: Db,
   { text, status, ...args }: PageArgs & { text?: string; status?: 'draft' | 'published' },
@@ -185,7 +188,7 @@ async function listTemplates(
   return pageOf(query, args, toTemplate)
 }
 
-/** The versions of a template, newest first, without what they say. */
+/** Lists the versions of a template, newest first, without their content. */
 async function listTemplateVersions(
   db: Db,
   { templateId, ...args }: PageArgs & { templateId: string },
@@ -198,7 +201,7 @@ async function listTemplateVersions(
   return pageOf(versions, args, toSummary)
 }
 
-/** How many emails were made from templates since an instant, by template. */
+/** Counts the emails made from templates since a time, by template. */
 async function countTemplateEmails(
   db: Db,
   { teamId, since, ids }: { teamId: string; since: number; ids: string[] },

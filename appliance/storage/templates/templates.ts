@@ -1,4 +1,4 @@
-/** Templates: how they change. A version is changed until it is published; then the next change makes a new one. */
+/** Changes of templates. A version can be changed until it is published; then the next change creates a new one. */
 import type { Db } from '../schema.ts'
 import {
   contentColumns,
@@ -10,7 +10,7 @@ import {
   type TemplateSummary,
 } from './template-rows.ts'
 
-/** What to change of a template; what is undefined stays. */
+/** A change to a template. Undefined fields stay. */
 export interface TemplateChange {
   name?: string | undefined
   /** Null removes it. */
@@ -18,7 +18,7 @@ export interface TemplateChange {
   content: Partial<TemplateContent>
 }
 
-/** What became of a change. `stale`: somebody else changed the template meanwhile. */
+/** The result of a change. `stale`: someone else changed the template meanwhile. */
 export type TemplateSaved = { kind: 'saved'; template: Template } | { kind: 'absent' | 'taken' | 'stale' }
 
 /** Stores a template with its first version. The unique alias decides between two callers. */
@@ -68,8 +68,9 @@ async function insertVersion(
 }
 
 /**
- * Changes a template. Its draft is changed in place; where the current version is the published one, a new version becomes the draft.
- * @param args revision: the one that the caller saw; undefined: any. newVersionId: of a new draft. keep: how many versions stay
+ * Changes a template. Changes its draft in place, or creates a new version if the current one is published.
+ * @param args revision: the one that the caller read; undefined: any. newVersionId: of a new draft. keep: number of
+ * versions to keep
  */
 async function updateTemplate(
   db: Db,
@@ -113,13 +114,13 @@ async function updateTemplate(
   return { kind: 'saved', template: (await getTemplate(db, { teamId, ref: { id: old.id } }))! }
 }
 
-/** Whether another template of the team has the alias. */
+/** Reports whether another template of the team has the alias. */
 async function isTaken(db: Db, teamId: string, alias: string, id: string): Promise<boolean> {
   const other = await findTemplate(db, { teamId, ref: { alias } })
   return other !== undefined && other.id !== id
 }
 
-/** Removes the oldest versions of a template; the published one stays. */
+/** Deletes the oldest versions of a template, except the published one. */
 async function dropOldVersions(
   db: Db,
   { id, publishedVersionId }: Pick<TemplateSummary, 'id' | 'publishedVersionId'>,
@@ -139,7 +140,7 @@ async function dropOldVersions(
     .execute()
 }
 
-/** Makes the current version the one that is sent. Undefined when there is no such template. */
+/** Publishes the current version. Returns undefined if there is no such template. */
 async function publishTemplate(
   db: Db,
   { teamId, ref }: { teamId: string; ref: TemplateRef },
@@ -148,7 +149,7 @@ async function publishTemplate(
   const template = await findTemplate(db, { teamId, ref })
   if (!template) return undefined
   const { id, currentVersionId, publishedVersionId } = template
-  // Publishing again what is published changes nothing.
+  // Publishing the published version again changes nothing.
   if (currentVersionId === publishedVersionId) return template
   await db
     .updateTable('template_versions')
@@ -161,7 +162,7 @@ async function publishTemplate(
   return { ...template, publishedVersionId: currentVersionId, publishedAt: now, updatedAt: now }
 }
 
-/** Removes a template and its versions. Undefined when there is no such template. */
+/** Deletes a template and its versions. Returns undefined if there is no such template. */
 async function deleteTemplate(
   db: Db,
   { teamId, ref }: { teamId: string; ref: TemplateRef },

@@ -1,13 +1,13 @@
-/** What webhooks were told, as their owners see it: deliveries, attempts, replays. */
+/** Webhook deliveries as their owners see them: deliveries, attempts, replays. */
 import { type Selectable, sql } from 'kysely'
 import { firstIdAt } from '../../mail/ids.ts'
 import type { WebhookDeliveryState } from '../../mail/webhook.ts'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db, WebhookAttemptsTable, WebhookDeliveriesTable } from '../schema.ts'
 
-/** Something that an endpoint is to be told. */
+/** An event to send to an endpoint. */
 export interface NewWebhookDelivery {
-  /** `msg_…`; sorts by time. The same in every attempt. */
+  /** `msg_…`; sorts by time. The same for every attempt. */
   id: string
   webhookId: string
   teamId: string
@@ -15,7 +15,7 @@ export interface NewWebhookDelivery {
   eventId: string | null
   emailId: string | null
   type: string
-  /** The body, byte for byte. */
+  /** The exact body. */
   payload: string
   /** When the event happened. */
   createdAt: number
@@ -23,17 +23,17 @@ export interface NewWebhookDelivery {
 
 export interface WebhookDelivery extends NewWebhookDelivery {
   status: WebhookDeliveryState
-  /** Since it was made or replayed. */
+  /** Attempts since it was created or last replayed. */
   attempts: number
-  /** When it is tried next; null when it is final. */
+  /** When the next attempt is due; null when it is final. */
   dueAt: number | null
-  /** Whether the email that it is about is still there; false where it is about none. */
+  /** Whether its email still exists; false if it isn't about an email. */
   emailKept: boolean
-  /** The newest request, also of before a replay; null when there was none. */
+  /** The last request, including those before a replay; null if there was none. */
   last: Pick<WebhookAttempt, 'sentAt' | 'durationMs' | 'status' | 'error'> | null
 }
 
-/** One request to an endpoint and its answer. */
+/** One request to an endpoint and its response. */
 export interface WebhookAttempt {
   id: string
   deliveryId: string
@@ -41,30 +41,30 @@ export interface WebhookAttempt {
   teamId: string
   sentAt: number
   durationMs: number
-  /** Status of the answer; null when there was none. */
+  /** Response status; null if there was none. */
   status: number | null
-  /** Why it failed, as a sentence; null for a success. */
+  /** Why it failed, as a sentence; null if it succeeded. */
   error: string | null
-  /** The address that was spoken to; null when none was reached. */
+  /** The IP address of the endpoint; null if none was reached. */
   ip: string | null
   requestHeaders: Record<string, string>
   responseHeaders: Record<string, string>
-  /** The beginning of the answer's body. */
+  /** The beginning of the response body. */
   response: string
 }
 
-/** How the requests to an endpoint went. */
+/** Statistics of the requests to an endpoint. */
 export interface WebhookRequests {
-  /** How many there were, at most as many as were asked for. */
+  /** Number of requests, up to the given limit. */
   count: number
-  /** Those that the endpoint took: answered with a 2xx. */
+  /** Requests answered with a 2xx status. */
   taken: number
-  /** How long the answers took, whatever they said: what half and 95 of 100 stayed within (nearest rank). Null without an answer. */
+  /** Median and 95th percentile of the response times, of any status (nearest rank). Null without a response. */
   medianMs: number | null
   p95Ms: number | null
 }
 
-/** All deliveries, with whether their emails are still there. */
+/** Selects deliveries, with whether their emails still exist. */
 const selectDeliveries = (db: Db) =>
   db
     .selectFrom('webhook_deliveries')
@@ -75,7 +75,7 @@ const selectDeliveries = (db: Db) =>
       ),
     )
 
-/** A row of `selectDeliveries` as the port shows it, but for its requests: `withLast`. */
+/** Converts a row of `selectDeliveries`, without its last request; see `withLast`. */
 const toDelivery = (row: Selectable<WebhookDeliveriesTable> & { email_kept: number }): WebhookDelivery => ({
   id: row.id,
   webhookId: row.webhook_id,
@@ -92,7 +92,7 @@ const toDelivery = (row: Selectable<WebhookDeliveriesTable> & { email_kept: numb
   last: null,
 })
 
-/** The deliveries with the newest request of each, which one query reads for all of them. */
+/** Adds the last request of each delivery, in one query for all. */
 async function withLast(db: Db, deliveries: WebhookDelivery[]): Promise<WebhookDelivery[]> {
   if (deliveries.length === 0) return []
   const rows = await db
@@ -119,7 +119,7 @@ async function withLast(db: Db, deliveries: WebhookDelivery[]): Promise<WebhookD
   return deliveries.map((one) => ({ ...one, last: last.get(one.id) ?? null }))
 }
 
-/** Newest first. */
+/** Lists deliveries, newest first. */
 async function listWebhookDeliveries(
   db: Db,
   {
@@ -168,7 +168,7 @@ const toAttempt = (row: Selectable<WebhookAttemptsTable>): WebhookAttempt => ({
   response: row.response,
 })
 
-/** Newest first; of one delivery, or of all to the endpoint. */
+/** Lists attempts, newest first, for one delivery or for all to the endpoint. */
 async function listWebhookAttempts(
   db: Db,
   {
@@ -188,8 +188,8 @@ async function listWebhookAttempts(
 }
 
 /**
- * How the requests since `since` went, of the newest `most` of them.
- * Ids begin with their time: the index by endpoint and id bounds what is read.
+ * Computes statistics of the last requests since `since`, at most `most`. Ids begin with their time, so the index by
+ * endpoint and id bounds what is read.
  */
 export async function countWebhookRequests(
   db: Db,
@@ -217,7 +217,8 @@ export async function countWebhookRequests(
 }
 
 /**
- * Stored deliveries are due again, with all attempts before them. Returns those that are not there: while there is one, nothing is changed.
+ * Makes stored deliveries due again with the full number of attempts. Returns missing ones; if there are any, nothing
+ * is changed.
  */
 async function replayWebhookDeliveries(
   db: Db,
@@ -241,7 +242,8 @@ async function replayWebhookDeliveries(
 }
 
 /**
- * Removes deliveries that were settled before `before`, or waited that long for an endpoint that is gone or disabled; returns how many.
+ * Deletes deliveries that became final before `before`, or are that old and belong to a deleted or disabled endpoint.
+ * Returns their number.
  */
 async function purgeWebhookDeliveries(
   db: Db,
@@ -276,7 +278,7 @@ async function remove(
   return Number(numDeletedRows)
 }
 
-/** What webhooks were told of an email, oldest first; the first `limit`. */
+/** Lists the first `limit` webhook deliveries about an email, oldest first. */
 async function webhooksOfEmail(
   db: Db,
   { teamId, emailId, limit }: { teamId: string; emailId: string; limit: number },

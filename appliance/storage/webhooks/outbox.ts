@@ -1,4 +1,4 @@
-/** What happened, as webhooks read it. */
+/** Events in the form that webhooks need. */
 import type { EventData } from '../../mail/event.ts'
 import { type EventCursor, isAfter } from '../event-cursor.ts'
 import { afterCursor, cursorFor, cursorOf, eventOrder, newestEvent, upToCursor } from '../events.ts'
@@ -6,7 +6,7 @@ import type { Db } from '../schema.ts'
 import type { NewEmail } from '../spool/put.ts'
 import { toListener, type WebhookListener } from './webhooks.ts'
 
-/** An event as webhooks need it, with what they tell of its email. */
+/** An event with the data of its email for webhooks. */
 export interface OutboxEvent {
   cursor: EventCursor
   id: string
@@ -18,9 +18,9 @@ export interface OutboxEvent {
   email:
     | (Pick<NewEmail, 'via' | 'from' | 'to' | 'subject' | 'messageId' | 'tags' | 'headers'> & {
         createdAt: number
-        /** Null: it was made from no template. */
+        /** Null: not made from a template. */
         templateId: string | null
-        /** Null: it belongs to no broadcast. */
+        /** Null: not part of a broadcast. */
         broadcastId: string | null
       })
     | null
@@ -31,7 +31,7 @@ export interface NotMade {
   teamId: string
   emailId: string
   deliveryId: string
-  /** Where it would have gone, in A-labels. */
+  /** The recipient, in A-labels. */
   recipient: string
 }
 
@@ -71,10 +71,10 @@ const toEvent = (row: Row): OutboxEvent => ({
 })
 
 /**
- * Events after the cursor `webhooks`, oldest first, and the enabled webhooks of all teams; none of both where nobody listens. `to` is the
- * last event that was looked at. `suppressed`: the deliveries among them that were never made, whoever listens.
- * The webhooks are read after the events, so that one that was made before an event is not missed.
- * Where nobody listens the events are not read at all.
+ * Returns events after the cursor `webhooks`, oldest first, and the enabled webhooks of all teams. `to` is the last
+ * examined event. `suppressed`: the deliveries among them that the suppression list prevented, with or without
+ * webhooks. Reads the webhooks after the events, so that none that existed before an event is missed. Without any
+ * webhooks, reads no events.
  */
 async function readOutbox(
   db: Db,
@@ -103,7 +103,7 @@ async function readOutbox(
   return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toListener), suppressed }
 }
 
-/** Deliveries that the suppression list prevented, among the events after `from` up to `to`. */
+/** Returns deliveries that the suppression list prevented, among the events after `from` up to `to`. */
 async function notMade(db: Db, from: EventCursor, to: EventCursor): Promise<NotMade[]> {
   const rows = await db
     .selectFrom('events')
@@ -130,7 +130,7 @@ async function anyEnabled(db: Db): Promise<boolean> {
   return found !== undefined
 }
 
-/** Events of a team from `since` to before `until`, after the position, oldest first. */
+/** Lists events of a team from `since` (inclusive) to `until` (exclusive), after the position, oldest first. */
 async function listTeamEvents(
   db: Db,
   {

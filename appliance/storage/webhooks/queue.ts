@@ -1,9 +1,9 @@
-/** What each webhook is to be told, from the event to the end of its attempts: plain statements, prepared once. */
+/** The queue of webhook deliveries, from the event to the last attempt: plain statements, prepared once. */
 import type { EventCursor } from '../event-cursor.ts'
 import type { Connection } from '../connection.ts'
 import type { NewWebhookDelivery, WebhookAttempt } from './deliveries.ts'
 
-/** A delivery to be attempted now, with what the request needs. */
+/** A delivery to attempt now, with the data for the request. */
 export interface LeasedWebhookDelivery {
   id: string
   webhookId: string
@@ -11,7 +11,7 @@ export interface LeasedWebhookDelivery {
   emailId: string | null
   type: string
   payload: string
-  /** The number of this attempt, from 1; `settle` demands it. */
+  /** The number of this attempt, from 1. `settle` requires it. */
   attempt: number
   endpoint: string
   secret: string
@@ -19,15 +19,15 @@ export interface LeasedWebhookDelivery {
 }
 
 export interface WebhookLeaseArgs {
-  /** Deliveries in all, and to one endpoint; to one that fails, fewer. */
+  /** Limits on deliveries: in total, to one endpoint, and to a failing endpoint. */
   limit: number
   each: number
   failing: number
-  /** Failures in a row from which on an endpoint counts as failing. */
+  /** Consecutive failures from which on an endpoint counts as failing. */
   failures: number
-  /** Requests under way, by endpoint. */
+  /** Requests in flight, by endpoint. */
   inFlight: Record<string, number>
-  /** When an attempt that is never settled is made again, by its number from 1: milliseconds from now. The last counts for all after it. */
+  /** When an unsettled attempt is repeated, by its number from 1, in milliseconds from now. The last entry repeats. */
   pauses: number[]
 }
 
@@ -35,13 +35,16 @@ export interface WebhookSettleArgs {
   /** What was leased. */
   attemptNumber: number
   attempt: WebhookAttempt
-  /** `dueAt` null and a failure: it is given up. */
+  /** `dueAt` null on a failure: no further attempt. */
   outcome: { success: true } | { success: false; dueAt: number | null }
-  /** An endpoint that has only failed since before this instant, at least `leastFailures` times, is disabled with this reason. */
+  /**
+   * An endpoint that has only failed since before this time, at least `leastFailures` times, is disabled with this
+   * reason.
+   */
   disable: { failingBefore: number; leastFailures: number; reason: string }
 }
 
-/** A success within this time of the last one is not written again (milliseconds): a busy endpoint would cost a write for each. */
+/** A success within this time of the last one isn't stored (milliseconds), to save writes for busy endpoints. */
 const SUCCESS_STEP = 60_000
 
 const INSERT = `insert into webhook_deliveries
@@ -53,7 +56,8 @@ const about = (one: NewWebhookDelivery): (string | number | null)[] => [
 ]
 
 /**
- * Stores what is to be told and moves the cursor, in one. False, and nothing stored, when the cursor is not at `from` any more.
+ * Stores new deliveries and moves the cursor, in one transaction. Returns false and stores nothing if the cursor isn't
+ * at `from` any more.
  */
 function createFanOut(
   db: Connection,
@@ -70,7 +74,8 @@ function createFanOut(
 }
 
 /**
- * Deliveries of events that the endpoint was told of are due again; the others are stored. Those that are under way or wait stay as they are. Returns how many are due by it.
+ * Makes deliveries of events due again if the endpoint received them, and creates the others. Leaves pending deliveries
+ * and those in flight as they are. Returns how many become due.
  */
 function createReplayEvents(
   db: Connection,
@@ -106,9 +111,9 @@ interface Due {
 }
 
 /**
- * Takes due deliveries of enabled webhooks, those of each endpoint in the order of their times. Their next time is written before
- * anybody dials, so that a crash neither loses one nor hammers an endpoint.
- * Each endpoint is asked in turn, beginning where the last lease ended.
+ * Takes due deliveries of enabled webhooks, by due time for each endpoint. Stores their next time before any
+ * connection, so that a crash neither loses one nor floods an endpoint. Endpoints take turns, starting where the last
+ * lease ended.
  */
 function createLeaseWebhooks(
   db: Connection,
@@ -161,7 +166,7 @@ const toLeased = (lane: Lane, row: Due, attempt: number): LeasedWebhookDelivery 
 })
 
 function createInsertAttempt(db: Connection): (attempt: WebhookAttempt) => void {
-  // A delivery that was removed meanwhile takes its attempts with it.
+  // If the delivery was deleted meanwhile, its attempts are deleted, too.
   const insert = db.prepare(
     `insert into webhook_attempts (id, delivery_id, webhook_id, team_id, sent_at, duration_ms, status, error, ip,
        request_headers, response_headers, response)
@@ -175,12 +180,12 @@ function createInsertAttempt(db: Connection): (attempt: WebhookAttempt) => void 
   }
 }
 
-/** Writes down an attempt and what it means. `disabled`: the endpoint was disabled just now. */
+/** Stores an attempt and its effects. `disabled`: this attempt disabled the endpoint. */
 function createSettleWebhook(
   db: Connection,
 ): (args: WebhookSettleArgs, now: number) => { disabled: boolean } {
   const insertAttempt = createInsertAttempt(db)
-  // Replayed meanwhile, the delivery has begun again: this attempt decides nothing.
+  // If the delivery was replayed meanwhile, it has started anew, so this attempt doesn't decide anything.
   const settle = db.prepare(
     `update webhook_deliveries set status = ?, due_at = ?, settled_at = ?
      where id = ? and status = 'attempting' and attempts = ?`,
@@ -212,7 +217,7 @@ function createSettleWebhook(
   }
 }
 
-/** Stores a delivery that is over, with its attempt: a ping. */
+/** Stores a finished delivery with its attempt: a ping. */
 function createKeepPing(
   db: Connection,
 ): (args: { delivery: NewWebhookDelivery; attempt: WebhookAttempt }, now: number) => void {

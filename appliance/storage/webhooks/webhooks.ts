@@ -1,4 +1,4 @@
-/** Webhooks: endpoints of a team that are told what happens. */
+/** Webhooks: endpoints of a team that receive events. */
 import type { Selectable } from 'kysely'
 import type { WebhookStatus } from '../../mail/webhook.ts'
 import type { Db, WebhooksTable } from '../schema.ts'
@@ -8,19 +8,19 @@ export interface Webhook {
   teamId: string
   /** The URL. */
   endpoint: string
-  /** The event types that it is told of. */
+  /** The event types that it receives. */
   events: string[]
   status: WebhookStatus
   /** `whsec_` and the key in base64. */
   secret: string
-  /** The secret before it, which signs too until then. */
+  /** The previous secret, which also signs until then. */
   oldSecret: { secret: string; until: number } | null
   createdAt: number
-  /** The last success, to the minute; null when there was none. */
+  /** The last success, to the minute; null: never. */
   succeededAt: number | null
   /** The first failure since the last success. */
   failingSince: number | null
-  /** When and why it was disabled: by itself, when every attempt failed for days. Null while it is enabled. */
+  /** When and why it was disabled, after all attempts failed for days. Null while it is enabled. */
   disabled: { at: number; reason: string } | null
 }
 
@@ -33,7 +33,7 @@ function toWebhook(row: Selectable<WebhooksTable>): Webhook {
   return { ...toListener(row), secret: row.secret, oldSecret }
 }
 
-/** A row as an object of the port, without its secrets. */
+/** Converts a row, without its secrets. */
 export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
   return {
     id: row.id,
@@ -48,7 +48,7 @@ export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
   }
 }
 
-/** False, and nothing stored, when the team has `most` of them. */
+/** Creates a webhook. Returns false and stores nothing if the team has `most` already. */
 async function createWebhook(
   db: Db,
   { webhook, most }: { webhook: Webhook; most: number },
@@ -81,7 +81,7 @@ async function createWebhook(
   return true
 }
 
-/** All of a team, newest first. */
+/** Lists all webhooks of a team, newest first. */
 async function listWebhooks(db: Db, { teamId }: { teamId: string }): Promise<Webhook[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -102,7 +102,7 @@ async function getWebhook(db: Db, args: { teamId: string; id: string }): Promise
   return row && toWebhook(row)
 }
 
-/** Enabling forgets failures of before. Undefined when there is none. */
+/** Changes a webhook. Enabling resets earlier failures. Returns undefined if there is none. */
 async function updateWebhook(
   db: Db,
   {
@@ -118,7 +118,7 @@ async function updateWebhook(
       events?: string[] | undefined
       status?: WebhookStatus | undefined
     }
-    /** Why it is disabled, where it is. */
+    /** Why it is disabled, if it is. */
     reason: string
   },
   now: number,
@@ -127,7 +127,7 @@ async function updateWebhook(
   const found = await getWebhook(db, { teamId, id })
   if (!found) return undefined
   const switched = status !== undefined && status !== found.status
-  // Another address has failed nobody yet.
+  // A new URL has no failures yet.
   const forget = switched || (endpoint !== undefined && endpoint !== found.endpoint)
   const row = await db
     .updateTable('webhooks')
@@ -146,7 +146,7 @@ async function updateWebhook(
   return row && toWebhook(row)
 }
 
-/** The secret of now becomes the old one. Undefined when there is none. */
+/** Rotates the secret: the current one becomes the old one. Returns undefined if there is none. */
 async function rotateWebhookSecret(
   db: Db,
   { teamId, id, secret, oldUntil }: { teamId: string; id: string; secret: string; oldUntil: number },
@@ -161,7 +161,7 @@ async function rotateWebhookSecret(
   return row && toWebhook(row)
 }
 
-/** Nothing more is sent to it. False when there was none. */
+/** Deletes a webhook. Nothing more is sent to it. Returns false if there was none. */
 async function deleteWebhook(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('webhooks')
