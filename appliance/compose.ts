@@ -1,6 +1,4 @@
-/**
- * The object graph, built by hand in reading order. With assembly/, the only files that know which adapters are real.
- */
+/** Builds the object graph by hand, in reading order. Besides assembly/, the only file that knows the real adapters. */
 import { join } from 'node:path'
 import type { Appliance, ComposeOptions } from './assembly/appliance.ts'
 import { capacityRows } from './assembly/monitoring.ts'
@@ -20,7 +18,7 @@ export { CannotStart } from './wire/listeners.ts'
 /** The built dashboard. */
 const DASHBOARD = join(import.meta.dirname, '..', 'ui', 'dist')
 
-/** Reads again what a running daemon can exchange, and lets the lanes heed it. */
+/** Reloads what a running daemon can exchange, and applies it to the lanes. */
 async function reloadParts(tables: LiveTables, book: Certificates, delivery: Delivery): Promise<Error[]> {
   const refused = tables.reread()
   const steps = [book.reload(), delivery.change(async () => undefined)]
@@ -28,7 +26,7 @@ async function reloadParts(tables: LiveTables, book: Certificates, delivery: Del
   return [...refused, ...results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []))]
 }
 
-/** Builds and starts the daemon. Rejects when anything is missing or taken; then nothing is left running. */
+/** Builds and starts the daemon. Rejects if anything is missing or in use; then nothing is left running. */
 export async function compose(config: Config, options: ComposeOptions): Promise<Appliance> {
   await using started = new AsyncDisposableStack()
   const tables = openTables(config)
@@ -55,7 +53,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   })
   started.defer(() => housekeeping.stop())
 
-  // Everything runs: from here on stopping is the caller's.
+  // Everything runs. From here on, the caller must stop it.
   const running = started.move()
   const { accounts, senders } = people
   const stop = () => running.disposeAsync()

@@ -1,4 +1,4 @@
-/** Blocks as HTML: what counts is inline and in tables, as Outlook for Windows and Gmail need it. */
+/** Renders blocks as HTML. Essential styles are inline and in tables, as Outlook for Windows and Gmail require. */
 import { renderButton } from './button.ts'
 import type { DocumentNode } from './model.ts'
 import { NETWORKS } from './grammar.ts'
@@ -9,10 +9,10 @@ import { alignOf, font, GAP, type Look } from './look.ts'
 type Render = (node: DocumentNode, look: Look) => string
 
 const attrs = (node: DocumentNode): Record<string, unknown> => node.attrs ?? {}
-/** Space below blocks, outside their tables: Word ignores margins of tables. */
+/** Adds space below a block, outside its table: Word ignores margins of tables. */
 const below = (content: string, pixels = GAP): string =>
   box({ width: '100%' }, { style: css({ padding: `0 0 ${pixels}px` }) }, content)
-/** An empty line still has its height. */
+/** Gives an empty line its height. */
 const orBlank = (content: string): string => content || '&nbsp;'
 
 export const renderBlocks = (nodes: readonly DocumentNode[] = [], look: Look): string =>
@@ -40,7 +40,7 @@ const heading: Render = (node, look) => {
   return element(`h${level}`, { style }, orBlank(inlineHtml(node.content, look)))
 }
 
-/** Texts in list items have no space between them; the list has it below. */
+/** Texts in list items have no space between them. The list has it below. */
 const listItem: Render = (node, look) => {
   const inner = (node.content ?? []).map((child) =>
     child.type === 'paragraph'
@@ -83,7 +83,7 @@ const codeBlock: Render = (node) => {
     'background-color': '#f0f0f3',
     color: '#1b1c1f',
   })
-  // Outlook and Gmail collapse spaces and lines of `pre`: both are written out.
+  // Outlook and Gmail collapse spaces and lines of `pre`, so both are written explicitly.
   const lines = escapeHtml(text)
     .replaceAll('\t', '    ')
     .replaceAll('  ', ' &nbsp;')
@@ -144,7 +144,7 @@ const social: Render = (node, look) => {
 /** Space between columns, in pixels. */
 const GUTTER = 16
 
-/** Columns stand side by side where there is room, and below each other where there isn't. Word gets a table. */
+/** Puts columns side by side if there is space, otherwise below each other. Word gets a table. */
 const columns: Render = (node, look) => {
   const all = node.content ?? []
   const total = all.reduce((sum, column) => sum + Number(attrs(column).share), 0)
@@ -179,12 +179,12 @@ const section: Render = (node, look) => {
     'border-radius': look.theme.radius ? `${look.theme.radius}px` : null,
   })
   const inside = { ...look, room: look.room - 2 * space }
-  // A ground of its own stays in the dark, and so does the text on it.
+  // A custom background stays in dark mode, and so does the text color on it.
   const cell = { class: ground ? null : 'ink', bgcolor: ground, style }
   return below(box({ width: '100%' }, cell, renderBlocks(node.content, inside)))
 }
 
-/** The tag that stands for the recipient's own unsubscribe link. */
+/** The tag for the recipient's own unsubscribe link. */
 export const UNSUBSCRIBE = '{{{UNSUBSCRIBE_URL}}}'
 
 const footer: Render = (node, look) => {

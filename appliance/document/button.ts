@@ -1,14 +1,14 @@
-/** Buttons: a link in a colored cell; Word draws a shape instead where the corners are round. */
+/** Renders buttons: a link in a colored cell, or a VML shape for Word if the corners are round. */
 import type { DocumentNode } from './model.ts'
 import { box, css, element, forOthers, forWord } from './html.ts'
 import { inlineHtml, inlineText } from './inline.ts'
 import { alignOf, font, type Look } from './look.ts'
 
-/** Pixels: the height of a button, and the space beside its text. */
+/** Pixels: the height of a button, and its horizontal padding. */
 const HEIGHT = 44
 const BESIDE = 24
 
-/** Pixels that a text takes, roughly: Word's shapes need a width. */
+/** Estimates the width of a text in pixels, which Word's shapes need. */
 const widthOf = (text: string, size: number): number => Math.ceil([...text].length * size * 0.6)
 
 export function renderButton(node: DocumentNode, look: Look): string {
@@ -31,7 +31,7 @@ export function renderButton(node: DocumentNode, look: Look): string {
     'background-color': ground,
     'border-radius': radius,
   })
-  // A button without an address would reload some readers; it stays a colored text.
+  // In some readers, a link without an address would reload the page, so it becomes colored text.
   const label = href === '' ? element('span', { style }, words) : element('a', { href, style }, words)
   const cell = { align: 'center', bgcolor: ground, style: css({ 'border-radius': radius }) }
   const align = alignOf(attrs.align, look)
@@ -52,7 +52,7 @@ interface Shape {
   wide: boolean
 }
 
-/** A rounded rectangle in VML, the only one that Word draws. */
+/** Draws a rounded rectangle in VML, the only kind that Word supports. */
 function shape({ node, look, ground, ink, wide }: Shape): string {
   const { theme, room } = look
   const text = widthOf(inlineText(node.content), theme.fontSize) + 2 * BESIDE

@@ -54,7 +54,7 @@ function readTheme(given: unknown, field: string): Theme {
   return { ...(theme as unknown as Theme), dark: dark as unknown as Theme['dark'] }
 }
 
-/** What is counted while a document is walked. */
+/** Counters of a walk through a document. */
 interface Walk {
   nodes: number
 }
@@ -89,7 +89,7 @@ function readText(fields: Fields, field: string, plain: boolean): DocumentNode {
   return marks.length > 0 ? { type: 'text', text: found, marks } : { type: 'text', text: found }
 }
 
-/** Where a node is, and what may be there. */
+/** Where a node is, and what is allowed there. */
 interface Place {
   field: string
   depth: number
@@ -120,7 +120,7 @@ function readNode(given: unknown, { field, depth, allowed, plain }: Place, walk:
   return node
 }
 
-/** Two footers would have two unsubscribe links. */
+/** Refuses two footers, which would have two unsubscribe links. */
 function demandOneFooter(content: readonly DocumentNode[], field: string): void {
   const footers = content.filter(({ type }) => type === 'footer').length
   if (footers > 1) throw wrong(`${field}.content`, 'at most one footer')
@@ -129,9 +129,9 @@ function demandOneFooter(content: readonly DocumentNode[], field: string): void 
 const KEYS = ['version', 'language', 'direction', 'preheader', 'theme', 'content'] as const
 
 /**
- * Reads a document that came from outside: what it doesn't say gets its usual value, what it may not say is refused.
- * Refuses: `invalid_field`, with the path of the value.
- * @param field what the caller calls the document
+ * Checks a document from outside: fills in defaults, and refuses what isn't allowed. Refuses: `invalid_field`, with the
+ * path of the value.
+ * @param field the caller's name of the document
  */
 export function checkDocument(given: unknown, field = 'document'): EmailDocument {
   const fields = fieldsOf(given, field, KEYS)
@@ -150,7 +150,7 @@ export function checkDocument(given: unknown, field = 'document'): EmailDocument
     theme: readTheme(fields.theme, `${field}.theme`),
     content,
   }
-  // After the walk: what it let pass is shallow enough to be written.
+  // After the walk: only a document of limited depth can safely be serialized.
   const bytes = new TextEncoder().encode(JSON.stringify(document)).length
   if (bytes > MAX_DOCUMENT.bytes) throw wrong(field, `at most ${MAX_DOCUMENT.bytes} bytes of JSON`)
   return document

@@ -1,4 +1,4 @@
-/** Documents of the editor, compiled to emails. Pure; the server and the dashboard share all of this folder. */
+/** Compiles the editor's documents to emails. Pure; the server and the dashboard share this folder. */
 import { renderBlocks } from './blocks.ts'
 import { box, css, element, escapeHtml, forWord, wordTable, wordTableEnd } from './html.ts'
 import { font, type Look, lookOf, styleSheets, WORD_STYLE } from './look.ts'
@@ -9,13 +9,13 @@ import { PADDING } from './theme.ts'
 export { checkDocument } from './check.ts'
 export type { EmailDocument } from './model.ts'
 
-/** What an email is made from: both still have their merge tags. */
+/** The result of compiling. Both parts still have their merge tags. */
 export interface Compiled {
   html: string
   text: string
 }
 
-/** Characters that show nothing: without them, inboxes go on with the first words of the email. */
+/** Invisible characters. Without them, inboxes continue the preview with the first words of the email. */
 const FILLER = '&#847;&zwnj;&nbsp;'.repeat(60)
 
 const DOCTYPE =
@@ -28,7 +28,7 @@ const NAMESPACES = {
   'xmlns:w': 'urn:schemas-microsoft-com:office:word',
 }
 
-/** The resolution that Word scales by, or images change their size on large screens. */
+/** The resolution that Word scales by. Otherwise images change their size on large screens. */
 const OFFICE =
   '<xml><o:OfficeDocumentSettings><o:PixelsPerInch>96</o:PixelsPerInch></o:OfficeDocumentSettings></xml>'
 
@@ -86,8 +86,9 @@ function body(document: EmailDocument, look: Look): string {
 }
 
 /**
- * Compiles a document to HTML and text. The document has passed `checkDocument`, so nothing in it can break out of its place.
- * @param title what readers that show the email as a page call it: its subject
+ * Compiles a document to HTML and text. The document must have passed `checkDocument`, so that nothing in it can break
+ * out of its context.
+ * @param title the subject, as the page title for readers that show one
  */
 export function compileDocument(document: EmailDocument, title = ''): Compiled {
   const look = lookOf(document.theme, document.direction)

@@ -1,9 +1,9 @@
-/** Documents of requests: checked, and compiled to what is stored beside them. */
+/** Checks documents of requests, and compiles them to what is stored. */
 import { setImmediate } from 'node:timers/promises'
 import { checkDocument, compileDocument, type EmailDocument } from './document.ts'
 import type { DocumentNode } from './model.ts'
 
-/** A document as it is stored, and what was compiled from it. */
+/** A document as stored, and its compiled content. */
 export interface CompiledDocument {
   /** JSON. */
   document: string
@@ -13,9 +13,9 @@ export interface CompiledDocument {
 }
 
 /**
- * Reads the document of a request. Its largest size (`MAX_DOCUMENT`) keeps each of the two steps under 50 ms.
- * Refuses: `invalid_field`, with the path of the value.
- * @param args preheader: whether the document keeps it; a broadcast has it in a field of its own
+ * Reads the document of a request. The size limit (`MAX_DOCUMENT`) keeps each of the two steps under 50 ms. Refuses:
+ * `invalid_field`, with the path of the value.
+ * @param args preheader: whether the document keeps it; a broadcast has a separate field for it
  */
 export async function compileGiven(
   given: unknown,
@@ -28,7 +28,10 @@ export async function compileGiven(
   return { document: JSON.stringify(document), html, text, preheader: checked.preheader }
 }
 
-/** The first heading, or else the first paragraph, without variables and tags: readers show it before anybody's values are known. */
+/**
+ * Returns the first heading, or else the first paragraph, without variables and tags: readers may show it before values
+ * are merged.
+ */
 function titleOf({ content }: EmailDocument): string {
   const lines = content.filter(({ type }) => type === 'heading' || type === 'paragraph')
   const [first = ''] = [

@@ -1,4 +1,4 @@
-/** Which blocks and marks a document may have, with their attributes. The editor and the renderer follow this table. */
+/** The allowed blocks and marks of a document, with their attributes. The editor and the renderer use this table. */
 import {
   between,
   color,
@@ -12,10 +12,10 @@ import {
   type Reader,
 } from './values.ts'
 
-/** Bounds of a document: octets of its JSON, nodes, and how deep they nest. */
+/** Limits on a document: bytes of its JSON, number of nodes, and depth. */
 export const MAX_DOCUMENT = { bytes: 256 * 1024, nodes: 2000, depth: 12 }
 
-/** An attribute: what it may be, and what it is when it is absent. */
+/** An attribute: its allowed values and its default. */
 export interface Attribute {
   reader: Reader<unknown>
   initial: unknown
@@ -23,11 +23,11 @@ export interface Attribute {
 
 interface Rule {
   attrs: Record<string, Attribute>
-  /** Types that may be inside; none: nothing may. */
+  /** Types that are allowed inside; empty: none. */
   content: readonly string[]
-  /** How many there may be inside; any number where it is absent. */
+  /** Number of children; absent: any number. */
   children?: { least: number; most: number }
-  /** Whether its texts may have marks. */
+  /** Whether its texts can't have marks. */
   plain?: true
 }
 
@@ -38,12 +38,12 @@ const ownColor = attribute(orNull(color), null)
 
 const INLINE = ['text', 'variable', 'hardBreak'] as const
 const FLOW = ['paragraph', 'heading', 'bulletList', 'orderedList', 'blockquote', 'codeBlock'] as const
-/** Blocks that may be in a column. */
+/** Blocks that are allowed in a column. */
 const INNER = [...FLOW, 'button', 'image', 'divider', 'spacer', 'social'] as const
-/** Blocks at the top of a document. */
+/** Blocks that are allowed at the top level of a document. */
 export const BLOCKS = [...INNER, 'columns', 'section', 'footer'] as const
 
-/** Networks that a row of social links may name, as they are shown. */
+/** Networks for social links, with their display names. */
 export const NETWORKS = {
   website: 'Website',
   bluesky: 'Bluesky',
@@ -98,10 +98,10 @@ export const NODES: Record<string, Rule> = {
   },
   image: leaf({
     src: attribute(imageSource, ''),
-    /** For readers that are set to dark; empty: the same. */
+    /** For readers in dark mode; empty: the same image. */
     darkSrc: attribute(imageSource, ''),
     alt: attribute(line(500), ''),
-    /** Pixels; null: as wide as there is room. */
+    /** Pixels; null: full width. */
     width: attribute(orNull(between(8, 1200)), null),
     align: centered,
     href: attribute(link, ''),
@@ -110,7 +110,7 @@ export const NODES: Record<string, Rule> = {
   spacer: leaf({ height: attribute(between(4, 120), 24) }),
   social: leaf({ align: centered, links: attribute(networks, {}) }),
   columns: { attrs: {}, content: ['column'], children: { least: 2, most: 4 } },
-  /** `share`: how wide it is, in proportion to its neighbors. */
+  /** `share`: its width in proportion to the other columns. */
   column: { attrs: { share: attribute(between(1, 3), 1) }, content: INNER },
   section: {
     attrs: { background: ownColor, padding: attribute(between(0, 48), 24) },

@@ -1,12 +1,12 @@
-/** Pieces of HTML as strings: escaping, styles, and the tables that layouts are made of. */
+/** Builds HTML strings: escaping, styles, and layout tables. */
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
-/** A text as it stands in HTML and in attributes in double quotes. Braces of merge tags stay. */
+/** Escapes a text for HTML and for attributes in double quotes. Keeps the braces of merge tags. */
 export const escapeHtml = (text: string): string =>
   text.replaceAll(/[&<>"]/g, (character) => ENTITIES[character]!)
 
-/** Declarations of a style attribute; those without a value are left out. */
+/** Formats a style attribute, without declarations that have no value. */
 export function css(declarations: Record<string, string | number | null>): string {
   const parts = Object.entries(declarations).flatMap(([name, value]) =>
     value === null ? [] : [`${name}:${value}`],
@@ -16,7 +16,10 @@ export function css(declarations: Record<string, string | number | null>): strin
 
 type Attributes = Record<string, string | number | null>
 
-/** An element; attributes without a value are left out, and values are escaped. Elements without content are closed at once. */
+/**
+ * Formats an element. Escapes attribute values and omits attributes without a value. Elements without content are
+ * self-closing.
+ */
 export function element(name: string, attributes: Attributes, content: string | null = null): string {
   const written = Object.entries(attributes)
     .filter(([, value]) => value !== null)
@@ -27,17 +30,20 @@ export function element(name: string, attributes: Attributes, content: string | 
 
 const LAYOUT = { role: 'presentation', cellpadding: 0, cellspacing: 0, border: 0 }
 
-/** A table that only lays out, of one cell. */
+/** Formats a layout table with one cell. */
 export const box = (table: Attributes, cell: Attributes, content: string): string =>
   element('table', { ...LAYOUT, ...table }, `<tr>${element('td', cell, content)}</tr>`)
 
-/** What only Outlook for Windows reads, which draws with the engine of Word. */
+/** Wraps content for Outlook for Windows, which renders with Word. */
 export const forWord = (content: string): string => `<!--[if mso]>${content}<![endif]-->`
 
-/** What all other readers read. */
+/** Wraps content for all other readers. */
 export const forOthers = (content: string): string => `<!--[if !mso]><!-->${content}<!--<![endif]-->`
 
-/** The start of a table for Word, which knows no `max-width`. @param cell attributes of its first cell */
+/**
+ * Formats the start of a table for Word, which doesn't support `max-width`.
+ * @param cell attributes of its first cell
+ */
 export const wordTable = (table: Attributes, cell: Attributes): string =>
   forWord(
     element('table', { ...LAYOUT, ...table }, `<tr>${element('td', cell, '')}`).slice(

@@ -1,9 +1,9 @@
-/** Texts with their formatting, as HTML and as plain text. */
+/** Renders formatted text as HTML and as plain text. */
 import { type DocumentNode, textOf } from './model.ts'
 import { css, element, escapeHtml } from './html.ts'
 import type { Look } from './look.ts'
 
-/** A variable in the syntax of the merge engine. The fallback is part of the text around it, so `escape` is its. */
+/** Formats a variable as a merge tag. The fallback is escaped like the text around it. */
 function mergeTag(node: DocumentNode, escape: (text: string) => string): string {
   const fallback = textOf(node, 'fallback')
   return `{{{${textOf(node, 'key')}${fallback && `|${escape(fallback)}`}}}}`
@@ -39,7 +39,7 @@ function formatted(node: DocumentNode): string {
   }, text)
 }
 
-/** Neighbors that lead to the same place: one link, whatever their formatting. */
+/** Groups neighbors with the same link into one link, whatever their formatting. */
 function runs(nodes: readonly DocumentNode[]): { href: string; nodes: DocumentNode[] }[] {
   const found: { href: string; nodes: DocumentNode[] }[] = []
   for (const node of nodes) {
@@ -71,7 +71,7 @@ export const anchor = (href: string, inner: string, { theme }: Look): string =>
     inner,
   )
 
-/** A link in a plain text: the address follows, unless the text is the address. */
+/** Formats a link in plain text: the address follows, unless the text is the address. */
 export function textLink(text: string, href: string): string {
   const bare = href.replace(/^mailto:/i, '')
   return href === '' || text === href || text === bare ? text : `${text} (${bare})`

@@ -1,11 +1,11 @@
-/** What blocks are drawn with: the theme, and the room they have. */
+/** The theme and the available width for rendering blocks. */
 import { css } from './html.ts'
 import { FONTS, PADDING, type Theme } from './theme.ts'
 
 export interface Look {
   theme: Theme
   direction: 'ltr' | 'rtl'
-  /** Width that the blocks have, in pixels. */
+  /** Available width in pixels. */
   room: number
 }
 
@@ -15,13 +15,13 @@ export const lookOf = (theme: Theme, direction: 'ltr' | 'rtl'): Look => ({
   room: theme.width - 2 * PADDING,
 })
 
-/** `start` of the text: a document from right to left has its usual alignment on the right. */
+/** Returns the alignment. `start` is right in a right-to-left document. */
 export const alignOf = (align: unknown, { direction }: Look): string => {
   if (align !== 'left') return String(align)
   return direction === 'rtl' ? 'right' : 'left'
 }
 
-/** The font of a cell: tables don't inherit it in every reader. */
+/** Returns the font of a cell. Not every reader lets tables inherit it. */
 export const font = ({ theme }: Look): Record<string, string> => ({
   'font-family': FONTS[theme.font],
   'font-size': `${theme.fontSize}px`,
@@ -32,7 +32,10 @@ export const font = ({ theme }: Look): Record<string, string> => ({
 /** Space below a block, in pixels. */
 export const GAP = 16
 
-/** The head's style sheets. Gmail drops a whole sheet that has something it doesn't know, so there are three of them. */
+/**
+ * Returns the head's style sheets. Gmail drops a whole sheet that contains anything it doesn't support, so there are
+ * three.
+ */
 export function styleSheets({ dark }: Theme): string {
   const base =
     'body{margin:0;padding:0}img{border:0}' +
@@ -53,7 +56,7 @@ export function styleSheets({ dark }: Theme): string {
     ':root{color-scheme:light dark}',
     base,
     `@media (prefers-color-scheme:dark){${rules('', 'background-color', grounds)}${rules('', 'color', inks)}${images}}`,
-    // Outlook.com and the new Outlook mark what they darken.
+    // Outlook.com and the new Outlook set these attributes on elements that they darken.
     rules('[data-ogsb] ', 'background-color', grounds) + rules('[data-ogsc] ', 'color', inks),
   ]
     .map(sheet)
@@ -62,5 +65,5 @@ export function styleSheets({ dark }: Theme): string {
 
 const sheet = (rules: string): string => `<style>${rules}</style>`
 
-/** Word takes Times for fonts that it doesn't know, and leaves space around tables. */
+/** Word uses Times for unknown fonts, and adds space around tables. */
 export const WORD_STYLE = `<style>table{border-collapse:collapse}td,th,div,p,a,h1,h2,h3{${css({ 'font-family': 'Arial,sans-serif', 'mso-line-height-rule': 'exactly' })}}</style>`

@@ -1,4 +1,4 @@
-/** The text part of a document, for readers that show no HTML. */
+/** Renders the text part of a document, for readers that don't show HTML. */
 import { UNSUBSCRIBE } from './blocks.ts'
 import { type DocumentNode, textOf } from './model.ts'
 import { NETWORKS } from './grammar.ts'
@@ -67,7 +67,7 @@ function blockText(node: DocumentNode): string {
   }
 }
 
-/** Blocks as plain text, a blank line between them. */
+/** Renders blocks as plain text, separated by blank lines. */
 export const renderText = (nodes: readonly DocumentNode[] = []): string =>
   nodes
     .map(blockText)

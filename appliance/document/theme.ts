@@ -1,6 +1,6 @@
-/** How a document looks where its blocks don't say otherwise. */
+/** The theme of a document: the default look of its blocks. */
 
-/** Fonts that need no download, with what stands in for them. */
+/** Fonts that need no download, with their fallbacks. */
 export const FONTS = {
   sans: "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif",
   arial: 'Arial,Helvetica,sans-serif',
@@ -11,7 +11,7 @@ export const FONTS = {
   mono: "'Courier New',Courier,monospace",
 } as const
 
-/** The colors of one mode: `#rrggbb`, in lower case. */
+/** The colors of one mode: `#rrggbb`, lower case. */
 export interface ThemeColors {
   /** Around the email. */
   background: string
@@ -22,17 +22,17 @@ export interface ThemeColors {
 }
 
 export interface Theme extends ThemeColors {
-  /** Widest layout, in pixels. */
+  /** Maximum width of the layout, in pixels. */
   width: number
-  /** Background of buttons, and their text. */
+  /** Background color of buttons, and their text color. */
   accent: string
   accentText: string
   font: keyof typeof FONTS
   /** Pixels. */
   fontSize: number
-  /** Of buttons and images, in pixels. */
+  /** Corner radius of buttons and images, in pixels. */
   radius: number
-  /** For readers that are set to dark; null: no colors of its own. */
+  /** For readers in dark mode; null: no separate colors. */
   dark: ThemeColors | null
 }
 

@@ -1,13 +1,13 @@
-/** Readers of the values in a document: each knows what it takes and says it in words. */
+/** Readers for the values in a document: each checks a value and describes what it accepts. */
 
-/** Reads one value: undefined where it is none. */
+/** Reads one value; undefined if it is invalid. */
 export interface Reader<T> {
   read: (value: unknown) => T | undefined
   /** Completes "Invalid … field: ". */
   expected: string
 }
 
-/** Control characters but line feeds and tabs, and lone surrogates. */
+/** Control characters other than line feeds and tabs, and lone surrogates. */
 const unprintable = /[^\P{Cc}\n\t]|\p{Cs}/u
 
 export const text = (most: number): Reader<string> => ({
@@ -56,7 +56,7 @@ export const mergeKey: Reader<string> = {
   expected: 'a name of letters, digits and `_`, such as `contact.first_name`',
 }
 
-/** What a tag stands for when there is no value. Braces and bars would end the tag. */
+/** What replaces a tag without a value. Braces and bars would end the tag. */
 export const fallback: Reader<string> = {
   read: (value) => {
     const read = line(200).read(value)
@@ -69,8 +69,9 @@ const TAG = /\{\{\{[^{}]*\}\}\}/g
 const MAX_URL = 2000
 
 /**
- * Whether a link may be in an email: `http`, `https` and `mailto` only. Merge tags may stand in its query and fragment. They may be all
- * of it, except for what contacts say of themselves: a stranger's value would choose where the link leads.
+ * Reports whether a link is allowed in an email: only `http`, `https` and `mailto`. Merge tags are allowed in its query
+ * and fragment. A tag may also be the whole link, except for contact data: a stranger could choose where the link
+ * leads.
  */
 function isSafeLink(href: string): boolean {
   if (/^\{\{\{(?!contact\.|FIRST_NAME|LAST_NAME|EMAIL)[A-Za-z0-9_]+\}\}\}$/.test(href)) return true
@@ -85,14 +86,14 @@ function isUrl(href: string): boolean {
   return URL.canParse(href)
 }
 
-/** Where a link leads; empty: nowhere yet. */
+/** The target of a link; empty: not set yet. */
 export const link: Reader<string> = {
   read: (value) => (typeof value === 'string' && (value === '' || isSafeLink(value)) ? value : undefined),
   expected:
     'an `https://`, `http://` or `mailto:` address, with merge tags only after `?` or `#`, or a tag such as `{{{RESET_URL}}}`',
 }
 
-/** Where an image is; empty: none chosen yet. */
+/** The URL of an image; empty: not set yet. */
 export const imageSource: Reader<string> = {
   read: (value) => {
     if (value === '') return value

@@ -1,4 +1,4 @@
-/** GIF (87a, 89a): a palette, then blocks; each ends with an empty sub-block. */
+/** Parses GIF (87a, 89a): a palette, then blocks, each ending with an empty sub-block. */
 
 const EXTENSION = 0x21
 const IMAGE = 0x2c
@@ -6,10 +6,10 @@ const TRAILER = 0x3b
 const GRAPHIC_CONTROL = 0xf9
 const APPLICATION = 0xff
 
-/** Octets of a palette, by the byte that says whether there is one. */
+/** Returns the size of a palette in bytes, from the flags that say whether there is one. */
 const paletteOf = (flags: number): number => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)
 
-/** Where the sub-blocks end that begin at `at`. */
+/** Returns where the sub-blocks that begin at `at` end. */
 function afterBlocks(bytes: Buffer, at: number): number {
   let end = at
   for (;;) {
@@ -19,7 +19,7 @@ function afterBlocks(bytes: Buffer, at: number): number {
   }
 }
 
-/** Comments, texts, and what applications write are dropped, but for the number of repetitions. */
+/** Drops comments, texts and application data, except the number of repetitions. */
 const isKept = (bytes: Buffer, at: number): boolean => {
   const label = bytes.readUInt8(at + 1)
   if (label === GRAPHIC_CONTROL) return true
@@ -34,7 +34,7 @@ export function readGif(bytes: Buffer): { width: number; height: number; body: B
     const kind = bytes.readUInt8(at)
     if (kind === TRAILER) break
     if (kind !== EXTENSION && kind !== IMAGE) return undefined
-    // An image has its own palette and the size of its codes before its data.
+    // An image has its own palette and the code size before its data.
     const data = kind === EXTENSION ? at + 2 : at + 10 + paletteOf(bytes.readUInt8(at + 9)) + 1
     const end = afterBlocks(bytes, data)
     if (end > bytes.length) return undefined

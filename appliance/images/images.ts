@@ -1,4 +1,4 @@
-/** Reads images that people upload: what they are, by their bytes, and without what cameras write into them. Pure. */
+/** Reads uploaded images: detects their type from the bytes, and removes metadata. Pure. */
 import { IMAGE_TYPES, type ImageType, MAX_IMAGE } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
 import { readGif } from './gif.ts'
@@ -15,7 +15,7 @@ export interface CleanImage {
   body: Uint8Array
 }
 
-/** Reads one format. Throws a RangeError where the bytes end too soon; undefined: they are broken. */
+/** Reads one format. Throws a RangeError if the bytes end too soon; undefined: they are invalid. */
 type Reader = (bytes: Buffer) => Omit<CleanImage, 'type'> | undefined
 
 const startsWith = (bytes: Buffer, start: string, at = 0): boolean =>
@@ -37,8 +37,8 @@ const FORMATS: { type: ImageType; is: (bytes: Buffer) => boolean; read: Reader }
 ]
 
 /**
- * Reads an image, whatever it says it is, and drops its metadata: place and time of a photo, its camera, thumbnails and comments.
- * Refuses: `image_invalid`, `image_too_large`, `body_too_large`.
+ * Reads an image regardless of its declared type, and removes its metadata: place and time of a photo, camera,
+ * thumbnails and comments. Refuses: `image_invalid`, `image_too_large`, `body_too_large`.
  */
 export function cleanImage(bytes: Buffer): CleanImage {
   if (bytes.length > MAX_IMAGE.bytes) throw refuse('body_too_large', { limit: MAX_IMAGE.bytes })
@@ -57,7 +57,7 @@ function readWhole(read: Reader, bytes: Buffer): ReturnType<Reader> {
   try {
     return read(bytes)
   } catch (error) {
-    // Node's way to say that the bytes end in the middle of a number.
+    // Node throws this when the bytes end in the middle of a number.
     if (error instanceof RangeError) return undefined
     throw error
   }

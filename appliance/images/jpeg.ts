@@ -1,4 +1,7 @@
-/** JPEG (ITU-T T.81): segments of a marker, a length and data; scans are followed by coded data up to the next marker. */
+/**
+ * Parses JPEG (ITU-T T.81): segments of a marker, a length and data. Scans are followed by coded data up to the next
+ * marker.
+ */
 
 const START = 0xd8
 const END = 0xd9
@@ -10,11 +13,11 @@ const APP14 = 0xee
 const APP15 = 0xef
 const COMMENT = 0xfe
 
-/** Frames, which have the size: SOF0 to SOF15 without the three other markers among them. */
+/** Frame headers, which contain the size: SOF0 to SOF15, without the three other markers among them. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 
-/** Application segments go, but those for color: JFIF, an ICC profile, and Adobe's way to store it. */
+/** Drops application segments except those for color: JFIF, an ICC profile, and Adobe's. */
 function isKept(marker: number, segment: Buffer): boolean {
   if (marker === COMMENT) return false
   if (marker < APP0 || marker > APP15) return true
@@ -22,7 +25,10 @@ function isKept(marker: number, segment: Buffer): boolean {
   return marker === APP0 || marker === APP14
 }
 
-/** Where the coded data ends that begins at `at`: 0xff is a marker there unless a zero or a restart follows. */
+/**
+ * Returns where the coded data that begins at `at` ends. In it, 0xff starts a marker unless a zero or a restart marker
+ * follows.
+ */
 function afterScan(bytes: Buffer, at: number): number {
   let end = at
   for (;;) {
@@ -34,7 +40,9 @@ function afterScan(bytes: Buffer, at: number): number {
   }
 }
 
-/** How the photo is turned (TIFF tag 0x0112), 1 to 8; 1: not at all. A segment that says nothing valid counts as 1. */
+/**
+ * Returns the orientation of a photo (TIFF tag 0x0112), 1 to 8; 1: not rotated, also if the segment has no valid value.
+ */
 function orientationOf(exif: Buffer): number {
   if (exif.toString('latin1', 4, 10) !== 'Exif\0\0') return 1
   const tiff = exif.subarray(10)
@@ -51,7 +59,7 @@ function orientationOf(exif: Buffer): number {
   return 1
 }
 
-/** An Exif segment that has the orientation and nothing else: without it, photos would lie on their side. */
+/** Builds an Exif segment with only the orientation. Without it, photos would be rotated. */
 const exifOf = (orientation: number): Buffer =>
   Buffer.concat([
     Buffer.from('ffe10022457869660000', 'hex'),
@@ -82,6 +90,6 @@ export function readJpeg(bytes: Buffer): { width: number; height: number; body: 
     at = end
   }
   if (!size) return undefined
-  // What follows the end is not part of the image: phones put videos there.
+  // Data after the end isn't part of the image. Phones put videos there.
   return { ...size, body: Buffer.concat([...parts, Buffer.from([0xff, END])]) }
 }

@@ -1,6 +1,6 @@
-/** PNG (ISO/IEC 15948): chunks of a length, a name, data and a checksum. */
+/** Parses PNG (ISO/IEC 15948): chunks of a length, a name, data and a checksum. */
 
-/** Chunks that change how the image looks. All others are dropped: texts, times, Exif, and what nobody knows. */
+/** Chunks that change how the image looks. All others are dropped: texts, times, Exif, and unknown ones. */
 const KEPT = new Set([
   'IHDR',
   'PLTE',
@@ -20,7 +20,7 @@ const KEPT = new Set([
 ])
 
 const SIGNATURE = 8
-/** Length, name and checksum of a chunk, in octets. */
+/** Bytes of length, name and checksum of a chunk. */
 const AROUND = 12
 
 export function readPng(bytes: Buffer): { width: number; height: number; body: Buffer } | undefined {
@@ -33,7 +33,7 @@ export function readPng(bytes: Buffer): { width: number; height: number; body: B
     const end = at + AROUND + length
     if (end > bytes.length) return undefined
     if (KEPT.has(name)) parts.push(bytes.subarray(at, end))
-    // What follows the end is not part of the image.
+    // Data after the end isn't part of the image.
     if (name === 'IEND') break
     at = end
   }

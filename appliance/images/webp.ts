@@ -1,11 +1,11 @@
-/** WebP (RFC 9649): chunks of a name, a length and data, in a RIFF container. */
+/** Parses WebP (RFC 9649): chunks of a name, a length and data, in a RIFF container. */
 
 const KEPT = new Set(['VP8 ', 'VP8L', 'VP8X', 'ANIM', 'ANMF', 'ALPH', 'ICCP'])
-/** The bits of VP8X that say that Exif and XMP follow. */
+/** The flags of VP8X for Exif and XMP. */
 const METADATA_BITS = 0x08 | 0x04
 const HEADER = 12
 
-/** The size by the first chunk that has it; undefined: the chunk is broken. */
+/** Returns the size from the first chunk that has it; undefined: the chunk is invalid. */
 function sizeOf(name: string, chunk: Buffer): { width: number; height: number } | undefined {
   if (name === 'VP8X') return { width: chunk.readUIntLE(12, 3) + 1, height: chunk.readUIntLE(15, 3) + 1 }
   if (name === 'VP8 ' && chunk.toString('hex', 11, 14) === '9d012a')
@@ -25,7 +25,7 @@ export function readWebp(bytes: Buffer): { width: number; height: number; body: 
   for (let at = HEADER; at < whole;) {
     const name = bytes.toString('latin1', at, at + 4)
     const length = bytes.readUInt32LE(at + 4)
-    // Chunks have an even length; the last may miss its padding.
+    // Chunks have an even length, but the last may lack its padding.
     const end = at + 8 + length + (length % 2)
     if (at + 8 + length > whole) return undefined
     const chunk = Buffer.from(bytes.subarray(at, Math.min(end, whole)))

@@ -1,4 +1,4 @@
-/** Accepts requests to send: from what a listener has read to emails that are durable and ours to deliver. */
+/** Accepts requests to send: turns what a listener has read into durable emails. */
 import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
@@ -21,54 +21,59 @@ export interface IntakeDeps {
   storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'secret' | 'topicRecipients'>
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
-  /** For attachments that are given by URL. */
+  /** For attachments given by URL. */
   fetch: GuardedFetch
   /** For messages that arrive as bytes and are changed. */
   mime: Pick<MimeReader, 'read'>
   clock: Clock
   limits: {
-    /** Largest message, attachments encoded, in bytes. */
+    /** Limit on message size with encoded attachments, in bytes. */
     message_bytes: number
   }
   /** Domains of test addresses, in lower case. Default: none. */
   testDomains?: readonly string[] | undefined
-  /** Whether mail without a Feedback-ID gets one. Default: no. */
+  /** Whether mail without a Feedback-ID field gets one. Default: no. */
   feedbackId?: boolean | undefined
-  /** Says how an email is tracked. Default: none is. */
+  /** Decides how an email is tracked. Default: not at all. */
   tracking?: Pick<Tracking, 'planFor'> | undefined
-  /** The link by which somebody leaves a topic; null when nobody could follow it. Default: there is none. */
+  /** Makes the link to unsubscribe from a topic; null if the server has no public URL for it. Default: none. */
   unsubscribeLink?: PrepareTools['unsubscribeLink']
-  /** Tells dispatch that something is due. */
+  /** Notifies dispatch that something is due. */
   wake: () => void
 }
 
-/** A request to send one or more emails: plain data, read and checked by the listener as far as it can be without asking anybody. */
+/**
+ * A request to send one or more emails: plain data, read and checked by the listener as far as possible without other
+ * services.
+ */
 export interface SendRequest extends RequestName {
   submissions: readonly Submission[]
-  /** Of a request for several emails. */
+  /** Set for a request for several emails. */
   batch?: BatchRequest
 }
 
-/** What makes a request the same as an earlier one. */
+/** Identifies a request, to recognize a repeated one. */
 export interface RequestName {
   /** `readIdempotencyKey` of the caller's header field. */
   idempotencyKey: string | null
-  /** What the key is scoped to beside the team: method and path, aliases as the first of them (`POST /emails`). */
+  /**
+   * The scope of the key within the team: method and path, with aliases replaced by the first of them (`POST /emails`).
+   */
   scope: string
-  /** `fingerprintOf` the request body; only looked at with a key. */
+  /** `fingerprintOf` the request body; only used with a key. */
   fingerprint: string
 }
 
 export interface BatchRequest {
-  /** Whether the emails that can be sent are sent although others cannot. */
+  /** Whether valid emails are sent even if others are refused. */
   permissive: boolean
-  /** The place of each submission in the request, from 0. */
+  /** The index of each submission in the request, from 0. */
   places: readonly number[]
-  /** Emails of a permissive request that the listener could not read. */
+  /** Emails of a permissive request that the listener couldn't read. */
   errors: readonly ItemError[]
 }
 
-/** Why one email of a request is not sent. */
+/** Why one email of a request isn't sent. */
 export interface ItemError {
   index: number
   message: string
@@ -77,24 +82,27 @@ export interface ItemError {
 export interface Accepted {
   /** In the order of the request. */
   ids: string[]
-  /** Of a permissive batch, by index; empty for every other request. */
+  /** Errors of a permissive batch, by index; empty for every other request. */
   errors: ItemError[]
-  /** The answer is that of an earlier request with this key. */
+  /** Whether this is the stored response to an earlier request with this key. */
   replayed: boolean
-  /** What the team has used, this request included. */
+  /** The team's usage, including this request. */
   used: Used
 }
 
 export interface Intake {
   /**
-   * Takes all emails of a request or none, of a permissive batch all that can be sent: when the promise resolves, they are durable and ours
-   * to deliver.
-   * Refuses: what `senders.authorize` refuses, `schedule_past`, `invalid_field`, `invalid_attachment`, `message_too_large`, `overloaded`,
-   * `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`, `concurrent_idempotent_requests`; then nothing is
-   * stored and nothing counted.
+   * Accepts all emails of a request or none; of a permissive batch, all that can be sent. When the promise resolves,
+   * they are durable, and Posthaste is responsible for their delivery.
+   * Refuses: what `senders.authorize` refuses, `schedule_past`, `invalid_field`, `invalid_attachment`,
+   * `message_too_large`, `overloaded`, `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`,
+   * `concurrent_idempotent_requests`; then nothing is stored or counted.
    */
   accept(request: SendRequest, caller: Caller): Promise<Accepted>
-  /** The answer to an earlier request of this name, for listeners that have to read a lot to make one. Refuses: `invalid_idempotent_request`. */
+  /**
+   * Finds the response to an earlier request with this name, for listeners for which reading a request is expensive.
+   * Refuses: `invalid_idempotent_request`.
+   */
   findEarlier(name: RequestName, caller: Caller): Promise<Accepted | null>
   close(): Promise<void>
 }
@@ -111,7 +119,7 @@ export function createIntake(deps: IntakeDeps): Intake {
         const earlier = await findEarlier(deps, name, request)
         if (earlier) return earlier
         const { allowed, errors } = await allowAll(deps, request, caller)
-        // What was fetched is in memory, and counts, until it is stored.
+        // Fetched files are in memory, and count, until they are stored.
         using fetched = new DisposableStack()
         for (const one of allowed)
           one.submission = fetched.use(await fetcher.collect(one.submission)).submission
@@ -138,7 +146,7 @@ async function findEarlier(
   return { ...replay(receipt, fingerprint), replayed: true, used: await usedBy(deps, name.teamId) }
 }
 
-/** Which emails of a request may be sent. Nobody else makes us ask other servers, or do any work. */
+/** Checks which emails of a request may be sent. Runs before any other work or outgoing request. */
 async function allowAll(
   deps: IntakeDeps,
   { submissions, batch }: SendRequest,
@@ -161,7 +169,7 @@ async function allowAll(
   return { allowed, errors: errors.sort((one, other) => one.index - other.index) }
 }
 
-/** The domain that an email is sent in the name of. */
+/** Returns the domain that an email is sent from, if that is allowed. */
 async function allow(
   { senders }: IntakeDeps,
   { from, arrived }: Submission,
@@ -173,7 +181,7 @@ async function allow(
   return domain
 }
 
-/** One after the other: a hundred at once would fill the composer's waiting room by themselves. */
+/** Prepares one email at a time: a hundred at once would fill the composer's queue. */
 async function prepareAll(
   tools: PrepareTools,
   allowed: readonly Allowed[],
@@ -184,7 +192,7 @@ async function prepareAll(
   return prepared
 }
 
-/** A request that was composed, and may be stored. */
+/** A composed request that can be stored. */
 interface Ready {
   request: SendRequest
   name: ReceiptName | null
@@ -206,7 +214,7 @@ async function store(
   const receipt = name && receiptOf(name, request.fingerprint, { ids, errors }, now)
   const counted = prepared.some(({ submission }) => !submission.notice)
   const result = await storage.put({ emails, receipt, quota: counted ? quota : null }, now)
-  // ── the acceptance boundary: from here on it is ours ──
+  // ── the acceptance boundary: from here on, the emails are stored ──
   if (result.kind === 'over_quota')
     throw new QuotaRefusal(result.period, now, await usedBy(deps, caller.teamId))
   if (result.kind === 'replay') {

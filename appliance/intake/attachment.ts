@@ -6,16 +6,16 @@ import { refuse } from '../mail/refusals.ts'
 import { urlProblem } from '../wire/fetch.ts'
 import type { LinkedAttachment, SubmittedAttachment } from './submission.ts'
 
-/** Most file systems take names of 255 octets. In UTF-16 units, so that the limit is simple to tell. */
+/** Most file systems allow names of 255 bytes. Measured in UTF-16 units, to keep the limit easy to explain. */
 const MAX_FILENAME = 255
 const MAX_CONTENT_ID = 128
-/** Of a Content-Disposition field that somebody else's server wrote. */
+/** Limit on a Content-Disposition field from another server. */
 const MAX_DISPOSITION = 2000
 
-/** An attachment of a request: with its bytes, or as a link to them. */
+/** An attachment of a request, with its bytes or as a link. */
 export type ReadAttachment = SubmittedAttachment | LinkedAttachment
 
-/** Reads one attachment of a request. Throws a `Refusal` that tells its place, counted from 1. */
+/** Reads one attachment of a request. Throws a `Refusal` with its position, counted from 1. */
 export function readAttachment(input: AttachmentInput, position: number): ReadAttachment {
   const no = (expected: string) => refuse('invalid_attachment', { index: position + 1, expected })
   const filename = cleanFilename(input.filename ?? '')
@@ -26,7 +26,7 @@ export function readAttachment(input: AttachmentInput, position: number): ReadAt
   const given = type === '' ? null : readMediaType(type)
   if (given === undefined) throw no('`content_type` must be a media type such as application/pdf')
   const path = input.path ?? ''
-  // Typed clients write an unset `content` as null or "" beside a path.
+  // Typed clients send an unset `content` as null or "" together with a path.
   if (path !== '' && !hasContent(input)) {
     const problem = URL.canParse(path) ? urlProblem(new URL(path)) : 'must be an http:// or https:// URL'
     if (problem !== undefined) throw no(`its \`path\` ${problem}`)
@@ -39,7 +39,7 @@ export function readAttachment(input: AttachmentInput, position: number): ReadAt
   return { filename, contentType: given ?? detectMimeType(filename ?? ''), contentId, content }
 }
 
-/** The first that is set: typed clients write unset fields as null or "". */
+/** Returns the first set value. Typed clients send unset fields as null or "". */
 function firstOf(...texts: (string | null | undefined)[]): string {
   return texts.find((text) => text !== undefined && text !== null && text !== '') ?? ''
 }
@@ -53,7 +53,9 @@ function hasContent({ content }: AttachmentInput): boolean {
   )
 }
 
-/** Name and type of an attachment that was fetched: the caller's word first, then the answer's, then the URL's. */
+/**
+ * Returns name and type of a fetched attachment: from the request, otherwise from the response, otherwise from the URL.
+ */
 export function describeFetched(
   { url, filename, contentType, contentId }: LinkedAttachment,
   answer: { contentType: string | null; disposition: string | null },
@@ -61,21 +63,21 @@ export function describeFetched(
   const name = filename ?? cleanFilename(nameInDisposition(answer.disposition ?? '') ?? lastSegment(url))
   const byName = name === null ? 'application/octet-stream' : detectMimeType(name)
   const told = answer.contentType === null ? undefined : readMediaType(answer.contentType)
-  // Storage services call everything octet-stream that they were not told about.
+  // Storage services report octet-stream for everything without a known type.
   const useful = told === undefined || /^application\/octet-stream/i.test(told) ? byName : told
   return { filename: name, contentType: contentType ?? useful, contentId }
 }
 
-/** A name for an attachment that has none, with the ending that goes with its type. */
+/** Returns a name for an unnamed attachment, with the extension of its type. */
 export function nameFor(contentType: string, position: number): string {
   const extension = detectExtension(contentType.replace(/[ \t]*;.*$/s, ''))
-  // That is what the table has for types that say nothing.
+  // The table has `*` for types without a specific extension.
   return `attachment-${position + 1}.${extension === '*' ? 'bin' : extension}`
 }
 
-/** The file name of a Content-Disposition field (RFC 6266 §4.3); the extended form wins (RFC 8187 §3.2). */
+/** Parses the file name of a Content-Disposition field (RFC 6266 §4.3). The extended form wins (RFC 8187 §3.2). */
 function nameInDisposition(field: string): string | undefined {
-  // Node hands header octets on as latin1; servers that write raw names write UTF-8.
+  // Node decodes header bytes as latin1, but servers that send raw names send UTF-8.
   const text = Buffer.from(field, 'latin1').toString('utf8').slice(0, MAX_DISPOSITION)
   const extended = /;\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(text)?.[1]
   const quoted = /;\s*filename\s*=\s*"((?:[^"\\]|\\.)*)"/i.exec(text)?.[1]?.replaceAll(/\\(.)/g, '$1')
@@ -96,15 +98,18 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Bytes as clients write them: base64, an array of numbers, or what Node makes of a Buffer. Undefined for anything else. */
+/**
+ * Decodes bytes as clients send them: base64, an array of numbers, or a serialized Node Buffer. Undefined for anything
+ * else.
+ */
 function readBytes(content: NonNullable<AttachmentInput['content']>): Uint8Array | undefined {
   if (typeof content === 'string') return decodeBase64(content)
   return decodedFile(content) ?? bytesOfNumbers(Array.isArray(content) ? content : content.data)
 }
 
 /**
- * The last part of a path, without controls and without the marks that turn the direction of writing: `fdp.exe` must
- * not be shown as `exe.pdf`. Null when nothing is left.
+ * Returns the last part of a path, without control characters and bidirectional marks: `fdp.exe` must not be displayed
+ * as `exe.pdf`. Null if nothing is left.
  */
 export function cleanFilename(filename: string): string | null {
   const last = filename.toWellFormed().split(/[/\\]/).at(-1)!
@@ -112,7 +117,7 @@ export function cleanFilename(filename: string): string | null {
   return clean === '' || clean === '.' || clean === '..' ? null : shorten(clean)
 }
 
-/** Keeps the ending, which tells the type. */
+/** Shortens a file name, but keeps the extension. */
 function shorten(filename: string): string {
   if (filename.length <= MAX_FILENAME) return filename
   const ending = /\.[^.]{1,16}$/.exec(filename)?.[0] ?? ''
@@ -130,7 +135,10 @@ const mediaType = new RegExp(
   `^(${token}/${token})((?:[ \\t]*;[ \\t]*${token}=(?:${token}|"[^"\\\\\\x00-\\x1f\\x7f-\\uffff]{0,255}")){0,10})$`,
 )
 
-/** RFC 2045 §5.1. Not `multipart`: a body of parts is composed here, never taken from a caller. */
+/**
+ * Parses a media type (RFC 2045 §5.1). Refuses `multipart`: multipart bodies are only composed here, never taken from a
+ * caller.
+ */
 function readMediaType(text: string): string | undefined {
   const match = mediaType.exec(text.trim())
   if (!match || /^multipart\//i.test(text.trim())) return undefined

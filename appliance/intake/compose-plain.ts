@@ -1,6 +1,7 @@
 /**
- * Composes the messages that nearly all are: text, html or both, without attachments. It does what the general composer does
- * (compose.ts), in a tenth of its time (docs/decisions/0015), because the accept path spends most of its own on it. Pure.
+ * Composes simple messages: text, HTML or both, without attachments. Nearly all messages are like that. Has the same
+ * result as the general composer (compose.ts) in a tenth of its time (docs/decisions/0015), because the accept path
+ * spends most of its time on it. Pure.
  */
 import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
@@ -11,33 +12,33 @@ import { encodeText } from '../mime/transfer.ts'
 import type { TrackingPlan } from '../tracking/rewrite.ts'
 import type { Submission } from './submission.ts'
 
-/** All that a message is made from. Plain data, so that it can go to another thread. */
+/** The parts of a message. Plain data, so that it can be sent to another thread. */
 export interface Draft extends Pick<
   Submission,
   'from' | 'to' | 'cc' | 'replyTo' | 'subject' | 'html' | 'text' | 'headers' | 'attachments'
 > {
-  /** With its angle brackets. */
+  /** With angle brackets. */
   messageId: string
   /** Unix milliseconds. */
   date: number
-  /** How the html is tracked; null for not at all. The text that is made from it never is. */
+  /** How the HTML is tracked; null: not at all. Text made from it is never tracked. */
   tracking?: TrackingPlan | null
-  /** What parts are divided by, for a message that is to be the same each time it is composed. Default: a new one. */
+  /** The MIME boundary, for a message that must be identical each time it is composed. Default: a new one. */
   boundary?: string
 }
 
-/** Octets of base64 in an encoded word beside the longest name of ours (RFC 2047 §2: lines of 76). */
+/** Bytes of base64 in an encoded word next to our longest field name (RFC 2047 §2: lines of 76). */
 const ROOM = 52
 
 /**
- * The message; undefined when it is not so plain: then the general composer makes it.
+ * Composes a message; undefined if it isn't simple enough and needs the general composer.
  * @param text the text part, empty for none; with CRLF line ends, as `html`
  */
 export function composePlain(draft: Draft, text: string, html: string): Uint8Array | undefined {
   const { from, to, cc, replyTo, subject, headers, messageId, date } = draft
   if (draft.attachments.length > 0) return undefined
   const people = [from, ...to, ...cc, ...replyTo]
-  // Of a name that looks like an encoded word readers think differently: the general composer has answered it.
+  // Readers disagree on names that look like encoded words. The general composer handles those.
   if (people.some((one) => one.name.includes('=?') || needsSmtpUtf8(one))) return undefined
   const fields = [
     ...headers.map(({ name, value }) => field(name, encodeValue(value))),
@@ -58,7 +59,7 @@ function mailboxes(list: readonly Mailbox[]): string {
   return list.map(mailbox).join(', ')
 }
 
-/** RFC 5322 §3.4: the name as atoms, as a quoted string, or as encoded words. */
+/** Formats a mailbox (RFC 5322 §3.4), with the name as atoms, a quoted string or encoded words. */
 function mailbox({ name, address }: Mailbox): string {
   if (name === '') return address
   if (!isAscii(name)) return `${encoded(name)} <${address}>`
@@ -67,28 +68,28 @@ function mailbox({ name, address }: Mailbox): string {
 }
 
 /**
- * The value of a field that the caller named, in ASCII. Encoded words in it are the caller's own, unless it is beyond ASCII: then nobody has
- * encoded it. Long runs of white space become one: they could not be folded into lines of 998 octets.
+ * Formats the value of a custom field in ASCII. Keeps the caller's encoded words, unless the value is not ASCII and so
+ * was never encoded. Collapses long runs of whitespace, which couldn't be folded into lines of 998 bytes.
  */
 export function encodeValue(text: string): string {
   return isAscii(text) ? text.replaceAll(/[ \t]{20,}/g, ' ') : encoded(text)
 }
 
-/** A subject is text: what looks like an encoded word is shown as it stands. */
+/** Encodes a subject. It is text: what looks like an encoded word is displayed as it is. */
 export function encodeSubject(text: string): string {
   return text.includes('=?') ? encoded(text) : encodeValue(text)
 }
 
 const isAscii = (text: string) => /^[\t -~]*$/.test(text)
 
-/** A text as encoded words. White space between them is not shown (RFC 2047 §6.2). */
+/** Formats a text as encoded words. Whitespace between them isn't displayed (RFC 2047 §6.2). */
 const encoded = (text: string): string => encodedWords(text, 'utf-8', ROOM).join(' ')
 
-/** The MIME fields, the empty line and the body (RFC 2046 §5.1.4: the plainest alternative first). */
+/** Formats the MIME fields, the empty line and the body (RFC 2046 §5.1.4: the plainest alternative first). */
 function bodyOf(text: string, html: string, given: string | undefined): string {
   if (html === '') return single('plain', text)
   if (text === '') return single('html', html)
-  // "=_" cannot stand in a quoted-printable body (RFC 2045 §6.7), nor can anyone guess the rest.
+  // "=_" can't occur in a quoted-printable body (RFC 2045 §6.7), and the rest can't be guessed.
   const boundary = given ?? `=_${randomUUID()}`
   return [
     `MIME-Version: 1.0\r\nContent-Type: multipart/alternative;\r\n boundary="${boundary}"\r\n`,

@@ -1,4 +1,4 @@
-/** The thread in which heavy messages are composed: a draft comes in, the message goes back. Started by composer.ts. */
+/** The thread that composes heavy messages: receives a draft and returns the message. Started by composer.ts. */
 import { answerJobs } from '../capacity/answer-jobs.ts'
 import { compose, type Composed } from './compose.ts'
 import type { Draft } from './compose-plain.ts'
@@ -7,7 +7,7 @@ answerJobs<Draft, Composed>(
   async (draft) => {
     const composed = await compose(draft)
     const { message } = composed
-    // A small buffer lives in Node's shared pool, which cannot move.
+    // A small buffer is part of Node's shared pool and can't be transferred.
     return message.byteLength === message.buffer.byteLength
       ? composed
       : { ...composed, message: Uint8Array.from(message) }

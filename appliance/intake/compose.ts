@@ -1,4 +1,6 @@
-/** Composes a message (RFC 5322, MIME) from what was understood. The only file that knows nodemailer's composer and html-to-text. */
+/**
+ * Composes a message (RFC 5322, MIME) from a draft. The only file that imports nodemailer's composer and html-to-text.
+ */
 import { compile } from 'html-to-text'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
@@ -10,21 +12,21 @@ import { placeByReading, placePlain } from './composed-content.ts'
 import type { SubmittedAttachment } from './submission.ts'
 
 export interface Composed {
-  /** CRLF line ends, no line over 998 octets; ASCII unless a local part is not (RFC 6532). */
+  /** CRLF line ends, no line over 998 bytes; ASCII unless a local part is not (RFC 6532). */
   message: Uint8Array
-  /** Where its html and its text, as given or as made from the html, are kept. */
+  /** Where its HTML and text, as given or generated, are stored. */
   content: StoredContent
 }
 
 /**
- * Tags of html of which text is made, begun or ended. The converter keeps some 400 octets for each; mail programs show a few hundred
- * kilobytes.
+ * Limit on start and end tags in HTML that is converted to text. The converter needs about 400 bytes for each; mail
+ * programs display a few hundred kilobytes.
  */
 const MAX_TAGS = 500_000
-/** What is expected instead, as a clause for the refusal. */
+/** Completes the error message. */
 export const TOO_MANY_TAGS = `at most ${MAX_TAGS} tags, or an additional \`text\``
 
-/** Makes the message. Does not know about Bcc: it never comes here. Rejects with `TOO_MANY_TAGS`. */
+/** Composes the message. A draft has no Bcc. Rejects with `TOO_MANY_TAGS`. */
 export async function compose(draft: Draft): Promise<Composed> {
   const text = draft.text ?? (draft.html === null ? null : textFrom(draft.html))
   const sent = htmlOf(draft)
@@ -40,13 +42,13 @@ export async function compose(draft: Draft): Promise<Composed> {
   }
 }
 
-/** The html as it goes out. */
+/** Returns the HTML with tracking. */
 function htmlOf({ html, tracking }: Draft): string {
   if (html === null || html === '') return ''
   return tracking ? trackHtml(html, tracking) : html
 }
 
-/** The general way, for any draft. */
+/** Composes any draft, the general case. */
 async function composeMime(draft: Draft, text: string, html: string): Promise<Uint8Array> {
   const spelling = new Map(draft.headers.map(({ name }) => [name.toLowerCase(), name]))
   const composer = new MailComposer({
@@ -64,7 +66,7 @@ async function composeMime(draft: Draft, text: string, html: string): Promise<Ui
     normalizeHeaderKey: (key) => spelling.get(key.toLowerCase()) ?? key,
     newline: 'win',
     ...(draft.boundary !== undefined && { baseBoundary: draft.boundary }),
-    // Without these a `path` or `href` that slips through reads our files and our network.
+    // Without these, a stray `path` or `href` would read local files or the network.
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -72,8 +74,8 @@ async function composeMime(draft: Draft, text: string, html: string): Promise<Ui
 }
 
 /**
- * Where an attachment goes: beside the html when the html can show it by its content id. Inline text is never shown by
- * its id, and many readers would take it for a part of the body.
+ * Decides where an attachment goes: next to the HTML if the HTML can display it by its content id. Inline text is never
+ * displayed by its id, and many readers would mistake it for part of the body.
  */
 export function dispositionOf(
   attachment: Pick<SubmittedAttachment, 'contentId' | 'contentType'>,
@@ -84,10 +86,10 @@ export function dispositionOf(
 
 const person = ({ name, address }: Mailbox) => ({ name, address })
 
-/** A bare CR or LF is no line end (RFC 5321 §2.3.8), and a signature must not depend on who repairs it. */
+/** A bare CR or LF isn't a line end (RFC 5321 §2.3.8), and a signature must not depend on which server repairs it. */
 const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
 
-/** The text version of an html. Throws `TOO_MANY_TAGS`. */
+/** Converts HTML to text. Throws `TOO_MANY_TAGS`. */
 export function textFrom(html: string): string {
   let tags = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1))
@@ -96,8 +98,8 @@ export function textFrom(html: string): string {
 }
 
 /**
- * The text version of an html. The depth limit keeps the converter's recursion far from the end of the stack; what lies
- * deeper than any real layout is left out.
+ * Converts HTML to text. The depth limit protects the stack from the converter's recursion. Content nested deeper than
+ * any real layout is dropped.
  */
 const textOf = compile({
   wordwrap: false,
@@ -119,18 +121,21 @@ async function part(attachment: SubmittedAttachment, html: boolean): Promise<Mai
   if (!/^message\//i.test(contentType)) return { ...common, contentType, content: bytes }
   const inner = await sevenBitOf(contentType, Buffer.from(crlf(bytes.toString('latin1')), 'latin1'))
   if (inner) return { ...common, contentType, contentTransferEncoding: '7bit', content: inner }
-  // As a plain file it stays what it is.
+  // Attached as a plain file, it stays unchanged.
   return { ...common, contentType: 'application/octet-stream', content: bytes }
 }
 
-/** What is of a message/* type must not be encoded (RFC 2046 §5.2.1), but what a message holds may be. Undefined where that cannot be done. */
+/**
+ * Re-encodes a message/* attachment as 7-bit. Such a type must not be encoded itself (RFC 2046 §5.2.1), but its parts
+ * may be. Undefined if that is impossible.
+ */
 async function sevenBitOf(contentType: string, content: Buffer): Promise<Buffer | undefined> {
   if (!/^message\/rfc822(?:[ \t;]|$)/i.test(contentType)) return isSevenBit(content) ? content : undefined
   const converted = await toSevenBit(content)
   return converted.kind === 'converted' ? converted.message : undefined
 }
 
-/** The promise to everyone after us (RFC 5322 §2.1.1, §2.3). Breaking it is our fault, not the caller's. */
+/** Checks what all later code relies on (RFC 5322 §2.1.1, §2.3). A violation is a bug here, not the caller's fault. */
 function assertSendable(message: Uint8Array, utf8Header: boolean): void {
   const broken = brokenPromise(message, utf8Header)
   if (broken !== undefined)
@@ -139,9 +144,12 @@ function assertSendable(message: Uint8Array, utf8Header: boolean): void {
 
 const [LF, CR] = [10, 13]
 
-/** What is wrong with a message. One look at each octet: with a view of each line it took four times as long. */
+/**
+ * Describes what is wrong with a message. Examines each byte once; creating a view of each line takes four times as
+ * long.
+ */
 function brokenPromise(message: Uint8Array, utf8Header: boolean): string | undefined {
-  // Where the line begins; and whether octets over 127 may be in it.
+  // Start of the line, and whether bytes over 127 are allowed in it.
   let [start, raw] = [0, utf8Header]
   for (let i = 0; i < message.length; i++) {
     const octet = message[i]!

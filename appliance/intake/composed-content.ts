@@ -1,17 +1,17 @@
 /**
- * What an email composed here says, html and text exactly as they were given: whether its message tells them, and reading them back from it.
- * Pure.
+ * Stores the original HTML and text of a composed email: decides whether its message contains them exactly, and reads
+ * them back from it. Pure.
  */
 import { readComposed } from '../mime/read-composed.ts'
 import type { StoredContent } from '../storage/storage.ts'
 
-/** What an email says; null for what it does not have. */
+/** The content of an email; null for a missing part. */
 export type Content = Pick<StoredContent, 'html' | 'text'>
 
 /**
- * Where html and text of a plain message (compose-plain.ts) are to be kept. Decided without reading it again: its composer loses nothing but
- * the kind of line ends, and whether the last line had one.
- * @param tracked whether the html was changed on its way into the message
+ * Decides where HTML and text of a simple message (compose-plain.ts) are stored, without parsing it: that composer only
+ * loses the kind of line ends and whether the last line had one.
+ * @param tracked whether the HTML in the message was changed for tracking
  */
 export function placePlain({ html, text }: Content, tracked: boolean): StoredContent {
   const htmlTold = html !== null && !tracked && isKept(html)
@@ -21,16 +21,16 @@ export function placePlain({ html, text }: Content, tracked: boolean): StoredCon
   return place({ html, text }, { html: htmlTold, text: textTold }, unfinished ? 'unfinished' : 'message')
 }
 
-/** The same for any message that was composed: it is read, and what it tells exactly is kept nowhere else. */
+/** Decides the same for any composed message. Parses it, and stores separately only what it doesn't contain exactly. */
 export function placeByReading({ html, text }: Content, message: Uint8Array): StoredContent {
   const found = readComposed(message)
-  // A part that is not the app's would be taken for what the app gave.
+  // Someone else's part would be mistaken for the app's.
   const foreign = html === null && found.html !== null
   const told = { html: !foreign && found.html === html, text: !foreign && found.text === text }
   return place({ html, text }, told, 'message')
 }
 
-/** No text at all is not told by a message: it may have been refused (""), or never asked for (null). */
+/** A message doesn't show why it has no text: it may have been declined ("") or never given (null). */
 function place(
   { html, text }: Content,
   told: { html: boolean; text: boolean },
@@ -41,15 +41,18 @@ function place(
   return { place: where, html: htmlTold ? null : html, text: textTold ? null : text }
 }
 
-/** Line ends become CRLF, and half of a surrogate pair becomes U+FFFD. */
+/** Composing changes line ends to CRLF, and lone surrogates to U+FFFD. */
 const isKept = (text: string): boolean => !text.includes('\r') && text.isWellFormed()
 
-/** Html and text of an email from where they are kept. @param found what `readComposed` found in its message */
+/**
+ * Returns HTML and text of an email from where they are stored.
+ * @param found result of `readComposed` for its message
+ */
 export function readBack({ html, text, place: where }: StoredContent, found: Content): Content {
   if (where === 'row') return { html, text }
   const whole = (one: string | null) => (where === 'unfinished' ? withoutLineEnd(one) : one)
   return { html: html ?? whole(found.html), text: text ?? whole(found.text) }
 }
 
-/** Base64 has no line end of its own, so that there may be none. */
+/** Base64 preserves the exact end of the text. Other encodings add a line end. */
 const withoutLineEnd = (text: string | null): string | null => text?.replace(/\n$/, '') ?? null

@@ -1,6 +1,6 @@
 /**
- * Where messages are composed: small ones at once on the event loop, heavy ones one after the other in a worker thread,
- * because making text from 60 KB of html takes up to 50 ms, in which nobody else would be served.
+ * Composes messages: small ones on the event loop, heavy ones one after the other in a worker thread. Converting 60 KB
+ * of HTML to text takes up to 50 ms, which would block all other requests.
  */
 import { setImmediate } from 'node:timers/promises'
 import { createThreads, ThreadEnded } from '../capacity/capacity.ts'
@@ -9,22 +9,29 @@ import { refuse } from '../mail/refusals.ts'
 import { compose, TOO_MANY_TAGS, type Composed } from './compose.ts'
 import type { Draft } from './compose-plain.ts'
 
-/** Heaviest draft that is composed on the event loop, in `weigh` units: about 5 ms. */
+/** Limit for composing on the event loop, in `weigh` units: about 5 ms. */
 const HEAVY = 32 * 1024
 const THREADS = 3
-/** Heavier drafts, in the same units, are composed one at a time: making text of html of 500,000 tags takes up to 300 MB. */
+/**
+ * Heavier drafts, in the same units, are composed one at a time: converting HTML with 500,000 tags to text takes up to
+ * 300 MB.
+ */
 const ALONE = 1024 * 1024
-/** Heap of a thread in MB. A draft of 40 MB takes 150. */
+/** Heap of a thread in MB. A 40 MB draft needs 150. */
 const HEAP_MB = 256
-/** Drafts of one team that may wait for a thread. */
+/** Drafts of one team that can wait for a thread. */
 const WAITING = 64
-/** A draft that takes longer is refused (milliseconds). Honest ones of 40 MB take under 2 s, html made to hurt minutes. */
+/**
+ * A draft that takes longer is refused (milliseconds). Ordinary ones of 40 MB take under 2 s, malicious HTML takes
+ * minutes.
+ */
 const DEADLINE = 10_000
 
 export interface Composer {
   /**
-   * Refuses: `overloaded`, `invalid_field` (html) when making text of it takes too long or too much memory.
-   * @param team whose draft it is
+   * Composes a message. Refuses: `overloaded`, `invalid_field` (html) if converting it to text takes too long or too
+   * much memory.
+   * @param team owner of the draft
    */
   compose(draft: Draft, team: string): Promise<Composed>
   close(): Promise<void>
@@ -52,10 +59,12 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
   }
 }
 
-/** Octets of a file that are copied in one turn of the event loop. */
+/** Bytes of a file that are copied per turn of the event loop. */
 const TURN = 1024 * 1024
 
-/** Copies large files, some in each turn, to memory that threads share: sending them to a thread copies all of it in one turn. */
+/**
+ * Copies large files to shared memory, a chunk per turn. Sending them to a thread would copy everything in one turn.
+ */
 async function share(attachments: Draft['attachments']): Promise<Draft['attachments']> {
   const shared: Draft['attachments'] = []
   for (const attachment of attachments) {
@@ -74,19 +83,21 @@ async function share(attachments: Draft['attachments']): Promise<Draft['attachme
   return shared
 }
 
-/** Bytes of content. */
+/** Returns the size of the content in bytes. */
 function sizeOf({ html, text, attachments }: Draft): number {
   const files = attachments.reduce((sum, { content }) => sum + content.byteLength, 0)
   return (html?.length ?? 0) + (text?.length ?? 0) + files
 }
 
-/** Work, in bytes of html that becomes text: encoding alone is about eight times cheaper. */
+/** Estimates the work, in bytes of HTML to convert to text. Encoding alone is about eight times cheaper. */
 function weigh(draft: Draft): number {
   const converting = draft.text === null ? (draft.html?.length ?? 0) : 0
   return converting + sizeOf(draft) / 8
 }
 
-/** Only making text of html can take long by itself; with anything else the machine is too busy, and later it goes. */
+/**
+ * Only converting HTML to text can take long by itself. Otherwise the machine is too busy, and a retry will succeed.
+ */
 function tooLong({ html, text }: Draft): Error {
   if (html === null || text !== null) return refuse('overloaded')
   const expected = 'simpler HTML, or an additional `text`; converting this HTML to text takes too long'

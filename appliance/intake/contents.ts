@@ -1,4 +1,4 @@
-/** Reads back what stored emails say: from where it is kept, or out of their messages. */
+/** Reads the content of stored emails, from their row or from their message. */
 import type { Turns } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
@@ -6,11 +6,11 @@ import type { MimeReader } from '../mime/mime.ts'
 import type { Email, Storage } from '../storage/storage.ts'
 import { readBack, type Content } from './composed-content.ts'
 
-/** Larger messages wait for their turn to be in memory (octets). */
+/** Larger messages wait for a turn, to limit memory (bytes). */
 const SMALL = 64 * 1024
 
 export interface Contents {
-  /** Html and text of an email; null for what it does not have, or no longer. Refuses: `overloaded`. */
+  /** Returns HTML and text of an email; null for a part that is missing or deleted. Refuses: `overloaded`. */
   of(email: Pick<Email, 'id' | 'teamId' | 'via' | 'size' | 'content'>): Promise<Content>
 }
 
@@ -30,7 +30,7 @@ export function createContents({
       if (content.place === 'row') return { html: content.html, text: content.text }
       using _turn = size > SMALL ? await turns.take(teamId, size) : undefined
       const message = await storage.getMessage({ emailId: id }, clock.now())
-      // Removed since the email was read.
+      // Deleted since the email was read.
       if (!message) return { html: null, text: null }
       if (via !== 'smtp') return readBack(content, await mime.readComposed(message, teamId))
       const { html, text } = await mime.read(message, teamId).catch(later)
@@ -39,7 +39,7 @@ export function createContents({
   }
 }
 
-/** It was read when it came: what is too much now is not too much later. */
+/** It could be parsed when it arrived, so being too large now is only temporary. */
 function later(error: unknown): never {
   throw error instanceof Refusal ? refuse('overloaded') : error
 }

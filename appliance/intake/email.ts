@@ -1,4 +1,4 @@
-/** From a submission to the email that storage keeps. Pure. */
+/** Converts a submission to the email that storage keeps. Pure. */
 import { formatMailbox, type Mailbox, testOutcomeOf } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
 import { choosePool, type Assignment } from '../mail/source.ts'
@@ -10,10 +10,10 @@ import { dispositionOf, type Composed } from './compose.ts'
 import type { Submission } from './submission.ts'
 import { requireTlsOf, type RequireTls } from '../mail/tls-policy.ts'
 
-/** A submission that was allowed and composed. */
+/** An allowed and composed submission. */
 export interface Prepared {
   id: string
-  /** With its angle brackets. */
+  /** With angle brackets. */
   messageId: string
   submission: Submission
   composed: Composed
@@ -23,7 +23,7 @@ export interface Prepared {
 
 const WITHHELD: StoredContent = { place: 'row', html: null, text: null }
 
-/** The suppression list is heeded by `storage.put`, in the transaction that makes it ours. */
+/** Builds an email for storage. `storage.put` checks the suppression list, in the transaction that stores it. */
 export function emailOf(
   { id, messageId, submission, composed, domain, returnPath }: Prepared,
   caller: Caller,
@@ -43,7 +43,7 @@ export function emailOf(
     bcc: submission.bcc.map(formatMailbox),
     replyTo: submission.replyTo.map(formatMailbox),
     subject: submission.subject,
-    // A notice holds links that are good for its recipient alone; members of the team must not read them.
+    // A notice contains links for its recipient only. Members of the team must not read them.
     content: submission.notice ? WITHHELD : composed.content,
     headers: submission.headers,
     tags: submission.tags,
@@ -63,7 +63,7 @@ export function emailOf(
   }
 }
 
-/** How it came in. */
+/** Returns how it was submitted. */
 export function viaOf(
   { notice, arrived }: Submission,
   { apiKey }: Caller,
@@ -73,13 +73,13 @@ export function viaOf(
   return apiKey ? 'rest' : 'dashboard'
 }
 
-/** The test address that behaves like one on the suppression list. */
+/** Handles the test address that behaves as if it were suppressed. */
 function heedTest(delivery: NewDelivery, testDomains: readonly string[]): NewDelivery {
   if (testOutcomeOf(delivery.recipient, testDomains) !== 'suppressed') return delivery
   return { ...delivery, suppressed: suppressedCause({ origin: 'bounce' }) }
 }
 
-/** Over REST there is no parameter, but the header field may be among `headers`. */
+/** REST has no parameter for this, but the header field may be among `headers`. */
 function requireTlsFor({ arrived, headers }: Submission): RequireTls {
   if (arrived) return arrived.requireTls
   const fields = headers.filter(({ name }) => name.toLowerCase() === 'tls-required')
@@ -103,7 +103,7 @@ function attachmentsOf({ attachments, arrived }: Submission): Omit<AttachmentInf
   }))
 }
 
-/** One delivery for each address, however often it is named; the first field that names it wins. */
+/** Creates one delivery for each address, however often it occurs. The first field with it wins. */
 function deliveriesOf({ to, cc, bcc, scheduledAt, arrived }: Submission, now: number): NewDelivery[] {
   const dueAt = scheduledAt ?? now
   const deliveries = new Map<string, NewDelivery>()

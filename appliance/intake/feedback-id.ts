@@ -1,4 +1,6 @@
-/** Feedback-ID: what Gmail's feedback loop counts complaints by (https://support.google.com/mail/answer/6254652). Pure. */
+/**
+ * Feedback-ID, which groups complaints in Gmail's feedback loop (https://support.google.com/mail/answer/6254652). Pure.
+ */
 import { createHash } from 'node:crypto'
 import type { Stream } from '../mail/queue.ts'
 import type { Caller } from '../senders/caller.ts'
@@ -7,18 +9,19 @@ import type { Submission } from './submission.ts'
 
 export const FEEDBACK_ID = 'Feedback-ID'
 
-/** The last part, which names who sends: 5 to 15 characters, the same in all mail. */
+/** The last part, which identifies the sender: 5 to 15 characters, the same in all mail. */
 const SENDER = 'posthaste'
 
-/** Digits of a hash are enough to tell teams apart. */
+/** Hash digits that identify a team. */
 const TEAM_DIGITS = 10
 
 /**
- * How it came, whose it is and what it competes with, as `api:4f0c…:transactional:posthaste`. Recipients can read it: the team is hashed, and
- * tags are not in it. Each part is of few values, and none stands in two places, as the loop wants it.
+ * Builds the value from the submission type, team and stream: `api:4f0c…:transactional:posthaste`. Recipients can read
+ * it, so the team is hashed, and tags are left out. As the loop requires, each part has few values, and no value occurs
+ * in two parts.
  */
 export function feedbackIdFor(
-  /** Of a broadcast: its id. */
+  /** For a broadcast, its id. */
   via: string,
   teamId: string,
   stream: Stream,
@@ -27,7 +30,7 @@ export function feedbackIdFor(
   return [via, team, stream, SENDER].join(':')
 }
 
-/** The field of an email; none if the app has set its own. */
+/** Returns the field of an email; none if the app has set its own. */
 export function feedbackFields(submission: Submission, caller: Caller): Submission['headers'] {
   if (submission.headers.some(({ name }) => name.toLowerCase() === FEEDBACK_ID.toLowerCase())) return []
   const via = viaOf(submission, caller)

@@ -1,19 +1,21 @@
-/** Gets the attachments that a request names by URL, before anything of it is stored. */
+/** Fetches attachments given by URL, before anything of the request is stored. */
 import { refuse } from '../mail/refusals.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
 import { describeFetched, nameFor } from './attachment.ts'
 import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
 
-/** Fetched at the same time for one request. */
+/** Concurrent fetches for one request. */
 const PARALLEL = 4
-/** Bytes held at one time for all requests, in units of the largest message: a URL is short, what it leads to is not. */
+/**
+ * Memory for fetched files of all requests, as a multiple of the largest message. A short URL can lead to a large file.
+ */
 const BUDGET = 4
 
 export interface AttachmentFetcher {
   /**
-   * The submission with every link replaced by what it leads to, in the caller's order, and a name for each file. Dispose of it when its message
-   * is composed: until then what was fetched counts.
-   * Refuses: `invalid_attachment` (with the place and the reason), `message_too_large`, `overloaded`.
+   * Replaces every link of a submission with its file, in the caller's order, and gives each file a name. Dispose of
+   * the result when the message is composed: until then, the files count toward the limit.
+   * Refuses: `invalid_attachment` (with position and reason), `message_too_large`, `overloaded`.
    */
   collect(submission: Submission): Promise<{ submission: Submission } & Disposable>
 }
@@ -41,7 +43,7 @@ export function createAttachmentFetcher(
   }
 }
 
-/** Without a name some readers hide a file, or save it under one that no program knows. */
+/** Names unnamed files. Some readers hide a file without a name, or save it with an unknown type. */
 function named(submission: Submission): Submission {
   const attachments = submission.attachments.map((one, position) => ({
     ...one,
@@ -50,13 +52,16 @@ function named(submission: Submission): Submission {
   return { ...submission, attachments }
 }
 
-/** Octets that fetched files may have: what the message has left, less what base64 adds (RFC 2045 §6.8). */
+/**
+ * Returns the bytes that fetched files may have: what is left of the message limit, minus base64 overhead (RFC 2045
+ * §6.8).
+ */
 function roomFor({ html, text, attachments }: Submission, limit: number): number {
   const encoded = attachments.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / 3) * 4, 0)
   return Math.floor(((limit - encoded - (html?.length ?? 0) - (text?.length ?? 0)) * 3) / 4)
 }
 
-/** Counts what arrives for one request, on its own account and on that of all. */
+/** Counts bytes that arrive for one request, against its own limit and that of all requests. */
 function createMeter(room: number, limit: number, budget: { held: number; most: number }) {
   let held = 0
   return {
@@ -84,7 +89,7 @@ async function fetchOne(
   return { ...describeFetched(link, fetched), content: fetched.content }
 }
 
-/** Runs `work` on all items, a few at a time; after the first failure no further one begins. */
+/** Runs `work` on all items, a few at a time. After the first failure, starts no more. */
 async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   const queue = items.entries()
@@ -104,7 +109,7 @@ async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<
   return results
 }
 
-/** Fetched and given attachments together, each in its place. */
+/** Merges fetched and given attachments in their original order. */
 function inOrder({ attachments, links }: Submission, fetched: SubmittedAttachment[]): SubmittedAttachment[] {
   const given = attachments.values()
   const places = new Map(links.map(({ position }, index) => [position, fetched[index]!]))

@@ -1,13 +1,13 @@
-/** Idempotent requests: what makes two of them the same, and that only one of them runs at a time. */
+/** Idempotent requests: identifies repeated ones, and runs only one of them at a time. */
 import { createHash } from 'node:crypto'
 import { refuse } from '../mail/refusals.ts'
 import type { Receipt, ReceiptName } from '../storage/storage.ts'
 
-/** How long a key means the request that it was first used with (reference: wire format §4). */
+/** How long a key refers to the request that first used it (reference: wire format §4). */
 export const RECEIPT_LIFETIME = 24 * 60 * 60 * 1000
 const MAX_KEY = 256
 
-/** Reads the `Idempotency-Key` field; null when there is none. Refuses: `invalid_idempotency_key`. */
+/** Reads the `Idempotency-Key` field; null if there is none. Refuses: `invalid_idempotency_key`. */
 export function readIdempotencyKey(value: string | string[] | undefined): string | null {
   if (value === undefined) return null
   const key = [value].flat().join(', ')
@@ -16,15 +16,15 @@ export function readIdempotencyKey(value: string | string[] | undefined): string
 }
 
 /**
- * The fingerprint of a request: SHA-256 in hex.
+ * Returns the fingerprint of a request: SHA-256 in hex.
  * @param digest `digestOf` its body
- * @param extra what else decides about the answer, such as a header field
+ * @param extra anything else that affects the response, such as a header field
  */
 export function fingerprintOf(digest: string, extra = ''): string {
   return createHash('sha256').update(extra).update('\0').update(digest).digest('hex')
 }
 
-/** The stored answer, if this is the request that it was given to. Refuses: `invalid_idempotent_request`. */
+/** Returns the stored response if the request is the same. Refuses: `invalid_idempotent_request`. */
 export function replay(
   receipt: Receipt,
   fingerprint: string,
@@ -36,11 +36,17 @@ export function replay(
 
 /** Keys whose first request is still running in this process. */
 export interface Running {
-  /** Runs `work` unless it runs already for this name; null: for no name at all. Refuses: `concurrent_idempotent_requests`. */
+  /**
+   * Runs `work` unless it is already running for this name; null: no name, always runs. Refuses:
+   * `concurrent_idempotent_requests`.
+   */
   alone<T>(name: ReceiptName | null, work: () => Promise<T>): Promise<T>
 }
 
-/** Between processes the transaction of `put` decides; this spares composing a hundred times what is sent once. */
+/**
+ * Creates the set of running keys. Across processes, the transaction of `put` decides; this only avoids composing the
+ * same email many times.
+ */
 export function createRunning(): Running {
   const names = new Set<string>()
   return {

@@ -1,4 +1,4 @@
-/** The door in: the only way by which an email comes to exist. */
+/** The public module of intake: the only way to create an email. */
 export {
   createIntake,
   type Accepted,

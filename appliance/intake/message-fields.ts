@@ -1,24 +1,24 @@
-/** The header of a message that arrived as bytes: what is taken out of it, what is put in. Pure. */
+/** The header of a message that arrived as bytes: removes some fields and adds others. Pure. */
 import { formatDateTime, isDateTime } from '../mail/date.ts'
 import { endsWithBlankLine, MAX_HEADER, repeatedField, type HeaderField } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_FIELD } from '../mail/stream.ts'
 import { allOf, MAX_FIELDS, splitHeader, type Header } from '../mime/entity.ts'
 
-/** Who said what to us, for the Received field (RFC 5321 §4.4). */
+/** The SMTP session, for the Received field (RFC 5321 §4.4). */
 export interface Trace {
-  /** Our own name. */
+  /** This server's name. */
   hostname: string
-  /** What the client calls itself. */
+  /** The name that the client gave. */
   helo: string
   ip: string
-  /** `ESMTPSA` and its kin (RFC 3848, RFC 6531 §4.3). */
+  /** `ESMTPSA` and similar (RFC 3848, RFC 6531 §4.3). */
   protocol: string
-  /** Whether recipients must not learn where the message was before it came here. */
+  /** Whether to hide from recipients where the message came from. */
   hideClient: boolean
 }
 
-/** Header fields with a meaning for us, beside those of RFC 5322. All are taken out. */
+/** Header fields with a meaning for Posthaste, in addition to those of RFC 5322. All are removed. */
 export const CONTROL_FIELDS = {
   idempotencyKey: 'resend-idempotency-key',
   scheduledAt: 'x-posthaste-scheduled-at',
@@ -27,11 +27,11 @@ export const CONTROL_FIELDS = {
   tagPrefixes: ['x-posthaste-tag-', 'x-resend-tag-'],
 }
 
-/** A message that went through more servers than this goes in circles (RFC 5321 §6.3). */
+/** A message that passed more servers than this is in a loop (RFC 5321 §6.3). */
 const MAX_RECEIVED = 50
 /**
- * Reads the header. Refuses: `message_malformed` where a line is no field, `message_repeated_field`, `message_date`, `message_loop`.
- * From and Sender have a refusal of their own, which covers all that can be wrong with them.
+ * Reads the header. Refuses: `message_malformed` if a line isn't a field, `message_repeated_field`, `message_date`,
+ * `message_loop`. From and Sender have their own refusal for all problems.
  */
 export function readHeader(message: Uint8Array): Header {
   const header = splitHeader(message)
@@ -40,7 +40,7 @@ export function readHeader(message: Uint8Array): Header {
     throw refuse('message_malformed', { expected: `it has more than ${MAX_FIELDS} header fields` })
   if (bodyOffset > MAX_HEADER)
     throw refuse('message_malformed', { expected: `its header is larger than ${MAX_HEADER} bytes` })
-  // What one reader takes for the end of the header another skips: fields could hide behind such a line.
+  // Readers disagree on whether this ends the header. Fields could hide behind such a line.
   if (bodyOffset < message.length && !endsWithBlankLine(message, bodyOffset))
     throw refuse('message_malformed', {
       expected: `the line after ${fields.length} header fields is neither a field nor blank`,
@@ -54,7 +54,7 @@ export function readHeader(message: Uint8Array): Header {
   return header
 }
 
-/** Fields whose repetition has a refusal of its own. */
+/** Fields whose repetition has its own refusal. */
 const judgedApart = new Set(['from', 'sender'])
 
 const removed = new Set([
@@ -67,7 +67,7 @@ const removed = new Set([
   CONTROL_FIELDS.topic,
 ])
 
-/** Fields that name the app's machine, or those before it. */
+/** Fields that reveal the app's machine or earlier ones. */
 const tellingOfClient = new Set([
   'received',
   'x-received',
@@ -83,15 +83,15 @@ function isRemoved({ name }: HeaderField, { hideClient }: Trace): boolean {
   return removed.has(lower) || CONTROL_FIELDS.tagPrefixes.some((prefix) => lower.startsWith(prefix))
 }
 
-/** White space before the colon is obsolete, and must not be written (RFC 5322 §4.5.3). */
+/** Removes whitespace before the colon, which is obsolete and must not be generated (RFC 5322 §4.5.3). */
 function repaired({ name, raw }: HeaderField): Uint8Array {
   const colon = raw.indexOf(58)
   return colon === name.length ? raw : Buffer.concat([Buffer.from(name, 'latin1'), raw.subarray(colon)])
 }
 
 /**
- * The message as it is kept: Received in front, what every message needs where it was missing (RFC 6409 §8), without the
- * fields that nobody must see. All other bytes are as they came, but for white space before a colon.
+ * Builds the stored message: adds Received and missing required fields at the top (RFC 6409 §8), and removes fields
+ * that nobody may see. All other bytes stay, except whitespace before a colon.
  */
 export function finishMessage(
   message: Uint8Array,
@@ -123,7 +123,10 @@ export function finishMessage(
   return Buffer.concat([Buffer.from(added.join('')), ...kept, ...body, Buffer.from(unfinished ? '\r\n' : '')])
 }
 
-/** RFC 5321 §4.4; without its FROM clause, as large providers write it of mail that is submitted, when the client is hidden. */
+/**
+ * Formats the Received field (RFC 5321 §4.4). Omits the FROM clause if the client is hidden, as large providers do for
+ * submitted mail.
+ */
 function receivedField(
   { hostname, helo, ip, protocol, hideClient }: Trace,
   id: string,

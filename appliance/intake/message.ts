@@ -1,4 +1,4 @@
-/** Takes a message that arrives as bytes: its header is read and checked, the message itself is kept as it is. */
+/** Accepts a message that arrives as bytes: reads and checks its header, and keeps the rest unchanged. */
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import {
@@ -23,9 +23,9 @@ import type { Submission } from './submission.ts'
 import { readTopic } from './topic.ts'
 import { requireTlsOf } from '../mail/tls-policy.ts'
 
-/** A message with its envelope, as a mail protocol brings it. */
+/** A message with its envelope, as received over SMTP. */
 export interface Arrival {
-  /** Of the caller. */
+  /** Team of the caller. */
   teamId: string
   /** CRLF line ends, no NUL, dots unstuffed. */
   bytes: Uint8Array
@@ -33,31 +33,34 @@ export interface Arrival {
   from: Mailbox | null
   recipients: { mailbox: Mailbox; dsn: RecipientDsn }[]
   dsn: EnvelopeDsn
-  /** REQUIRETLS was said with MAIL (RFC 8689). */
+  /** MAIL had the REQUIRETLS parameter (RFC 8689). */
   requireTls: boolean
   trace: Trace
 }
 
-/** What was understood of it: a submission, and what its header says about the request itself. */
+/** The result of reading a message: a submission, and what its header says about the request. */
 export interface ReadArrival {
   submission: Submission
   idempotencyKey: string | null
-  /** Equal for the same mail sent again: clients make Date, Message-ID and boundaries anew. Empty without a key. */
+  /**
+   * Equal for the same mail sent again, even though clients generate new Date, Message-ID and boundaries. Empty without
+   * a key.
+   */
   fingerprint: string
 }
 
-/** Mailboxes of a header field that are kept for showing. */
+/** Limit on the mailboxes of a header field that are stored for display. */
 const MAX_SHOWN = 100
 const MAX_TAGS = 50
 const MAX_SHOWN_FIELDS = 100
 
-/** Written anew by every attempt of a client. */
+/** Fields that clients regenerate for every attempt. */
 const volatileFields = new Set(['date', 'message-id', 'received', 'mime-version', 'user-agent', 'x-mailer'])
 
 /**
- * Understands a message. Refuses: `message_malformed`, `message_from`, `message_loop`, `invalid_tag`, `invalid_field`
+ * Reads a message. Refuses: `message_malformed`, `message_from`, `message_loop`, `invalid_tag`, `invalid_field`
  * (schedule, topic), `invalid_id` (topic), `invalid_idempotency_key`, `overloaded`.
- * @param now what times in words are relative to (Unix milliseconds)
+ * @param now the time that relative times refer to (Unix milliseconds)
  */
 export async function readArrival(
   arrival: Arrival,
@@ -71,7 +74,7 @@ export async function readArrival(
   const tags = readTags(header)
   const scheduledAt = readSchedule(allOf(header, CONTROL_FIELDS.scheduledAt)[0], now)
   const idempotencyKey = readIdempotencyKey(allOf(header, CONTROL_FIELDS.idempotencyKey)[0])
-  // The content is needed now only to compare it with that of an earlier request with the same key.
+  // The content is only needed here to compare it with an earlier request with the same key.
   const quick = idempotencyKey === null ? readOutline(arrival.bytes, header) : undefined
   const content = quick ? null : await reader.read(arrival.bytes, arrival.teamId, header)
   const outline = quick ?? content!
@@ -113,7 +116,7 @@ function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
   return mailbox
 }
 
-/** Header fields are for showing; recipients whom no field names are the blind copies. */
+/** Header fields are for display. Recipients in none of them are Bcc. */
 function distribute(header: Header, { recipients }: Arrival): Pick<Submission, 'to' | 'cc' | 'bcc'> {
   const to = readMailboxList(allOf(header, 'to'), MAX_SHOWN)
   const cc = readMailboxList(allOf(header, 'cc'), MAX_SHOWN)
@@ -123,8 +126,8 @@ function distribute(header: Header, { recipients }: Arrival): Pick<Submission, '
 }
 
 /**
- * `X-Posthaste-Tag-kind: receipt` is the tag `kind` with the value `receipt`. Names are in small letters: those of fields have no
- * case, and programs such as nodemailer write them in capitals of their own.
+ * Reads tags: `X-Posthaste-Tag-kind: receipt` is the tag `kind` with the value `receipt`. Names become lower case:
+ * field names are case-insensitive, and programs such as nodemailer change their case.
  */
 function readTags({ fields }: Header): Tag[] {
   const tags = fields.flatMap((field) => {
@@ -137,7 +140,7 @@ function readTags({ fields }: Header): Tag[] {
   return tags
 }
 
-/** The fields that a caller of the API would have given in `headers`. */
+/** Returns the fields that an API caller would have given in `headers`. */
 function shownField(field: HeaderField): { name: string; value: string }[] {
   const lower = field.name.toLowerCase()
   const ours = lower === 'reply-to' || lower === 'message-id' || isControl(lower)
@@ -166,7 +169,7 @@ function readStream({ fields }: Header): Submission['stream'] {
   throw refuse('invalid_field', { field: 'X-Posthaste-Stream', expected: STREAM_EXPECTED })
 }
 
-/** The schedule as it was written: "in 1 hour" means another time each time it is sent. */
+/** Uses the schedule as written: "in 1 hour" means a different time whenever it is sent. */
 function fingerprint(
   { from, replyTo, headers, tags, topicId, arrived }: Submission,
   schedule: string[],
@@ -174,7 +177,7 @@ function fingerprint(
 ): string {
   const stable = headers.filter(({ name }) => !volatileFields.has(name.toLowerCase()))
   const recipients = arrived!.recipients.map(({ mailbox }) => mailbox.address)
-  // Asked again without it, the first answer would promise less, or more, than is wanted now.
+  // If these differ, the first response would promise less or more TLS than this request wants.
   const requireTls = arrived!.requireTls === 'yes'
   const topic = topicId === null ? {} : { topicId }
   return fingerprintOf(

@@ -1,22 +1,22 @@
-/** What a notice looks like: the same words as plain text and as html without anything to load. Pure. */
+/** Formats a notice as plain text and as HTML that loads nothing. Pure. */
 
-/** What a person is told by mail, in plain words without markup. */
+/** An email to a user, as plain text without markup. */
 export interface Notice {
-  /** What it is about, for the log and the tag `notice`: `password_reset`, `invitation`. Letters, digits, underscores. */
+  /** Its kind, for the log and the tag `notice`: `password_reset`, `invitation`. Letters, digits, underscores. */
   kind: string
   /** One address. */
   to: string
   subject: string
-  /** A paragraph each. */
+  /** One paragraph each. */
   paragraphs: string[]
-  /** The one link: a button in html, a line of its own in text. */
+  /** The only link: a button in HTML, a separate line in text. */
   action: { label: string; url: string } | null
-  /** Paragraphs after the link: how long it holds, what to do about a mail that was not expected. */
+  /** Paragraphs after the link: how long it is valid, and what to do about an unexpected email. */
   after: string[]
   attachment?: { filename: string; contentType: string; content: Uint8Array }
-  /** Header fields beside those of every notice. */
+  /** Additional header fields. */
   headers?: HeaderField[]
-  /** A notice with the same word is sent once. */
+  /** A notice with the same value is sent only once. */
   once?: string
 }
 
@@ -25,7 +25,7 @@ interface HeaderField {
   value: string
 }
 
-/** The text part. */
+/** Formats the text part. */
 export function noticeText({ paragraphs, action, after }: Notice, hostname: string): string {
   const link = action === null ? [] : [`${action.label}:\n${action.url}`]
   return `${[...paragraphs, ...link, ...after, `-- \n${signature(hostname)}`].join('\n\n')}\n`
@@ -39,7 +39,7 @@ const TEXT = 'margin:0 0 16px;font:15px/1.5 system-ui,sans-serif'
 const BUTTON =
   'display:inline-block;padding:10px 18px;border-radius:6px;background:#1f5fd0;color:#ffffff;font:600 15px/1.3 system-ui,sans-serif;text-decoration:none'
 
-/** The html part: styles stand at their elements, as many mail readers drop others. The link is there to read as well. */
+/** Formats the HTML part. Styles are inline, because many mail readers drop others. The link is also shown as text. */
 export function noticeHtml({ paragraphs, action, after, subject }: Notice, hostname: string): string {
   const paragraph = (text: string) => `<p style="${TEXT}">${escaped(text)}</p>`
   const link =

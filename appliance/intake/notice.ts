@@ -1,4 +1,4 @@
-/** Mail of the appliance itself to people: a link that sets a password, an invitation. It goes the way of all mail. */
+/** Email from the server itself to users: password links, invitations. It is queued and sent like all other mail. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import { Refusal } from '../mail/refusals.ts'
@@ -8,10 +8,10 @@ import type { Intake } from './accept.ts'
 import { noticeHtml, noticeText, type Notice } from './notice-mail.ts'
 import type { Submission } from './submission.ts'
 
-/** What became of a notice. A reason is a sentence for the person on call, and for an admin who waits for it. */
+/** The result of sending a notice. The reason is a sentence for the operator, and for an admin who waits for it. */
 export type NoticeResult = { sent: true; emailId: string } | { sent: false; reason: string }
 
-/** Sends one notice. Never rejects: it tells why it could not, and the log has it too. */
+/** Sends one notice. Never rejects: returns and logs why it failed. */
 export type SendNotice = (notice: Notice) => Promise<NoticeResult>
 
 export interface NoticeDeps {
@@ -19,13 +19,16 @@ export interface NoticeDeps {
   intake: Pick<Intake, 'accept'>
   clock: Clock
   log: Logger
-  /** Signs the notice. */
+  /** Appears as the signature of the notice. */
   hostname: string
-  /** `notices.from`; undefined: `posthaste@` the first domain that may send. */
+  /** `notices.from`; undefined: `posthaste@` the first domain that can send. */
   from: string | undefined
 }
 
-/** Notices are sent in the name of the first team, whose appliance it is, and signed with the key of its domain. */
+/**
+ * Creates the function that sends notices. They belong to the first team, which runs the server, and are signed with
+ * the key of its domain.
+ */
 export function createNotices(deps: NoticeDeps): SendNotice {
   const { log } = deps
   return async (notice) => {
@@ -54,14 +57,14 @@ async function send(notice: Notice, deps: NoticeDeps): Promise<NoticeResult> {
     const { ids } = await deps.intake.accept(request, { teamId: team.id, apiKey: null })
     return { sent: true, emailId: ids[0]! }
   } catch (error) {
-    // What the notice is about has happened already, and must not fail with it.
+    // The action that the notice is about has already happened, and must not fail.
     if (error instanceof Refusal) return { sent: false, reason: error.message }
     deps.log.error({ err: error, kind: notice.kind }, 'could not store a notice')
     return { sent: false, reason: 'it could not be stored' }
   }
 }
 
-/** From whom; undefined when there is no domain that may send. */
+/** Returns the sender; undefined if no domain can send. */
 async function senderOf(teamId: string, { storage, clock, from }: NoticeDeps): Promise<Mailbox | undefined> {
   if (from !== undefined) return parseMailbox(from)
   const domains = await storage.listDomains({ teamId }, clock.now())
@@ -77,7 +80,7 @@ function submissionOf(
   return {
     ...{ from, to: [to], cc: [], bcc: [], replyTo: [], subject: notice.subject },
     ...{ html: noticeHtml(notice, hostname), text: noticeText(notice, hostname) },
-    // RFC 3834 §5: no vacation responder answers it.
+    // RFC 3834 §5: vacation responders must not answer it.
     headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }, ...(notice.headers ?? [])],
     attachments: notice.attachment ? [{ ...notice.attachment, contentId: null }] : [],
     ...{ messageId: null, links: [], scheduledAt: null, stream: 'transactional', topicId: null },

@@ -1,4 +1,4 @@
-/** From a submission that may be sent to the message that is stored. */
+/** Turns an allowed submission into the message that is stored. */
 import type { PreferencesTarget } from '../audience/audience.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
@@ -25,28 +25,28 @@ export interface PrepareTools {
   clock: Clock
   returnPaths: Pick<ReturnPaths, 'make'>
   limits: {
-    /** Largest message, attachments encoded, in bytes. */
+    /** Limit on message size with encoded attachments, in bytes. */
     message_bytes: number
   }
   feedbackId?: boolean | undefined
   tracking?: Pick<Tracking, 'planFor'> | undefined
-  /** The link by which somebody leaves a topic; null when nobody could follow it. Default: there is none. */
+  /** Makes the link to unsubscribe from a topic; null if the server has no public URL for it. Default: none. */
   unsubscribeLink?: ((domain: Domain, target: PreferencesTarget) => string | null) | undefined
 }
 
 /** A submission that its caller may send. */
 export interface Allowed {
-  /** Without links. */
+  /** Without links: attachments were fetched. */
   submission: Submission
   domain: Domain
-  /** Of an email about a topic: who is given a link to leave it. */
+  /** For an email about a topic, the recipient who gets the unsubscribe link. */
   reader: TopicRecipient | null
 }
 
-/** What the message says of itself beside what the caller gave. */
+/** Fields that Posthaste adds to those of the caller. */
 interface Own {
   id: string
-  /** With its angle brackets. */
+  /** With angle brackets. */
   messageId: string
   now: number
   added: Submission['headers']
@@ -55,7 +55,8 @@ interface Own {
 
 /**
  * Makes the message of one submission.
- * Refuses: `message_too_large`, `overloaded`, `invalid_field` (html), `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
+ * Refuses: `message_too_large`, `overloaded`, `invalid_field` (html), `unsubscribe_tag_recipients`,
+ * `unsubscribe_tag_link`.
  */
 export async function prepare(tools: PrepareTools, allowed: Allowed, caller: Caller): Promise<Prepared> {
   const { domain } = allowed
@@ -74,7 +75,7 @@ export async function prepare(tools: PrepareTools, allowed: Allowed, caller: Cal
   return { id, messageId, submission, composed, domain, returnPath }
 }
 
-/** Finishes a message that arrived. Its size was held to the limit as it came in; what we add is ours. */
+/** Finishes a message that arrived as bytes. Its size was checked on arrival; what Posthaste adds doesn't count. */
 async function finish(
   { mime }: PrepareTools,
   { bytes, header, trace, content }: ArrivedMessage,
@@ -84,7 +85,7 @@ async function finish(
   const arrived = finishMessage(bytes, header, { trace, ...own })
   const message = plan ? trackMessage(arrived, plan) : arrived
   if (message === arrived) return { message, content: { place: 'message', html: null, text: null } }
-  // What the app wrote is kept beside the message where that was changed.
+  // If tracking changes the message, the app's original content is stored separately.
   const { html, text } = content ?? (await mime.read(bytes, teamId, header))
   return { message, content: { place: 'row', html, text } }
 }
@@ -97,7 +98,7 @@ async function compose(
 ): Promise<Composed> {
   const tooLarge = () => refuse('message_too_large', { limit: limits.message_bytes })
   if (leastSize(submission) > limits.message_bytes) throw tooLarge()
-  // What composing may know; Bcc is not among it.
+  // The fields that composing may use. Bcc isn't one of them.
   const { from, to, cc, replyTo, subject, html, text, attachments } = submission
   const headers = [...added, ...submission.headers]
   const date = submission.scheduledAt ?? now
@@ -107,7 +108,10 @@ async function compose(
   return composed
 }
 
-/** The submission with the recipient's link in place of the unsubscribe tag. Refuses: `unsubscribe_tag_recipients`, `unsubscribe_tag_link`. */
+/**
+ * Replaces the unsubscribe tag with the recipient's link. Refuses: `unsubscribe_tag_recipients`,
+ * `unsubscribe_tag_link`.
+ */
 function filled(tools: PrepareTools, allowed: Allowed, emailId: string): Submission {
   const { submission, reader } = allowed
   if (!hasUnsubscribeTag(submission)) return submission
@@ -117,7 +121,7 @@ function filled(tools: PrepareTools, allowed: Allowed, emailId: string): Submiss
   )
 }
 
-/** How to leave the topic. The app's own goes before ours. */
+/** Returns the List-Unsubscribe fields, unless the app has set its own. */
 function leavingFields(tools: PrepareTools, allowed: Allowed, emailId: string): Submission['headers'] {
   const { submission, reader } = allowed
   if (reader === null || hasOwnUnsubscribe(submission)) return []
@@ -125,7 +129,10 @@ function leavingFields(tools: PrepareTools, allowed: Allowed, emailId: string): 
   return link === null ? [] : unsubscribeFields(link)
 }
 
-/** By which somebody leaves the topic of an email, or everything where it has none; null when nobody could follow it. */
+/**
+ * Makes the link to unsubscribe from an email's topic, or from everything if it has none; null if the server has no
+ * public URL for it.
+ */
 const linkFor = (
   { unsubscribeLink }: PrepareTools,
   { submission: { topicId }, domain }: Allowed,
@@ -134,7 +141,10 @@ const linkFor = (
 ): string | null =>
   unsubscribeLink?.(domain, { teamId: domain.teamId, contactId, address, topicId, sourceId }) ?? null
 
-/** No message made of it can be smaller: base64 takes 4 octets for 3 (RFC 2045 §6.8). Spares composing what will be refused. */
+/**
+ * Returns a lower bound on the message size: base64 encodes 3 bytes as 4 (RFC 2045 §6.8). Avoids composing what will be
+ * refused.
+ */
 function leastSize({ html, text, attachments }: Submission): number {
   const encoded = attachments.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / 3) * 4, 0)
   return (html?.length ?? 0) + (text?.length ?? 0) + encoded

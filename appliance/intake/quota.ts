@@ -1,10 +1,10 @@
-/** What a team has used of its quota, and why it may send nothing more. */
+/** A team's usage of its quota, and the refusal when it is exhausted. */
 import type { Clock } from '../clock/clock.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { periodEnds, type Quotas } from '../senders/senders.ts'
 import type { PutResult, QuotaLimit, Storage, Usage } from '../storage/storage.ts'
 
-/** Emails of the running day and month; `daily` is null where the plan has no daily limit. */
+/** Emails of the current day and month; `daily` is null if the plan has no daily limit. */
 export interface Used {
   daily: number | null
   monthly: number
@@ -25,7 +25,7 @@ export function usedOf({ daily }: QuotaLimit, usage: Usage | null): Used {
   return { daily: daily === null ? null : (usage?.daily ?? 0), monthly: usage?.monthly ?? 0 }
 }
 
-/** Why a team may send nothing more in this period, with what it has used. */
+/** Refuses further mail in this period, with the team's usage. */
 export class QuotaRefusal extends Refusal {
   readonly used: Used
 

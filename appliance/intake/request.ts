@@ -1,4 +1,7 @@
-/** Reads the body of POST /emails: JSON of the right types goes in, a submission or a refusal that names the field comes out. Pure. */
+/**
+ * Reads the body of POST /emails: takes JSON of the right types, and returns a submission or a refusal that names the
+ * field. Pure.
+ */
 import type { SendEmail } from '../api/sending.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import {
@@ -21,25 +24,28 @@ import { readSchedule } from './schedule.ts'
 import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
 import { readTopic } from './topic.ts'
 
-/** Recipients in each of `to`, `cc` and `bcc`. The hosted service documents 50 for `to`; more than 150 in all is a broadcast. */
+/**
+ * Limit on recipients in each of `to`, `cc` and `bcc`. The hosted service documents 50 for `to`; more than 150 in total
+ * should be a broadcast.
+ */
 const MAX_RECIPIENTS = 50
 const MAX_REPLY_TO = 10
 const MAX_ATTACHMENTS = 100
 const MAX_TAGS = 50
-/** Characters of a tag's name, and of its value. */
+/** Limit on the characters of a tag's name, and of its value. */
 const MAX_TAG = 256
 /** One line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
 /**
- * Takes the headers out of a body that a request is accepted without, and returns their names. To be called before the
- * types are checked: the values of some are objects, as Rails writes them.
+ * Removes headers that a request is accepted without, and returns their names. Call it before the types are checked:
+ * some values are objects, as Rails sends them.
  */
 export function dropHeaders(body: unknown): string[] {
   const { headers } = (body ?? {}) as { headers?: unknown }
   if (typeof headers !== 'object' || headers === null) return []
   const names = Object.keys(headers)
-  // Too many are refused; nobody has to look at each of a million.
+  // Too many are refused later. Don't examine a million of them.
   if (names.length > MAX_CUSTOM_FIELDS) return []
   const dropped = names.filter(isDropped)
   for (const name of dropped) delete (headers as Record<string, unknown>)[name]
@@ -47,8 +53,8 @@ export function dropHeaders(body: unknown): string[] {
 }
 
 /**
- * Understands a request whose template was filled in. Throws a `Refusal`.
- * @param now what times in words are relative to (Unix milliseconds)
+ * Reads a request after its template was filled in. Throws a `Refusal`.
+ * @param now the time that relative times refer to (Unix milliseconds)
  */
 export function readRequest(body: SendEmail, now: number): Submission {
   const [from] = readMailboxes('from', body.from, 1)
@@ -74,7 +80,7 @@ export function readRequest(body: SendEmail, now: number): Submission {
   }
 }
 
-/** Typed clients write unset addresses as null, "" or []: all of them mean none. */
+/** Reads mailboxes. Typed clients send unset addresses as null, "" or []; all mean none. */
 function readMailboxes(field: string, value: string | string[] | null | undefined, limit: number): Mailbox[] {
   const texts = value === undefined || value === null || value === '' ? [] : [value].flat()
   if (texts.length > limit) throw refuse('too_many_recipients', { field, limit })
@@ -101,7 +107,10 @@ function readContent(body: SendEmail): Pick<Submission, 'html' | 'text'> {
   return { html: readBody('html', html), text: readBody('text', text) }
 }
 
-/** NUL is no text (RFC 5322 §2.3), and databases refuse it. Lone surrogates become U+FFFD, as in every UTF-8 encoder. */
+/**
+ * Reads a body part. NUL isn't allowed (RFC 5322 §2.3), and databases refuse it. Lone surrogates become U+FFFD, as in
+ * every UTF-8 encoder.
+ */
 function readBody(field: string, text: string | null): string | null {
   if (text !== null && text.length > MAX_TEXT)
     throw refuse('invalid_field', {
@@ -116,7 +125,7 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
   const given = Object.entries(body.headers ?? {})
   if (given.length > MAX_CUSTOM_FIELDS)
     throw refuse('invalid_field', { field: 'headers', expected: `at most ${MAX_CUSTOM_FIELDS} of them` })
-  // Names of JSON have a case, names of fields have none.
+  // JSON keys are case-sensitive, field names are not.
   const repeated = repeatedField(given.map(([name]) => name))
   if (repeated)
     throw refuse('invalid_field', {
@@ -135,7 +144,7 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
       if (!isMessageId(value)) throw refuse('invalid_field', { field, expected: '<left@right>' })
       messageId = value
     } else if (lower === 'reply-to') {
-      // The field of the request wins; many apps set both to the same.
+      // The request's own field wins. Many apps set both to the same value.
       if (replyTo.length === 0) replyTo = readMailboxes(field, value, 1)
     } else headers.push({ name, value })
   }
@@ -156,7 +165,7 @@ function readStream(headers: Submission['headers']): Submission['stream'] {
   throw refuse('invalid_field', { field: `headers.${name}`, expected: STREAM_EXPECTED })
 }
 
-/** Checks one header and returns how refusals call it. */
+/** Checks one header and returns its name for refusals. */
 function checkHeader(name: string, value: string): string {
   if (!isFieldName(name))
     throw refuse('invalid_field', {

@@ -1,4 +1,4 @@
-/** When an email is to be sent, as callers write it. Pure. The only file that knows chrono-node. */
+/** Parses when an email should be sent. Pure. The only file that imports chrono-node. */
 import { createRequire } from 'node:module'
 import type * as Chrono from 'chrono-node/en'
 import { refuse } from '../mail/refusals.ts'
@@ -6,7 +6,7 @@ import { refuse } from '../mail/refusals.ts'
 /** How far ahead an email can be scheduled (milliseconds): 30 days, as in the hosted service. */
 export const MAX_AHEAD = 30 * 24 * 60 * 60 * 1000
 
-/** Longer texts are no times. Bounds what the language parser's patterns can be made to do. */
+/** Longer texts can't be times. Bounds the work of the language parser's patterns. */
 const MAX_TEXT = 100
 
 const field = 'scheduled_at'
@@ -14,9 +14,9 @@ const expected =
   'a date in ISO 8601 such as `2026-12-01T09:00:00Z`, or words such as `in 1 hour`, `tomorrow at 9am` or `Friday at 3pm ET`; without a time zone it is UTC'
 
 /**
- * Reads `scheduled_at`: ISO 8601, or English words relative to `now`. Unix milliseconds; null when it is not set.
- * Refuses: `invalid_field` for what is not understood to its last word: a time that is only half understood would send
- * mail at the wrong one.
+ * Parses `scheduled_at`: ISO 8601, or English relative to `now`. Returns Unix milliseconds; null if it isn't set.
+ * Refuses: `invalid_field` unless every word is understood, because a partly understood time would send mail at the
+ * wrong time.
  */
 export function readSchedule(text: string | null | undefined, now: number): number | null {
   const asked = text?.trim() ?? ''
@@ -26,7 +26,7 @@ export function readSchedule(text: string | null | undefined, now: number): numb
   return Math.trunc(instant)
 }
 
-/** Refuses a time that is over or too far: `schedule_past`, `invalid_field`. Null is fine: it means now. */
+/** Refuses a time in the past or too far ahead: `schedule_past`, `invalid_field`. Null is valid: it means now. */
 export function checkSchedule(scheduledAt: number | null, now: number): void {
   if (scheduledAt === null) return
   if (scheduledAt <= now) throw refuse('schedule_past', { field })
@@ -34,7 +34,10 @@ export function checkSchedule(scheduledAt: number | null, now: number): void {
     throw refuse('invalid_field', { field, expected: 'a date at most 30 days from now' })
 }
 
-/** ISO 8601 as RFC 3339 §5.6 profiles it, also with a space, without seconds, or without the offset: UTC then. */
+/**
+ * ISO 8601 in the profile of RFC 3339 §5.6, also with a space, without seconds, or without the offset, which then means
+ * UTC.
+ */
 const iso =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
 
@@ -45,12 +48,12 @@ function readIso(text: string): number | undefined {
   const date = `${year!}-${month!}-${day!}`
   const ms = fraction.slice(0, 3).padEnd(3, '0')
   const utc = Date.parse(`${date}T${hour}:${minute}:${second}.${ms}Z`)
-  // The parser takes 30 February for 2 March.
+  // The parser reads February 30 as March 2.
   if (!Number.isFinite(utc) || !new Date(Date.parse(date)).toISOString().startsWith(date)) return NaN
   return utc - offsetMinutes(zone) * 60_000
 }
 
-/** NaN for an offset that is none: hours end at 23, minutes at 59 (RFC 3339 §5.6). */
+/** Parses an offset; NaN if it is invalid: hours end at 23, minutes at 59 (RFC 3339 §5.6). */
 function offsetMinutes(zone: string): number {
   if (/^z$/i.test(zone)) return 0
   const digits = zone.slice(1).replace(':', '').padEnd(4, '0')
@@ -59,10 +62,10 @@ function offsetMinutes(zone: string): number {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
 }
 
-/** "Friday" is the next one, unless the words look back. */
+/** "Friday" is the next one, unless the text refers to the past. */
 const backwards = /\b(last|past|previous|ago|yesterday)\b/i
 
-/** Loaded with the first words: it is the heaviest package of all, and most daemons never need it. */
+/** Loaded on first use: it is the largest package, and most daemons never need it. */
 const language = (): typeof Chrono => createRequire(import.meta.url)('chrono-node/en') as typeof Chrono
 
 function readWords(text: string, now: number): number | undefined {

@@ -1,4 +1,4 @@
-/** What a sender can still do about an email that waits for its time. */
+/** Reschedules or cancels scheduled emails. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 import { LIFETIME } from '../queue/schedule.ts'
@@ -7,11 +7,11 @@ import { checkSchedule, readSchedule } from './schedule.ts'
 
 export interface Schedules {
   /**
-   * Moves a scheduled email to another time, given as `scheduled_at` is.
+   * Reschedules an email. The time has the format of `scheduled_at`.
    * Refuses: `not_found`, `not_scheduled`, `missing_field`, `invalid_field`, `schedule_past`.
    */
   reschedule(args: { teamId: string; id: string; scheduledAt: string }): Promise<void>
-  /** Sees to it that a scheduled email is never sent. Refuses: `not_found`, `not_scheduled`. */
+  /** Cancels a scheduled email, so that it is never sent. Refuses: `not_found`, `not_scheduled`. */
   cancel(args: { teamId: string; id: string }): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export function createSchedules({
 }: {
   storage: Pick<Storage, 'reschedule' | 'cancel'>
   clock: Clock
-  /** Tells dispatch that something may be due earlier than it thinks. */
+  /** Notifies dispatch that something may be due earlier than it expects. */
   wake: () => void
 }): Schedules {
   return {

@@ -7,7 +7,7 @@ import type { AttachmentInfo, Tag } from '../storage/storage.ts'
 import type { Content } from './composed-content.ts'
 import type { Trace } from './message-fields.ts'
 
-/** A request to send, read and checked, before anyone asked whether the caller may send it. Plain data. */
+/** A request to send, read and checked, but not yet authorized. Plain data. */
 export interface Submission {
   from: Mailbox
   to: Mailbox[]
@@ -15,52 +15,55 @@ export interface Submission {
   bcc: Mailbox[]
   replyTo: Mailbox[]
   subject: string
-  /** Html and text of a message that arrived as bytes stand in it alone. */
+  /** HTML and text; only in the message itself if it arrived as bytes. */
   html: string | null
-  /** Null: to be made from the html. Empty: none is wanted. */
+  /** Null: generated from the HTML. Empty: no text part. */
   text: string | null
-  /** Fields that the caller adds; never one that the server writes. */
+  /** Custom fields; never one that the server writes. */
   headers: { name: string; value: string }[]
-  /** The caller's own Message-ID with its angle brackets; null for ours. */
+  /** The caller's Message-ID with angle brackets; null: generate one. */
   messageId: string | null
   attachments: SubmittedAttachment[]
-  /** Attachments that are still elsewhere: fetched on acceptance, before the message is composed. */
+  /** Attachments given by URL. Fetched on acceptance, before the message is composed. */
   links: LinkedAttachment[]
   tags: Tag[]
-  /** When to send it (Unix milliseconds), as asked: whether that is possible is checked on acceptance. Null: at once. */
+  /** The requested time (Unix milliseconds). Acceptance checks whether it is possible. Null: immediately. */
   scheduledAt: number | null
-  /** What it competes with while it waits. */
+  /** The stream that it is queued in. */
   stream: Stream
-  /** The topic that it is about, lower case; null: none. Whether the team has it is checked on acceptance. */
+  /** Id of its topic, lower case; null: none. Acceptance checks whether the team has it. */
   topicId: string | null
-  /** What its content was made from. Default: no template. */
+  /** The template of its content. Default: none. */
   template?: { id: string; versionId: string } | null
-  /** Of a message that arrived as bytes: it is not composed, and its envelope says who gets it. */
+  /** Set for a message that arrived as bytes. It isn't composed, and its envelope names the recipients. */
   arrived?: ArrivedMessage
-  /** From the appliance itself to one person: not tracked, its content is nobody else's, and it counts to no quota. */
+  /**
+   * Set for a notice, from the server itself to one person: not tracked, its content is private, and it doesn't count
+   * toward a quota.
+   */
   notice?: true
 }
 
-/** What an arrived message brings beside what was read from its header. */
+/** The parts of an arrived message that don't come from its header. */
 export interface ArrivedMessage {
-  /** As it came, with its header as it was read. */
+  /** The bytes as received, with the parsed header. */
   bytes: Uint8Array
   header: Header
-  /** Html and text, where they had to be read. */
+  /** HTML and text, if they had to be read. */
   content: Content | null
   trace: Trace
   recipients: { mailbox: Mailbox; dsn: RecipientDsn }[]
-  /** Who is sent reports: MAIL FROM; null for the empty one. */
+  /** Address for reports: MAIL FROM; null for the null sender. */
   reportTo: string | null
   dsn: EnvelopeDsn
   requireTls: RequireTls
-  /** Domains beside that of From in whose name it speaks, which have to be authorised as well. */
+  /** Domains other than that of From that it is sent for, which must be authorized as well. */
   speaksFor: string[]
   attachments: Omit<AttachmentInfo, 'id'>[]
 }
 
 export interface SubmittedAttachment {
-  /** Without folders and controls; null when the caller gave none. */
+  /** Without folders and control characters; null if the caller gave none. */
   filename: string | null
   /** `type/subtype` with its parameters. */
   contentType: string
@@ -69,9 +72,9 @@ export interface SubmittedAttachment {
   content: Uint8Array
 }
 
-/** An attachment that the caller gave as a URL. What is null comes with the answer. */
+/** An attachment given by URL. Null fields are filled from the response. */
 export interface LinkedAttachment {
-  /** Its place among all attachments of the request, from 0. */
+  /** Its index among all attachments of the request, from 0. */
   position: number
   url: URL
   filename: string | null

@@ -1,4 +1,7 @@
-/** Email about a topic: who gets it is checked by the storage (audience/topic-opt-outs.ts), how to leave the topic is said here. */
+/**
+ * Email about a topic: checks the topic and adds the way to unsubscribe. The storage checks the recipients
+ * (audience/topic-opt-outs.ts).
+ */
 import type { Clock } from '../clock/clock.ts'
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -6,17 +9,17 @@ import type { Storage, TopicRecipient } from '../storage/storage.ts'
 import type { Submission } from './submission.ts'
 
 /**
- * Reads the id of a topic. Null: none is given. Refuses: `invalid_id`.
- * @param field what refusals call it
+ * Reads the id of a topic. Null: none. Refuses: `invalid_id`.
+ * @param field its name in refusals
  */
 export function readTopic(field: string, id: string | null | undefined): string | null {
-  // Typed clients write their unset fields as null or "".
+  // Typed clients send unset fields as null or "".
   if (id === undefined || id === null || id === '') return null
   if (!isId(id)) throw refuse('invalid_id', { parameter: field })
   return id.toLowerCase()
 }
 
-/** The envelope of a submission, each address once. */
+/** Returns the recipients of a submission, each address once. */
 export const recipientsOf = ({ to, cc, bcc, arrived }: Submission): string[] => [
   ...new Set(
     (arrived ? arrived.recipients.map(({ mailbox }) => mailbox) : [to, cc, bcc].flat()).map(
@@ -26,8 +29,8 @@ export const recipientsOf = ({ to, cc, bcc, arrived }: Submission): string[] => 
 ]
 
 /**
- * The only recipient of an email about a topic, who can be given a link of their own. Null: there are several, or no topic.
- * Refuses: `invalid_field` (topic_id) when the team has no such topic.
+ * Returns the only recipient of an email about a topic, who can get a personal link. Null: there are several, or no
+ * topic. Refuses: `invalid_field` (topic_id) if the team has no such topic.
  */
 export async function onlyReader(
   { storage, clock }: { storage: Pick<Storage, 'topicRecipients'>; clock: Clock },
@@ -45,13 +48,16 @@ export async function onlyReader(
   return found[0] ?? null
 }
 
-/** Whether the app says itself how to unsubscribe. */
+/** Reports whether the app has set its own unsubscribe fields. */
 export function hasOwnUnsubscribe({ headers, arrived }: Submission): boolean {
   const fields = arrived ? arrived.header.fields : headers
   return fields.some(({ name }) => /^list-unsubscribe(?:-post)?$/i.test(name))
 }
 
-/** The fields of one-click unsubscription (RFC 2369 §3.2, RFC 8058 §3.1). Without https there is no one-click, but people can follow the link. */
+/**
+ * Returns the fields for one-click unsubscribing (RFC 2369 §3.2, RFC 8058 §3.1). Without https there is no one-click,
+ * but people can follow the link.
+ */
 export function unsubscribeFields(link: string): Submission['headers'] {
   const oneClick = { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' }
   const where = { name: 'List-Unsubscribe', value: `<${link}>` }

@@ -1,22 +1,22 @@
-/** The unsubscribe tag in emails that are no broadcasts: it becomes the link of the only recipient. Pure. */
+/** Replaces the unsubscribe tag in emails that aren't broadcasts with the link of the only recipient. Pure. */
 import { refuse } from '../mail/refusals.ts'
 import { recipientsOf } from './topic.ts'
 import type { Submission } from './submission.ts'
 
-/** A fallback is dropped: there is always a link. */
+/** Ignores a fallback, because there is always a link. */
 const TAG = /\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\|[^{}]*)?\}\}\}/g
-/** Cheap to look for, as most emails have no tag. */
+/** A cheap test, because most emails have no tag. */
 const WORD = 'UNSUBSCRIBE_URL'
 
 const has = (part: string | null): boolean => part !== null && part.includes(WORD) && part.search(TAG) >= 0
 
-/** Whether a request has the tag. Messages that arrived over SMTP are finished: their bytes stay. */
+/** Reports whether a request has the tag. Messages that arrived over SMTP are never changed. */
 export const hasUnsubscribeTag = ({ html, text, arrived }: Submission): boolean =>
   !arrived && (has(html) || has(text))
 
 /**
- * The submission with the link in place of each tag.
- * @param linkFor the link of an address; null when nobody could follow it
+ * Replaces each tag in a submission with the link.
+ * @param linkFor returns the link of an address; null if the server has no public URL for it
  * Refuses: `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
 export function withUnsubscribeLink(

@@ -1,14 +1,14 @@
-/** The values that a contact gives to tags: names, the address, the team's own properties and the unsubscribe link. Pure. */
+/** Merge values of a contact: names, the address, the team's own properties and the unsubscribe link. Pure. */
 import type { MergeValue, MergeValues } from './source.ts'
 
-/** A field that a team adds to its contacts, as tags need it. */
+/** A contact property, as needed for tags. */
 export interface MergeProperty {
   key: string
   /** The fallback of the property; null: none. */
   fallback: string | number | null
 }
 
-/** What tags can say about the reader of an email. */
+/** The data of a contact that tags can use. */
 export interface MergeContact {
   email: string
   firstName: string | null
@@ -36,8 +36,8 @@ const stranger = (text: string | null, fallback: string | null = null): MergeVal
 })
 
 /**
- * The values of a contact. They come from strangers, through forms and files, so they are escaped where they go.
- * @param known the properties of the team; the value of any other is unknown
+ * Returns the values of a contact. They come from strangers, through forms and files, so they are escaped when merged.
+ * @param known the properties of the team; any other is an unknown key
  * @param unsubscribeUrl null: there is no link, and a tag for it is refused
  */
 export function contactValues(

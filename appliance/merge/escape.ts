@@ -1,12 +1,15 @@
-/** Makes strangers' values harmless where they go. Pure. */
+/** Escapes untrusted values for the place where they are merged. Pure. */
 import type { HtmlPlace } from './html-place.ts'
 
-/** Characters of a stranger's value in a header field. */
+/** Limit on the characters of an untrusted value in a header field. */
 const MAX_IN_HEADER = 200
 
-/** Controls other than line breaks and tabs, lone surrogates, and marks that turn the direction of the text that follows. */
+/** Control characters other than line breaks and tabs, lone surrogates, and bidirectional marks. */
 const UNWANTED = /(?![\t\n\r])\p{Cc}|\p{Cs}|[\u202a-\u202e\u2066-\u2069]/gu
-/** A header field is one line. Marks of direction say nothing in it, but reorder what stands around. */
+/**
+ * Characters that would break a header field's single line. Bidirectional marks are useless there, but reorder the text
+ * around them.
+ */
 const NOT_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
 const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\p{Cs}/gu
 
@@ -20,11 +23,11 @@ const ENTITIES: Record<string, string> = {
 
 const escapeText = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char]!)
 
-/** `@` and `:` may stand in a path and a query (RFC 3986 §3.3), and an address after `mailto:` needs its `@`. */
+/** `@` and `:` are allowed in a path and a query (RFC 3986 §3.3), and an address after `mailto:` needs its `@`. */
 const encodePart = (text: string): string =>
   encodeURIComponent(text).replaceAll('%40', '@').replaceAll("'", '%27')
 
-/** A stranger's link leads to the web or nowhere: no script, no file. */
+/** Returns an untrusted link only if it leads to the web: no scripts, no files. */
 function linkOf(text: string): string {
   const url = URL.parse(text.trim())
   return url && /^https?:$/.test(url.protocol) ? escapeText(url.href) : ''
@@ -35,10 +38,10 @@ const escapeUnquoted = (text: string): string =>
 
 const harmless = (text: string): string => text.replaceAll(/[^\p{L}\p{N} .,%#_-]/gu, '')
 
-/** A value in plain text. */
+/** Cleans a value for plain text. */
 export const plainValue = (text: string): string => text.replaceAll(UNWANTED, '')
 
-/** A value in html. */
+/** Escapes a value for HTML. */
 export function htmlValue(text: string, place: HtmlPlace): string {
   const clean = plainValue(text)
   if (place === 'text') return escapeText(clean)
@@ -47,10 +50,10 @@ export function htmlValue(text: string, place: HtmlPlace): string {
   return place === 'link_part' ? encodePart(clean) : harmless(clean)
 }
 
-/** The value of a header field on one line, whoever wrote it. */
+/** Puts the value of a header field on one line. */
 export const oneLine = (text: string): string => text.replaceAll(NOT_ONE_LINE, ' ').replaceAll(DIRECTION, '')
 
-/** A stranger's value in a header field: on one line, and cut so that it leaves room for the rest. */
+/** Cleans an untrusted value for a header field: one line, shortened to leave space for the rest. */
 export function headerValue(text: string): string {
   const points = [...oneLine(text.slice(0, 4 * MAX_IN_HEADER)).trim()]
   return points.length <= MAX_IN_HEADER

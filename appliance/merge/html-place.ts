@@ -1,32 +1,33 @@
 /**
- * Where in html a tag stands, which decides how its value is escaped. A scanner in the spirit of the tokenizer of the HTML standard
- * (§13.2.5): it reads an author's html once, from left to right, and never backtracks.
+ * Finds out where in HTML a tag is, which decides how its value is escaped. A scanner modeled on the tokenizer of the
+ * HTML standard (§13.2.5). Reads HTML once, from left to right, and never backtracks.
  */
 
 /**
- * Where a value goes.
+ * The context of a value.
  * text: between tags, in a quoted attribute or in a comment; five characters are escaped
  * unquoted: in an attribute without quotes; everything but letters and digits is escaped
- * link: at the beginning of a link, which the value leads to
+ * link: at the beginning of a link, so the value decides where it leads
  * link_part: later in a link; the value is percent-encoded
- * code: in a style, a script, the name of a tag or attribute, or an event handler; the value keeps only harmless characters
+ * code: in a style, a script, the name of a tag or attribute, or an event handler; the value keeps only harmless
+ * characters
  */
 export type HtmlPlace = 'text' | 'unquoted' | 'link' | 'link_part' | 'code'
 
 type Mode = 'data' | 'tag' | 'name' | 'equals' | 'value' | 'comment' | 'raw'
 
-/** What was read up to here. */
+/** The state of the scanner. */
 interface State {
   mode: Mode
-  /** The name of the element whose tag is read or was read last; empty for an end tag. */
+  /** Name of the current or last element; empty for an end tag. */
   element: string
-  /** Whether that name goes on. */
+  /** Whether the scanner is still in that name. */
   naming: boolean
-  /** The name of the attribute, with a space after it once it is over. */
+  /** Name of the attribute, followed by a space once it is complete. */
   attribute: string
-  /** What ends the value of the attribute; empty: a space. */
+  /** What ends the attribute's value; empty: a space. */
   quote: string
-  /** The beginning of that value. */
+  /** The beginning of the attribute's value. */
   value: string
 }
 
@@ -35,13 +36,15 @@ const LINKS = new Set([
   ...['href', 'src', 'action', 'formaction', 'background', 'poster', 'cite', 'data', 'longdesc'],
   ...['xlink:href', 'srcset', 'ping', 'manifest'],
 ])
-/** Elements whose content no escaping makes safe. The text of `title` and `textarea` is read like any other. */
+/**
+ * Elements whose content can't be made safe by escaping. The text of `title` and `textarea` is treated like any other.
+ */
 const RAW = new Set(['script', 'style', 'xmp', 'iframe', 'noembed', 'noframes', 'plaintext'])
 
-/** Outlook reads what stands in a conditional comment: to us it is html. */
+/** Outlook reads the content of conditional comments, so it is treated as HTML. */
 const CONDITION = /^<!--\[if [^\]<>]{0,100}\]>(?:<!-->)?/i
 
-/** A name or a value with its next character. Its beginning tells enough. */
+/** Appends a character to a name or value. Only the beginning is needed. */
 const grown = (text: string, char: string): string => (text.length < 100 ? text + char.toLowerCase() : text)
 
 const isSpace = (char: string): boolean => /[\t\n\f\r ]/.test(char)
@@ -49,11 +52,11 @@ const isSpace = (char: string): boolean => /[\t\n\f\r ]/.test(char)
 export interface HtmlScanner {
   /** Reads the next piece of the source. */
   read(piece: string): void
-  /** Where a tag after all that was read stands. The tag counts as read. */
+  /** Returns the context of a tag at the current position. The tag counts as read. */
   place(): HtmlPlace
 }
 
-/** Makes a scanner that stands at the beginning of a document. */
+/** Creates a scanner at the beginning of a document. */
 export function createHtmlScanner(): HtmlScanner {
   const state: State = { mode: 'data', element: '', naming: false, attribute: '', quote: '', value: '' }
   return {
@@ -78,7 +81,7 @@ function placeOfValue({ attribute, quote, value }: State): HtmlPlace {
   return value.trim() === '' ? 'link' : 'link_part'
 }
 
-/** Reads on from `at`, and returns where reading goes on. */
+/** Reads one step from `at`, and returns where to continue. */
 function step(state: State, source: string, at: number): number {
   if (state.mode === 'data') return readData(state, source, at)
   if (state.mode === 'comment') return readComment(state, source, at)
@@ -98,7 +101,7 @@ function readData(state: State, source: string, from: number): number {
     const condition = CONDITION.exec(source.slice(at, at + 120))
     if (condition) return at + condition[0].length
     state.mode = 'comment'
-    // `<!-->` is a whole comment.
+    // `<!-->` is a complete comment.
     return at + 2
   }
   const next = source[at + 1]
@@ -114,7 +117,7 @@ function readComment(state: State, source: string, from: number): number {
   return end + 3
 }
 
-/** Reads raw text up to the end of its element. */
+/** Reads raw text up to the end tag of its element. */
 function readRaw(state: State, source: string, from: number): number {
   const { element } = state
   for (let at = source.indexOf('</', from); at !== -1; at = source.indexOf('</', at + 2)) {

@@ -1,6 +1,7 @@
 /**
- * Merges values into subjects, html, texts and header fields: `{{{KEY}}}`, `{{{contact.first_name|fallback}}}`. Sources are parsed once
- * and rendered many times. A value is never read as a source, and no tag is left in what comes out. Double braces are no tags. Pure.
+ * Merges values into subjects, HTML, text and header fields: `{{{KEY}}}`, `{{{contact.first_name|fallback}}}`. Sources
+ * are parsed once and rendered many times. Values are never parsed as sources, and no tag is left in the result. Double
+ * braces aren't tags. Pure.
  */
 import { refuse } from '../mail/refusals.ts'
 import { headerValue, htmlValue, oneLine, plainValue } from './escape.ts'
@@ -20,8 +21,8 @@ export {
 const MAX_HEADER = 998
 
 /**
- * Renders a source with somebody's values.
- * Refuses: `merge_missing` with the name of a tag that has neither a value nor a fallback, `merge_too_large`.
+ * Renders a source with a set of values.
+ * Refuses: `merge_missing` with the name of a tag without value and fallback, `merge_too_large`.
  */
 export function renderMerge({ kind, pieces }: MergeSource, values: MergeValues): string {
   const limit = kind === 'header' ? MAX_HEADER : MAX_MERGED
@@ -40,7 +41,7 @@ export function renderMerge({ kind, pieces }: MergeSource, values: MergeValues):
 function renderTag(kind: MergeKind, { key, fallback, place }: MergeTag, values: MergeValues): string {
   const value = values(key)
   const given = value?.text ?? null
-  // What the source itself says is as trusted as the rest of it.
+  // A fallback in the source is as trusted as the source itself.
   if (given === null && fallback !== null) return fallback
   if (!value) throw refuse('merge_missing', { name: key })
   const text = given ?? value.fallback ?? ''

@@ -1,21 +1,21 @@
-/** Sources of emails with tags in them, `{{{KEY}}}` or `{{{KEY|fallback}}}`, and how they are read. Pure. */
+/** Parses sources of emails with tags, `{{{KEY}}}` or `{{{KEY|fallback}}}`. Pure. */
 import { refuse } from '../mail/refusals.ts'
 import { oneLine } from './escape.ts'
 import { createHtmlScanner, type HtmlPlace } from './html-place.ts'
 
-/** What a source is: html, plain text, or the value of a header field such as the subject. */
+/** The type of a source: HTML, plain text, or the value of a header field such as the subject. */
 export type MergeKind = 'html' | 'text' | 'header'
 
 /** A tag of a source. */
 export interface MergeTag {
   key: string
-  /** What the source itself names in place of a missing value; null: nothing. */
+  /** The fallback in the source; null: none. */
   fallback: string | null
-  /** Where it stands in html; `text` in other sources. */
+  /** Its context in HTML; `text` in other sources. */
   place: HtmlPlace
 }
 
-/** A source that was parsed. Plain data, so it can be stored. */
+/** A parsed source. Plain data, so it can be stored. */
 export interface MergeSource {
   kind: MergeKind
   /** Literal text and tags, in order. */
@@ -26,22 +26,24 @@ export interface MergeSource {
 export interface MergeValue {
   /** Null: there is none. */
   text: string | null
-  /** Stands in for a missing value where the tag names no fallback; null: nothing does, and the tag becomes empty. */
+  /** Used for a missing value if the tag has no fallback; null: the tag becomes empty. */
   fallback: string | null
-  /** Whether the sender's own code wrote it. Then html goes into html as it is; all other values are escaped. */
+  /**
+   * Whether it comes from the sender's own code. Then it is merged into HTML unescaped; all other values are escaped.
+   */
   raw: boolean
 }
 
-/** Finds the value for a key; undefined: the key is unknown, or its value is missing and required. */
+/** Returns the value for a key; undefined: the key is unknown, or its value is missing and required. */
 export type MergeValues = (key: string) => MergeValue | undefined
 
-/** Characters of a source, and of what is made of it: as many as a request can hold. */
+/** Limit on the characters of a source and of its result: the largest request. */
 export const MAX_MERGED = 8 * 1024 * 1024
-/** Tags of one source. */
+/** Limit on the tags of one source. */
 const MAX_TAGS = 1000
-/** Characters of a key, with the words before the last dot. */
+/** Limit on the characters of a key, including the words before the last dot. */
 const MAX_KEY = 120
-/** Characters of a fallback in a source. */
+/** Limit on the characters of a fallback in a source. */
 const MAX_FALLBACK = 2000
 const TAG = new RegExp(
   String.raw`\{\{\{(?!\{)[ \t]{0,20}([A-Za-z0-9_.]{1,${MAX_KEY}})[ \t]{0,20}(?:\|([^{}]{0,${MAX_FALLBACK}}))?\}\}\}`,
@@ -51,8 +53,8 @@ const KEY = /^\w+(?:\.\w+){0,2}$/
 
 /**
  * Parses a source.
- * @param field what refusals call it
- * Refuses: `merge_tag` for an incomplete tag, `invalid_field` for too many of them or too long a source.
+ * @param field its name in refusals
+ * Refuses: `merge_tag` for an incomplete tag, `invalid_field` for too many tags or too long a source.
  */
 export function parseMerge(kind: MergeKind, source: string, field: string): MergeSource {
   if (source.length > MAX_MERGED)
@@ -91,7 +93,7 @@ function readTag(
   return { key, fallback: fallback === '' ? null : fallback, length: match[0].length }
 }
 
-/** The tags of sources, each key and fallback once, in the order of their first place. */
+/** Returns the tags of sources, each key and fallback once, in order of first use. */
 export function tagsOf(...sources: MergeSource[]): Omit<MergeTag, 'place'>[] {
   const found = new Map<string, Omit<MergeTag, 'place'>>()
   for (const piece of sources.flatMap(({ pieces }) => pieces)) {

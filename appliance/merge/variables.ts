@@ -1,10 +1,10 @@
-/** The variables of a template: what they may be called, which values they take, and the values that a request gives. Pure. */
+/** Variables of a template: their names, types, and the values that a request gives. Pure. */
 import { RESERVED_KEYS } from '../mail/audience.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { MergeValues } from './source.ts'
 
 const MAX_VARIABLES = 50
-/** Characters of a value. */
+/** Limit on the characters of a value. */
 const MAX_VALUE = 2000
 const KEY = /^\w{1,50}$/
 
@@ -12,11 +12,11 @@ const KEY = /^\w{1,50}$/
 export interface TemplateVariable {
   key: string
   type: 'string' | 'number'
-  /** Null: none, so each request has to give a value. */
+  /** Null: none, so each request must give a value. */
   fallback: string | number | null
 }
 
-/** A variable as requests write it. Clients for .NET know five types and send `fallbackValue`. */
+/** A variable as requests send it. Clients for .NET have five types and send `fallbackValue`. */
 export interface WrittenVariable {
   key: string
   type: string
@@ -25,8 +25,8 @@ export interface WrittenVariable {
 }
 
 /**
- * Reads the variables of a template. Booleans, objects and lists become strings: no client can read more types than two.
- * Refuses: `invalid_field`, `missing_field`.
+ * Reads the variables of a template. Booleans, objects and lists become strings, because clients can only read two
+ * types. Refuses: `invalid_field`, `missing_field`.
  */
 export function readVariables(given: readonly WrittenVariable[]): TemplateVariable[] {
   if (given.length > MAX_VARIABLES)
@@ -54,7 +54,7 @@ function readVariable(given: WrittenVariable, field: string): TemplateVariable {
     throw refuse('invalid_field', { field: `${field}.key`, expected: `another name; \`${key}\` is reserved` })
   const type = given.type === 'number' ? 'number' : 'string'
   const value = given.fallback_value ?? given.fallbackValue ?? null
-  // Some clients write "" for no fallback of a number.
+  // Some clients send "" for a number without fallback.
   if (value === null || (type === 'number' && value === '')) return { key, type, fallback: null }
   return { key, type, fallback: readValue(`${field}.fallback_value`, type, value) }
 }
@@ -78,8 +78,8 @@ function readValue(field: string, type: TemplateVariable['type'], value: unknown
 }
 
 /**
- * Checks the values that a request gives; null counts as none. Uploaded templates often declare nothing, so keys that the template
- * doesn't declare have values, too: of either type.
+ * Checks the values that a request gives; null counts as none. Undeclared keys may have values of either type, because
+ * uploaded templates often declare nothing.
  * Refuses: `invalid_field`.
  */
 export function checkValues(
@@ -103,7 +103,9 @@ export function checkValues(
   )
 }
 
-/** The values of a template's variables. They come from the sender's own code: html in them stays html. */
+/**
+ * Returns the values of a template's variables. They come from the sender's own code, so HTML in them isn't escaped.
+ */
 export function variableValues(
   declared: readonly TemplateVariable[],
   values: ReadonlyMap<string, string | number>,

@@ -1,4 +1,4 @@
-/** Filters of the queue as people and programs write them: the same words in the API, the dashboard and the command line. Pure. */
+/** Reads and writes queue filters. The API, the dashboard and the command line use the same names. Pure. */
 import { CATEGORIES } from '../mail/bounce.ts'
 import { parseDomain } from '../mail/domain.ts'
 import { isId } from '../mail/ids.ts'
@@ -7,12 +7,12 @@ import { STREAMS } from '../mail/source.ts'
 import type { QueueFilter } from '../storage/storage.ts'
 import { readDuration } from '../mail/date.ts'
 
-/** Longest text of a condition, and most deliveries that one names by their ids. */
+/** Limit on the length of a condition's text, and on deliveries listed by id. */
 const MOST = 500
 const MOST_IDS = 200
 const MOST_IDS_TEXT = 40 * MOST_IDS
 
-/** A text that could not be read; what would do. */
+/** An unreadable text, and what is expected instead. */
 class Unreadable {
   readonly expected: string
   constructor(expected: string) {
@@ -46,7 +46,7 @@ const anAge =
     return age === undefined ? new Unreadable('a duration such as 90m, 2h or 3d') : filter(now - age)
   }
 
-/** Every condition, by its name outside. */
+/** Every condition by its external name. */
 const CONDITIONS: Record<string, Read> = {
   domain: (text) => {
     const domain = parseDomain(text)
@@ -79,19 +79,19 @@ const CONDITIONS: Record<string, Read> = {
   })),
 }
 
-/** The names that `readQueueFilter` takes, and `team_id`, which says whose mail is meant. */
+/** The names that `readQueueFilter` accepts, and `team_id`, which selects the team. */
 const QUEUE_CONDITIONS = [...Object.keys(CONDITIONS), 'team_id'] as const
 
-/** A filter, and whose mail it is about: a team, `all`, or undefined where nothing was said. */
+/** A filter and its team: an id, `all`, or undefined if not given. */
 export interface GivenFilter {
   filter: QueueFilter
   team: string | undefined
 }
 
 /**
- * Reads a filter. An unknown name is refused: a misspelt condition that was ignored would drop everybody's mail.
- * Refuses: `invalid_field` with the name of the condition.
- * @param called what the caller calls a condition, for the refusal
+ * Reads a filter. Refuses unknown names: ignoring a misspelled condition could drop everybody's mail. Refuses:
+ * `invalid_field` with the name of the condition.
+ * @param called the caller's name of a condition, for the refusal
  */
 export function readQueueFilter(given: object, now: number, called = (name: string) => name): GivenFilter {
   let filter: QueueFilter = {}
@@ -129,7 +129,7 @@ function readTeam(text: string, field: string): string {
   return text.toLowerCase()
 }
 
-/** A filter in the words above, for the audit log; instants in place of durations. */
+/** Formats a filter for the audit log, with times instead of durations. */
 export function writeQueueFilter(filter: QueueFilter): Record<string, string> {
   const { tag, createdBefore, createdFrom } = filter
   const words = {
@@ -156,7 +156,7 @@ export function writeQueueFilter(filter: QueueFilter): Record<string, string> {
   >
 }
 
-/** Whether a filter names all of a team, or everything. */
+/** Reports whether a filter matches all mail of a team, or everything. */
 export function isEverything({ teamId: _team, ...conditions }: QueueFilter): boolean {
   return Object.values(conditions).every((value) => value === undefined)
 }

@@ -1,4 +1,7 @@
-/** The operator's hand on the queue, by API or command line: looks at it, and changes it in short steps, written down before they begin. */
+/**
+ * Queue operations for the API and the command line. Lists and changes deliveries in short steps. Changes are in the
+ * audit log before they begin.
+ */
 import { actorFields, type Actor, type AuditEntry } from '../mail/audit.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
@@ -12,71 +15,71 @@ import type { QueueAction } from '../mail/queue.ts'
 export { isEverything, readQueueFilter } from './filter.ts'
 export type { QueueSummary } from './survey.ts'
 
-/** What is to be done, and to which deliveries. */
+/** An action, and the deliveries that it applies to. */
 export interface QueueAct {
   action: QueueAction
   filter: QueueFilter
-  /** Where `reroute` moves them. */
+  /** The target of `reroute`. */
   pool?: string | undefined
   /** Allows `drop` and `expire` without any condition. */
   all?: boolean | undefined
-  /** With `hold`: new mail, too, until the rule is undone. */
+  /** With `hold`: also hold new mail until the rule is undone. */
   keep?: boolean | undefined
-  /** Nothing is done when it would touch more than these. */
+  /** Do nothing if it would change more than this many. */
   expectedCount?: number | undefined
   /**
-   * The team that acts upon its own mail: the entry of the audit log is its own, and what the operator holds it cannot
-   * release. Without one, it is the operator's act.
+   * The team that acts on its own mail: the audit entry belongs to it, and it can't release what the operator holds.
+   * Absent for an operator's action.
    */
   tenant?: string | undefined
 }
 
-/** What an act would touch. */
+/** A preview of an action. */
 export interface QueuePreview extends QueueSummary {
-  /** The ten oldest. */
+  /** The ten oldest deliveries. */
   sample: Delivery[]
 }
 
-/** A row of the queue by pool and provider. */
+/** Queued deliveries by pool and provider. */
 export interface QueueLane extends CountedLane {
-  /** The delivery of `sampleId`; null: it does not wait any more. */
+  /** The delivery `sampleId`; null: it isn't queued any more. */
   sample: Delivery | null
 }
 
-/** What an act has done. */
+/** The result of an action. */
 export interface QueueChange {
   action: QueueAction
   count: number
-  /** The audit entry: what `undo` takes. */
+  /** Id of the audit entry, for `undo`. */
   auditId: string
-  /** Which rule holds new mail from now on, or no more. */
+  /** The rule that was added or removed. */
   rule: HoldRule | null
 }
 
 export interface QueueControl {
-  /** Oldest first. */
+  /** Lists deliveries, oldest first. */
   list(
     filter: QueueFilter,
     page: { limit: number; after?: string | undefined },
   ): Promise<{ items: Delivery[]; hasMore: boolean }>
-  /** A delivery that waits; undefined when it does not, or is another team's. */
+  /** Returns a queued delivery; undefined if it isn't queued or belongs to another team. */
   get(args: { id: string; teamId: string | undefined }): Promise<Delivery | undefined>
   summary(filter: QueueFilter): Promise<QueueSummary>
-  /** By pool and provider: each delivery is in one of the rows. */
+  /** Counts by pool and provider. Each delivery is in one of the rows. */
   lanes(filter: QueueFilter): Promise<QueueLane[]>
-  /** Refuses like `act`. */
+  /** Counts what an action would change. Refuses like `act`. */
   preview(act: QueueAct): Promise<QueuePreview>
   /**
-   * Does it, in steps: mail that comes meanwhile and meets the filter is touched or not.
+   * Runs an action in steps. Matching mail that arrives meanwhile may or may not be changed.
    * Refuses: `invalid_field` (filter, pool), `queue_grew`, `hold_rules_full`.
    */
   act(act: QueueAct, actor: Actor): Promise<QueueChange>
   /**
-   * Takes back what an audit entry did to deliveries that nobody touched since: a hold with its rule, a release, a re-route.
-   * Refuses: `not_found`, `not_undoable`.
+   * Undoes a hold with its rule, a release, or a reroute, for deliveries that weren't changed since. Refuses:
+   * `not_found`, `not_undoable`.
    */
   undo(args: { auditId: string; teamId: string | undefined }, actor: Actor): Promise<QueueChange>
-  /** The rules that hold new mail. */
+  /** Lists the rules that hold new mail. */
   rules(args: { teamId: string | undefined }): Promise<HoldRule[]>
 }
 
@@ -100,29 +103,30 @@ export interface QueueControlDeps {
     | 'listSources'
   >
   clock: Clock
-  /** Told when something may be due at once. */
+  /** Called when something may be due at once. */
   wake: () => void
 }
 
-/** Rules at one time: each new email is measured by all of them. */
+/** Limit on rules, because each new email is checked against all of them. */
 const MOST_HOLD_RULES = 100
 
 /**
- * Deliveries in one step: 2 to 12 milliseconds of the writer, measured with a million waiting, so that even behind a checkpoint
- * mail waits for less than 50. Giving up writes five tables, the others one with more or fewer of its indexes.
+ * Deliveries per step: 2 to 12 milliseconds of the writer, measured with a million queued, so that even during a
+ * checkpoint other writes wait less than 50. Drop and expire write five tables, the others one with more or fewer of
+ * its indexes.
  */
 const STEP: Record<QueueAction, number> = {
   ...{ hold: 1000, release: 1000 },
   ...{ retry: 500, reroute: 500 },
   ...{ expire: 150, drop: 150 },
 }
-/** The reader is asked for more: others have it between two steps. */
+/** Larger than the writer's steps: other reads run between two steps. */
 const SURVEY_STEP = 10_000
 
 const SAMPLE = 10
 
 export function createQueueControl(deps: QueueControlDeps): QueueControl {
-  // One at a time, whoever asks: a step waits for no other step, and mail waits for one step at most.
+  // One step at a time across all callers, so that other requests wait for one step at most.
   const reading = createTurnstile()
   const changing = createTurnstile()
   const survey = (filter: QueueFilter) => reading(() => surveyAll(deps, filter))
@@ -177,7 +181,7 @@ async function surveyAll({ storage, clock }: QueueControlDeps, filter: QueueFilt
   }
 }
 
-/** Those that still wait. */
+/** Returns those that are still queued. */
 async function readByIds(
   { storage, clock }: QueueControlDeps,
   deliveryIds: readonly string[],
@@ -203,7 +207,7 @@ async function listAll(
   }
 }
 
-/** What is refused before anything is looked at. */
+/** Refuses careless actions before anything is read. */
 async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDeps): Promise<void> {
   const { action, filter, pool, all = false, keep = false } = act
   if ((action === 'drop' || action === 'expire') && !all && isEverything(filter))
@@ -227,7 +231,7 @@ async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDep
     })
 }
 
-/** New mail is measured by what it has when it comes. */
+/** Refuses a filter that can't be a hold rule. New mail can only match by what is known when it arrives. */
 function refuseRule({ action, filter }: QueueAct): void {
   if (action !== 'hold')
     throw refuse('invalid_field', { field: 'new', expected: 'it is only allowed for hold' })
@@ -239,11 +243,11 @@ function refuseRule({ action, filter }: QueueAct): void {
     })
 }
 
-/** The filter of an act, narrowed to what it may touch. */
+/** Returns the filter of an action, limited to what the caller may change. */
 const namedBy = ({ action, filter, tenant }: QueueAct): QueueFilter =>
   action === 'release' && tenant !== undefined ? { ...filter, notOfOperator: true } : filter
 
-/** What an act would change. */
+/** Returns the filter for what an action would change. */
 const touchedBy = (act: QueueAct): QueueFilter => ({
   ...namedBy(act),
   touch: { action: act.action, pool: act.pool },
@@ -258,7 +262,7 @@ async function perform(act: QueueAct, actor: Actor, deps: QueueControlDeps): Pro
     ...(keep && { new: true }),
   }
   return written(action, { teamId: tenant ?? null, details }, actor, deps, async (by) => {
-    // The rule first: between it and the first step nothing slips through.
+    // Add the rule first, so that no mail slips through before the first step.
     const rule = keep ? await addRule(by, filter, deps) : null
     return { rule, step: stepOf(action, filter, { by, to: pool ?? null }, deps) }
   })
@@ -283,7 +287,7 @@ async function addRule(
   return rule
 }
 
-/** One step of an action. */
+/** Runs one step of an action. */
 function stepOf(
   action: QueueAction,
   filter: QueueFilter,
@@ -311,7 +315,7 @@ function stepOf(
   }
 }
 
-/** Writes an act down, does it step by step, and writes down what came of it, also when it breaks off. */
+/** Adds an action to the audit log, runs its steps, and adds the result, even after a failure. */
 async function written(
   action: QueueAction,
   about: Pick<AuditEntry, 'teamId' | 'details'>,
@@ -343,7 +347,7 @@ async function written(
   }
 }
 
-/** What takes an action back. */
+/** The inverse of each action that can be undone. */
 const INVERSE: Partial<Record<string, QueueAction>> = {
   'queue.hold': 'release',
   'queue.release': 'hold',
@@ -371,7 +375,7 @@ async function undo(
   })
 }
 
-/** Runs one piece of work at a time, in the order in which they came; the failure of one stops no other. */
+/** Creates a function that runs one piece of work at a time, in order. A failure doesn't stop the others. */
 function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {

@@ -1,8 +1,8 @@
-/** What the counts of the queue add up to. Pure. */
+/** Totals of queue counts. Pure. */
 import { isUnplaced, AGE_BANDS } from '../mail/queue.ts'
 import type { SurveyGroup } from '../storage/storage.ts'
 
-/** Deliveries of one provider. */
+/** Number of deliveries for one provider. */
 export interface ProviderCount {
   provider: string
   waiting: number
@@ -11,26 +11,26 @@ export interface ProviderCount {
   oldestAt: number
 }
 
-/** Deliveries of one pool towards one provider, counted. Instants in Unix milliseconds. */
+/** Counts of deliveries from one pool to one provider. Times in Unix milliseconds. */
 export interface CountedLane {
   /** Null: several. */
   pool: string | null
   /** `?`: several domains that were never looked up; null: several. */
   provider: string | null
   count: number
-  /** Due now, and waiting for a later time. */
+  /** Number due now, and number due later. */
   due: number
   later: number
   held: number
   inFlight: number
   oldestAt: number
-  /** The next time that one of `later` is due; null: there is none. */
+  /** When the first of `later` is due; null: none. */
   nextAt: number | null
-  /** The oldest, of those that were attempted and wait where there are any. */
+  /** The oldest delivery, preferably one that was attempted and is waiting. */
   sampleId: string
 }
 
-/** The queue, or a part of it, counted. Instants in Unix milliseconds; null where there is nothing. */
+/** Counts of the queue or of a part of it. Times in Unix milliseconds; null if there is nothing. */
 export interface QueueSummary {
   count: number
   waiting: number
@@ -38,25 +38,28 @@ export interface QueueSummary {
   inFlight: number
   oldestAt: number | null
   newestAt: number | null
-  /** How many teams they belong to. */
+  /** Number of teams. */
   teams: number
-  /** Those with the most first. */
+  /** Largest first. */
   providers: ProviderCount[]
   domains: { domain: string; provider: string; count: number }[]
-  /** From the youngest: reached `from`, not yet `to` (milliseconds; null: any age). */
+  /** From the youngest: at least `from`, less than `to` (milliseconds; null: no limit). */
   ages: { from: number; to: number | null; count: number }[]
 }
 
-/** Rows by pool and provider; those beyond are one row. Domains that were never looked up have so many of them, the others one in each pool. */
+/**
+ * Limit on rows by pool and provider; the rest is one row. Domains that were never looked up have this many rows, the
+ * others one in each pool.
+ */
 const MOST_LANES = 100
 const MOST_UNPLACED = 20
 
-/** Rows of each kind that a summary shows. */
+/** Limit on the rows of each kind in a summary. */
 const MOST_ROWS = 50
 
 const byState = { waiting: 'waiting', held: 'held', in_flight: 'inFlight' } as const
 
-/** Adds portions up as they come, so that no portion has to be kept. */
+/** Adds up partial counts as they arrive, without keeping them. */
 export class Tally {
   readonly #states = { waiting: 0, held: 0, inFlight: 0 }
   readonly #providers = new Map<string, ProviderCount>()
@@ -107,7 +110,7 @@ export class Tally {
     this.#lanes.set(key, known ? together(known, one) : one)
   }
 
-  /** Those with the most first; each delivery is in one of them. */
+  /** The rows, largest first. Each delivery is in one of them. */
   get lanes(): CountedLane[] {
     const all = largestFirst(this.#lanes.values())
     const unplaced = all.filter(({ provider }) => isUnplaced(provider!))
@@ -141,7 +144,7 @@ export class Tally {
 const largestFirst = (rows: Iterable<CountedLane>): CountedLane[] =>
   [...rows].sort((a, b) => b.count - a.count)
 
-/** The sample of what waits for a later time tells more than that of what is due. */
+/** Prefers the sample of the row with deliveries due later, which shows why they are waiting. */
 function together(a: CountedLane, b: CountedLane): CountedLane {
   const sample =
     Math.sign(b.later) > Math.sign(a.later) || (b.later > 0 === a.later > 0 && b.oldestAt < a.oldestAt)

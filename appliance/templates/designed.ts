@@ -1,4 +1,4 @@
-/** Templates that are made from a document of the editor. */
+/** Templates made with the editor from a document. */
 import { compileGiven } from '../document/given.ts'
 import { refuse } from '../mail/refusals.ts'
 import { parseMerge } from '../merge/merge.ts'
@@ -6,8 +6,8 @@ import type { TemplateChange } from '../storage/storage.ts'
 import { MAX_CONTENT, type TemplateInput } from './input.ts'
 
 /**
- * Completes a change with what the request says of its document. Content that is written as code ends the document.
- * Refuses: `invalid_field`, `merge_tag`.
+ * Adds the compiled document of the request to a change. Content written as code removes the document. Refuses:
+ * `invalid_field`, `merge_tag`.
  */
 export async function withDocument(
   change: TemplateChange,

@@ -1,4 +1,4 @@
-/** Turns a request that names a template into one with content. The published version counts. */
+/** Fills the template of a request with values. Uses the published version. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -18,7 +18,7 @@ import {
 import type { Storage, Template } from '../storage/storage.ts'
 import { templateRef } from './input.ts'
 
-/** What a request to send says, as far as templates matter. */
+/** The fields of a send request that concern templates. */
 export interface TemplateRequest {
   template?: { id: string; variables?: Record<string, unknown> | null } | null
   from?: string | null
@@ -31,18 +31,18 @@ export interface TemplateRequest {
   text?: string | null
 }
 
-/** A request with its content, and what that was made from; null: from no template. */
+/** A request with its content and its template; null: none. */
 export interface Filled<T> {
   body: T
   template: { id: string; versionId: string } | null
 }
 
-/** What is sent: the published version, or for a test the draft. */
+/** The version to send: the published one, or the draft for a test. */
 type Sent = 'published' | 'draft'
 
 /**
- * Fills a request. From, subject and reply_to of the request win over those of the template.
- * Refuses: `template_and_content`, `missing_field`, `not_found`, `template_unpublished`, `invalid_field`, `merge_missing`, `merge_too_large`.
+ * Fills a request. Its From, subject and reply_to override those of the template. Refuses: `template_and_content`,
+ * `missing_field`, `not_found`, `template_unpublished`, `invalid_field`, `merge_missing`, `merge_too_large`.
  */
 export type Fill = <T extends TemplateRequest>(body: T, teamId: string, sent?: Sent) => Promise<Filled<T>>
 
@@ -83,15 +83,15 @@ export function createFill({ storage, clock }: FillDeps): Fill {
 }
 
 const isUnsubscribeTag = (key: string): boolean => ['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL'].includes(key)
-/** Stays a tag: the link is known when the email is composed (intake/unsubscribe-tag.ts). */
+/** Stays a tag, because the link is only known when the email is composed (intake/unsubscribe-tag.ts). */
 const UNSUBSCRIBE = { text: '{{{UNSUBSCRIBE_URL}}}', fallback: null, raw: true }
-/** In a test, the link unsubscribes nobody. */
+/** In a test, the link does nothing. */
 const NOWHERE = { text: '#', fallback: null, raw: true }
 
 const isGiven = (value: string | null | undefined): boolean =>
   value !== null && value !== undefined && value !== ''
 
-/** Parsed already when they were stored, so nothing is refused here. */
+/** Never refuses: the sources were already parsed when they were stored. */
 function sourcesOf(
   { version }: Template,
   { subject }: TemplateRequest,
@@ -126,14 +126,14 @@ function contentFor(
   }
 }
 
-/** Keys of the fields of a contact. Own properties need their prefix: without it, a variable that is missing is refused. */
+/** Keys of contact fields. Properties need their prefix; without it, the key is a variable and refused if missing. */
 const isOfContact = (key: string): boolean =>
   key.startsWith('contact.') || ['FIRST_NAME', 'LAST_NAME', 'EMAIL'].includes(key)
 
 const readsContact = (sources: ReturnType<typeof sourcesOf>): boolean =>
   tagsOf(...Object.values(sources).filter((source) => source !== null)).some(({ key }) => isOfContact(key))
 
-/** The values of the only recipient. Undefined where there are several: nobody may read another's name. */
+/** Returns the values of the only recipient. Undefined if there are several, because nobody may see another's name. */
 async function readerOf(
   { storage, clock }: FillDeps,
   { to, cc, bcc }: TemplateRequest,

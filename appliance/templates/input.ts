@@ -1,4 +1,4 @@
-/** Checks what requests say about templates. Pure. */
+/** Reads and checks templates in requests. Pure. */
 import { parseMailbox } from '../mail/address.ts'
 import { fieldValueProblem } from '../mail/headers.ts'
 import { isId, newId } from '../mail/ids.ts'
@@ -6,13 +6,13 @@ import { refuse } from '../mail/refusals.ts'
 import { parseMerge, readVariables, type WrittenVariable } from '../merge/merge.ts'
 import type { TemplateChange, TemplateContent, TemplateRef, TemplateVersion } from '../storage/storage.ts'
 
-/** Characters. Mail programs show some hundred kilobytes. */
+/** Limits in characters. Mail programs display a few hundred kilobytes. */
 const MAX = { name: 255, alias: 100, subject: 998 }
-/** Characters of the HTML, and of the text. */
+/** Limit on the characters of the HTML, and of the text. */
 export const MAX_CONTENT = 1_000_000
 const MAX_REPLY_TO = 10
 
-/** A template as requests write it. What is undefined stays; null and empty text remove what may be missing. */
+/** A template in a request. Undefined fields stay; null and empty text remove optional ones. */
 export interface TemplateInput {
   name?: string | undefined
   alias?: string | null | undefined
@@ -21,18 +21,18 @@ export interface TemplateInput {
   reply_to?: string | string[] | null | undefined
   html?: string | undefined
   text?: string | null | undefined
-  /** Null: html and text are written as code from now on. */
+  /** Null: HTML and text are written as code from now on. */
   document?: unknown
   variables?: WrittenVariable[] | null | undefined
 }
 
-/** Which template a path or request names: by id or alias. */
+/** Reads a reference to a template in a path or request: an id or alias. */
 export const templateRef = (text: string): TemplateRef =>
   isId(text) ? { id: text.toLowerCase() } : { alias: text }
 
 /**
- * Reads what to change. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`.
- * @param old the version that is changed: variables that stay keep their ids
+ * Reads a change. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`.
+ * @param old the version before the change: existing variables keep their ids
  */
 export function readTemplate(
   input: TemplateInput,
@@ -61,7 +61,7 @@ function readName(given: string): string {
   return name
 }
 
-/** An alias stands in paths, and is never taken for an id. */
+/** Reads an alias. It is used in paths, and must not look like an id. */
 function readAlias(given: string | null): string | null {
   const alias = given?.trim() ?? ''
   if (alias === '') return null

@@ -1,6 +1,6 @@
 /**
- * Templates: content that is stored once and sent often. A template has a draft, which is edited, and a published version, which is sent;
- * what was published doesn't change any more.
+ * Templates: content that is stored once and sent often. A template has a draft, which can be edited, and a published
+ * version, which is sent and never changes.
  */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
@@ -23,53 +23,60 @@ import { withDocument } from './designed.ts'
 import { readTemplate, type TemplateInput, templateRef } from './input.ts'
 
 const DAY = 86_400_000
-/** For so long back the emails of a template are counted. */
+/** Period for counting the emails of a template, in milliseconds. */
 const COUNTED = 30 * DAY
-/** Templates of a team. */
+/** Limit on the templates of a team. */
 const MOST = 1000
-/** Versions of a template that are kept beside the published one. */
+/** Versions of a template to keep, besides the published one. */
 const KEPT = 100
-/** Characters of a name. */
+/** Limit on the characters of a name. */
 const MAX_NAME = 255
 
-/** A template of a list, with the emails that were made from it in the last 30 days. */
+/** A template in a list, with its number of emails in the last 30 days. */
 export interface ListedTemplate extends TemplateSummary {
   emails: number
 }
 
-/** Which template: `which` is its id or alias. */
+/** Identifies a template: `which` is its id or alias. */
 export interface TemplateName {
   teamId: string
   which: string
 }
 
 export interface Templates {
-  /** Newest first. @param args text: a part of the name or the alias */
+  /**
+   * Lists templates, newest first.
+   * @param args text: part of the name or the alias
+   */
   list(
     args: PageArgs & { text?: string | undefined; status?: 'draft' | 'published' | undefined },
   ): Promise<Page<ListedTemplate>>
-  /** With the version that is edited. Refuses: `not_found`. */
+  /** Returns a template with its current version. Refuses: `not_found`. */
   get(args: TemplateName): Promise<Template>
-  /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`, `alias_taken`, `too_many`. */
+  /**
+   * Creates a template. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`, `alias_taken`,
+   * `too_many`.
+   */
   create(args: { teamId: string; input: TemplateInput; author: string }): Promise<Template>
   /**
-   * @param args revision: what the caller saw; undefined: whatever it is
+   * Changes a template.
+   * @param args revision: the one that the caller read; undefined: any
    * Refuses: `not_found`, `template_changed`, and what `create` refuses.
    */
   update(
     args: TemplateName & { input: TemplateInput; author: string; revision?: number | undefined },
   ): Promise<Template>
-  /** Refuses: `not_found`. */
+  /** Deletes a template. Refuses: `not_found`. */
   remove(args: TemplateName): Promise<TemplateSummary>
-  /** Makes the draft the version that is sent. Refuses: `not_found`. */
+  /** Publishes the draft. Refuses: `not_found`. */
   publish(args: TemplateName): Promise<TemplateSummary>
-  /** A new draft with the same content and no alias. Refuses: `not_found`, `too_many`. */
+  /** Creates a draft with the same content and no alias. Refuses: `not_found`, `too_many`. */
   duplicate(args: TemplateName & { author: string }): Promise<Template>
-  /** Newest first. Refuses: `not_found`. */
+  /** Lists versions, newest first. Refuses: `not_found`. */
   versions(args: TemplateName & Omit<PageArgs, 'teamId'>): Promise<Page<TemplateVersionSummary>>
-  /** Refuses: `not_found`. */
+  /** Returns a version. Refuses: `not_found`. */
   version(args: TemplateName & { id: string }): Promise<TemplateVersion>
-  /** Makes a draft with the content of an older version. Refuses: `not_found`. */
+  /** Creates a draft with the content of an older version. Refuses: `not_found`. */
   restore(args: TemplateName & { id: string; author: string }): Promise<Template>
   fill: Fill
 }
@@ -142,7 +149,7 @@ function changing(
   }
 }
 
-/** Reads a template that isn't there yet. Refuses: `missing_field`, and what `readTemplate` refuses. */
+/** Reads a new template. Refuses: `missing_field`, and what `readTemplate` refuses. */
 function readNew(input: TemplateInput, now: number): TemplateChange {
   if (input.name === undefined) throw refuse('missing_field', { field: 'name' })
   const isWritten = input.document === undefined || input.document === null
@@ -172,7 +179,7 @@ async function add(
   return keepImages({ storage, clock }, template)
 }
 
-/** Images that a template shows are no longer removed as unused. */
+/** Marks the images in a template as used, so that they aren't removed automatically. */
 async function keepImages(
   { storage, clock }: Pick<TemplatesDeps, 'storage' | 'clock'>,
   template: Template,

@@ -31,7 +31,7 @@ export class PostgresConnection implements Connection {
   readonly #pending = new Pending()
   /** Number of statements sent. */
   sent = 0
-  /** Repeatable reads: what a transaction has read can't have changed when it commits. */
+  /** Serializable: what a transaction has read can't have changed when it commits. */
   readonly rules: CommitRules = {
     begin: 'begin isolation level serializable',
     pack: packPostgres,

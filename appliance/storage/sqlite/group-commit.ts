@@ -93,7 +93,7 @@ export function createGroupCommit(
   return (calls) => untilSettled((mayConflict) => once(calls, mayConflict))
 }
 
-/** Repeats a batch while it conflicts with other writers. The last attempt runs without conflicts. */
+/** Repeats a batch while it conflicts with other writers. On the last attempt, a conflict is an error. */
 async function untilSettled(once: (mayConflict: boolean) => Promise<Batch | 'conflict'>): Promise<Batch> {
   for (let attempt = 1; ; attempt += 1) {
     const batch = await once(attempt < MOST_ATTEMPTS)
