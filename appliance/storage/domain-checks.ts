@@ -166,7 +166,6 @@ async function nextDomainCheck(db: Db): Promise<number | undefined> {
   return row?.next_check_at ?? undefined
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { isDomainHeld, dueDomains, nextDomainCheck },
   writes: { saveDomainCheck, scheduleDomainCheck, hastenDomainCheck },

@@ -389,7 +389,6 @@ async function purgeDomainReports(
   return Number(removed.numDeletedRows)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: {
     findReportedDomains,

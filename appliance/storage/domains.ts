@@ -360,7 +360,6 @@ async function signingKeys(db: Db, args: { domainId: string }): Promise<DkimKey[
   return rows[0]?.algorithm === 'rsa-sha256' ? rows.map(toKey) : []
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listDomains, trackingDomains, getDomain, findDomain, dkimKeys, signingKeys },
   writes: { createDomain, updateDomain, deleteDomain, addDkimKeys },

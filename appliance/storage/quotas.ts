@@ -156,7 +156,6 @@ function createCounters(db: Connection) {
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { planOf, usage, usageHistory },
   writes: { setPlan },

@@ -65,7 +65,6 @@ async function purgeReceipts(db: Db, args: { limit: number }, now: number): Prom
   return Number(deleted.numDeletedRows)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findReceipt },
   writes: { purgeReceipts },

@@ -283,7 +283,6 @@ async function receivedBody(
   return row?.body
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findReceivers, getReceivingRules, listReceivedEmails, getReceivedEmail },
   writes: { setReceivingRules },

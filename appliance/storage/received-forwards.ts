@@ -59,7 +59,6 @@ async function listForwards(
   })
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { nextForward, listForwards },
   writes: { settleForward },

@@ -386,7 +386,6 @@ async function purgeReceived(
   return { count, files: files.filter((row) => row.in_file === 1).map(({ id }) => id) }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: {
     findReturnPath,

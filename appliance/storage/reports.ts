@@ -149,7 +149,6 @@ export function createOwe(db: Connection): (owed: Owed, now: number) => void {
     void insert.run(deliveryId, kind, teamId, emailId, now)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { dueReports },
   writes: { dropReports },

@@ -331,7 +331,6 @@ function createShrink(db: Connection): (args: { pages: number }) => number {
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listDiskDays, domainsWithoutBodies, diskUse },
   writes: { purgeAttempts, purgeEvents, saveDiskDay, setKeepBodies },

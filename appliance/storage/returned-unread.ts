@@ -181,7 +181,6 @@ async function bounceLate(
   return true
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { nextReturned },
   writes: { beginReturned, postponeReturned, settleReturned },

@@ -160,7 +160,6 @@ async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean
   return deleted.numDeletedRows > 0n
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listSources, listAssignments },
   writes: { addSource, keepWayOut, saveSource, removeSource, saveAssignment, removeAssignment },

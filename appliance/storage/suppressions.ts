@@ -347,7 +347,6 @@ export function createComplain(
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findSuppressed, getSuppression, listSuppressions },
   writes: { addSuppressions, removeSuppressions },

@@ -283,7 +283,6 @@ async function removeMember(
   return 'done'
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { teamToEnter, firstTeam, listTeams, getTeam, membershipsOf, listMembers, getMember },
   writes: { createTeam, renameTeam, setMfaRequired, switchTeam, setRole, removeMember },

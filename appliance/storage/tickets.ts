@@ -114,7 +114,6 @@ async function purgeTickets(db: Db, _args: object, now: number): Promise<number>
   return Number(deleted.numDeletedRows)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { peekTicket },
   writes: { createTicket, takeTicket, tryTicket, dropTickets, purgeTickets },

@@ -309,7 +309,6 @@ async function purgeTlsResults(
   return removed + Number(numDeletedRows)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findStsPolicy, dueStsPolicies, listTlsResults, tlsResultsOf, dueTlsReports, listTlsReports },
   writes: { saveStsPolicy, useStsPolicy, addTlsResults, saveTlsReport, purgeTlsResults },

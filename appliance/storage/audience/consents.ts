@@ -103,7 +103,6 @@ async function listConsents(
   return rows.map(toConsent)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listConsents },
 }

@@ -98,7 +98,6 @@ async function knownAddresses(
   return known
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { knownAddresses },
   writes: { changeContacts },

@@ -284,7 +284,6 @@ async function countSuppressedContacts(db: Db, { teamId }: { teamId: string }): 
   return Number(n)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listContacts, searchContacts, countMatching, contactContext, countSuppressedContacts },
 }

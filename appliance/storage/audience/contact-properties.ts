@@ -93,7 +93,6 @@ async function deleteContactProperty(
   return deleted.numDeletedRows > 0n
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listContactProperties },
   writes: { createContactProperty, setFallback, deleteContactProperty },

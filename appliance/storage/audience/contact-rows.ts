@@ -89,7 +89,6 @@ export async function contactsByKey(
 export const hashOf = async (db: Db, teamId: string, email: string): Promise<string> =>
   addressHash(await erasureKey(db), teamId, email)
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getContact },
 }

@@ -201,7 +201,6 @@ async function deleteContact(
   return contact
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   writes: { saveContact, updateContact, deleteContact },
 }

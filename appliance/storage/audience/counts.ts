@@ -62,7 +62,6 @@ async function countContacts(db: Db, { teamId }: { teamId: string }): Promise<Co
   return { contacts: count('contacts'), unsubscribed: count('unsubscribed') }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { countContacts },
 }

@@ -358,7 +358,6 @@ async function keptOf(db: Db, teamId: string, emails: readonly string[]): Promis
   return new Set(rows.map((row) => byHash.get(row.address_hash)!))
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { optOutsOf },
   prepared: { writeImportRows },

@@ -58,7 +58,6 @@ async function undoContactImport(
   return { removed: rows.length, done }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   writes: { undoContactImport },
 }

@@ -297,7 +297,6 @@ async function listImportRejects(
   return rows.map(({ line, reason, cells }) => ({ line, reason, cells: JSON.parse(cells) as string[] }))
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getContactImport, listContactImports, listImportRejects, openContactImports, otherImportsWait },
   writes: {

@@ -190,7 +190,6 @@ async function listContactSegments(
   return pageOf(query, page, toMembership, 'segments.id')
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listContactSegments, isInSegment },
   writes: { addToSegment, removeFromSegment },

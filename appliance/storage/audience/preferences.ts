@@ -130,7 +130,6 @@ async function keepOne(db: Db, { teamId, hash, scope, subscription, origin }: Ke
       .execute()
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getPreferences },
   writes: { savePreferences },

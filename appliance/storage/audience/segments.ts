@@ -211,7 +211,6 @@ async function sweepDeleted(db: Db, { most }: { most: number }): Promise<boolean
   return false
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listSegments, getSegment },
   writes: { createSegment, updateSegment, deleteSegment, saveSegmentCount, sweepDeleted },

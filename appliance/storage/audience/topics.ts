@@ -239,7 +239,6 @@ async function wasOptedOut(db: Db, teamId: string, address: string, topicId: str
   return kept.ofAll !== null || kept.topics.some((one) => one.topicId === topicId)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listTopics, getTopic, listContactTopics, topicRecipients },
   writes: { createTopic, updateTopic, deleteTopic, setContactTopics },

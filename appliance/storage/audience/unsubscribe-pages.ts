@@ -66,7 +66,6 @@ async function updateUnsubscribePage(
   return page
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getUnsubscribePage },
   writes: { updateUnsubscribePage },

@@ -392,7 +392,6 @@ async function getRevision(db: Db, { id }: { id: string }): Promise<string | und
   return row?.content
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listBroadcasts, getBroadcast, openBroadcasts, startedBroadcasts, getRevision },
   writes: {

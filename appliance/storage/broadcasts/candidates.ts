@@ -113,5 +113,4 @@ async function presetOf(db: Db, teamId: string, topicId: string | null) {
   return row?.default_subscription ?? null
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = { reads: { broadcastCandidates } }

@@ -381,7 +381,6 @@ async function releaseParked(
   return true
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { waitingRecipients, broadcastLoad },
   writes: { closeCanceled, expandByRules, releaseParked },

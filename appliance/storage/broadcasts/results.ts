@@ -336,7 +336,6 @@ export function createCountHit(
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: {
     countBroadcast,

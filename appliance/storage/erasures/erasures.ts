@@ -241,7 +241,6 @@ async function unfinishedErasures(db: Db): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getErasure, listErasures, unfinishedErasures },
   writes: { beginErasure },

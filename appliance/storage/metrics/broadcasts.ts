@@ -165,5 +165,4 @@ async function countOpenBroadcasts(db: Db): Promise<OpenBroadcasts> {
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = { reads: { sumBroadcastMetrics, broadcastNames, countOpenBroadcasts } }

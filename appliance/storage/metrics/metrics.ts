@@ -303,7 +303,6 @@ async function counted(db: Db, teamId: string, start: number, end: number): Prom
   return [...sums.values()]
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { sumMetrics, breakDownMetrics, sumEmailMetrics, metricsSpans },
   writes: { recomputeMetrics },

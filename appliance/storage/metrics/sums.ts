@@ -152,7 +152,6 @@ async function stored(db: Db, where: RawBuilder<unknown>): Promise<Map<string, n
   return new Map(rows.map((row) => [keyOf(row), Number(row.n)]))
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { metricsSummed, metricsToSum },
   writes: { sumMetricsUp },

@@ -254,7 +254,6 @@ async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<
   return found.sort((a, b) => a.first - b.first).map(({ event }) => event)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { readTagCounts },
   writes: { addTagCounts },

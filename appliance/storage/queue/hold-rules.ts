@@ -104,7 +104,6 @@ export function createHolds(db: Connection): (email: { teamId: string; tags: rea
 const isTagged = ({ tag_name: name, tag_value: value }: RuleRow, tags: readonly Tag[]): boolean =>
   name === null || tags.some((tag) => tag.name === name && (value === null || tag.value === value))
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listHoldRules },
   writes: { addHoldRule, removeHoldRule },

@@ -276,7 +276,6 @@ async function remember(
     .execute()
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { surveyQueue, listQueue },
   writes: { holdQueue, releaseQueue, retryQueue, rerouteQueue, place },

@@ -115,7 +115,6 @@ export function createGate(
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   prepared: { enqueueBroadcast: createEnqueue },
 }

@@ -277,7 +277,6 @@ function createWithhold(db: Connection): (rows: readonly Row[], now: number) => 
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { nextDue },
   prepared: { lease: createLease },

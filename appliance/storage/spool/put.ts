@@ -341,7 +341,6 @@ function createPutReport(db: Connection): (args: StoreReportArgs, now: number) =
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   prepared: { put: createPut, putReport: createPutReport },
 }

@@ -187,7 +187,6 @@ interface Settled {
   owned: Owned
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { leaseOwners },
   writes: { unlease, voidLeases },

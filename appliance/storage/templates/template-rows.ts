@@ -218,7 +218,6 @@ async function countTemplateEmails(
   return rows.map((row) => ({ templateId: row.template_id!, emails: Number(row.emails) }))
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getTemplate, listTemplates, getTemplateVersion, listTemplateVersions, countTemplateEmails },
 }

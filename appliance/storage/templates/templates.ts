@@ -174,7 +174,6 @@ async function deleteTemplate(
   return deleted.numDeletedRows > 0n ? template : undefined
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   writes: { createTemplate, updateTemplate, publishTemplate, deleteTemplate },
 }

@@ -292,7 +292,6 @@ async function webhooksOfEmail(
   return withLast(db, rows.map(toDelivery))
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: {
     webhooksOfEmail,

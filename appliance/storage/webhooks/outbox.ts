@@ -159,7 +159,6 @@ async function listTeamEvents(
   return rows.map(toEvent)
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { readOutbox, listTeamEvents },
 }

@@ -229,7 +229,6 @@ function createKeepPing(
   }
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   prepared: {
     fanOutWebhooks: createFanOut,

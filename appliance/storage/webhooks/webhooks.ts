@@ -171,7 +171,6 @@ async function deleteWebhook(db: Db, { teamId, id }: { teamId: string; id: strin
   return numDeletedRows > 0n
 }
 
-/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listWebhooks, getWebhook },
   writes: { createWebhook, updateWebhook, rotateWebhookSecret, deleteWebhook },
