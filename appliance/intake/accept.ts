@@ -36,7 +36,7 @@ export interface IntakeDeps {
   feedbackId?: boolean | undefined
   /** Decides how an email is tracked. Default: not at all. */
   tracking?: Pick<Tracking, 'planFor'> | undefined
-  /** Makes the link to unsubscribe from a topic; null if the server has no public URL for it. Default: none. */
+  /** Makes the link to unsubscribe from a topic; null if no public URL is available. Default: none. */
   unsubscribeLink?: PrepareTools['unsubscribeLink']
   /** Notifies dispatch that something is due. */
   wake: () => void

@@ -54,5 +54,5 @@ export function readBack({ html, text, place: where }: StoredContent, found: Con
   return { html: html ?? whole(found.html), text: text ?? whole(found.text) }
 }
 
-/** Base64 preserves the exact end of the text. Other encodings add a line end. */
+/** Removes the final line end, if any. A base64 body has none of its own. */
 const withoutLineEnd = (text: string | null): string | null => text?.replace(/\n$/, '') ?? null

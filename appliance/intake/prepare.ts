@@ -30,7 +30,7 @@ export interface PrepareTools {
   }
   feedbackId?: boolean | undefined
   tracking?: Pick<Tracking, 'planFor'> | undefined
-  /** Makes the link to unsubscribe from a topic; null if the server has no public URL for it. Default: none. */
+  /** Makes the link to unsubscribe from a topic; null if no public URL is available. Default: none. */
   unsubscribeLink?: ((domain: Domain, target: PreferencesTarget) => string | null) | undefined
 }
 

@@ -16,7 +16,7 @@ export const hasUnsubscribeTag = ({ html, text, arrived }: Submission): boolean 
 
 /**
  * Replaces each tag in a submission with the link.
- * @param linkFor returns the link of an address; null if the server has no public URL for it
+ * @param linkFor returns the link of an address; null if no public URL is available
  * Refuses: `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
 export function withUnsubscribeLink(

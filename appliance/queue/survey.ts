@@ -48,8 +48,8 @@ export interface QueueSummary {
 }
 
 /**
- * Limit on rows by pool and provider; the rest is one row. Domains that were never looked up have this many rows, the
- * others one in each pool.
+ * Limits on rows: by pool and provider, and for domains that were never looked up. The rest is one row, or one row in each
+ * pool for such domains.
  */
 const MOST_LANES = 100
 const MOST_UNPLACED = 20

@@ -1,10 +1,11 @@
 /**
- * The tables, as both engines have them: instants are integer milliseconds (`bigint` in PostgreSQL), JSON is text,
- * flags are 0 or 1, bytes are `blob` or `bytea`. The definitions themselves are in `migrations/`.
+ * The tables, as both engines have them: times are integer milliseconds (`bigint` in PostgreSQL), JSON is text, flags
+ * are 0 or 1, bytes are `blob` or `bytea`. The definitions themselves are in `migrations/`.
  *
- * Every table carries `team_id`, except `teams` (its own id), those of a person, who may be a member of several teams (`users`,
- * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `duties`, `nodes`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`, `postmaster_messages` and `migrations`.
- * Rows of a table that has one, such as `dmarc_rows`, go without.
+ * Every table has `team_id`, with these exceptions: `teams` (its own id); tables of a user, who may be a member of
+ * several teams (`users`, `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`); tables of the server
+ * (`secrets`, `cursors`, `duties`, `nodes`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`,
+ * `postmaster_messages`, `migrations`); and child rows of a table with `team_id`, such as `dmarc_rows`.
  */
 import type { Generated, Kysely } from 'kysely'
 import type { ActorKind } from '../mail/audit.ts'
