@@ -1,6 +1,7 @@
 /**
- * Takes DMARC and TLS reports for domains: checks who sent them, reads them and stores what they say, all while the client waits. The message
- * itself is not kept. Anybody can write a report, so one counts only if its message passes DMARC, as RFC 9990 §4 demands.
+ * Receives DMARC and TLS reports about domains: authenticates the sender, reads the report and stores its data, all
+ * while the client waits. The message itself is not kept. Anybody can write a report, so one counts only if its message
+ * passes DMARC, as RFC 9990 §4 demands.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
@@ -21,7 +22,7 @@ export interface DomainReportDeps {
   hostname: string
 }
 
-/** A message to the address for reports of a domain. */
+/** A message to the report address of a domain. */
 export interface ReportMessage {
   bytes: Uint8Array
   mailFrom: string
@@ -31,14 +32,14 @@ export interface ReportMessage {
 
 export interface DomainReports {
   /**
-   * Stores a report, or knows it already; its id. Refuses: `report_sender`, `report_unreadable`, `report_foreign`, `report_full`,
-   * `report_unknown`, `unavailable`, `overloaded`.
+   * Stores a report and returns its id; a report that is already stored keeps its id. Refuses: `report_sender`,
+   * `report_unreadable`, `report_foreign`, `report_full`, `report_unknown`, `unavailable`, `overloaded`.
    */
   take(message: ReportMessage, domain: ReportedDomain): Promise<string>
   close(): Promise<void>
 }
 
-/** Of one domain in 24 hours. Google and Microsoft send one a day; a large sender has some 200 reporters. */
+/** Limits per domain in 24 hours. Google and Microsoft send one report a day; a large sender has some 200 reporters. */
 const LIMITS: DomainReportLimits = { submitter: 50, reports: 500, rows: 20_000 }
 
 export function createDomainReports(deps: DomainReportDeps): DomainReports {
@@ -48,7 +49,7 @@ export function createDomainReports(deps: DomainReportDeps): DomainReports {
     async take(message, { id: domainId, teamId, name }) {
       const { submitter, later } = judgeSender(await verify(message, deps))
       if (submitter === null) throw refuse(later ? 'unavailable' : 'report_sender')
-      // A copy: what crosses to the thread would bring along the whole buffer behind a view.
+      // Copied, because transferring a view to the thread would send the whole underlying buffer.
       const reading = await reader.read({ bytes: new Uint8Array(message.bytes), domain: name }, teamId)
       if (reading.kind === 'problem') {
         log.info({ domain: name, submitter, problem: reading.problem }, 'refused a report about a domain')
@@ -71,8 +72,8 @@ export function createDomainReports(deps: DomainReportDeps): DomainReports {
 }
 
 /**
- * The domain that is known to have sent a message; null: none is, and where `later` says so because DNS did not answer. Where the domain of
- * From has no DMARC policy, an aligned signature or envelope sender will do.
+ * Returns the authenticated domain that sent a message, or null if there is none. `later` is true if DNS did not answer
+ * and the result may change. If the From domain has no DMARC policy, an aligned signature or envelope sender is enough.
  */
 function judgeSender({ dmarc, dkim, spf }: Authentication): {
   submitter: string | null

@@ -1,12 +1,12 @@
-/** The door of the public MX: what servers on the internet bring to port 25 without sign-in (RFC 5321 §3.6). */
+/** Receives mail on the public MX: what other servers send to port 25 without authentication (RFC 5321 §3.6). */
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Arriving, Client, Door, MailCommand } from '../smtp/smtp.ts'
 import type { Addressee, Inbound } from './inbound.ts'
 
-/** Of the largest message over 256 kbit/s. */
+/** Time for the largest message at a little over 256 kbit/s. */
 const MESSAGE_MS = 900_000
-/** Web forms and Exchange send long lines. The limit of RFC 5321 §4.5.3.1.6 is one for those who send. */
+/** Web forms and Exchange send long lines. The limit of RFC 5321 §4.5.3.1.6 binds senders only. */
 const LINE_OCTETS = 10_000
 
 type Taker = Omit<Inbound, 'close'>
@@ -20,7 +20,9 @@ export function createInboundDoor(inbound: Taker): Door {
   }
 }
 
-/** Brings a message to the door as a client on loopback does, without a connection. Refuses as the door does. */
+/**
+ * Delivers a message to the public MX as a loopback client would, but without a connection. Refuses the same messages.
+ */
 export async function bringTo(
   door: Door,
   { mailFrom, rcptTo, helo, bytes }: { mailFrom: string; rcptTo: string; helo: string; bytes: Buffer },
@@ -37,8 +39,8 @@ export async function bringTo(
 }
 
 /**
- * A message to addresses of domains that receive; or to one return path, to one address for reports, or to postmaster. Those have it to themselves, so that no report is
- * mixed with other mail: the others come in transactions of their own.
+ * A message to recipients at receiving domains, or to a single return path, report address or postmaster. Each of the
+ * latter needs a transaction of its own, so that no report is mixed with other mail.
  */
 class Arrived implements Arriving {
   readonly #inbound: Taker

@@ -1,6 +1,6 @@
 /**
- * Reads messages to signed return paths, one after the other, and has what follows from them stored. A message is taken from the table of what
- * is unread, so those that came before a crash are read after the start.
+ * Reads messages to signed return paths one by one and stores their effects. Messages are read from the table of unread
+ * mail, so those received before a crash are read after the restart.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Storage, UnreadReturned } from '../storage/storage.ts'
@@ -16,13 +16,13 @@ export interface DrainDeps {
   log: Logger
   tables: () => ReturnedTables
   pollMs?: number
-  /** By default this process is alone. */
+  /** Default: this is the only process. */
   duties?: Duties | undefined
 }
 
-/** Reading is begun so often; then the message is set aside as unreadable. */
+/** After so many attempts to read a message, it is set aside as unreadable. */
 const MOST_ATTEMPTS = 3
-/** A report can come before the result of the attempt that it is about is stored: it waits for that, so long. */
+/** A report can arrive before the result of its attempt is stored. The drain then retries after this time. */
 const RETRY_MS = 5000
 const PATIENCE_MS = 15 * 60_000
 

@@ -1,6 +1,6 @@
 /**
- * Forwards received email by rule, as a new message from the domain with the original attached. So it passes SPF and DMARC, which a
- * message that is passed on as it is would fail. Nothing is ever returned to the sender of the original.
+ * Forwards received email by rule, as a new message from the domain with the original attached. The new message passes
+ * SPF and DMARC; an unchanged one would fail. Nothing is ever returned to the sender of the original.
  */
 import type { Clock } from '../clock/clock.ts'
 import { createThrottle } from '../clock/throttle.ts'
@@ -21,18 +21,18 @@ export interface ReceivedForwarderDeps {
   clock: Clock
   log: Logger
   pollMs?: number
-  /** By default this process is alone. */
+  /** Default: this is the only process. */
   duties?: Duties | undefined
 }
 
-/** Strangers make this mail leave: so many of one team within an hour. */
+/** Forwarded messages per team and hour. Strangers trigger this mail, so it needs a limit. */
 const MOST = 500
 const WINDOW_MS = 60 * 60_000
-/** On every forwarded message, with the domain that forwarded it. */
+/** Header field of every forwarded message; names the domain that forwarded it. */
 const MARK = 'X-Posthaste-Forwarded'
 /** Characters of the original's text that are shown above the attachment. */
 const MOST_TEXT = 100_000
-/** Refusals that pass: forwarding is retried. */
+/** Temporary refusals, after which forwarding is retried. */
 const PASSING = new Set(['overloaded', 'unavailable', 'disk_full', 'concurrent_idempotent_requests'])
 
 export function createReceivedForwarder(deps: ReceivedForwarderDeps): Worker {
@@ -68,7 +68,7 @@ async function forward(
   if (reason !== null) return skipped(reason)
   if (!permit()) return skipped(`The team forwarded ${MOST} messages within an hour, which is the limit.`)
   const submission = submissionOf(email, mailbox, bytes, await textOf(bytes, mime))
-  // With the same key, a crash before the result is stored forwards nothing twice.
+  // The idempotency key prevents a second forward if a crash comes before the result is stored.
   const name = { idempotencyKey: id, scope: `forward to ${to}`, fingerprint: '' }
   try {
     const { ids } = await intake.accept({ submissions: [submission], ...name }, { teamId, apiKey: null })
@@ -79,7 +79,10 @@ async function forward(
   }
 }
 
-/** Why a message is never forwarded: it is a report, an answer of a machine, or was forwarded before (RFC 3834 §2). */
+/**
+ * Returns why a message must not be forwarded: it is a report, an automatic reply, or was forwarded before (RFC 3834
+ * §2).
+ */
 function reasonAgainst({ mailFrom }: ReceivedEmail, bytes: Uint8Array): string | null {
   const header = splitHeader(bytes)
   const first = (name: string) => (allOf(header, name)[0] ?? '').trim().toLowerCase()
@@ -89,7 +92,7 @@ function reasonAgainst({ mailFrom }: ReceivedEmail, bytes: Uint8Array): string |
   return first('auto-submitted').startsWith('auto-replied') ? 'It is an automatic reply.' : null
 }
 
-/** The text of a message; empty where there is none, or it cannot be read. */
+/** Returns the text of a message; empty if it has none or can't be read. */
 async function textOf(bytes: Uint8Array, mime: Pick<MimeReader, 'read'>): Promise<string> {
   try {
     return ((await mime.read(bytes, null)).text ?? '').slice(0, MOST_TEXT).toWellFormed()

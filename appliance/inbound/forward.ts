@@ -1,6 +1,6 @@
 /**
- * Forwards mail to postmaster as a message of the appliance's own with the original attached: so it passes SPF and DMARC. Each is kept as
- * well, so whatever is not forwarded can be read in the dashboard.
+ * Forwards mail to postmaster as a new message from this server with the original attached, so that it passes SPF and
+ * DMARC. Each message is also stored, so messages that are not forwarded can be read in the dashboard.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Notice } from '../intake/intake.ts'
@@ -17,17 +17,20 @@ export interface ForwarderDeps {
   clock: Clock
   log: Logger
   hostname: string
-  /** Where to; undefined: nothing is forwarded. */
+  /** The address to forward to; undefined: nothing is forwarded. */
   postmaster: string | undefined
   pollMs?: number
-  /** By default this process is alone. */
+  /** Default: this is the only process. */
   duties?: Duties | undefined
 }
 
-/** Strangers make this mail leave: few enough to be no weapon. */
+/** Strangers trigger this mail. The limit is low enough to make it useless for attacks. */
 const MOST = 20
 const WINDOW_MS = 60 * 60_000
-/** On every forwarded message, with our name: one that comes back has it, also within the message that encloses it. */
+/**
+ * Header field of every forwarded message, with our name. It detects forwards that come back, also inside a message
+ * that encloses them.
+ */
 const MARK = 'X-Posthaste-Postmaster'
 
 export function createForwarder(deps: ForwarderDeps): Worker {

@@ -1,8 +1,10 @@
 /**
- * Mail that port 25 takes without sign-in: to domains that receive (receive.ts), to the return path of an email that was sent from here (RFC 5321 §3.6.3), to the
- * address for reports about a domain (domain-reports.ts), and to
- * postmaster and abuse (RFC 5321 §4.5.1, RFC 2142). Only what proves that it has seen an email, by the MAC of its return path, is read and can
- * change the state of that email. No report is ever sent about it: what cannot be taken is refused while the client waits.
+ * Receives mail on port 25 without authentication: to receiving domains (receive.ts), to the return path of an email
+ * that was sent from here (RFC 5321 §3.6.3), to the report address of a domain (domain-reports.ts), and to postmaster
+ * and abuse (RFC 5321 §4.5.1, RFC 2142).
+ *
+ * Only returned mail with a valid MAC in its return path is read and can change the state of an email. Posthaste never
+ * sends a report about received mail: it refuses mail while the client waits.
  */
 import type { Clock } from '../clock/clock.ts'
 import { createThrottle } from '../clock/throttle.ts'
@@ -32,41 +34,44 @@ import { createRate } from './rates.ts'
 import { RECEIVED_LIMITS, receive, type ReceiveArgs, type ReceiveDeps } from './receive.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
-/** Who a recipient is. */
+/** Describes a recipient. */
 export interface Addressee {
-  /** The email whose return path it is; null for postmaster and abuse. */
+  /** The email that the return path belongs to; null for postmaster and abuse. */
   emailId: string | null
   /** Whether the return path has a valid MAC. */
   proven: boolean
-  /** As it was written. */
+  /** As the client wrote it. */
   address: string
-  /** The domain that receives it as mail of its team; null for the others. */
+  /** The receiving domain; null for other recipients. */
   receiver: Receiver | null
-  /** The domain that it takes reports about; null for the others. */
+  /** The domain that receives reports at this address; null for other recipients. */
   reported: ReportedDomain | null
-  /** The rule of the domain that decides; only with `receiver`. */
+  /** The receiving rule that applies; only with `receiver`. */
   rule?: ReceivingRule
 }
 
-/** A message as it comes in, beside its bytes. */
+/** The envelope of an incoming message. */
 export type Arrival = Pick<ReceivedMessage, 'mailFrom' | 'ip' | 'helo' | 'tls'>
 
 export interface Inbound {
-  /** Largest message of all, in bytes. */
+  /** Size limit for any message, in bytes. */
   readonly receivedBytes: number
-  /** Largest message to this recipient, in bytes. */
+  /** Returns the size limit for messages to this recipient, in bytes. */
   limitOf(addressee: Addressee): number
-  /** Who is meant. Refuses: `smtp_relay`, `inbound_unknown`, `received_unknown`, `unavailable`. */
+  /** Finds a recipient. Refuses: `smtp_relay`, `inbound_unknown`, `received_unknown`, `unavailable`. */
   addressee(mailbox: Mailbox): Promise<Addressee>
-  /** Whether a message may follow; counts it. Refuses: `inbound_sender`, `inbound_rate`. */
+  /** Checks the sender and the rate limit, and counts a message. Refuses: `inbound_sender`, `inbound_rate`. */
   admit(addressee: Addressee, arrival: Pick<Arrival, 'mailFrom' | 'ip'>): void
-  /** Stores a message; once it resolves to the id, the message is durable. Refuses: `message_loop`, `inbound_full`, `disk_full`, `unavailable`, … */
+  /**
+   * Stores a message and returns its id once the message is durable. Refuses: `message_loop`, `inbound_full`,
+   * `disk_full`, `unavailable`, …
+   */
   keep(addressee: Addressee, arrival: Arrival, bytes: Uint8Array): Promise<string>
-  /** Stores a message for domains that receive, as `keep` does. Refuses: `message_loop`, `received_full`, … */
+  /** Stores a message for receiving domains, as `keep` does. Refuses: `message_loop`, `received_full`, … */
   receive(message: ReceiveArgs): Promise<string>
-  /** Stores a report about a domain, as `DomainReports.take` does; its id. */
+  /** Stores a report about a domain and returns its id; see `DomainReports.take`. */
   report(message: ReportMessage, domain: ReportedDomain): Promise<string>
-  /** Ends forwarding and reading. */
+  /** Stops forwarding and reading. */
   close(): Promise<void>
 }
 
@@ -95,30 +100,33 @@ export interface InboundDeps {
     | 'settlePostmaster'
   >
   sendNotice: SendNotice
-  /** Takes email that is forwarded. */
+  /** Accepts forwarded email for sending. */
   intake: ReceivedForwarderDeps['intake']
   mime: ReceiveDeps['mime']
   resolver: ReceiveDeps['resolver']
   clock: Clock
   log: Logger
-  /** By default this process is alone. */
+  /** Default: this is the only process. */
   duties?: Duties | undefined
   hostname: string
-  /** By which returned messages are read; asked each time. */
+  /** Returns the tables for reading returned messages; called for each message. */
   tables: () => ReturnedTables
-  /** Largest message of those who sign in, in bytes: this one is never larger. */
+  /** Size limit for messages of authenticated clients, in bytes; received messages are never larger. */
   messageBytes: number
-  /** Where mail to postmaster is forwarded; undefined: it is only kept. */
+  /** Where mail to postmaster is forwarded; undefined: it is only stored. */
   postmaster: string | undefined
-  /** How often to look for what is to be forwarded, in milliseconds. */
+  /** How often to look for mail to forward, in milliseconds. */
   pollMs?: number
 }
 
-/** Google and Microsoft deliver up to 25 MB of attachments, which base64 makes a third larger; a forwarded message is base64 once more. */
+/**
+ * Google and Microsoft deliver up to 25 MB of attachments, and base64 adds a third. A forwarded message is encoded in
+ * base64 again.
+ */
 const RECEIVED_BYTES = 28 * 1024 * 1024
-/** Reports bring back 50 to 100 KB of a message as a rule; some servers return all of it. */
+/** Reports usually return 50 to 100 KB of a message; some servers return all of it. */
 const MESSAGE_BYTES = 1024 * 1024
-/** 10 MB of a packed report in base64. */
+/** Room for a 10 MB compressed report in base64. */
 const REPORT_BYTES = 14 * 1024 * 1024
 const RETURNED: ReturnedLimits = {
   emailMessages: 10,
@@ -130,18 +138,21 @@ const POSTMASTER: PostmasterLimits = { messages: 500, bytes: 32 * MESSAGE_BYTES 
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
-/** A large provider may return thousands of messages after a broadcast to an old list; what waits there comes later. */
+/**
+ * A large provider may return thousands of messages after a broadcast to an old list. Its queue delivers the rest
+ * later.
+ */
 const RETURNED_RATE = { windowMs: 10 * MINUTE, perNetwork: 300, inAll: 3000 }
 const POSTMASTER_RATE = { windowMs: 60 * MINUTE, perNetwork: 10, inAll: 60 }
 
 const REPORT_RATE = { windowMs: 10 * MINUTE, perNetwork: 60, inAll: 600 }
 const RECEIVED_RATE = { windowMs: 10 * MINUTE, perNetwork: 600, inAll: 6000 }
 
-/** A message that went through more servers than this is in a loop (RFC 5321 §6.3). */
+/** A message with more Received fields than this is in a loop (RFC 5321 §6.3). */
 const MAX_RECEIVED = 50
-/** The same for this one. A reply passes here twice: as it is submitted, and as it is received. */
+/** The same limit for fields of this server. A reply legitimately has two: one from submission, one from receipt. */
 const MAX_OWN_RECEIVED = 3
-/** Bytes of a header in which trace fields are counted. */
+/** Bytes of the header in which Received fields are counted. */
 const HEADER = 128 * 1024
 
 const createRates = (clock: Clock) => ({
@@ -160,7 +171,7 @@ const sizesWithin = (most: number): Pick<Inbound, 'receivedBytes' | 'limitOf'> =
   },
 })
 
-/** Forwards and reads from then on what waits for it. */
+/** Creates the receiver, which starts to forward and read stored mail at once. */
 export function createInbound(deps: InboundDeps): Inbound {
   const { clock, log, storage, postmaster } = deps
   const rates = createRates(clock)
@@ -179,15 +190,15 @@ export function createInbound(deps: InboundDeps): Inbound {
         return await findAddressee(deps, returnPaths, mailbox)
       } catch (error) {
         if (error instanceof Refusal) throw error
-        // Whoever cannot be looked up may exist: neither yes nor a final no.
+        // The recipient may exist, so neither accept it nor refuse it permanently.
         log.error({ err: error }, 'could not look up a recipient on port 25')
         throw refuse('unavailable')
       }
     },
 
     admit({ emailId, receiver, reported }, { mailFrom, ip }) {
-      // RFC 5321 §4.5.5: reports have the null sender. RCPT alone is answered for every sender, as servers verify addresses in the name
-      // of their own postmaster, too.
+      // RFC 5321 §4.5.5: reports have the null sender. RCPT alone is answered for every sender, because servers also
+      // verify addresses with their own postmaster as the sender.
       if (emailId !== null && mailFrom !== '') throw refuse('inbound_sender')
       const other = emailId === null ? 'postmaster' : 'returned'
       const kind = receiver ? 'received' : reported ? 'reports' : other
@@ -199,7 +210,7 @@ export function createInbound(deps: InboundDeps): Inbound {
       if (isLoop(bytes, deps.hostname)) throw refuse('message_loop')
       const now = clock.now()
       const about = { ...arrival, id: newId(now), receivedAt: now, rcptTo: address, size: bytes.byteLength }
-      // A copy: what crosses to the storage would bring along the whole buffer behind a view.
+      // Copied, because transferring a view to the storage thread would send the whole underlying buffer.
       const message = { ...about, bytes: new Uint8Array(bytes) }
       const line = { message_id: about.id, rcpt_to: address, ip: arrival.ip, size: about.size }
       if (emailId === null) {
@@ -232,7 +243,7 @@ export function createInbound(deps: InboundDeps): Inbound {
   }
 }
 
-/** Receives what no rule discards. Resolves to an id in any case: a sender is not told. */
+/** Stores a message unless a rule discards it. Always resolves to an id, so that senders can't detect rules. */
 async function receiveByRules(message: ReceiveArgs, deps: ReceiveDeps): Promise<string> {
   const recipients = message.recipients.filter(({ rule }) => rule?.action !== 'drop')
   if (recipients.length > 0) return receive({ ...message, recipients }, deps)
@@ -248,7 +259,7 @@ async function findAddressee(
 ): Promise<Addressee> {
   const nobody = { emailId: null, proven: false, address, receiver: null, reported: null }
   const bounce = parseReturnPath(address)
-  // A wrong MAC costs no look-up. Return paths from before there was one are still in the mail of others.
+  // A wrong MAC needs no look-up. Return paths without a MAC, from older versions, may still be in use.
   if (bounce && (bounce.proof === null || (await returnPaths.isOurs(bounce)))) {
     const found = await storage.findReturnPath({ emailId: bounce.emailId }, clock.now())
     if (found?.returnPath.toLowerCase() === address.toLowerCase())
@@ -277,7 +288,7 @@ async function findAddressee(
   throw refuse('inbound_unknown')
 }
 
-/** Whether a message goes round in a circle: too many Received fields, or too many of this server. */
+/** Reports whether a message is in a loop: it has too many Received fields, in total or of this server. */
 function isLoop(bytes: Uint8Array, hostname: string): boolean {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, HEADER))
   const end = start.indexOf('\r\n\r\n')

@@ -1,7 +1,7 @@
 /**
- * Decides what follows from a message to the signed return path of an email. The MAC proves that whoever wrote it has seen the email: a server
- * on its way, or one of its recipients. So a report counts only for recipients of that email, and where there are several, none of them can
- * suppress another. Everything else in the message may be forged. Pure.
+ * Decides what follows from a message to the signed return path of an email. A valid MAC proves that the writer has
+ * seen the email: a server on its path, or one of its recipients. So a report counts only for recipients of that email,
+ * and if there are several, none of them can suppress another. Everything else in the message may be forged. Pure.
  */
 import type { BounceRule } from '../mail/bounce.ts'
 import { formatReply, parseReply, type Reply } from '../mail/reply.ts'
@@ -10,21 +10,27 @@ import { suppressionKey } from '../mail/suppression.ts'
 import type { Cause } from '../mail/verdict.ts'
 import type { LateBounce, ReturnedDelivery, SettleReturned } from '../storage/storage.ts'
 
-/** Recipients of a report that are looked at. */
+/** Most recipients of a report that are considered. */
 const MOST_ENTRIES = 100
-/** Longest text of a server that is shown, in UTF-16 units. */
+/** Longest server text that is shown, in UTF-16 units. */
 const MAX_TEXT = 1000
 
-/** The email that came back. */
+/** The email that a message was returned for. */
 export interface ReturnedTo {
   deliveries: readonly ReturnedDelivery[]
-  /** Whether the message came to the return path, and was not only found to quote it: then it may be a complaint, nothing else. */
+  /**
+   * Whether the message came to the return path. If it only quotes the email, it can be a complaint but nothing else.
+   */
   toReturnPath: boolean
 }
 
 export type Judged = Omit<SettleReturned, 'id'>
 
-/** @param rules the tables that the message was read with; null `returned`: it could not be read */
+/**
+ * Decides what a returned message means for an email.
+ *
+ * @param rules the tables that the message was read with; null `returned`: it could not be read
+ */
 export function judgeReturned(
   returned: Returned | null,
   email: ReturnedTo,
@@ -51,11 +57,11 @@ export function judgeReturned(
   return judged
 }
 
-/** Whether a report about the email is too early: an attempt of ours runs whose result it may be about. */
+/** Reports whether a report may be too early: an attempt that it may be about has no stored result yet. */
 export const isEarly = (deliveries: readonly ReturnedDelivery[]): boolean =>
   deliveries.some(({ leased }) => leased)
 
-/** A notice that names nobody is about the only recipient there is. */
+/** Finds the delivery of a report. A notice without a recipient belongs to the only recipient, if there is only one. */
 function deliveryOf(
   { final, original }: ReportedRecipient,
   deliveries: readonly ReturnedDelivery[],
@@ -77,7 +83,7 @@ function entryOf(one: ReportedRecipient, delivery: ReturnedDelivery | null, alon
   return { ...about, effect: dead ? 'suppressed' : 'bounced' }
 }
 
-/** The server gave up retrying. */
+/** Reports whether the server stopped retrying after a temporary failure. */
 const isTransient = ({ status, code }: ReportedRecipient): boolean =>
   status === null ? code !== null && code < 500 : status.startsWith('4')
 
@@ -107,7 +113,7 @@ function bounceOf(
   return { deliveryId: id, cause, data: { recipient, cause, bounce } }
 }
 
-/** What the last server said, as a reply. */
+/** Builds an SMTP reply from the last server's answer. */
 function replyOf(one: ReportedRecipient): Reply {
   const text = one.diagnostic.slice(0, MAX_TEXT)
   const whole = parseReply(text)
@@ -115,7 +121,10 @@ function replyOf(one: ReportedRecipient): Reply {
   return { code, enhanced: one.status ?? whole?.enhanced ?? null, text: whole?.text ?? text }
 }
 
-/** RFC 5965. Recipients are often redacted (RFC 6590), so only an email to one recipient says whose complaint it is. */
+/**
+ * Reads a complaint (RFC 5965). Recipients are often redacted (RFC 6590), so the complainant is known only if the email
+ * has one recipient.
+ */
 function complaintFrom({ feedback, reportingMta }: Returned, email: ReturnedTo, judged: Judged): Judged {
   const only = email.deliveries.length === 1 ? email.deliveries[0]! : null
   const about = { action: null, status: null, diagnostic: feedback?.type ?? null, category: null }

@@ -1,24 +1,26 @@
-/** What lists and events tell of a received message, out of its header. Everything in it is a stranger's text. Pure. */
+/**
+ * Extracts from the header of a received message the fields that lists and events show. All of it is untrusted. Pure.
+ */
 import { isMessageId } from '../mail/headers.ts'
 import { isId } from '../mail/ids.ts'
 import { allOf, splitHeader, type Header } from '../mime/entity.ts'
 import { decodeWords } from '../mime/parser.ts'
 
 export interface Outline {
-  /** As it stands there, decoded; empty where there is none. */
+  /** Decoded, otherwise as written; empty if there is none. */
   from: string
   to: string[]
   cc: string[]
   bcc: string[]
   replyTo: string[]
   subject: string
-  /** Null where there is none, or what there is names nothing. */
+  /** Null if missing or invalid. */
   messageId: string | null
-  /** Ids of emails that In-Reply-To and References may name (RFC 5322 §3.6.4), the nearest first. */
+  /** Ids of emails that In-Reply-To and References may name (RFC 5322 §3.6.4), nearest first. */
   candidates: { id: string; messageId: string }[]
 }
 
-/** Characters of a field that are looked at, and entries of a list that are kept. */
+/** Most characters of a field that are read, and most entries of a list that are kept. */
 const MOST_TEXT = 4096
 const MOST_ADDRESSES = 100
 const MOST_REFERENCES = 20
@@ -44,7 +46,10 @@ const textOf = (value: string): string =>
     .replaceAll(/\p{Cc}+/gu, ' ')
     .trim()
 
-/** A list cut at its commas, but for those in quotes, comments and angle brackets. Other readers may see it otherwise: it is shown, never used. */
+/**
+ * Splits a list at its commas, except those in quotes, comments and angle brackets. Other parsers may split
+ * differently, so the result is for display only.
+ */
 function addressesOf(values: readonly string[]): string[] {
   const text = values.join(', ').slice(0, MOST_TEXT)
   const entries = text.match(/(?:"(?:[^"\\]|\\.)*"|<[^<>]*>|\([^()]*\)|[^,])+/g) ?? []
@@ -65,7 +70,7 @@ function candidatesOf(header: Header): Outline['candidates'] {
     .reverse()
     .slice(0, MOST_REFERENCES)
   return ids.flatMap((messageId) => {
-    // An email that was composed here is named after its id.
+    // Emails composed here have their id in the Message-ID.
     const id = messageId.slice(1, messageId.indexOf('@')).toLowerCase()
     return isId(id) ? [{ id, messageId }] : []
   })

@@ -1,22 +1,22 @@
-/** How much mail one network, and all together, may bring. Counts only; no I/O. */
+/** Limits how many messages one network, and all networks together, may send. No I/O. */
 import type { Clock } from '../clock/clock.ts'
 import { createThrottle } from '../clock/throttle.ts'
 import { sourceNetwork } from '../wire/networks.ts'
 
-/** Messages within a window, which begins with the first of them. */
+/** The most messages in a window, which begins with the first of them. */
 export interface RateLimit {
   windowMs: number
-  /** One IPv4 address, or one /64 of IPv6. */
+  /** For one IPv4 address or one IPv6 /64. */
   perNetwork: number
   inAll: number
 }
 
 export interface Rate {
-  /** Counts a message of this address and returns 0, or returns the seconds to wait and counts nothing. */
+  /** Counts a message from this address and returns 0. At the limit, counts nothing and returns the seconds to wait. */
   take(ip: string): number
 }
 
-/** The key of all networks together. */
+/** The key for all networks together. */
 const ALL = ''
 
 export function createRate(clock: Pick<Clock, 'now'>, { windowMs, perNetwork, inAll }: RateLimit): Rate {

@@ -1,6 +1,6 @@
 /**
- * Takes messages for domains that receive: checks who sent them, puts the trace fields in front and stores one email for each team. All that can
- * be refused is refused while the client waits; what was stored is never returned.
+ * Receives messages for receiving domains: authenticates the sender, prepends the trace fields and stores one email per
+ * team. All refusals happen while the client waits; a stored message is never returned.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Throttle } from '../clock/throttle.ts'
@@ -22,11 +22,11 @@ export interface ReceiveDeps {
   clock: Clock
   log: Logger
   hostname: string
-  /** Events of each team about email that is not stored, in 24 hours. */
+  /** Events per team about email that is not stored, in 24 hours. */
   events: Throttle
 }
 
-/** A message, and for whom it is. */
+/** A message and its recipients. */
 export interface ReceiveArgs {
   bytes: Uint8Array
   mailFrom: string
@@ -37,10 +37,12 @@ export interface ReceiveArgs {
   recipients: readonly { address: string; receiver: Receiver; rule?: ReceivingRule | undefined }[]
 }
 
-/** Of one team in 24 hours. Beyond, servers come back later (452). */
+/** Limits per team in 24 hours. Above them, servers retry later (452). */
 export const RECEIVED_LIMITS: ReceivedLimits = { messages: 20_000, bytes: 2 * 1024 ** 3 }
 
-/** Stores a message; once it resolves to an id, it is durable. Refuses: `received_full`, `inbound_unknown`, `disk_full`, … */
+/**
+ * Stores a message and returns its id once it is durable. Refuses: `received_full`, `inbound_unknown`, `disk_full`, …
+ */
 export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<string> {
   const { storage, clock, hostname, log } = deps
   const now = clock.now()
@@ -93,7 +95,7 @@ const shown = ({ candidates: _, messageId, ...outline }: Outline, id: string, ho
   messageId: messageId ?? `<${id}@${hostname}>`,
 })
 
-/** What a message that cannot be read has is not known: it is kept all the same, since its octets were taken. */
+/** Lists the attachments. A message that can't be parsed is still stored, because it was accepted. */
 async function attachmentsOf(bytes: Uint8Array, { mime }: ReceiveDeps) {
   try {
     const { attachments } = await mime.read(bytes, null)
@@ -105,7 +107,7 @@ async function attachmentsOf(bytes: Uint8Array, { mime }: ReceiveDeps) {
   }
 }
 
-/** The email of the team that a message answers. The id alone could be guessed: the whole Message-ID must be that of the email. */
+/** Finds the team's email that a message answers. The id alone could be guessed, so the whole Message-ID must match. */
 async function answered(
   teamId: string,
   { candidates }: Outline,

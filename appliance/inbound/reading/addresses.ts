@@ -1,13 +1,13 @@
-/** Addresses as reports write them: with types, brackets, comments and quotes around. Pure. */
+/** Parses addresses as reports write them: with types, brackets, comments and quotes. Pure. */
 
-/** RFC 5321 §4.5.3.1: 64 octets, the sign, 255 octets; and the escapes of RFC 6533 §3. */
+/** RFC 5321 §4.5.3.1: 64 octets, the at sign, 255 octets; plus the escapes of RFC 6533 §3. */
 const MAX_ADDRESS = 1000
 
 const ADDRESS = /[^\s<>()[\],;:"'@]{1,128}@[^\s<>()[\],;:"'@]{1,255}/u
 
 /**
- * The address in a field such as `rfc822; <ada@example.com>` (RFC 3464 §2.3.2), its domain in lower case; null when there is none.
- * An X.400 or local name is no address.
+ * Returns the address in a field such as `rfc822; <ada@example.com>` (RFC 3464 §2.3.2) with the domain in lower case,
+ * or null. X.400 and local names are not addresses.
  */
 export function addressIn(value: string): string | null {
   const text = value.slice(0, MAX_ADDRESS).replace(/^\s*[\w-]{1,40}\s*;/, '')
@@ -20,7 +20,7 @@ export function addressIn(value: string): string | null {
 
 const quotedAddress = /"[^"\r\n]{1,100}"@[^\s<>()[\],;:"'@]{1,255}/u
 
-/** utf-8-addr-xtext and utf-8-addr-unitext (RFC 6533 §3). */
+/** Decodes utf-8-addr-xtext and utf-8-addr-unitext (RFC 6533 §3). */
 function decodeEscapes(address: string): string {
   return address.replaceAll(/\\x\{([0-9a-f]{2,6})\}/giu, (whole, hex: string) => {
     const point = parseInt(hex, 16)
@@ -30,7 +30,7 @@ function decodeEscapes(address: string): string {
   })
 }
 
-/** The name in a field such as `dns; mx.example.com` (RFC 3464 §2.2.2), in lower case; null when there is none. */
+/** Returns the name in a field such as `dns; mx.example.com` (RFC 3464 §2.2.2) in lower case, or null. */
 export function hostIn(value: string | undefined): string | null {
   const text = (value ?? '').slice(0, 400).replace(/^\s*[\w-]{1,40}\s*;/, '')
   const [found] = /[\w.-]{1,255}|\[[\da-f.:]{2,45}\]/i.exec(text) ?? []

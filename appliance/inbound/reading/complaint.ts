@@ -1,4 +1,6 @@
-/** Reads feedback reports: ARF (RFC 5965) with its extensions (RFC 6591, RFC 6692), redacted ones too (RFC 6590). Pure. */
+/**
+ * Reads feedback reports: ARF (RFC 5965) with its extensions (RFC 6591, RFC 6692), also redacted ones (RFC 6590). Pure.
+ */
 import type { Feedback, ReturnedKind } from '../../mail/returned.ts'
 import { addressIn } from './addresses.ts'
 import { textOf, type ReadMessage } from './parts.ts'
@@ -17,8 +19,8 @@ const MAX_VALUE = 2000
 const MAX_RECIPIENTS = 1000
 
 /**
- * The feedback report in a message; undefined when it has none. Feedback-Type is required (RFC 5965 §3.1), and so are User-Agent and Version,
- * of which one is enough here.
+ * Returns the feedback report in a message, or undefined. Feedback-Type, User-Agent and Version are required (RFC 5965
+ * §3.1), but one of the last two is enough here.
  */
 export function readFeedbackReport({ contentType, parts }: ReadMessage): FeedbackReport | undefined {
   const declared = contentType.parameters.get('report-type')?.toLowerCase() === 'feedback-report'
@@ -52,13 +54,16 @@ export function readFeedbackReport({ contentType, parts }: ReadMessage): Feedbac
   }
 }
 
-/** RFC 5965 §3.1, §7.3: a type that nobody knows is handled as `other`, which is a complaint. */
+/** Maps a Feedback-Type. Unknown types count as `other`, which is a complaint (RFC 5965 §3.1, §7.3). */
 function kindOf(type: string): FeedbackReport['kind'] {
   if (type === 'not-spam') return 'not-spam'
   return type === 'auth-failure' || type === 'dmarc' ? 'dmarc-failure' : 'complaint'
 }
 
-/** Original-Rcpt-To may repeat (RFC 5965 §3.3). A redacted one is no address; what is left of it is kept. */
+/**
+ * Returns all values of Original-Rcpt-To, which may repeat (RFC 5965 §3.3). A redacted value is not an address but is
+ * kept.
+ */
 function recipientsIn(fields: ReadonlyMap<string, string[]>): string[] {
   const values = ['original-rcpt-to', 'removal-recipient', 'original-recipient'].map(
     (name) => fields.get(name) ?? [],
@@ -70,7 +75,7 @@ function recipientsIn(fields: ReadonlyMap<string, string[]>): string[] {
   )
 }
 
-/** RFC 5322 fields by their names in lower case, each with all its values. */
+/** Parses RFC 5322 fields into a map from lower-case name to all values. */
 function readFields(text: string): Map<string, string[]> {
   const fields = new Map<string, string[]>()
   let last: string[] | undefined

@@ -11,7 +11,7 @@ export interface DeliveryReport {
   envelopeId: string | null
 }
 
-/** RFC 3464 §2, RFC 6533 §6, and what some servers write in their place. */
+/** RFC 3464 §2, RFC 6533 §6, and types that some servers use instead. */
 const STATUS_TYPES = [
   'message/delivery-status',
   'message/global-delivery-status',
@@ -19,7 +19,7 @@ const STATUS_TYPES = [
   'message/x-delivery-status',
 ]
 
-/** The report in a message; undefined when it has none, or one about nobody. */
+/** Returns the report in a message, or undefined if it has none or the report names no recipient. */
 export function readDeliveryReport(
   message: ReadMessage,
   notice: string,
@@ -28,7 +28,7 @@ export function readDeliveryReport(
   const part = findStatusPart(message)
   if (!part) return undefined
   const { message: about, recipients } = readStatusPart(textOf(part))
-  // A server that answers one envelope may write a part for each recipient.
+  // A server that reports on one envelope may write a part for each recipient.
   const further = message.parts
     .filter((one) => one !== part && STATUS_TYPES.includes(one.type))
     .slice(0, 20)
@@ -46,7 +46,8 @@ export function readDeliveryReport(
 function findStatusPart({ parts, contentType, fields }: ReadMessage): Part | undefined {
   const declared = parts.find(({ type }) => STATUS_TYPES.includes(type))
   if (declared) return declared
-  // Misdeclared parts: only where a server speaks. A person who quotes a report puts something in front, or another name above.
+  // Accept misdeclared parts only in messages from a server. A person who quotes a report writes text above it or uses
+  // their own name.
   const byServer =
     contentType.type === 'multipart/report' ||
     /mailer-?daemon|postmaster/i.test(wordsOf(fields, 'from') ?? '')
@@ -65,7 +66,7 @@ function readRecipient(fields: StatusFields, notice: string, categorize: Categor
   const told = fields.get('status') ?? ''
   const written = diagnosticOf(fields)
   const action = actionOf(fields.get('action') ?? '', told)
-  // Exchange writes the useful words into the text for people, behind a status that says nothing.
+  // Exchange puts the specific reason into the human-readable text and a generic status into the fields.
   const own = findCodes(written)
   const inNotice =
     written === '' || (isVague(own.status) && isVague(findCodes(told).status)) ? reasonIn(notice) : ''
@@ -91,14 +92,17 @@ function readRecipient(fields: StatusFields, notice: string, categorize: Categor
   }
 }
 
-/** Without the type in front (RFC 3464 §2.3.6), which some servers leave out. */
+/** Returns Diagnostic-Code without its type (RFC 3464 §2.3.6), which some servers omit. */
 function diagnosticOf(fields: StatusFields): string {
   const value =
     fields.get('diagnostic-code') ?? fields.get('x-diagnostic-code') ?? fields.get('x-notes') ?? ''
   return oneLine(value.replace(/^\s*[a-z][\w-]{0,39}\s*;/i, ''))
 }
 
-/** The first status that says more than its class (RFC 3463 §3), else any; and the first basic code. */
+/**
+ * Returns the first status that is more specific than its class (RFC 3463 §3), else the first status; and the first
+ * basic code.
+ */
 function mostSpecific(found: readonly ReturnType<typeof findCodes>[]): ReturnType<typeof findCodes> {
   const specific = found.find(({ status }) => !isVague(status)) ?? found.find(({ status }) => status !== null)
   return {
@@ -115,18 +119,18 @@ const ACTIONS: readonly (readonly [RegExp, ReportAction])[] = [
   [/^\W*expand/i, 'expanded'],
 ]
 
-/** RFC 3464 §2.3.3; where Action is missing or unknown, the class of the status tells. */
+/** Returns the action (RFC 3464 §2.3.3). If Action is missing or unknown, the class of the status decides. */
 function actionOf(value: string, status: string): ReportAction {
   const known = ACTIONS.find(([pattern]) => pattern.test(value))?.[1]
   if (known) return known
   const { code, status: enhanced } = findCodes(status)
   const digit = enhanced?.[0] ?? String(code ?? '')[0]
   if (digit === '2') return 'delivered'
-  // Without any word of a final failure, a delivery is not over.
+  // Without a clear final failure, the delivery isn't final.
   return digit === '5' ? 'failed' : 'delayed'
 }
 
-/** The first words with a reply's code in a text for people, with the line after it. */
+/** Returns the first line of a human-readable text that has a reply code, with the line after it. */
 export function reasonIn(notice: string): string {
   const lines = notice.split('\n', 200).map((line) => line.trim().slice(0, 1000))
   const at = lines.findIndex((line) => {

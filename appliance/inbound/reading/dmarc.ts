@@ -1,4 +1,7 @@
-/** Reads DMARC aggregate reports (RFC 9990 §3.1, RFC 7489 §7.2 and Appendix C) by element names, not by namespace or version. Pure. */
+/**
+ * Reads DMARC aggregate reports (RFC 9990 §3.1, RFC 7489 §7.2 and Appendix C). Matches elements by name; ignores the
+ * namespace and version. Pure.
+ */
 import { isIP } from 'node:net'
 import {
   AUTH_RESULTS,
@@ -16,12 +19,12 @@ import { unpackReport } from './unpack.ts'
 export type DmarcReading =
   { kind: 'report'; report: DmarcReport } | { kind: 'problem'; problem: ReportProblem }
 
-/** Beyond, records are counted alone. */
+/** Records above this limit are only counted. */
 const MAX_RECORDS = 100_000
-/** Results, reasons and errors of one record or report. */
+/** Most results, reasons or errors of one record or report. */
 const MAX_LIST = 50
 
-/** Reads a report as it was attached. Belongs in a thread: 256 KB of XML take up to 50 ms, 6.5 MB half a second. */
+/** Reads an attached report. Run this in a thread: 256 KB of XML take up to 50 ms, 6.5 MB half a second. */
 export function readDmarcReport(packed: Uint8Array): DmarcReading {
   const unpacked = unpackReport(packed)
   if (unpacked.kind === 'problem') return unpacked
@@ -32,7 +35,7 @@ export function readDmarcReport(packed: Uint8Array): DmarcReading {
   return report ? { kind: 'report', report } : problem('not-a-report')
 }
 
-/** An element with its texts and elements that repeat. */
+/** The texts of an element's children, by name. */
 type Texts = Map<string, string>
 
 class RawRecord {
@@ -74,7 +77,7 @@ class ReportReader implements ElementReader {
     this.#record = null
   }
 
-  /** The report; undefined where the document is none, or says of no domain or time. */
+  /** Returns the report, or undefined if the document is not one or lacks a domain or time. */
   report(): DmarcReport | undefined {
     const metadata = (name: string): string => this.#metadata.get(name) ?? ''
     const policy = (name: string): string => (this.#policy.get(name) ?? '').toLowerCase()
@@ -124,7 +127,10 @@ const METADATA = [
   'version',
 ]
 
-/** Elements of a record that repeat (RFC 9990 Appendix A). `dkim` and `spf` are texts in policy_evaluated and lists in auth_results. */
+/**
+ * Returns the list for a repeated element of a record (RFC 9990 Appendix A). `dkim` and `spf` are texts in
+ * policy_evaluated and lists in auth_results.
+ */
 function listOf(record: RawRecord, name: string, parent: string): Texts[] | undefined {
   if (name === 'reason') return record.reasons
   if (parent === 'policy_evaluated') return undefined
@@ -145,7 +151,7 @@ function setFirst(texts: Texts, name: string, text: string): void {
   if (!texts.has(name) && texts.size < MAX_LIST) texts.set(name, text)
 }
 
-/** A record; undefined without an address or a number of messages. Zero is no message, but still a record. */
+/** Builds a record; undefined without an address or a message count. A count of zero is valid. */
 function recordOf({ texts, reasons, dkim, spf }: RawRecord): DmarcRecord | undefined {
   const text = (name: string): string => texts.get(name) ?? ''
   const sourceIp = text('source_ip')
@@ -179,7 +185,7 @@ function recordOf({ texts, reasons, dkim, spf }: RawRecord): DmarcRecord | undef
   }
 }
 
-/** Some reporters give whole addresses, or a dot at the end. */
+/** Some reporters write whole addresses, or a trailing dot. */
 const domainOf = (text: string): string =>
   text
     .slice(text.lastIndexOf('@') + 1)

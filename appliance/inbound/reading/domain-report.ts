@@ -1,4 +1,7 @@
-/** Reads a message with a DMARC or TLS report and sums up what it says of a domain. Pure, and slow for large reports: belongs in a thread. */
+/**
+ * Reads a message with a DMARC or TLS report and summarizes its data on a domain. Pure, but slow for large reports: run
+ * it in a thread.
+ */
 import type { DmarcRecord, DmarcReport } from '../../mail/dmarc-report.ts'
 import type { DmarcRow, ReadDomainReport, TlsRow } from '../../mail/domain-report.ts'
 import type { ReceivedTlsReport, TlsPolicyResult } from '../../mail/received-tls-report.ts'
@@ -13,14 +16,18 @@ import { readTlsReport } from './tls-report.ts'
 export type DomainReportReading =
   { kind: 'report'; report: ReadDomainReport } | { kind: 'problem'; problem: ReportProblem | 'foreign' }
 
-/** Rows of one report; the largest count. */
+/** Most rows of one report; the largest counts are kept. */
 const MOST_ROWS = 1000
-/** Messages or sessions of one row. Sums of many must stay exact, whatever a stranger claims. */
+/** Most messages or sessions of one row, so that sums stay exact whatever a report claims. */
 const MOST_COUNT = 1_000_000_000
 const MOST_NAME = 255
 const MOST_TEXT = 200
 
-/** @param domain in lower case, A-labels; reports about subdomains are about it as well */
+/**
+ * Reads the report in a message.
+ *
+ * @param domain in lower case, A-labels; reports about its subdomains count as well
+ */
 export function readDomainReport(message: Uint8Array, domain: string): DomainReportReading {
   const found = findReport(readMessage(message))
   if (!found) return { kind: 'problem', problem: 'not-a-report' }
@@ -110,12 +117,12 @@ function tlsRows({ type, successful, failed, failures }: TlsPolicyResult): TlsRo
   const detailed = failures.map((one) =>
     row(one.type === '' ? 'unknown' : one.type, one.sessions, one.receivingMx, one.reason),
   )
-  // Details may be left out, and need not add up.
+  // Details may be missing, and may not add up.
   const rest = failed - sum(detailed.map(({ sessions }) => sessions))
   return [row('', successful), ...detailed, row('unknown', rest)].filter(({ sessions }) => sessions > 0)
 }
 
-/** Rows that differ in nothing but their count become one; the largest first. */
+/** Merges rows that differ only in their count; largest first. */
 function merge<T extends DmarcRow | TlsRow>(rows: readonly T[], sameOf: (row: T) => object, count: keyof T) {
   const merged = new Map<string, T>()
   for (const row of rows) {

@@ -1,4 +1,7 @@
-/** Reads bounces, automatic replies and complaints that come as plain words, by the table of formats (config/returned-mail.toml). Pure. */
+/**
+ * Reads bounces, automatic replies and complaints in plain text, by the table of formats (config/returned-mail.toml).
+ * Pure.
+ */
 import type { ReportedRecipient, ReturnedFormat } from '../../mail/returned.ts'
 import { addressIn } from './addresses.ts'
 import { wordsOf, type ReadMessage } from './parts.ts'
@@ -6,11 +9,11 @@ import { reasonIn } from './delivery-report.ts'
 import { findCodes, judge, oneLine, type Categorize } from './reason.ts'
 import { MAX_RECIPIENTS } from './status-part.ts'
 
-/** What a format makes of a message. */
+/** What a format reads from a message. */
 export interface Notice {
   format: ReturnedFormat
   recipients: ReportedRecipient[]
-  /** What stands behind the words: the returned message, or its header. */
+  /** The text after the notice: the returned message, or its header. */
   copy: string
 }
 
@@ -18,11 +21,11 @@ const MAX_LINES = 1500
 const MAX_LINE = 1000
 const OPENING = 1500
 const WORDS = 8000
-/** Lines that belong to one recipient; the reason is among the first. */
+/** Most lines of one recipient; the reason is among the first. */
 const MAX_BLOCK = 30
 const MAX_REASON = 2000
 
-/** The first format that fits; undefined when none does. */
+/** Reads a message by the first format that matches; undefined if none does. */
 export function readNotice(
   message: ReadMessage,
   text: string,
@@ -65,7 +68,7 @@ function fitsText({ opening, text }: ReturnedFormat, lines: readonly string[]): 
   )
 }
 
-/** The line that was found is a part of the header itself where it is a field. */
+/** Returns the returned message after a marker line. If that line is a header field, it is included. */
 function copyOf(lines: readonly string[], at: number): string {
   return lines.slice(/^[\w-]+:/.test(lines[at]!) ? at : at + 1).join('\n')
 }
@@ -90,7 +93,7 @@ function recipientsOf(
     } else if (current && current.length < MAX_BLOCK) current.push(line)
   }
   const listed = format.recipientField === null ? [] : addressesOf(valueOf(format.recipientField))
-  // The field is the server's own list; addresses in the words may be anybody's.
+  // The header field is the server's own list; addresses in the text may belong to anybody.
   const addresses = listed.length > 0 ? listed : [...blocks.keys()]
   const whole = lines.join('\n')
   return addresses.map((address) => {
@@ -111,8 +114,10 @@ function addressesOf(value: string | undefined): string[] {
 }
 
 /**
- * @param block what stands behind the address
- * @param whole all words, where they are about this one alone
+ * Reads what a notice says about one recipient.
+ *
+ * @param block the text after the address
+ * @param whole the whole text, if it is about this recipient only
  */
 function recipient(
   { kind }: ReturnedFormat,
@@ -143,7 +148,7 @@ function recipient(
   }
 }
 
-/** What a bounce says that names nobody: the return path alone tells whose it is. */
+/** Reads a bounce that names no recipient: only the return path tells whose it is. */
 export function nobody(
   { format, recipients }: Notice,
   text: string,

@@ -1,9 +1,12 @@
-/** The parts of a received message (RFC 2045, RFC 2046), tolerant and bounded: what a report needs, nothing more. Pure. */
+/**
+ * Splits a received message into its parts (RFC 2045, RFC 2046): tolerant, bounded, and only as far as reports need.
+ * Pure.
+ */
 import { fieldValue, splitMessage, type HeaderField } from '../../mail/headers.ts'
 import { partsOf, readContentType, valuesOf, type ContentType } from '../../mime/entity.ts'
 import { decodeWords } from '../../mime/parser.ts'
 
-/** A part without parts of its own. Messages within the message are leaves: what they hold was not said by who sent this one. */
+/** A part without subparts. Enclosed messages are leaves too: their content is not the sender's own. */
 export interface Part {
   /** `type/subtype` in lower case. */
   type: string
@@ -16,20 +19,20 @@ export interface Part {
 export interface ReadMessage {
   fields: readonly HeaderField[]
   contentType: ContentType
-  /** Leaves in their order. */
+  /** Leaves in order. */
   parts: readonly Part[]
 }
 
-/** Honest reports have three parts within one or two levels (RFC 6522 §3). */
+/** Genuine reports have three parts within one or two levels (RFC 6522 §3). */
 const MAX_DEPTH = 10
 const MAX_PARTS = 100
-/** Fields that are looked at. Nothing that a report needs stands after so many. */
+/** Most fields that are read. Reports need none beyond that. */
 const MAX_FIELDS = 400
-/** Octets of one field, and of the body of a part, that are read as text. */
+/** Most octets of one field, and of the body of a part, that are read as text. */
 const MAX_FIELD = 8 * 1024
 const MAX_TEXT = 64 * 1024
 
-/** Takes a message apart. Bare CR and LF count as line ends: mail from old systems comes so (RFC 5321 §2.3.8 forbids it). */
+/** Parses a message. Bare CR and LF count as line ends: RFC 5321 §2.3.8 forbids them, but old systems send them. */
 export function readMessage(message: Uint8Array): ReadMessage {
   const bytes = withoutEnvelopeLine(withCrlf(message))
   const parts: Part[] = []
@@ -50,7 +53,7 @@ function readEntity(
   const boundary = parameters.get('boundary') ?? ''
   if (type.startsWith('multipart/') && boundary !== '' && depth < MAX_DEPTH) {
     const { parts, unclosed } = partsOf(bytes, [bodyOffset, bytes.length], boundary, MAX_PARTS)
-    // RFC 2046 §5.1.5: parts of a digest are messages unless they say otherwise.
+    // RFC 2046 §5.1.5: parts of a digest are messages by default.
     const inner = type === 'multipart/digest' ? 'message/rfc822' : 'text/plain'
     for (const [start, end] of unclosed ? [...parts, unclosed] : parts)
       if (found.length < MAX_PARTS) readEntity(bytes.subarray(start, end), depth + 1, found, inner)
@@ -59,7 +62,7 @@ function readEntity(
   return { fields, contentType }
 }
 
-/** The same octets where every line ends with CRLF already. */
+/** Normalizes line ends to CRLF. Returns the same octets if nothing changes. */
 function withCrlf(message: Uint8Array): Buffer {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   if (!hasBareEnds(bytes)) return bytes
@@ -88,20 +91,20 @@ function hasBareEnds(bytes: Buffer): boolean {
   return false
 }
 
-/** Mailboxes and some gateways put a line of the mbox format in front (RFC 4155). */
+/** Removes the mbox separator line that mailboxes and some gateways put in front (RFC 4155). */
 function withoutEnvelopeLine(bytes: Buffer): Buffer {
   if (!/^>?From /.test(bytes.toString('latin1', 0, 6))) return bytes
   const end = bytes.indexOf('\r\n')
   return end < 0 ? bytes : bytes.subarray(end + 2)
 }
 
-/** The first field of that name, given in lower case, unfolded; not decoded. */
+/** Returns the first field with that name (in lower case), unfolded but not decoded. */
 export function fieldOf(fields: readonly HeaderField[], name: string): string | undefined {
   const field = fields.find((one) => one.name.toLowerCase() === name)
   return field && fieldValue({ name: field.name, raw: field.raw.subarray(0, MAX_FIELD) })
 }
 
-/** All fields of that name as one text, encoded words decoded (RFC 2047). */
+/** Returns all fields with that name as one text, with encoded words decoded (RFC 2047). */
 export function wordsOf(fields: readonly HeaderField[], name: string): string | undefined {
   const values = valuesOf(fields.filter((one) => one.raw.length <= MAX_FIELD).slice(0, MAX_FIELDS), name)
   if (values.length === 0) return undefined
@@ -109,15 +112,16 @@ export function wordsOf(fields: readonly HeaderField[], name: string): string | 
   return text.includes('=?') ? decodeWords(text.slice(0, 2000)) : text
 }
 
-/** The text of a part: decoded, lines ended by LF. */
+/** Returns the decoded text of a part, with LF line ends. */
 export function textOf(part: Part): string {
   const bytes = bytesOf(part, MAX_TEXT)
   return decodeCharset(bytes, part.parameters.get('charset') ?? '').replaceAll('\r\n', '\n')
 }
 
 /**
- * The decoded body of a part (RFC 2045 §6).
- * @param most octets of the encoded body that are read
+ * Returns the decoded body of a part (RFC 2045 §6).
+ *
+ * @param most octets of the encoded body to read
  */
 export function bytesOf(part: Part, most = Infinity): Buffer {
   const encoding = (fieldOf(part.fields, 'content-transfer-encoding') ?? '').toLowerCase()
@@ -126,7 +130,7 @@ export function bytesOf(part: Part, most = Infinity): Buffer {
   return encoding.startsWith('quoted-printable') ? decodeQuotedPrintable(body) : body
 }
 
-/** RFC 2045 §6.7; what is not encoded as it says stays as it is. */
+/** Decodes quoted-printable (RFC 2045 §6.7). Invalid escapes stay as they are. */
 function decodeQuotedPrintable(body: Buffer): Buffer {
   const text = body.toString('latin1').replaceAll(/=[ \t]{0,80}\r\n/g, '')
   const decoded = text.replaceAll(/=([0-9a-f]{2})/gi, (_, hex: string) =>
@@ -135,7 +139,7 @@ function decodeQuotedPrintable(body: Buffer): Buffer {
   return Buffer.from(decoded, 'latin1')
 }
 
-/** Text in the charset it names; UTF-8 where that is sound, else Windows' superset of Latin-1, which reads any octets. */
+/** Decodes text in the given charset; else as UTF-8 if valid; else as Windows-1252, which can decode any octets. */
 export function decodeCharset(bytes: Uint8Array, charset: string): string {
   for (const label of [charset, 'utf-8']) {
     if (label === '') continue
@@ -143,7 +147,7 @@ export function decodeCharset(bytes: Uint8Array, charset: string): string {
       const fatal = label === 'utf-8'
       return new TextDecoder(label, { fatal }).decode(bytes)
     } catch {
-      // Not a charset that Node knows, or not UTF-8: the next one.
+      // Node doesn't know the charset, or it isn't UTF-8: try the next one.
     }
   }
   return new TextDecoder('windows-1252').decode(bytes)

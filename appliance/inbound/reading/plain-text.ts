@@ -1,7 +1,7 @@
-/** The words of a message for people: its first text, or what a browser would show of it. Pure. */
+/** Extracts the human-readable text of a message: its first text part, or the text that a browser would show. Pure. */
 import { textOf, type Part, type ReadMessage } from './parts.ts'
 
-/** The text of a message; empty when it has none. */
+/** Returns the text of a message; empty if it has none. */
 export function noticeOf({ parts }: ReadMessage): string {
   const plain = parts.find((part) => part.type === 'text/plain' && isSaid(part))
   const text = plain ? textOf(plain) : ''
@@ -10,7 +10,7 @@ export function noticeOf({ parts }: ReadMessage): string {
   return html ? fromHtml(textOf(html)) : text
 }
 
-/** Whether a part is no attachment (RFC 2183 §2). */
+/** Reports whether a part is not an attachment (RFC 2183 §2). */
 function isSaid({ fields }: Part): boolean {
   return !fields.some(
     ({ name, raw }) =>
@@ -28,7 +28,10 @@ const NAMED: Readonly<Record<string, string>> = {
   apos: "'",
 }
 
-/** Lines where blocks end, no tags, the few character references that reports use. Never shown to anybody. */
+/**
+ * Converts HTML to text: line breaks at block ends, no tags, and the few character references that reports use. The
+ * result is never shown.
+ */
 function fromHtml(html: string): string {
   return html
     .replaceAll(/<(?:br|\/p|\/div|\/tr|\/h\d|\/li|\/td|p|div|tr)\b[^<>]{0,500}>/gi, '\n')

@@ -1,6 +1,6 @@
 /**
- * Tells what a received message is: a bounce, a complaint, an automatic reply, a report, … Structure comes first, then the table of formats.
- * It reads and decides nothing else: what follows from it depends on what the envelope proves. Pure.
+ * Classifies a received message: a bounce, a complaint, an automatic reply, a report, … Checks the structure first,
+ * then the table of formats. It decides nothing: the effects depend on what the envelope proves. Pure.
  */
 import type {
   MessageReferences,
@@ -25,12 +25,12 @@ export interface ReadingRules {
   categorize: Categorize
 }
 
-/** Messages up to this size are read within a few milliseconds; larger ones belong in a thread. */
+/** Messages up to this size are read within a few milliseconds; larger ones are read in a thread. */
 export const READ_AT_ONCE = 256 * 1024
 
 type Step = (message: ReadMessage, notice: string, rules: ReadingRules) => Returned | undefined
 
-/** Reads a message. Never throws; time and memory grow with its size alone. */
+/** Reads a message. Never throws; time and memory grow only with its size. */
 export function readReturned(bytes: Uint8Array, rules: ReadingRules): Returned {
   const message = readMessage(bytes)
   const notice = noticeOf(message)
@@ -60,7 +60,7 @@ function result(
   }
 }
 
-/** RFC 5965: before delivery reports, as both may return the message. */
+/** Reads feedback reports (RFC 5965). Comes before delivery reports, because both may return the message. */
 const asFeedback: Step = (message) => {
   const found = readFeedbackReport(message)
   if (!found) return undefined
@@ -77,7 +77,7 @@ const asReport: Step = (message) => {
   return result(found.kind, format, findReferences(message, '', null), { report: found.report })
 }
 
-/** RFC 8098 §3: a reader's receipt, whatever it says about deletion, is no bounce. */
+/** Recognizes read receipts (RFC 8098 §3). They are not bounces, even if they report a deletion. */
 const asReceipt: Step = (message) => {
   const { contentType, parts } = message
   const declared = contentType.parameters.get('report-type')?.toLowerCase() === 'disposition-notification'
@@ -85,7 +85,7 @@ const asReceipt: Step = (message) => {
   return declared || has ? result('read-receipt', 'rfc8098', findReferences(message, '', null)) : undefined
 }
 
-/** RFC 3464. */
+/** Reads delivery reports (RFC 3464). */
 const asDeliveryReport: Step = (message, notice, { categorize }) => {
   const found = readDeliveryReport(message, notice, categorize)
   if (!found) return undefined
@@ -94,7 +94,7 @@ const asDeliveryReport: Step = (message, notice, { categorize }) => {
   return result(worst(recipients), 'rfc3464', references, { recipients, reportingMta })
 }
 
-/** Everything that only its words tell. */
+/** Reads messages that can only be classified by their text. */
 const asNotice: Step = (message, notice, { formats, categorize }) => {
   const found = readNotice(message, notice, formats, categorize)
   if (!found) return undefined
@@ -107,7 +107,7 @@ const asNotice: Step = (message, notice, { formats, categorize }) => {
 
 const STEPS: readonly Step[] = [asFeedback, asReport, asReceipt, asDeliveryReport, asNotice]
 
-/** RFC 3464 §2.3.3: only `failed` ends a delivery. */
+/** Returns the worst outcome of the recipients. Only `failed` ends a delivery (RFC 3464 §2.3.3). */
 function worst(recipients: readonly ReportedRecipient[]): ReturnedKind {
   const has = (action: ReportedRecipient['action']): boolean =>
     recipients.some((one) => one.action === action)
@@ -117,7 +117,7 @@ function worst(recipients: readonly ReportedRecipient[]): ReturnedKind {
 
 function complaintOf(message: ReadMessage, { recipientField }: ReturnedFormat): Returned['feedback'] {
   const field = recipientField ?? ''
-  // The returned message has the field too, where the report itself does not.
+  // If the report lacks the field, the returned message may have it.
   const written = wordsOf(message.fields, field) ?? returnedField(message, field) ?? ''
   const recipient = addressIn(written)
   const sourceIp = /\b\d{1,3}(?:\.\d{1,3}){3}\b/.exec(wordsOf(message.fields, 'subject') ?? '')?.[0] ?? null
@@ -136,7 +136,7 @@ function returnedField({ parts }: ReadMessage, field: string): string | undefine
   return returned && fieldOf(readMessage(returned.body.subarray(0, 64 * 1024)).fields, field)
 }
 
-/** RFC 5322 §3.6.4. */
+/** Reports whether a message is a reply (RFC 5322 §3.6.4). */
 function isReply({ fields }: ReadMessage, { inReplyTo }: MessageReferences): boolean {
   if (inReplyTo.length > 0) return true
   return /^(?:re|aw|sv|antw|ref|rv|odp|vs)\s?(?:\[\d{1,3}\])?:/i.test(wordsOf(fields, 'subject') ?? '')

@@ -1,8 +1,8 @@
-/** Finds the reply of the last server in the words of a report, and what it is about. Pure. */
+/** Finds the last server's reply in the text of a report, and the cause that it states. Pure. */
 import type { Category, Phase } from '../../mail/bounce.ts'
 import type { Reply } from '../../mail/reply.ts'
 
-/** What the rules say about a reply (mail/classify.ts). */
+/** Classifies a reply by the bounce rules (mail/classify.ts). */
 export type Categorize = (
   reply: Reply,
   about: { phase: Phase },
@@ -11,16 +11,19 @@ export type Categorize = (
 /** Longest diagnostic that is kept, in UTF-16 units. */
 const MAX_DIAGNOSTIC = 8 * 1024
 
-/** Characters that the rules look at: a hundred rules on 2000 characters take a millisecond, and a report may have many recipients. */
+/**
+ * Most characters that the rules match against: a hundred rules on 2000 characters take a millisecond, and a report may
+ * have many recipients.
+ */
 const MAX_JUDGED = 800
 
-/** Enhanced status code (RFC 3463 §2) that is no part of an IP address, a version or a date. */
+/** Enhanced status code (RFC 3463 §2) that is not part of an IP address, a version or a date. */
 const ENHANCED = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![.\d])/
-/** Basic code (RFC 5321 §4.2.1) where a reply begins, or behind words that announce one. */
+/** Basic code (RFC 5321 §4.2.1) at the start of a reply, or after punctuation that introduces one. */
 const BASIC = /(?:^|[\s#:;("'<>[\]])([45]\d\d)(?=[\s\-,;:)"'\]]|$)/
 const ANNOUNCED = /(?:said|reply|response|error|reason|code|status|returned|<<<)\W{0,5}([45]\d\d)(?=\D|$)/i
 
-/** Reply codes and words of a text; what was not found is null. */
+/** Reply codes and text; null if not found. */
 export interface FoundReply {
   code: number | null
   status: string | null
@@ -34,15 +37,16 @@ export function findCodes(text: string): FoundReply {
   return { code: code === undefined ? null : Number(code), status: isPossible(status) ? status : null }
 }
 
-/** RFC 3463 §3: subjects go from 0 to 7. */
+/** RFC 3463 §3: subjects range from 0 to 7. */
 const isPossible = (status: string | null): boolean => status !== null && /^[245]\.[0-7]\./.test(status)
 
-/** Whether a status says nothing beyond its class. */
+/** Reports whether a status is no more specific than its class. */
 export const isVague = (status: string | null): boolean => status === null || /^[245]\.0\.0$/.test(status)
 
 /**
- * The command that the server refused, where the report tells: Postfix' "in reply to RCPT TO", Exim's "after end of data", sendmail's ">>>".
- * The end of the data is what claims least: rules about unknown recipients that trust RCPT alone don't apply.
+ * Finds the command that the server refused, if the report names it: Postfix's "in reply to RCPT TO", Exim's "after end
+ * of data", sendmail's ">>>". The default is the end of data, which claims least: rules about unknown recipients that
+ * require RCPT don't apply then.
  */
 function phaseIn(text: string): Phase {
   const start = text.slice(0, 4000)
@@ -53,8 +57,8 @@ function phaseIn(text: string): Phase {
 }
 
 /**
- * What a failure is about. A code that is missing is taken from the class of the status, and a failure without any is permanent: the rules
- * then go by the words.
+ * Classifies a failure. A missing code is derived from the class of the status. A failure without any code counts as
+ * permanent, and the rules match its text.
  */
 export function judge(
   categorize: Categorize,
@@ -68,5 +72,5 @@ export function judge(
   return { category, topic, invalid: action === 'suppress' }
 }
 
-/** A text in one line. */
+/** Collapses a text to one line. */
 export const oneLine = (text: string): string => text.slice(0, MAX_DIAGNOSTIC).replaceAll(/\s+/g, ' ').trim()

@@ -1,10 +1,10 @@
-/** Finds what names the message that a report or a reply is about, in what came back of it. Pure. */
+/** Finds the references of a report or reply to the original message, in the returned content. Pure. */
 import { splitMessage, type HeaderField } from '../../mail/headers.ts'
 import type { MessageReferences } from '../../mail/returned.ts'
 import { addressIn } from './addresses.ts'
 import { bytesOf, fieldOf, wordsOf, type ReadMessage } from './parts.ts'
 
-/** RFC 3464 §2, RFC 6522 §4, RFC 6533 §6.3; the others are misspelled in the wild. */
+/** RFC 3464 §2, RFC 6522 §4, RFC 6533 §6.3; the others are misspellings seen in practice. */
 const RETURNED_TYPES = [
   'message/rfc822',
   'text/rfc822-headers',
@@ -18,23 +18,24 @@ const RETURNED_TYPES = [
 const MAX_HEADER = 64 * 1024
 const MAX_IDS = 50
 
-/** Our own fields, and those that a feedback loop is to give back (RFC 9477 §4.2). */
+/** Our own fields, and those that feedback loops return (RFC 9477 §4.2). */
 const OWN = /^(?:x-posthaste-[\w-]{1,60}|feedback-id|cfbl-feedback-id)$/
 
-/** The header of the message that came back: of a part of its own, or behind the words of a notice. */
+/** Returns the header of the returned message: from a part of its own, or after the text of a notice. */
 function returnedHeader({ parts }: ReadMessage, copy: string): readonly HeaderField[] {
   const part = parts.find(({ type }) => RETURNED_TYPES.includes(type))
   const text = part
     ? bytesOf(part, MAX_HEADER)
     : Buffer.from(copy.slice(0, MAX_HEADER).replaceAll('\n', '\r\n'))
-  // Some servers leave blank lines in front, or indent all of it.
+  // Some servers put blank lines in front, or indent the whole header.
   const start = /^(?:[ \t]*\r\n){0,20}/.exec(text.toString('latin1', 0, 2000))![0].length
   return splitMessage(text.subarray(start), 400).fields
 }
 
 /**
- * What the message names.
- * @param copy what stands behind the words of a notice in plain text, which may be the returned message
+ * Finds the ids that the message names.
+ *
+ * @param copy the text after a plain-text notice, which may be the returned message
  */
 export function findReferences(
   message: ReadMessage,
@@ -64,7 +65,7 @@ export function findReferences(
   }
 }
 
-/** Message ids (RFC 5322 §3.6.4), with their angle brackets. */
+/** Returns the message ids in a field (RFC 5322 §3.6.4), with angle brackets. */
 function idsIn(value: string): string[] {
   return value.match(/<[^<>\s]{1,320}>/g)?.slice(0, MAX_IDS) ?? []
 }

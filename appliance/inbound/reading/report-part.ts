@@ -1,21 +1,21 @@
-/** Finds the report in mail from those who report about DMARC (RFC 9990 §3.2, RFC 7489 §7.2.1.1) and TLS (RFC 8460 §5.3). Pure. */
+/** Finds the attached report in mail about DMARC (RFC 9990 §3.2, RFC 7489 §7.2.1.1) or TLS (RFC 8460 §5.3). Pure. */
 import type { ReturnedKind } from '../../mail/returned.ts'
 import { bytesOf, fieldOf, wordsOf, type Part, type ReadMessage } from './parts.ts'
 
-/** Largest encoded report that is taken out of a message, in octets. */
+/** Largest encoded report that is read, in octets. */
 const MAX_ENCODED = 16 * 1024 * 1024
-/** Octets that tell a file's format. */
+/** Octets at the start of a file that identify its format. */
 const START = 3000
 
 export interface FoundReport {
   kind: Extract<ReturnedKind, 'dmarc-aggregate' | 'tls-report'>
-  /** Decoded, still compressed. */
+  /** Decoded from base64, still compressed. */
   report: Uint8Array
 }
 
 /**
- * The report in a message; undefined when it has none. Files are known by their first octets: reporters declare them as
- * application/octet-stream, x-zip-compressed or text, and leave out their names.
+ * Returns the report in a message, or undefined. Identifies files by their first octets: reporters declare them as
+ * application/octet-stream, x-zip-compressed or text, and omit file names.
  */
 export function findReport(message: ReadMessage): FoundReport | undefined {
   const about = aboutOf(message)
@@ -26,7 +26,7 @@ export function findReport(message: ReadMessage): FoundReport | undefined {
   return undefined
 }
 
-/** What the message says of itself, without its parts. */
+/** What the message's own header says, without its parts. */
 interface About {
   dmarc: boolean
   tls: boolean
@@ -56,13 +56,13 @@ function kindOf(part: Part, about: About): FoundReport['kind'] | undefined {
     : undefined
 }
 
-/** gzip (RFC 1952 §2.3.1) and ZIP. */
+/** Recognizes gzip (RFC 1952 §2.3.1) and ZIP. */
 const isPacked = (bytes: Uint8Array): boolean => isGzip(bytes) || isZip(bytes)
 export const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b
 export const isZip = (bytes: Uint8Array): boolean =>
   bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4
 
-/** UTF-16 has a zero in every second octet of such text. */
+/** Drops zeros, because UTF-16 has one in every second octet of such text. */
 const textStart = (bytes: Buffer): string =>
   bytes.toString('latin1').replaceAll(/\0|^\xff\xfe|^\xfe\xff|^\xef\xbb\xbf/g, '')
 

@@ -1,9 +1,11 @@
-/** Where reports about domains are read: in a thread with bounded memory and time, as a small file may unpack to much. */
+/**
+ * Reads reports about domains in a thread with bounded memory and time, because a small file may unpack to a large one.
+ */
 import { createThreads, ThreadEnded } from '../../capacity/capacity.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { DomainReportReading } from './domain-report.ts'
 
-/** What the thread is asked. */
+/** A job for the thread. */
 export interface ReportJob {
   bytes: Uint8Array
   domain: string
@@ -12,13 +14,14 @@ export interface ReportJob {
 export interface ReportReader {
   /**
    * Reads a message with a report about the domain. Refuses: `overloaded`, `shutting_down`.
+   *
    * @param teamId the team of the domain: teams take turns
    */
   read(job: ReportJob, teamId: string): Promise<DomainReportReading>
   close(): Promise<void>
 }
 
-/** Heap of the thread in MB, beside the buffers. 50 MB of XML are one string of as many octets. */
+/** Heap of the thread in MB, not counting buffers. 50 MB of XML become one string of the same size. */
 const HEAP_MB = 256
 const DEADLINE_MS = 20_000
 

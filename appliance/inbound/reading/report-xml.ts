@@ -1,24 +1,30 @@
-/** Reads the XML of a DMARC report into texts by element: no document type, no entities of its own, bounded depth and sizes. Pure. */
+/**
+ * Parses the XML of a DMARC report into texts by element: no document type, no custom entities, bounded depth and
+ * sizes. Pure.
+ */
 import { Parser } from 'htmlparser2'
 import { decodeCharset } from './parts.ts'
 import type { ReportProblem } from './inflate.ts'
 
 export interface ElementReader {
-  /** An element begins. `parent` is the name of the one around it, empty for the root. Names are without prefix, in lower case. */
+  /**
+   * Called when an element begins. `parent` is the enclosing element, empty for the root. Names have no prefix and are
+   * in lower case.
+   */
   open(name: string, parent: string): void
-  /** An element ends; its own text is trimmed. */
+  /** Called when an element ends; `text` is its own text, trimmed. */
   close(name: string, parent: string, text: string): void
 }
 
-/** RFC 9990's schema has 5 levels; one sender opens an `xs:schema` in front and never closes it. */
+/** RFC 9990's schema has 5 levels. One sender opens an `xs:schema` in front and never closes it. */
 const MAX_DEPTH = 16
 const MAX_TEXT = 4096
-/** Characters that the parser gets at once. */
+/** Characters passed to the parser at once. */
 const PIECE = 64 * 1024
 
 class Refused extends Error {}
 
-/** Reads a document; the problem, if there is one, else null. Unclosed and crossed elements are the parser's to mend. */
+/** Parses a document and returns the problem, or null. The parser repairs unclosed and misnested elements. */
 export function readElements(bytes: Uint8Array, reader: ElementReader): ReportProblem | null {
   const names: string[] = []
   const texts: string[] = []
@@ -40,7 +46,7 @@ export function readElements(bytes: Uint8Array, reader: ElementReader): ReportPr
         reader.close(name, names.at(-1) ?? '', clean(texts.pop() ?? ''))
       },
       onprocessinginstruction(name) {
-        // A document type may define entities; nothing but the declaration of XML itself is of use here.
+        // A document type may define entities. Only the XML declaration is allowed.
         if (name.toLowerCase() !== '?xml') throw new Refused()
       },
     },
@@ -59,10 +65,10 @@ export function readElements(bytes: Uint8Array, reader: ElementReader): ReportPr
 
 const localName = (name: string): string => name.slice(name.lastIndexOf(':') + 1, 200).toLowerCase()
 
-/** One line without controls. */
+/** Collapses whitespace and control characters to one line. */
 const clean = (text: string): string => text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
 
-/** XML 1.0 Appendix F: a byte order mark, else what the declaration says, else UTF-8. */
+/** Decodes XML by its byte order mark, else its declaration, else as UTF-8 (XML 1.0 Appendix F). */
 function decodeXml(bytes: Uint8Array): string {
   const [first, second] = bytes
   if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes)

@@ -1,4 +1,4 @@
-/** Where returned messages are read: small ones at once, all others in a thread with bounded memory and time. */
+/** Reads returned messages: small ones at once, others in a thread with bounded memory and time. */
 import { createThreads, ThreadEnded } from '../../capacity/capacity.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { BounceRule } from '../../mail/bounce.ts'
@@ -6,30 +6,34 @@ import { createClassifier } from '../../mail/classify.ts'
 import type { Returned, ReturnedFormat } from '../../mail/returned.ts'
 import { READ_AT_ONCE, readReturned } from './read-returned.ts'
 
-/** What the thread is asked. */
+/** A job for the thread. */
 export interface ReturnedJob extends ReturnedTables {
   bytes: Uint8Array
 }
 
-/** The tables by which messages are read. */
+/** The tables for reading messages. */
 export interface ReturnedTables {
   /** config/returned-mail.toml. */
   formats: readonly ReturnedFormat[]
-  /** The rules of config/returned-mail.toml, then those of config/bounces.toml. */
+  /** The rules of config/returned-mail.toml, followed by those of config/bounces.toml. */
   rules: readonly BounceRule[]
 }
 
 export interface ReturnedReader {
-  /** Reads a message; null where that takes too much time or memory. Refuses: `shutting_down`. */
+  /** Reads a message; null if that takes too much time or memory. Refuses: `shutting_down`. */
   read(bytes: Uint8Array): Promise<Returned | null>
   close(): Promise<void>
 }
 
-/** Heap of the thread in MB: messages have one megabyte at most. */
+/** Heap of the thread in MB. Messages have at most 1 MB. */
 const HEAP_MB = 128
 const DEADLINE_MS = 10_000
 
-/** @param tables asked each time: they can be exchanged */
+/**
+ * Creates the reader.
+ *
+ * @param tables called for each message, because the tables can be reloaded
+ */
 export function createReturnedReader(clock: Clock, tables: () => ReturnedTables): ReturnedReader {
   const threads = createThreads<ReturnedJob, Returned>({
     ...{ script: new URL('returned-worker.ts', import.meta.url), clock, most: 1, waiting: 4 },

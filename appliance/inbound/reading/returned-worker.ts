@@ -1,4 +1,4 @@
-/** The thread in which large returned messages are read. Started by returned-reader.ts. */
+/** The thread that reads large returned messages. Started by returned-reader.ts. */
 import { answerJobs } from '../../capacity/answer-jobs.ts'
 import { createClassifier } from '../../mail/classify.ts'
 import type { Returned } from '../../mail/returned.ts'

@@ -1,6 +1,9 @@
-/** Reads the machine part of a delivery report: groups of fields (RFC 3464 §2.1), as the real world writes them. Pure. */
+/**
+ * Parses the machine-readable part of a delivery report: groups of fields (RFC 3464 §2.1), including common deviations.
+ * Pure.
+ */
 
-/** Fields by their names in lower case; of a field that repeats, the first. */
+/** Fields by lower-case name; for repeated fields, the first. */
 export type StatusFields = ReadonlyMap<string, string>
 
 export interface StatusPart {
@@ -10,7 +13,7 @@ export interface StatusPart {
   recipients: readonly StatusFields[]
 }
 
-/** An email leaves with at most 100 recipients at once; telling the category of one takes some 40 microseconds. */
+/** Most recipients that are read. An email has at most 100 per attempt; classifying one takes some 40 µs. */
 export const MAX_RECIPIENTS = 500
 const MAX_FIELDS = 200
 const MAX_VALUE = 8 * 1024
@@ -24,7 +27,7 @@ const OF_RECIPIENT = [
   'diagnostic-code',
   'remote-mta',
 ]
-/** A second one within a group begins the next recipient: some servers leave out the blank line. */
+/** When one of these repeats within a group, the next recipient begins: some servers omit the blank line. */
 const STARTS = ['original-recipient', 'final-recipient']
 
 /** Reads the fields of a status part. */
@@ -33,7 +36,7 @@ export function readStatusPart(text: string): StatusPart {
   const message = new Map<string, string>()
   const recipients: StatusFields[] = []
   for (const group of groups) {
-    // RFC 3464 has the fields of the message in a group of their own; where they are in one with a recipient, both readers find theirs.
+    // RFC 3464 puts the message's fields into their own group. If they share one with a recipient, both get all of it.
     for (const [name, value] of group)
       if (!OF_RECIPIENT.includes(name) && !message.has(name)) message.set(name, value)
     const isRecipient = group.has('final-recipient') || group.has('original-recipient') || group.has('action')
@@ -60,7 +63,10 @@ function readGroups(text: string): Map<string, string>[] {
   return groups.filter(({ size }) => size > 0)
 }
 
-/** Adds a field to the last group, or begins one with it; its name, or undefined for a line that is none. */
+/**
+ * Adds a field to the last group, or begins a new one. Returns the field's name, or undefined if the line is not a
+ * field.
+ */
 function addField(groups: Map<string, string>[], line: string): string | undefined {
   const [, written, value] = FIELD.exec(line.slice(0, MAX_VALUE)) ?? []
   if (written === undefined) return undefined
@@ -71,10 +77,13 @@ function addField(groups: Map<string, string>[], line: string): string | undefin
   return name
 }
 
-/** Original-Recipient stands before or behind Final-Recipient: only a repeated field, or one behind what ends a group, is the next one's. */
+/**
+ * Reports whether a field begins the next group. Original-Recipient may come before or after Final-Recipient, so only a
+ * repeated field, or one after the end of a group, does.
+ */
 const endsGroup = (group: Map<string, string>, name: string): boolean => group.has(name)
 
-/** Whether a text that nobody declared begins with the fields of a status part. */
+/** Reports whether an undeclared text begins with the fields of a status part. */
 export function looksLikeStatus(text: string): boolean {
   const start = text.slice(0, 4000)
   return (

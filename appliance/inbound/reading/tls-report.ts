@@ -15,7 +15,7 @@ const MAX_FAILURES = 10_000
 const MAX_STRINGS = 100
 const MAX_TEXT = 1000
 
-/** Reads a report as it was attached, or posted (RFC 8460 §5.4). Belongs in a thread: up to 10 MB are parsed in one go. */
+/** Reads an attached or posted report (RFC 8460 §5.4). Run this in a thread: it parses up to 10 MB at once. */
 export function readTlsReport(packed: Uint8Array): TlsReading {
   const unpacked = unpackReport(packed, LIMITS)
   if (unpacked.kind === 'problem') return unpacked
@@ -60,7 +60,7 @@ function asCount(value: unknown): number {
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
-/** RFC 8460 §4.2; undefined without a time or any policy. */
+/** Builds a report (RFC 8460 §4.2); undefined without a time or any policy. */
 function reportOf(json: unknown): ReceivedTlsReport | undefined {
   const report = asObject(json)
   const range = asObject(report['date-range'])
@@ -87,7 +87,7 @@ function policyOf(entry: Json): TlsPolicyResult {
     type: TYPES.find((one) => one === type) ?? 'unknown',
     domain: asText(policy['policy-domain']).toLowerCase().replace(/\.$/, ''),
     strings: asTexts(policy['policy-string']),
-    // RFC 8460 §4.4 has a string in its text and a list in its example.
+    // RFC 8460 §4.4 defines a string, but its example has a list.
     mxHosts: asTexts(policy['mx-host']),
     successful: asCount(summary['total-successful-session-count']),
     failed: asCount(summary['total-failure-session-count']),
@@ -95,7 +95,7 @@ function policyOf(entry: Json): TlsPolicyResult {
   }
 }
 
-/** RFC 8460 §4.3. */
+/** Builds a failure detail (RFC 8460 §4.3). */
 function failureOf(details: Json): TlsFailure {
   return {
     type: asText(details['result-type']).toLowerCase(),

@@ -1,4 +1,7 @@
-/** Unpacks reports: gzip (RFC 1952), ZIP, or plain; bounded while inflating, whatever the file says of its size. Pure, in one go: large ones in a thread. */
+/**
+ * Unpacks reports: gzip (RFC 1952), ZIP or plain. Limits are enforced while inflating; declared sizes are not trusted.
+ * Pure and synchronous: unpack large reports in a thread.
+ */
 import { gunzipSync } from 'node:zlib'
 import { inflateWith, problem, type Unpacked } from './inflate.ts'
 import { isGzip, isZip } from './report-part.ts'
@@ -8,7 +11,7 @@ export interface UnpackLimits {
   /** Largest packed and largest unpacked size, in octets. */
   packed: number
   unpacked: number
-  /** Most unpacked octets for each packed one. */
+  /** Most unpacked octets per packed octet. */
   ratio: number
 }
 
@@ -18,10 +21,10 @@ const REPORT_LIMITS: UnpackLimits = {
   ratio: 200,
 }
 
-/** Small reports may have any ratio: nobody is hurt by them. */
+/** Up to this size in octets, any ratio is allowed. */
 const SMALL = 1024 * 1024
 
-/** Unpacks one level. A packed file within a packed file is no report. */
+/** Unpacks one level. Nested archives are not reports. */
 export function unpackReport(bytes: Uint8Array, limits: UnpackLimits = REPORT_LIMITS): Unpacked {
   if (bytes.length > limits.packed) return problem('too-large')
   const most = Math.min(limits.unpacked, Math.max(SMALL, bytes.length * limits.ratio))

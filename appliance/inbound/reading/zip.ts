@@ -1,4 +1,4 @@
-/** Takes the one file out of a ZIP archive, as reports come in (PKWARE APPNOTE 6.3). Names are never used, sizes never believed. Pure. */
+/** Extracts the only file of a ZIP archive (PKWARE APPNOTE 6.3). Ignores names and doesn't trust sizes. Pure. */
 import { crc32, inflateRawSync } from 'node:zlib'
 import { inflateWith, problem, type Unpacked } from './inflate.ts'
 
@@ -6,9 +6,9 @@ import { inflateWith, problem, type Unpacked } from './inflate.ts'
 const END = 0x06054b50
 const ENTRY = 0x02014b50
 const LOCAL = 0x04034b50
-/** The end of the directory is at most so far from the end of the file: its own 22 octets and a comment. */
+/** The end record is at most this far from the end of the file: its 22 octets and a comment. */
 const MOST_END = 22 + 0xffff
-/** Some archives hold folders or metadata of the packer beside the report. */
+/** Most entries. Some archives hold folders or metadata of the packer beside the report. */
 const MOST_ENTRIES = 16
 const MOST_NAME = 1024
 
@@ -20,7 +20,9 @@ interface Entry {
   offset: number
 }
 
-/** The one file in an archive. Refuses encryption, several files, and methods but stored and deflated. */
+/**
+ * Extracts the only file of an archive. Rejects encryption, several files, and methods other than stored and deflated.
+ */
 export function unzipOne(bytes: Uint8Array, most: number): Unpacked {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const entries = readDirectory(file)
@@ -30,7 +32,7 @@ export function unzipOne(bytes: Uint8Array, most: number): Unpacked {
   if (entry.encrypted) return problem('dangerous')
   const { offset, packedSize } = entry
   if (offset + 30 > file.length || file.readUInt32LE(offset) !== LOCAL) return problem('damaged')
-  // APPNOTE §4.3.7: lengths of the name and of the extra field, which may differ from those in the directory.
+  // APPNOTE §4.3.7: the lengths of the name and extra field may differ from those in the directory.
   const start = offset + 30 + file.readUInt16LE(offset + 26) + file.readUInt16LE(offset + 28)
   if (start + packedSize > file.length) return problem('damaged')
   const packed = file.subarray(start, start + packedSize)
@@ -45,7 +47,10 @@ function unpackEntry({ method }: Entry, packed: Buffer, most: number): Unpacked 
   return packed.length > most ? problem('too-large') : { kind: 'unpacked', bytes: packed }
 }
 
-/** Files of an archive, without folders and what macOS adds; undefined where the directory is unsound or too large. */
+/**
+ * Lists the files of an archive, without folders and macOS metadata; undefined if the directory is invalid or too
+ * large.
+ */
 function readDirectory(file: Buffer): Entry[] | undefined {
   const end = findEnd(file)
   if (end < 0) return undefined
