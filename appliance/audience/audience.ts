@@ -1,4 +1,4 @@
-/** Whom a team writes to: contacts, their segments, topics and properties, and what they agreed to. */
+/** A team's contacts with their segments, topics, properties and consent. */
 import { type BatchMethods, batchMethods } from './batches.ts'
 import { type ContactMethods, contactMethods } from './contacts.ts'
 import {
@@ -58,13 +58,13 @@ export interface Audience
     PreferenceMethods,
     PageMethods,
     ImportMethods {
-  /** Goes on with what a stop interrupted. For the daemon alone. */
+  /** Continues work that a stop interrupted. Only for the daemon. */
   start(): void
-  /** Ends the background work. */
+  /** Stops the background work. */
   close(): Promise<void>
 }
 
-/** What commands do with contacts, beside a daemon that may run: it goes on with what they queue and leave behind. */
+/** What commands do with contacts. A running daemon continues the work that they queue. */
 export interface ContactBook
   extends
     ContactMethods,
@@ -75,7 +75,7 @@ export interface ContactBook
     PropertyMethods,
     ImportMethods {}
 
-/** Nothing of it runs in the background. */
+/** Creates a contact book, which does nothing in the background. */
 export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDeps }): ContactBook {
   const files = new ImportFiles(deps.imports)
   const sizes = createSegmentSizes(deps)
@@ -91,10 +91,14 @@ export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDep
   }
 }
 
-/** What imports need beside. */
+/** The dependencies of imports only. */
 type ImportDeps = ImportFilesDeps & Pick<ImportRunnerDeps, 'log' | 'duties' | 'calls'>
 
-/** @param deps tokens: of the links to the preference page */
+/**
+ * Creates the audience.
+ *
+ * @param deps tokens: for links to the preference page
+ */
 export function createAudience(
   deps: AudienceDeps & { tokens: PreferencesTokens; imports: ImportDeps },
 ): Audience {

@@ -1,4 +1,4 @@
-/** Many contacts at once: addresses that somebody pasted, and changes of all that match. */
+/** Batches of contacts: pasted lists of addresses, and changes to all matching contacts. */
 import { parseMailbox } from '../mail/address.ts'
 import type { ConsentAct } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
@@ -8,37 +8,37 @@ import { countSteps, readTeamRules, STEPS } from './rules.ts'
 import { type AudienceDeps, checkIds, noSegment, noTopic, refusalOf } from './which.ts'
 import { readAddress } from './values.ts'
 
-/** Contacts that one request changes, and those that one transaction does: mail waits for it some 30 ms. */
+/** Most contacts per request, and per transaction: mail waits for one some 30 ms. */
 const AT_ONCE = 500
 const IN_TRANSACTION = 100
 
-/** Addresses that a preview names. */
+/** Most addresses in a preview. */
 const SAMPLE = 5
 
-/** By id, or all that match. */
+/** Contacts by id, or all that match. */
 export type PickedContacts = { ids: string[] } | { conditions: ContactConditions; after?: string | undefined }
 
 export interface BatchMethods {
-  /** Refuses a segment or topic that the team doesn't have: `not_found`. */
+  /** Checks that the team has the segment and topic. Refuses: `not_found`. */
   checkConditions(teamId: string, conditions: ContactConditions): Promise<void>
-  /** Reads rules that name what the team has. Refuses: `invalid_field`. */
+  /** Reads rules and checks that the team has what they name. Refuses: `invalid_field`. */
   readRules(args: { teamId: string; rules: unknown }): Promise<Rules>
-  /** What is known of addresses, in their order; null: not an address. */
+  /** Looks up addresses, in order; null: not an address. */
   checkAddresses(args: { teamId: string; emails: string[] }): Promise<(KnownAddress | null)[]>
-  /** Lifts no opt-out. Refuses: `invalid_field`, `missing_field`, `invalid_id`, `not_found`. */
+  /** Adds contacts. Lifts no opt-out. Refuses: `invalid_field`, `missing_field`, `invalid_id`, `not_found`. */
   addContacts(args: {
     teamId: string
     emails: string[]
     segmentIds: string[]
     act: ConsentAct
   }): Promise<{ created: number; known: number }>
-  /** Counts those that match among 40,000 contacts; `next` tells where to go on. Refuses: `not_found`. */
+  /** Counts the matches among 40,000 contacts; `next` is where to continue. Refuses: `not_found`. */
   countMatching(args: {
     teamId: string
     conditions: ContactConditions
     after?: string | undefined
   }): Promise<{ contacts: number; sample: string[]; next: string | null }>
-  /** Changes at most 500; `next` tells where to go on. Refuses: `not_found`. */
+  /** Changes at most 500 contacts; `next` is where to continue. Refuses: `not_found`. */
   changeContacts(args: {
     teamId: string
     picked: PickedContacts
@@ -126,7 +126,7 @@ async function countMatching(
   return counted
 }
 
-/** An address alone; null: it is none. */
+/** Parses a single address; null if it is invalid. */
 function addressOf(text: string): string | null {
   const mailbox = parseMailbox(text)
   return mailbox?.name === '' ? mailbox.address : null

@@ -27,12 +27,12 @@ import {
 } from './which.ts'
 import { readAddress, readName, readProperties, type TypedValue, typedValues } from './values.ts'
 
-/** What a request says about a contact; undefined: nothing. */
+/** A contact's fields in a request; undefined: not given. */
 export interface ContactInput {
   firstName?: string | null | undefined
   lastName?: string | null | undefined
   unsubscribed?: boolean | undefined
-  /** By key; null removes a value. */
+  /** By key; null removes the value. */
   properties?: Record<string, unknown> | undefined
 }
 
@@ -49,30 +49,31 @@ export interface ContactDetails extends Contact {
 
 export interface ContactMethods {
   /**
-   * Creates a contact, or changes the one that has the address, all or nothing. It never lifts an opt-out, also not one of an
-   * earlier contact with the address.
+   * Creates a contact or updates the one with that address, atomically. Never lifts an opt-out, not even one of a
+   * deleted contact with the address.
+   *
    * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `not_found` for segments and topics.
    */
   saveContact(args: { teamId: string; contact: NewContactInput; act: ConsentAct }): Promise<Contact>
   listContacts(args: PageArgs & ContactFilter): Promise<Page<Contact>>
   /** Every contact, newest first, in pages. */
   allContacts(args: { teamId: string } & ContactFilter): AsyncGenerator<Contact[], void>
-  /** Each call looks at a bounded number of contacts; `next` tells whether there are more. */
+  /** Searches a bounded number of contacts per call; `next` is set if there are more. */
   searchContacts(
     args: Omit<PageArgs, 'before'> & ContactConditions,
   ): Promise<ContactsFound & { context: ContactContext }>
   countContacts(args: { teamId: string }): Promise<ContactCounts & { suppressed: number }>
   /** Refuses: `not_found`. */
   getContact(which: Which): Promise<ContactDetails>
-  /** Refuses: `not_found`, `invalid_field`, `contact_exists` for an address that another contact has. */
+  /** Refuses: `not_found`, `invalid_field`, `contact_exists` if another contact has the address. */
   updateContact(
     args: Which & { email?: string | undefined; change: ContactInput; act: ConsentAct },
   ): Promise<Contact>
-  /** Its opt-outs are kept. Refuses: `not_found`. */
+  /** Deletes a contact but keeps its opt-outs. Refuses: `not_found`. */
   deleteContact(which: Which): Promise<Contact>
 }
 
-/** Contacts that are read at once for all of them. */
+/** Page size for reading all contacts. */
 const PAGE = 200
 
 export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods {
@@ -135,7 +136,7 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
   }
 }
 
-/** A page; where rules decide, it is found in bounded steps, so that other requests come between. */
+/** Returns a page. With rules, it searches in bounded steps, so that other requests can run in between. */
 async function listContacts(
   { storage, clock }: AudienceDeps,
   { before, limit, ...args }: PageArgs & ContactFilter,

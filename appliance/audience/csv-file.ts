@@ -1,16 +1,16 @@
-/** Reads a stored file of contacts, in UTF-8, from any row on, without having it in memory. */
+/** Reads a stored CSV file of contacts in UTF-8, from any row, without loading it into memory. */
 import { type FileHandle, open } from 'node:fs/promises'
 import { type CsvRecord, readCsv } from '../mail/csv.ts'
 import { refuse } from '../mail/refusals.ts'
 
-/** Bytes that are read at once, and of the longest row. */
+/** Bytes that are read at once; also the size limit of a row. */
 const WINDOW = 256 * 1024
 const MAX_ROW = 1024 * 1024
 
-/** Rows that follow each other. */
+/** Consecutive rows. */
 export interface CsvRows {
   records: CsvRecord[]
-  /** Where the next row begins: bytes from the beginning, and the number of its line. */
+  /** Where the next row begins: the byte offset and line number. */
   end: number
   line: number
 }
@@ -19,21 +19,21 @@ export interface CsvPlace {
   offset: number
   line: number
   separator: string
-  /** Bytes from the beginning where reading ends, at the end of a row. Default: the end of the file. */
+  /** Byte offset at which to stop, at the end of a row. Default: the end of the file. */
   until?: number
 }
 
-/** A file at a place. A byte order mark is passed over. */
+/** An open CSV file with a position. Skips a byte order mark. */
 export class CsvFile {
   readonly #file: FileHandle
   readonly #separator: string
-  /** Bytes that were read and not yet returned, starting at `#offset`. */
+  /** Text that was read but not returned yet, starting at `#offset`. */
   #text = ''
-  /** Bytes behind `#text` that are no whole character yet. */
+  /** Bytes of an incomplete character after `#text`. */
   #rest = Buffer.alloc(0)
   #offset: number
   #line: number
-  /** Where the next bytes are read. */
+  /** Offset of the next read. */
   #next: number
   #ended = false
   readonly #until: number
@@ -55,15 +55,16 @@ export class CsvFile {
     return this.#file.close()
   }
 
-  /** The text at the place, up to a few hundred kilobytes. */
+  /** Returns the text at the position, up to a few hundred kilobytes. */
   async beginning(): Promise<string> {
     await this.#read()
     return this.#text.replace(/^\ufeff/, '')
   }
 
   /**
-   * Up to `most` rows; none at the end of the file. Empty lines are left out.
-   * Refuses: `import_unreadable` for a row that is too long, or whose quotation marks are not closed.
+   * Reads up to `most` rows; none at the end of the file. Skips empty lines.
+   *
+   * Refuses: `import_unreadable` if a row is too long or its quotes are not closed.
    */
   async next(most: number): Promise<CsvRows> {
     for (;;) {
@@ -78,7 +79,7 @@ export class CsvFile {
     }
   }
 
-  /** Whole rows at the beginning of the text: one that reaches to its end may go on in the file. */
+  /** Parses complete rows from the text. The last row may continue in the file, so it isn't returned. */
   #parse(most: number): CsvRecord[] {
     const records: CsvRecord[] = []
     const format = { separator: this.#separator, line: this.#line }
@@ -116,7 +117,7 @@ export class CsvFile {
   }
 }
 
-/** How many of the bytes are whole characters of UTF-8 (RFC 3629 §3). */
+/** Returns how many of the bytes form complete UTF-8 characters (RFC 3629 §3). */
 export function wholeCharacters(bytes: Buffer): number {
   let start = bytes.length - 1
   while (start > 0 && bytes.length - start < 4 && (bytes[start]! & 0xc0) === 0x80) start--

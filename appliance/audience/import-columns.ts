@@ -1,10 +1,10 @@
-/** What the columns of a file of contacts are: as somebody says it, and as it looks. Pure. */
+/** Maps the columns of a CSV file to contact fields, as specified or as guessed. Pure. */
 import { RESERVED_KEYS } from '../mail/audience.ts'
 import { parseMailbox } from '../mail/address.ts'
 import type { ColumnMap, ColumnType, ImportField, Service } from '../mail/contact-import.ts'
 import { refuse } from '../mail/refusals.ts'
 
-/** What a column seems to be; `field` null: nothing that is imported. */
+/** The guess for a column; `field` null: not imported. */
 export interface GuessedColumn {
   name: string
   field: ImportField | null
@@ -18,13 +18,13 @@ export interface Guess {
   map: ColumnMap
 }
 
-/** The columns that the hosted service reads when nothing else is said. */
+/** The default columns, those of the hosted service. */
 export const EXACT: ColumnMap = {
   ...{ email: 'email', firstName: 'first_name', lastName: 'last_name', unsubscribed: 'unsubscribed' },
   properties: [],
 }
 
-/** Names of columns in other programs and languages, without case, spaces and marks. */
+/** Column names in other programs and languages, without case, spaces and marks. */
 const NAMES: Record<Exclude<ImportField, 'property'>, string[]> = {
   email: [
     'email',
@@ -41,7 +41,7 @@ const NAMES: Record<Exclude<ImportField, 'property'>, string[]> = {
   unsubscribed: ['unsubscribed', 'unsubtime', 'optedout', 'optout', 'abgemeldet', 'status'],
 }
 
-/** Columns by which exports of other services are recognized, and those of them that say nothing about a person. */
+/** Columns that identify exports of other services, and those that hold no data on a person. */
 const EXPORTS: Record<Service, { has: string[]; ignored: string[] }> = {
   mailchimp: {
     has: ['emailaddress', 'memberrating', 'leid', 'euid'],
@@ -87,7 +87,7 @@ const plain = (name: string): string =>
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, '')
 
-/** What columns seem to be: by their names, and where no name tells of an address, by what is in them. */
+/** Guesses the columns by name. If no name suggests an address, looks at the values. */
 export function guessColumns(names: readonly string[], rows: readonly (readonly string[])[]): Guess {
   const plainNames = names.map(plain)
   const service = serviceOf(plainNames)
@@ -147,7 +147,7 @@ const typeOf = (rows: readonly (readonly string[])[], column: number): ColumnTyp
 /** Characters of the key of a property. */
 const MAX_KEY = 50
 
-/** The key that a property of this name could have; null: none. */
+/** Derives a property key from a column name; null if impossible. */
 function keyOf(name: string): string | null {
   const key = name
     .normalize('NFD')
@@ -172,7 +172,7 @@ function mapOf(columns: readonly GuessedColumn[]): ColumnMap {
   }
 }
 
-/** Places of columns, from 0; null: there is none. */
+/** Column indexes, from 0; null: no such column. */
 export interface Places {
   email: number
   firstName: number | null
@@ -182,8 +182,8 @@ export interface Places {
 }
 
 /**
- * Finds the columns of a map in a file. Columns of the default map other than the address may be missing.
- * Refuses: `import_no_email_column`, `invalid_field`.
+ * Finds the mapped columns in a file. In the default map, all but the address are optional. Refuses:
+ * `import_no_email_column`, `invalid_field`.
  */
 export function findColumns(names: readonly string[], map: ColumnMap): Places {
   const find = (field: string, column: string | null): number | null => {

@@ -1,4 +1,4 @@
-/** Uploaded files of contacts in the data directory: taken in as they come, and turned into UTF-8. */
+/** Uploaded CSV files in the data directory: stores them while they arrive, and converts them to UTF-8. */
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
@@ -7,19 +7,19 @@ import type { Encoding } from '../mail/contact-import.ts'
 import { refuse } from '../mail/refusals.ts'
 import { wholeCharacters } from './csv-file.ts'
 
-/** Octets of the largest file, as uploaded. */
+/** Largest upload, in octets. */
 export const MAX_FILE = 200 * 1024 * 1024
 
-/** Bytes that are looked at, or turned into UTF-8, at once. */
+/** Bytes that are inspected or converted at once. */
 const PIECE = 256 * 1024
-/** The disk is asked for free space after so many bytes. */
+/** Bytes between checks of the free disk space. */
 const ASK = 16 * 1024 * 1024
-/** No upload takes so long (milliseconds, by the file system's clock). */
+/** Age at which an upload counts as abandoned, in milliseconds of the file system's clock. */
 const OLD_MS = 24 * 3_600_000
 
 export interface ImportFilesDeps {
   folder: string
-  /** The disk of the data directory. */
+  /** Reports whether the disk of the data directory has space. */
   hasRoom: () => Promise<boolean>
 }
 
@@ -28,16 +28,16 @@ export interface Upload {
   readonly size: number
   /** Refuses: `body_too_large`, `disk_full`. */
   write(chunk: Uint8Array): Promise<void>
-  /** Removes it, unless it was kept. */
+  /** Removes the file unless it was kept. */
   discard(): Promise<void>
 }
 
-/** What a file that was taken in is. */
+/** An uploaded file that was stored. */
 export interface TakenFile {
-  /** SHA-256 of what was uploaded, in hex. */
+  /** SHA-256 of the upload, in hex. */
   sha256: string
   encoding: Encoding
-  /** In UTF-8. */
+  /** Size in UTF-8. */
   bytes: number
 }
 
@@ -56,7 +56,7 @@ export class ImportFiles {
     return this.#deps.hasRoom()
   }
 
-  /** Begins to take in a file. Refuses: `disk_full`. */
+  /** Starts an upload. Refuses: `disk_full`. */
   async receive(id: string): Promise<UploadedFile> {
     await mkdir(this.#deps.folder, { recursive: true, mode: 0o700 })
     if (!(await this.#deps.hasRoom())) throw refuse('disk_full')
@@ -68,7 +68,7 @@ export class ImportFiles {
     await rm(this.pathOf(id), { force: true })
   }
 
-  /** Removes the files of imports that are over, and uploads that a stop cut off, once they are a day old. */
+  /** Removes files of ended imports and interrupted uploads that are older than a day. */
   async removeOthers(open: readonly string[]): Promise<void> {
     const names = await readdir(this.#deps.folder).catch(() => []) // No folder: nothing was ever uploaded.
     const kept = new Set(open.map((id) => `${id}.csv`))
@@ -105,7 +105,7 @@ export class UploadedFile implements Upload {
     await this.#file.appendFile(chunk)
   }
 
-  /** Finds out the encoding and keeps the file in UTF-8, on the disk. Refuses: `import_no_csv`, `disk_full`. */
+  /** Detects the encoding and stores the file in UTF-8. Refuses: `import_no_csv`, `disk_full`. */
   async keep(): Promise<TakenFile> {
     const encoding = await encodingOf(this.#file)
     if (encoding !== 'utf-8') await this.#transcode(encoding)
@@ -127,7 +127,7 @@ export class UploadedFile implements Upload {
     await this.#file.close()
   }
 
-  /** Through another file, that takes the place of this one's content. */
+  /** Converts to a second file that then replaces the first. */
   async #transcode(encoding: Encoding): Promise<void> {
     if (!(await this.#hasRoom())) throw refuse('disk_full')
     const path = `${this.#path}.utf-8`
@@ -160,7 +160,7 @@ async function* piecesOf(file: FileHandle): AsyncGenerator<Buffer, undefined> {
   }
 }
 
-/** What files of other programs begin with. */
+/** Magic numbers of other file formats. */
 const MAGIC: [string, string][] = [
   ['PK\x03\x04', 'it is an Excel workbook or a ZIP file. Save it as CSV, or unpack it'],
   ['\x1f\x8b', 'it is compressed. Unpack it'],
@@ -168,7 +168,7 @@ const MAGIC: [string, string][] = [
   ['%PDF', 'it is a PDF file'],
 ]
 
-/** Refuses: `import_no_csv`. */
+/** Detects the encoding of a file. Refuses: `import_no_csv`. */
 async function encodingOf(file: FileHandle): Promise<Encoding> {
   let utf8 = true
   let rest: Buffer = Buffer.alloc(0)
@@ -194,5 +194,5 @@ async function encodingOf(file: FileHandle): Promise<Encoding> {
   return utf8 && rest.length === 0 ? 'utf-8' : 'windows-1252'
 }
 
-/** NUL and its like: such bytes are in no text of these encodings. */
+/** Detects control bytes that never occur in text in these encodings. */
 const isBinary = (bytes: Buffer): boolean => /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(bytes.toString('latin1'))

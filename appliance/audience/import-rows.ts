@@ -1,4 +1,4 @@
-/** Reads the rows of a file of contacts. Pure. */
+/** Converts CSV rows to contacts. Pure. */
 import { parseMailbox } from '../mail/address.ts'
 import { plainCell } from '../mail/csv.ts'
 import type { CsvRecord } from '../mail/csv.ts'
@@ -8,14 +8,14 @@ import type { PropertyValue } from '../mail/audience.ts'
 import type { Seen } from './seen.ts'
 import { MAX_NAME, MAX_VALUE, unprintable } from './values.ts'
 
-/** Rows that could be read, and those that could not. */
+/** Rows that were read, and rows that were rejected. */
 export interface ReadRows {
   total: number
   rows: ImportRow[]
   failed: ImportReject[]
 }
 
-/** Reads rows. A row whose cells are all empty is left out. */
+/** Reads rows. Skips rows whose cells are all empty. */
 export function readRows(records: readonly CsvRecord[], plan: ImportPlan, seen: Seen): ReadRows {
   const read: ReadRows = { total: 0, rows: [], failed: [] }
   for (const record of records) {
@@ -28,7 +28,7 @@ export function readRows(records: readonly CsvRecord[], plan: ImportPlan, seen: 
   return read
 }
 
-/** Characters of a rejected row that are kept. */
+/** Most characters of a rejected row that are kept. */
 const MAX_REJECT = 4000
 
 function rejectOf({ line, cells }: CsvRecord, reason: string): ImportReject {
@@ -41,7 +41,7 @@ function rejectOf({ line, cells }: CsvRecord, reason: string): ImportReject {
   return { line, reason, cells: kept }
 }
 
-/** The row, or why it cannot be read. */
+/** Returns the row, or why it was rejected. */
 function rowOf(cells: readonly string[], plan: ImportPlan): ImportRow | string {
   const cell = (at: number | null): string => (at === null ? '' : plainCell(cells[at] ?? ''))
   const mailbox = parseMailbox(cell(plan.email))
@@ -60,7 +60,7 @@ function rowOf(cells: readonly string[], plan: ImportPlan): ImportRow | string {
   return typeof properties === 'string' ? properties : { ...row, properties }
 }
 
-/** The words for who opted out; other services write the time of it, or why they no longer send. */
+/** Recognizes opt-outs. Other services write the time or the reason. */
 const isOptOut = (cell: string): boolean =>
   /^(true|1|yes|unsubscribed|blocklisted|cleaned|\d{4}-\d\d-\d\d.*)$/i.test(cell)
 

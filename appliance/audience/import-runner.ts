@@ -1,4 +1,4 @@
-/** Writes imports in the background: one at a time, teams in turn, and mail first. */
+/** Runs imports in the background: one at a time, teams in turn, and mail first. */
 import { setImmediate, setTimeout as rest } from 'node:timers/promises'
 import { type Clock, steady } from '../clock/clock.ts'
 import { refuse, Refusal } from '../mail/refusals.ts'
@@ -11,19 +11,19 @@ import type { ImportFiles } from './import-files.ts'
 import { readRows } from './import-rows.ts'
 import { Seen } from './seen.ts'
 
-/** Rows in one transaction. */
+/** Rows per transaction. */
 export const BATCH = 1000
-/** Rows of the largest file. */
+/** Most rows of a file. */
 const MAX_ROWS = 5_000_000
-/** How long a team writes while another one waits (milliseconds). */
+/** How long a team's import runs while another team waits, in milliseconds. */
 const TURN_MS = 30_000
-/** While others write more often (calls a second), an import has a tenth of the time. */
+/** Above so many other writes a second, an import gets a tenth of the time. */
 const BUSY = 20
 const PAUSES = 9
 const MOST_PAUSE_MS = 500
-/** How often to look for imports that another process has queued (milliseconds). */
+/** How often to look for imports queued by other processes, in milliseconds. */
 const POLL_MS = 5000
-/** How long drafts and lists of rejected rows are kept (milliseconds). */
+/** How long drafts and lists of rejected rows are kept, in milliseconds. */
 export const DRAFT_MS = 24 * 3_600_000
 const REJECTS_MS = 7 * 24 * 3_600_000
 const SWEEP_MS = 3_600_000
@@ -34,7 +34,7 @@ export interface ImportRunnerDeps {
   clock: Clock
   log: Logger
   duties?: Duties | undefined
-  /** Calls that the writing thread has answered, for knowing whether others write. */
+  /** Returns the number of calls that the storage thread has answered, to detect other writes. */
   calls: () => number
 }
 
@@ -66,7 +66,7 @@ export function createImportRunner(deps: ImportRunnerDeps): Worker {
   return createWorker({ step, clock, log, pollMs: POLL_MS, trouble })
 }
 
-/** Writes rows until the file, the turn or the process ends. */
+/** Writes rows until the file or the turn ends, or the process stops. */
 async function runTurn(deps: ImportRunnerDeps, job: ContactImport, going: () => boolean): Promise<void> {
   const { storage, files, clock, log } = deps
   let error: string | null = null
@@ -81,7 +81,7 @@ async function runTurn(deps: ImportRunnerDeps, job: ContactImport, going: () => 
   log.info({ import: job.id, team: job.teamId, error }, 'an import of contacts ended')
 }
 
-/** Why a file could not be read to its end. Throws what is no fault of the file. */
+/** Returns why a file couldn't be read to its end. Rethrows errors that the file didn't cause. */
 function reasonOf(error: unknown): string {
   if (error instanceof Refusal) return error.message
   if ((error as NodeJS.ErrnoException).code === 'ENOENT')
@@ -89,7 +89,7 @@ function reasonOf(error: unknown): string {
   throw error
 }
 
-/** True when the file is at its end; false when somebody else is to have a turn. */
+/** Writes rows. Returns true at the end of the file, false if the turn is over. */
 async function writeRows(deps: ImportRunnerDeps, job: ContactImport, going: () => boolean): Promise<boolean> {
   const { storage, files, clock } = deps
   const plan = job.plan!
@@ -115,7 +115,7 @@ async function writeRows(deps: ImportRunnerDeps, job: ContactImport, going: () =
   }
 }
 
-/** Refuses: `import_unreadable`. */
+/** Checks the number of rows. Refuses: `import_unreadable`. */
 export function checkSize(seen: Seen, line: number): void {
   if (seen.size > MAX_ROWS)
     throw refuse('import_unreadable', {
@@ -124,7 +124,7 @@ export function checkSize(seen: Seen, line: number): void {
     })
 }
 
-/** The addresses of the rows that are written already. */
+/** Collects the addresses of rows that were already written. */
 async function seenBefore(path: string, { plan, processed, separator }: ContactImport): Promise<Seen> {
   const seen = new Seen()
   const file = await CsvFile.open(path, { offset: 0, line: 1, separator, until: processed })
@@ -141,7 +141,7 @@ async function seenBefore(path: string, { plan, processed, separator }: ContactI
   }
 }
 
-/** Makes the function that writes a batch, and then waits while others have more to write. */
+/** Creates a function that writes a batch, then pauses while there are many other writes. */
 function createPacing(calls: () => number): <T>(write: () => Promise<T>) => Promise<T> {
   let since = performance.now()
   let before = calls()

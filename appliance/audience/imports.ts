@@ -23,24 +23,24 @@ import { checkKey, propertyMethods } from './lists.ts'
 import { Seen } from './seen.ts'
 import { type AudienceDeps, checkIds, type ChoiceInput, noSegment, noTopic, readChoices } from './which.ts'
 
-/** What an import is to do with a file. */
+/** Options of an import. */
 export interface ImportInput {
-  /** Null: the columns that the hosted service reads. */
+  /** Null: the columns of the hosted service. */
   map: ColumnMap | null
   onConflict: OnConflict
   segmentIds: string[]
   topics: ChoiceInput[]
-  /** How the people agreed to get mail; empty: nothing is said. */
+  /** How the people consented; empty: not stated. */
   consent: string
 }
 
-/** A file that waits, and what its columns seem to be. */
+/** A draft, and the guesses for its columns. */
 export interface ImportPreview extends Guess {
   import: ContactImport
   rows: string[][]
 }
 
-/** What an import would do. */
+/** The effects that an import would have. */
 export interface ImportSummary {
   id: string
   counts: { total: number; created: number; updated: number; skipped: number; failed: number }
@@ -53,7 +53,7 @@ export interface ImportSummary {
 
 interface FileArgs {
   teamId: string
-  /** The API key or user. */
+  /** The API key or user that started it. */
   source: string | null
   fileName: string
   upload: Upload
@@ -61,20 +61,21 @@ interface FileArgs {
 type Which = { teamId: string; id: string }
 
 export interface ImportMethods {
-  /** Begins to take in a file. Refuses: `disk_full`. */
+  /** Starts an upload. Refuses: `disk_full`. */
   receiveImport(): Promise<Upload>
   /** Queues an import. Refuses: `import_no_csv`, `import_unreadable`, `import_no_email_column`, `invalid_field`, `not_found`, `too_many`. */
   createImport(args: FileArgs & { input: ImportInput }): Promise<ContactImport>
-  /** Keeps a file as a draft. Refuses: `import_no_csv`, `import_unreadable`, `too_many`. */
+  /** Stores a file as a draft. Refuses: `import_no_csv`, `import_unreadable`, `too_many`. */
   previewImport(args: FileArgs): Promise<ImportPreview>
   /** Refuses: `not_found`, `import_started`. */
   getImportPreview(which: Which): Promise<ImportPreview>
   /**
-   * Reads the whole file of a draft and writes nothing.
+   * Reads the whole file of a draft without importing it.
+   *
    * Refuses: `not_found`, `import_started`, `import_unreadable`, `import_no_email_column`, `invalid_field`.
    */
   summarizeImport(which: Which & { input: ImportInput; going: () => boolean }): Promise<ImportSummary>
-  /** Refuses: as `summarizeImport`. */
+  /** Starts the import of a draft. Refuses the same as `summarizeImport`. */
   startImport(which: Which & { input: ImportInput }): Promise<ContactImport>
   /** Refuses: `not_found`, `import_started`. */
   deleteImport(which: Which): Promise<void>
@@ -82,17 +83,17 @@ export interface ImportMethods {
   getImport(which: Which): Promise<ContactImport>
   listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ContactImport>>
   /**
-   * Removes at most 500 of the contacts that an import created; call it until it is done. Contacts that it changed stay as they are.
-   * Refuses: `not_found`, `import_closed`.
+   * Removes at most 500 contacts that an import created; call it until `done`. Contacts that the import changed stay as
+   * they are. Refuses: `not_found`, `import_closed`.
    */
   undoImport(which: Which): Promise<{ contacts: number; done: boolean }>
   /** Rejected rows, in pages. */
   importRejects(which: Which): AsyncGenerator<ImportReject[], void>
 }
 
-/** Imports of one team that have not ended. */
+/** Most unfinished imports per team. */
 const MOST_OPEN = 10
-/** Rows by which columns are guessed, and rows and characters that are shown. */
+/** Rows used for guessing columns; also the most rows and characters that are shown. */
 const LOOKED_AT = 100
 const SHOWN = 20
 const SHOWN_CELL = 200
@@ -100,11 +101,11 @@ const MAX_FILE_NAME = 200
 const PAGE = 200
 /** How long after its end an import can be undone (milliseconds). */
 export const UNDO_MS = 24 * 3_600_000
-/** Contacts that one request removes, and those that one transaction does: mail waits for it some 30 ms. */
+/** Most contacts removed per request, and per transaction: mail waits for one some 30 ms. */
 const UNDONE_AT_ONCE = 500
 const UNDONE_IN_TRANSACTION = 100
 
-/** Files that are kept until their import ends. */
+/** Creates the store for files that are kept until their import ends. */
 function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
   const uploads = new WeakMap<Upload, { id: string; file: UploadedFile }>()
   const { storage, clock, files } = deps
@@ -118,7 +119,7 @@ function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
     if (found.status !== 'draft') throw refuse('import_started')
     return found
   }
-  /** Keeps an uploaded file; what cannot be read is removed. */
+  /** Stores an uploaded file, and removes it if it can't be read. */
   const keep = async (
     { teamId, source, fileName, upload }: FileArgs,
     input: ImportInput | null,
@@ -160,7 +161,11 @@ function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
   return { receive, find, draft, keep, preview }
 }
 
-/** @param queued called after an import was queued */
+/**
+ * Creates the methods for imports.
+ *
+ * @param queued called after an import was queued
+ */
 export function importMethods(
   deps: AudienceDeps & { files: ImportFiles },
   queued: () => void,
@@ -209,7 +214,7 @@ export function importMethods(
   }
 }
 
-/** Refuses: `import_closed`. */
+/** Removes contacts of an import. Refuses: `import_closed`. */
 async function undo({ storage, clock }: AudienceDeps, { id, teamId }: Which) {
   let contacts = 0
   let done = false
@@ -219,7 +224,7 @@ async function undo({ storage, clock }: AudienceDeps, { id, teamId }: Which) {
       { teamId, id, since, limit: UNDONE_IN_TRANSACTION },
       clock.now(),
     )
-    // Another request may have finished it meanwhile.
+    // Another request may have finished the undo meanwhile.
     if (part === 'closed' && step > 0) return { contacts, done: true }
     if (part === 'closed') throw refuse('import_closed', { hours: UNDO_MS / 3_600_000 })
     contacts += part.removed
@@ -228,14 +233,14 @@ async function undo({ storage, clock }: AudienceDeps, { id, teamId }: Which) {
   return { contacts, done }
 }
 
-/** Names as file systems allow them, without folders and control characters. */
+/** Strips folders and control characters from a file name. */
 const readFileName = (name: string): string =>
   name
     .replaceAll(/\p{Cc}|^.*[/\\]/gu, '')
     .slice(0, MAX_FILE_NAME)
     .toWellFormed() || 'contacts.csv'
 
-/** The first line, and where the second one begins. Refuses: `import_unreadable`, `import_no_email_column`. */
+/** Reads the first line, and finds where the second begins. Refuses: `import_unreadable`, `import_no_email_column`. */
 async function headOf(
   path: string,
 ): Promise<{ separator: Separator; columns: string[]; end: number; line: number }> {
@@ -276,7 +281,8 @@ async function firstRows(
 }
 
 /**
- * What becomes of each column. Properties that do not exist are created, or only checked.
+ * Plans the import of each column. Missing properties are created, or only checked.
+ *
  * Refuses: `import_no_email_column`, `invalid_field`, `invalid_id`, `not_found`, `too_many`.
  */
 async function planOf(
@@ -315,7 +321,7 @@ const made = (
   type: PropertyType,
 ): Promise<ContactProperty> => propertyMethods(deps).createProperty({ teamId, key, type, fallback: null })
 
-/** Refuses: `not_found`. */
+/** Checks that the segments and topics exist. Refuses: `not_found`. */
 async function checkTargets(
   { storage, clock }: AudienceDeps,
   teamId: string,
@@ -330,7 +336,7 @@ async function checkTargets(
   for (const { id } of topics) if (!(await storage.getTopic({ teamId, id }, clock.now()))) throw noTopic()
 }
 
-/** Reads the whole file, a thousand rows at a time. Refuses: `import_unreadable`. */
+/** Summarizes the whole file, a thousand rows at a time. Refuses: `import_unreadable`. */
 async function summarize(
   { storage, clock, files }: AudienceDeps & { files: ImportFiles },
   {

@@ -1,4 +1,4 @@
-/** What contacts are ordered by: segments, topics and properties. */
+/** Segments, topics and contact properties. */
 import { randomBytes } from 'node:crypto'
 import {
   type PropertyType,
@@ -14,13 +14,13 @@ import { readText, readValue } from './values.ts'
 import { readTeamRules, type SegmentSizes } from './rules.ts'
 import { type AudienceDeps, noSegment } from './which.ts'
 
-/** Of each a team can have so many: they are short enough to be read at once. */
+/** Most per team. They are few enough to read all at once. */
 const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200 }
 
-/** Characters. */
+/** Most characters. */
 const MAX = { segment: 255, topic: 50, description: 200, key: 50 }
 
-/** Memberships that are removed in one transaction after a segment was deleted. */
+/** Memberships removed per transaction after a segment was deleted. */
 const SWEPT = 1000
 
 export interface SegmentMethods {
@@ -28,16 +28,21 @@ export interface SegmentMethods {
   listSegments(args: { teamId: string }): Promise<SizedSegment[]>
   /** Refuses: `not_found`. */
   getSegment(args: { teamId: string; id: string }): Promise<SizedSegment>
-  /** @param args filter: its rules; null: contacts are added. Refuses: `missing_field`, `invalid_field`, `too_many`. */
+  /**
+   * @param args filter: the segment's rules; null: contacts are added by hand. Refuses: `missing_field`,
+   * `invalid_field`, `too_many`.
+   */
   createSegment(args: { teamId: string; name: string; filter: unknown }): Promise<SizedSegment>
-  /** @param args filter: other rules, where it has rules. Refuses: `not_found`, `missing_field`, `invalid_field`. */
+  /**
+   * @param args filter: new rules, for a segment with rules. Refuses: `not_found`, `missing_field`, `invalid_field`.
+   */
   updateSegment(args: {
     teamId: string
     id: string
     name?: string | undefined
     filter?: unknown
   }): Promise<void>
-  /** Its contacts stay. Deleting one that is not there is no error. */
+  /** Deletes a segment but not its contacts. Does nothing if there is no such segment. */
   deleteSegment(args: { teamId: string; id: string }): Promise<void>
 }
 
@@ -54,7 +59,7 @@ export interface TopicMethods {
   deleteTopic(args: { teamId: string; id: string }): Promise<Topic>
 }
 
-/** What is undefined stays. */
+/** A change of a topic; undefined fields stay as they are. */
 interface TopicChange {
   name?: string | undefined
   description?: string | null | undefined
@@ -63,7 +68,7 @@ interface TopicChange {
 
 export interface NewTopicInput {
   name: string
-  /** Null: none. */
+  /** Null removes it. */
   description: string | null
   defaultSubscription: Subscription
   visibility: Visibility
@@ -83,14 +88,14 @@ export interface PropertyMethods {
   }): Promise<ContactProperty>
   /** @param args fallback: null removes it. Refuses: `not_found`, `invalid_field`. */
   setFallback(args: { teamId: string; id: string; fallback: unknown }): Promise<void>
-  /** Contacts lose their values. Refuses: `not_found`. */
+  /** Deletes a property and its values. Refuses: `not_found`. */
   deleteProperty(args: { teamId: string; id: string }): Promise<void>
 }
 
-/** Removes what belonged to deleted segments and topics, in steps, in the background. */
+/** Removes rows of deleted segments and topics, step by step in the background. */
 export interface Sweeper {
   wake(): void
-  /** Ends with the step that is under way. */
+  /** Resolves after the current step. */
   close(): Promise<void>
 }
 
@@ -107,7 +112,7 @@ export function createSweeper({ storage, clock }: AudienceDeps): Sweeper {
   return {
     wake() {
       again = true
-      // What fails is done after the next deletion or start.
+      // If a sweep fails, the next deletion or start repeats it.
       running ??= sweep().then(
         () => void (running = null),
         () => void (running = null),
@@ -120,7 +125,11 @@ export function createSweeper({ storage, clock }: AudienceDeps): Sweeper {
   }
 }
 
-/** @param swept called after what was deleted has left rows behind */
+/**
+ * Creates the methods for segments.
+ *
+ * @param swept called after a deletion that leaves rows behind
+ */
 export function segmentMethods(
   deps: AudienceDeps,
   swept: () => void,
@@ -169,7 +178,11 @@ export function segmentMethods(
   }
 }
 
-/** @param swept called after what was deleted has left rows behind */
+/**
+ * Creates the methods for topics.
+ *
+ * @param swept called after a deletion that leaves rows behind
+ */
 export function topicMethods({ storage, clock }: AudienceDeps, swept: () => void): TopicMethods {
   const notFound = () => refuse('not_found', { resource: 'Topic' })
   const read = (given: TopicChange) => ({
@@ -208,7 +221,10 @@ export function topicMethods({ storage, clock }: AudienceDeps, swept: () => void
 const readDescription = (given: string | null): string | null =>
   given === null || given.trim() === '' ? null : readText('description', given, MAX.description)
 
-/** Stands for a property where values are stored: no other one of the team, also no deleted one, has had it. */
+/**
+ * Creates the name under which values of a property are stored. It is unique in the team, also among deleted
+ * properties.
+ */
 const newLabel = (): string => `p${randomBytes(6).toString('hex')}`
 
 export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMethods {
@@ -247,7 +263,7 @@ export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMetho
   }
 }
 
-/** Refuses: `missing_field`, `invalid_field`. */
+/** Checks a property key. Refuses: `missing_field`, `invalid_field`. */
 export function checkKey(key: string, field = 'key'): void {
   if (key === '') throw refuse('missing_field', { field })
   if (key.length > MAX.key || !/^\w+$/.test(key))

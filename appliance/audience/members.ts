@@ -1,4 +1,4 @@
-/** What contacts are in, what they chose, and what they agreed to. */
+/** The segments, topic choices and consent log of a contact. */
 import type { ConsentAct } from '../mail/audience.ts'
 import type { Consent, Contact, ContactSegment, ContactTopic, Page, PageArgs } from '../storage/storage.ts'
 import {
@@ -19,13 +19,13 @@ export interface MemberMethods {
   addToSegment(args: Which & { segmentId: string }): Promise<Contact>
   /** Refuses: `not_found`. */
   removeFromSegment(args: Which & { segmentId: string }): Promise<Contact>
-  /** Whether a contact is in a segment; false also where there is no such contact. */
+  /** Reports whether a contact is in a segment; false if there is no such contact. */
   isInSegment(args: Which & { segmentId: string }): Promise<boolean>
-  /** Every topic, newest first, with what the contact gets of it. Refuses: `not_found`. */
+  /** Lists every topic, newest first, with the contact's subscription. Refuses: `not_found`. */
   listContactTopics(which: Which): Promise<ContactTopic[]>
-  /** All or none. Refuses: `not_found`, `invalid_id`. */
+  /** Stores all choices or none. Refuses: `not_found`, `invalid_id`. */
   setContactTopics(args: Which & { topics: ChoiceInput[]; act: ConsentAct }): Promise<Contact>
-  /** What the contact agreed to and when, newest first. Refuses: `not_found`. */
+  /** Returns the consent log, newest first. Refuses: `not_found`. */
   listConsents(which: Which): Promise<Consent[]>
 }
 

@@ -2,7 +2,7 @@
 import type { PageLanguage } from '../mail/unsubscribe-page.ts'
 
 export interface PageWords {
-  /** Heading where there is no topic. */
+  /** Heading if there is no topic. */
   title: string
   text: (team: string, address: string) => string
   topicTitle: (topic: string) => string
@@ -18,7 +18,7 @@ export interface PageWords {
   returned: string
   mistake: string
   takeBack: string
-  /** Answers to one-click (RFC 8058), as plain text. */
+  /** Plain-text response to one-click (RFC 8058). */
   done: string
   notFoundTitle: string
   notFoundText: string

@@ -1,4 +1,4 @@
-/** Everything that a team keeps about the person who has an address. */
+/** Everything that a team stores about the person with an address. */
 import type {
   Consent,
   ContactSegment,
@@ -12,9 +12,9 @@ import { type AudienceDeps, noContact, refOf, type Which } from './which.ts'
 
 export interface Person {
   address: string
-  /** Null: the address is no contact. */
+  /** Null: no contact has the address. */
   contact: ContactDetails | null
-  /** Opted out of everything, as a contact or as an earlier one. */
+  /** Opted out of everything, as a current or deleted contact. */
   unsubscribed: boolean
   segments: ContactSegment[]
   topics: ContactTopic[]
@@ -23,20 +23,20 @@ export interface Person {
   suppression: Awaited<ReturnType<Storage['getSuppression']>>
 }
 
-/** An email to the person, and what became of it. */
+/** An email to the person, and its outcome. */
 export interface PersonEmail {
   email: FoundEmail
   history: EmailHistory
 }
 
 export interface PersonMethods {
-  /** Refuses: `not_found` for an id; an address that is no contact is answered. */
+  /** Refuses: `not_found` for an unknown id. An address without a contact is not an error. */
   getPerson(which: Which): Promise<Person>
   /** Every email to an address, newest first, in pages. */
   emailsOfPerson(args: { teamId: string; address: string }): AsyncGenerator<PersonEmail[], void>
 }
 
-/** A contact has at most so many segments in the answer, and emails are read so many at once. */
+/** Most segments of a contact in the response, and emails per page. */
 const SEGMENTS = 1000
 const PAGE = 50
 

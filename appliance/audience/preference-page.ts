@@ -1,6 +1,6 @@
 /**
- * The page on which people choose what they get, as HTML without script. Pure; the dashboard previews it, so it needs nothing of Node.
- * Names of teams and topics, and the team's own words, are escaped.
+ * Renders the preference page as HTML without scripts. Pure; the dashboard previews it, so it can't use Node APIs. All
+ * names and custom texts are escaped.
  */
 import {
   inkOn,
@@ -11,7 +11,7 @@ import {
 } from '../mail/unsubscribe-page.ts'
 import { type PageWords, WORDS } from './page-words.ts'
 
-/** A topic as the page shows it. */
+/** A topic on the page. */
 export interface PageTopic {
   id: string
   name: string
@@ -19,25 +19,25 @@ export interface PageTopic {
   subscribed: boolean
 }
 
-/** What was just done. left: unsubscribed from the topic of the link · out: from everything */
+/** The result of the last action. left: unsubscribed from the topic of the link · out: from everything */
 export type PageNotice = 'saved' | 'left' | 'out' | 'returned'
 
 export interface PageView {
   team: string
-  /** Masked. */
+  /** The masked address. */
   address: string
   language: PageLanguage
   page: UnsubscribePage
   unsubscribed: boolean
-  /** Of the mail that the link came with; null: none. */
+  /** The topic of the mail with the link; null: none. */
   topic: PageTopic | null
   topics: PageTopic[]
   notice: PageNotice | null
-  /** The topics before what was just done; null: nothing can be undone. */
+  /** The topics before the last action; null: nothing to undo. */
   before: PageTopic[] | null
 }
 
-/** What forms ask for, in the field `do`. */
+/** Values of the form field `do`. */
 export const PAGE_ACTIONS = ['save', 'leave', 'stop', 'return'] as const
 export type PageAction = (typeof PAGE_ACTIONS)[number]
 
@@ -56,7 +56,7 @@ const form = (content: string): string => `<form method="post">${content}</form>
 const hidden = (name: string, value: string): string =>
   `<input type="hidden" name="${name}" value="${value}">`
 
-/** The style, which is also what the policy of the page allows, and the page. */
+/** The page, and its style, which the Content-Security-Policy must allow. */
 export interface RenderedPage {
   style: string
   html: string
@@ -68,7 +68,7 @@ export function renderPreferencePage(view: PageView): RenderedPage {
   return wrap(view, headingOf(view, words), body)
 }
 
-/** The page for links that were not made here. It says nothing of any team. */
+/** Renders the page for invalid links. It names no team. */
 export function renderNotFound(page: UnsubscribePage, language: PageLanguage): RenderedPage {
   const { notFoundTitle, notFoundText } = WORDS[language]
   return wrap({ page, language, team: '' }, notFoundTitle, `<p>${escape(notFoundText)}</p>`)
@@ -111,7 +111,7 @@ function topicList(topics: PageTopic[], words: PageWords): string {
   return `<fieldset><legend>${escape(words.topics)}</legend>${rows.join('')}</fieldset>${button('save', words.save)}`
 }
 
-/** What was done, and the way back from it. */
+/** Renders the result of the last action, with its undo button. */
 function noticeOf({ notice, topic, before }: PageView, words: PageWords): string {
   if (notice === null) return ''
   const said =
@@ -161,7 +161,7 @@ ${postal && `<footer>${postal}</footer>`}
 const variables = ({ background, text, accent }: PageColors): string =>
   `--ground:${background};--ink:${text};--accent:${accent};--on-accent:${inkOn(accent)}`
 
-/** What borders are at least, against the ground. */
+/** Border color with enough contrast against the background. */
 const LINE = `color-mix(in srgb, var(--ink) 55%, var(--ground))`
 
 function styleOf({ background, text, accent }: UnsubscribePage): string {

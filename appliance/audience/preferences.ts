@@ -1,4 +1,7 @@
-/** What people choose by the links in their mail: on the preference page, and by one-click (RFC 8058). */
+/**
+ * Handles the choices that people make through links in their mail: on the preference page, and by one-click (RFC
+ * 8058).
+ */
 import type { ConsentAct } from '../mail/audience.ts'
 import { maskAddress, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import type { ContactTopic, PreferenceChange, Preferences } from '../storage/storage.ts'
@@ -6,20 +9,20 @@ import type { PageTopic } from './preference-page.ts'
 import type { PreferencesTarget, PreferencesTokens } from './tokens.ts'
 import type { AudienceDeps } from './which.ts'
 
-/** What a link opens. */
+/** The content of the page that a link opens. */
 export interface OpenedPreferences {
   team: string
   page: UnsubscribePage
-  /** Masked: mail gets forwarded. */
+  /** Masked, because mail gets forwarded. */
   address: string
   unsubscribed: boolean
-  /** The topic of the mail that the link came with; null: none, or the team deleted it. */
+  /** The topic of the mail with the link; null: none, or it was deleted. */
   topic: PageTopic | null
-  /** The topics that the person may choose from. */
+  /** The topics that the person can choose from. */
   topics: PageTopic[]
 }
 
-/** Where a choice came from. */
+/** Who made a choice, for the consent log. */
 export interface Visitor {
   ip: string
   userAgent: string | null
@@ -28,15 +31,15 @@ export interface Visitor {
 }
 
 export interface PreferenceMethods {
-  /** What the link of a token opens; undefined when this server made no such token. */
+  /** Opens the link with a token; undefined if this server didn't create it. */
   openPreferences(args: { token: string }): Promise<OpenedPreferences | undefined>
-  /** Stores what a person chose on the page: it may also lift an opt-out. False: no such token. */
+  /** Stores a choice made on the page, which may also lift an opt-out. Returns false for an invalid token. */
   changePreferences(args: { token: string; change: PreferenceChange; visitor: Visitor }): Promise<boolean>
-  /** Opts out of the token's topic, or else of everything. The same again changes nothing. False: no such token. */
+  /** Opts out of the token's topic, or of everything if it has none. Idempotent. Returns false for an invalid token. */
   unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>
 }
 
-/** Characters of a user agent that are kept. */
+/** Most characters of a user agent that are stored. */
 const USER_AGENT = 500
 
 export function preferenceMethods(
@@ -99,8 +102,9 @@ const toPageTopic = ({ id, name, description, subscription }: ContactTopic): Pag
 })
 
 /**
- * The topics that a person may choose from: public ones, private ones that the person gets or has a choice of their own for, and that of
- * the link. Who is no contact has nowhere to store that they subscribe, and is offered what they get or have left.
+ * Lists the topics that a person can choose from: public topics, private ones that the person gets or has made a choice
+ * for, and the topic of the link. Without a contact, new subscriptions can't be stored, so only topics that the person
+ * gets or has left are offered.
  */
 function topicsFor({ topicId }: PreferencesTarget, { topics, contactId }: Preferences) {
   const isOffered = ({

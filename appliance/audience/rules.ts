@@ -1,4 +1,4 @@
-/** Rules of segments: whether they name what the team has, and how many contacts meet them. */
+/** Rules of segments: checks that the team has what they name, and counts matching contacts. */
 import { setImmediate } from 'node:timers/promises'
 import { checkOperands, readRules } from '../mail/read-rules.ts'
 import { eachRule, ruleField, type Rules } from '../mail/rules.ts'
@@ -7,8 +7,8 @@ import type { ContactConditions, SizedSegment } from '../storage/storage.ts'
 import type { AudienceDeps } from './which.ts'
 
 /**
- * Reads the rules of a request. Properties, topics and segments must be the team's; segments must have no rules.
- * Refuses: `invalid_field`.
+ * Reads the rules of a request. They must name only the team's properties, topics and segments, and no segments with
+ * rules. Refuses: `invalid_field`.
  */
 export async function readTeamRules(
   { storage, clock }: AudienceDeps,
@@ -39,10 +39,13 @@ export async function readTeamRules(
   return rules
 }
 
-/** Steps that one request counts: 40,000 contacts are looked at, some 60 ms. */
+/** Counting steps per request: together 40,000 contacts, some 60 ms. */
 export const STEPS = 2
 
-/** Counts contacts that match, in steps of some 30 ms, so that other requests come between. `after`: where a step began. */
+/**
+ * Counts matching contacts in steps of some 30 ms, so that other requests can run in between. `after`: where the last
+ * step began.
+ */
 export async function* countSteps(
   { storage, clock }: AudienceDeps,
   { after: from, ...args }: { teamId: string; after?: string | undefined } & ContactConditions,
@@ -56,25 +59,25 @@ export async function* countSteps(
   }
 }
 
-/** How old the size of a segment may be: counting a million contacts takes a second. */
+/** How long the size of a segment is cached: counting a million contacts takes a second. */
 const FRESH = 60_000
 
-/** Keeps the sizes of segments with rules. */
+/** Caches the sizes of segments with rules. */
 export interface SegmentSizes {
-  /** The segment with its size of the last minute. */
+  /** Returns the segment with a size at most a minute old. */
   fresh(segment: SizedSegment): Promise<SizedSegment>
-  /** The same, but where counting takes long: with the last size, while counting goes on in the background. */
+  /** Like `fresh`, but if counting takes long, returns the last size and continues in the background. */
   soon(segment: SizedSegment): Promise<SizedSegment>
-  /** Counts in the background what was not counted in the last minute. */
+  /** Counts in the background those segments whose size is older than a minute. */
   refresh(segments: readonly SizedSegment[]): void
-  /** Ends with the steps that are under way. */
+  /** Resolves after the current steps. */
   close(): Promise<void>
 }
 
 /** A segment that is being counted. */
 interface Counting {
   whole: Promise<SizedSegment>
-  /** Resolves when it takes long. */
+  /** Resolves if counting takes long. */
   long: Promise<void>
 }
 
@@ -126,7 +129,7 @@ export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
       background ??= (async () => {
         for (const segment of stale) if (!closed) await fresh(segment)
       })()
-        // The next list counts again what was not counted.
+        // The next list counts it again.
         .catch(() => undefined)
         .finally(() => (background = null))
     },

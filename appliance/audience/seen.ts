@@ -1,17 +1,17 @@
-/** Which addresses of a file were there before: a few bytes for each, where a set of strings would take a hundred. Pure. */
+/** Detects duplicate addresses in a file, with a few bytes for each; a set of strings would take a hundred. Pure. */
 import { randomInt } from 'node:crypto'
 
 const FIRST_SIZE = 1 << 12
 
-/** A set of hashes. Two texts in a million files of a million rows are taken for the same; only counts depend on it. */
+/** A set of hashes. In a million files of a million rows, about two texts collide; this affects only counts. */
 export class Seen {
   #slots = new Float64Array(FIRST_SIZE)
-  /** Texts that were added. */
+  /** Texts added so far. */
   size = 0
-  /** Secret, so that nobody can build a file whose addresses collide. */
+  /** Random, so that nobody can create a file whose addresses collide. */
   readonly #seeds = [randomInt(2 ** 31), randomInt(2 ** 31)] as const
 
-  /** Whether the text was added before. Adds it. */
+  /** Adds the text, and returns whether it was already there. */
   add(text: string): boolean {
     const added = this.#put(this.#slots, this.#hash(text))
     if (!added) return true
@@ -36,7 +36,7 @@ export class Seen {
     this.#slots = slots
   }
 
-  /** 53 bits, never 0. Two rounds of MurmurHash2's mixing, with a seed each. */
+  /** Returns 53 bits, never 0. Two rounds of MurmurHash2's mixing, each with its own seed. */
   #hash(text: string): number {
     let [a, b] = this.#seeds as readonly number[] as [number, number]
     for (let i = 0; i < text.length; i++) {

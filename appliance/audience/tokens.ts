@@ -1,7 +1,8 @@
 /**
- * Links to the preference page. A token says whose page it is and which mail it came with, encrypted and authenticated (AES-256-CTR under a
- * synthetic IV from HMAC-SHA256, as in RFC 5297), so that nothing has to be looked up to open one and nobody else can make or read one.
- * The same target gives the same token, and a token never expires. Pure, but for the secret.
+ * Tokens in links to the preference page. A token holds the person and the mail that it came with, encrypted and
+ * authenticated (AES-256-CTR under a synthetic IV from HMAC-SHA256, as in RFC 5297). So opening one needs no look-up,
+ * and nobody else can create or read one. The same target always gives the same token. Tokens never expire. Pure, apart
+ * from the secret.
  */
 import {
   createCipheriv,
@@ -12,38 +13,42 @@ import {
   type KeyObject,
 } from 'node:crypto'
 
-/** Where tokens stand in URLs: the link for people and the one for one-click are the same (RFC 8058 §3.1). */
+/** URL path of tokens; people and one-click use the same link (RFC 8058 §3.1). */
 export const PREFERENCES_PATH = '/u/'
 
 /** Whose preferences a link opens. */
 export interface PreferencesTarget {
-  /** UUIDs, here and below. */
+  /** UUIDs, also below. */
   teamId: string
-  /** Null: the recipient is no contact. */
+  /** Null: the recipient is not a contact. */
   contactId: string | null
-  /** The recipient, the domain in A-labels: the link works after the contact is gone. */
+  /** The recipient, with the domain in A-labels, so that the link works after the contact is deleted. */
   address: string
-  /** What one-click opts out of; null: everything. */
+  /** The topic that one-click opts out of; null: everything. */
   topicId: string | null
-  /** The email, or whatever else the link was sent with; null: none. */
+  /** The email or other mail with the link; null: none. */
   sourceId: string | null
 }
 
 export interface PreferencesTokens {
-  /** The token for the URL, URL-safe: 130 characters and more. */
+  /** Creates the URL-safe token, which has at least 130 characters. */
   sign(target: PreferencesTarget): string
-  /** What a token says; undefined when this server did not make it. */
+  /** Decodes a token; undefined if this server didn't create it. */
   open(token: string): PreferencesTarget | undefined
 }
 
 const VERSION = 1
-/** Octets of a UUID, and of the synthetic IV. */
+/** Octets of a UUID and of the synthetic IV. */
 const ID = 16
 const IV = 16
-/** Longest token that is looked at: an address has at most 320 characters. */
+/** Longest token that is accepted. An address has at most 320 characters. */
 const MOST = 1000
 
-/** @param secret at least 32 random octets; the same for all nodes of a storage */
+/**
+ * Creates the tokens.
+ *
+ * @param secret at least 32 random octets; the same for all nodes of a storage
+ */
 export function createPreferencesTokens(secret: Uint8Array): PreferencesTokens {
   const derive = (purpose: string): KeyObject =>
     createSecretKey(createHmac('sha256', secret).update(`preferences ${purpose}`).digest())
@@ -59,7 +64,7 @@ export function createPreferencesTokens(secret: Uint8Array): PreferencesTokens {
     open(token) {
       if (token.length > MOST) return undefined
       const bytes = Buffer.from(token, 'base64url')
-      // A link has one spelling: base64 may leave bits over that mean nothing (RFC 4648 §3.5).
+      // Accepts only the canonical spelling: base64 may have unused bits at the end (RFC 4648 §3.5).
       if (bytes.length <= IV || bytes.toString('base64url') !== token) return undefined
       const iv = bytes.subarray(0, IV)
       const plain = createDecipheriv('aes-256-ctr', key, iv).update(bytes.subarray(IV))
@@ -68,7 +73,7 @@ export function createPreferencesTokens(secret: Uint8Array): PreferencesTokens {
   }
 }
 
-/** An octet with the version and which of the optional ids are there, the ids, and the address. */
+/** Encodes an octet with the version and the ids that are present, then these ids, then the address. */
 function encode({ teamId, contactId, topicId, sourceId, address }: PreferencesTarget): Buffer {
   const optional = [contactId, topicId, sourceId]
   const present = optional.reduce((flags, id, at) => (id === null ? flags : flags | (1 << at)), 0)
@@ -80,7 +85,7 @@ function encode({ teamId, contactId, topicId, sourceId, address }: PreferencesTa
   ])
 }
 
-/** Undefined for what another version of the program made. */
+/** Returns undefined for tokens of another program version. */
 function decode(plain: Buffer): PreferencesTarget | undefined {
   const [head = 0] = plain
   if (head >> 4 !== VERSION) return undefined

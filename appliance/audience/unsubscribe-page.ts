@@ -1,4 +1,4 @@
-/** How a team's preference page looks: what may be changed, and within which bounds. */
+/** The appearance of a team's preference page: reads and checks changes. */
 import {
   LEAST_CONTRAST,
   type OwnWords,
@@ -10,12 +10,12 @@ import { refuse } from '../mail/refusals.ts'
 import type { UnsubscribePageChange } from '../storage/storage.ts'
 import type { AudienceDeps } from './which.ts'
 
-/** Characters; octets of a logo, which is part of the page. */
+/** Most characters of texts; most octets of a logo, which is embedded in the page. */
 const MAX = { title: 100, text: 1000, address: 300, logo: 64 * 1024 }
 
 export interface PageMethods {
   getUnsubscribePage(args: { teamId: string }): Promise<UnsubscribePage>
-  /** Refuses: `invalid_field`, also for colors that are too faint on the background. */
+  /** Refuses: `invalid_field`, also for colors without enough contrast. */
   updateUnsubscribePage(args: { teamId: string; change: UnsubscribePageChange }): Promise<UnsubscribePage>
 }
 
@@ -52,10 +52,10 @@ function readColor(field: string, color: string): string {
   return color.toLowerCase()
 }
 
-/** Control characters but line feeds, and lone surrogates. */
+/** Control characters except line feeds, and lone surrogates. */
 const unprintable = /[^\P{Cc}\n]|\p{Cs}/u
 
-/** A text of several lines; none when it is empty. */
+/** Reads a text of several lines; empty text becomes null. */
 function readLines(field: string, given: string | null, most: number): string | null {
   const text = given?.replaceAll(/\r\n?/g, '\n').trim() ?? ''
   if (text === '') return null
@@ -76,14 +76,14 @@ function readWords(words: NonNullable<UnsubscribePageChange['words']>): Unsubscr
   return Object.fromEntries(read)
 }
 
-/** Null when nothing is left. */
+/** Returns null if nothing is left. */
 function readOwn(language: PageLanguage, own: OwnWords): OwnWords | null {
   const title = readLines(`words.${language}.title`, own.title, MAX.title)
   const text = readLines(`words.${language}.text`, own.text, MAX.text)
   return title === null && text === null ? null : { title, text }
 }
 
-/** How files of each type begin. SVG is none of them: it can hold scripts. */
+/** First bytes of each image type. SVG is not allowed, because it can contain scripts. */
 const IMAGES: Record<string, RegExp> = {
   png: /^\x89PNG\r\n\x1a\n/,
   jpeg: /^\xff\xd8\xff/,

@@ -1,17 +1,19 @@
-/** Checks what requests say about contacts, and translates properties between their keys and the labels they are stored under. Pure. */
+/**
+ * Validates contact data in requests, and translates property keys to the labels that values are stored under. Pure.
+ */
 import { parseMailbox } from '../mail/address.ts'
 import type { PropertyType, PropertyValue } from '../mail/audience.ts'
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Contact, ContactProperty, ContactRef } from '../storage/storage.ts'
 
-/** Characters of a first or last name. */
+/** Most characters of a first or last name. */
 export const MAX_NAME = 250
 
-/** Characters of a value. */
+/** Most characters of a value. */
 export const MAX_VALUE = 2000
 
-/** Controls, line separators and lone surrogates: names and values go into subjects and headers. */
+/** Control characters, line separators and lone surrogates. Names and values end up in subjects and headers. */
 export const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 
 /** Reads an address. Refuses: `missing_field`, `invalid_field`. */
@@ -23,14 +25,14 @@ export function readAddress(text: string, field = 'email'): string {
   return mailbox.address
 }
 
-/** Which contact a path names: by id or address; undefined for what can be neither. */
+/** Parses the contact id or address in a path; undefined if it is neither. */
 export function contactRef(text: string): ContactRef | undefined {
   if (isId(text)) return { id: text.toLowerCase() }
   const email = parseMailbox(text)?.address
   return email === undefined ? undefined : { email }
 }
 
-/** Reads a first or last name; empty text is none. Refuses: `invalid_field`. */
+/** Reads a first or last name; empty text becomes null. Refuses: `invalid_field`. */
 export function readName(field: string, name: string | null): string | null {
   const text = name?.trim() ?? ''
   if (text === '') return null
@@ -42,7 +44,7 @@ export function readName(field: string, name: string | null): string | null {
   return text
 }
 
-/** Reads a text that people see: trimmed, 1 to `most` characters on one line. Refuses: `missing_field`, `invalid_field`. */
+/** Reads a text for people: trimmed, one line, 1 to `most` characters. Refuses: `missing_field`, `invalid_field`. */
 export function readText(field: string, given: string, most: number): string {
   const text = given.trim()
   if (text === '') throw refuse('missing_field', { field })
@@ -70,7 +72,10 @@ export function readValue(field: string, type: PropertyType, value: unknown): Pr
   return value.toWellFormed()
 }
 
-/** Values by the label of their property; null removes one. Refuses: `invalid_field` for an unknown key or a wrong type. */
+/**
+ * Reads values, by the label of their property; null removes one. Refuses: `invalid_field` for an unknown key or a
+ * wrong type.
+ */
 export function readProperties(
   known: readonly ContactProperty[],
   given: Record<string, unknown>,
@@ -89,14 +94,14 @@ export function readProperties(
   return Object.fromEntries(read)
 }
 
-/** A value with its type, as it is presented. */
+/** A value with its type, as the API returns it. */
 export interface TypedValue {
   key: string
   type: PropertyType
   value: PropertyValue
 }
 
-/** The values of a contact, in the order of their keys; those of deleted properties are not among them. */
+/** Returns the values of a contact, ordered by key, without those of deleted properties. */
 export function typedValues(
   known: readonly ContactProperty[],
   { properties }: Pick<Contact, 'properties'>,

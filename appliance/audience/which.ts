@@ -1,4 +1,4 @@
-/** Which contact, segment or topic a request means, and what it hears when there is none. */
+/** Resolves the contact, segment or topic that a request names, and builds the error if there is none. */
 import type { Clock } from '../clock/clock.ts'
 import type { Subscription } from '../mail/audience.ts'
 import { isId } from '../mail/ids.ts'
@@ -12,44 +12,44 @@ export interface AudienceDeps {
   clock: Clock
 }
 
-/** Which contact of a team: by id or address. */
+/** Identifies a contact of a team, by id or address. */
 export interface Which {
   teamId: string
   idOrEmail: string
 }
 
-/** A choice for a topic as a request makes it. */
+/** A topic choice in a request. */
 export interface ChoiceInput {
   id: string
   subscription: Subscription
 }
 
 export const noContact = (): Refusal => refuse('not_found', { resource: 'Contact' })
-/** What the hosted service calls a segment that is not there. */
+/** Creates the hosted service's error for a missing segment. */
 export const noSegment = (): Refusal => refuse('not_found', { resource: 'Audience' })
 export const noTopic = (): Refusal => refuse('not_found', { resource: 'Topic' })
 
-/** What a request hears about a segment or topic that nobody can be added to. */
+/** Creates the error for a segment or topic that contacts can't be added to. */
 export function refusalOf({ kind }: Pick<MissingRef, 'kind'>): Refusal {
   if (kind === 'unknown_topic') return noTopic()
   return kind === 'segment_with_rules' ? refuse('segment_with_rules') : noSegment()
 }
 
-/** Refuses: `not_found`. */
+/** Parses a contact id or address. Refuses: `not_found`. */
 export function refOf({ idOrEmail }: Which): ContactRef {
   const ref = contactRef(idOrEmail)
   if (!ref) throw noContact()
   return ref
 }
 
-/** Refuses: `not_found`. */
+/** Finds a contact. Refuses: `not_found`. */
 export async function findContact({ storage, clock }: AudienceDeps, which: Which): Promise<Contact> {
   const found = await storage.getContact({ teamId: which.teamId, ref: refOf(which) }, clock.now())
   if (!found) throw noContact()
   return found
 }
 
-/** Refuses: `invalid_id`. */
+/** Checks ids. Refuses: `invalid_id`. */
 export function checkIds(field: string, ids: readonly string[]): string[] {
   return ids.map((id, at) => {
     if (!isId(id)) throw refuse('invalid_id', { parameter: `${field}[${at}].id` })
@@ -57,7 +57,7 @@ export function checkIds(field: string, ids: readonly string[]): string[] {
   })
 }
 
-/** Refuses: `invalid_id`. */
+/** Reads topic choices. Refuses: `invalid_id`. */
 export const readChoices = (topics: readonly ChoiceInput[]): ChoiceInput[] => {
   const ids = checkIds(
     'topics',
