@@ -1,4 +1,7 @@
-/** Broadcasts for commands: all that can be done beside the daemon. What they change, it finds at its next look. */
+/**
+ * Broadcasts for commands: everything that doesn't need the daemon. A running daemon notices the changes at its next
+ * poll.
+ */
 import { checkSchedule, readSchedule } from '../intake/intake.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
@@ -8,15 +11,16 @@ import { sendableFrom, type SendingDeps } from './sending.ts'
 
 export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMethods {
   /**
-   * Schedules a draft: for now, or for a time as `POST /emails` takes it. Returns that time (Unix milliseconds). The daemon checks it
-   * once more, and sends it.
-   * Refuses: `not_found`, `broadcast_started`, `missing_content`, `broadcast_without_unsubscribe`, what `senders.authorize` refuses,
-   * `schedule_past`, `invalid_field` (scheduled_at).
+   * Schedules a draft: for now, or for a time in the format of `POST /emails`. Returns that time (Unix milliseconds).
+   * The daemon checks the draft again before it sends it.
+   *
+   * Refuses: `not_found`, `broadcast_started`, `missing_content`, `broadcast_without_unsubscribe`, refusals of
+   * `senders.authorize`, `schedule_past`, `invalid_field` (scheduled_at).
    */
   scheduleBroadcast(ref: BroadcastRef & { at: string | null }): Promise<number>
 }
 
-/** Opens broadcasts without sending any. */
+/** Opens broadcasts without the background work that sends them. */
 export function createBroadcastBook(
   deps: BroadcastDeps & { senders: SendingDeps['senders'] },
 ): BroadcastBook {

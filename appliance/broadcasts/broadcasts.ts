@@ -11,11 +11,14 @@ export { isRecord } from './mail.ts'
 
 export interface Broadcasts
   extends DraftMethods, SampleMethods, SendingMethods, ResultMethods, ReviewMethods {
-  /** The message of an email: what is stored, or composed of it. Undefined when its broadcast is gone. */
+  /**
+   * Returns the message of an email: the stored bytes, or composed from a stored record. Undefined if its broadcast was
+   * deleted.
+   */
   messageOf(emailId: string, stored: Uint8Array): Promise<Uint8Array | undefined>
-  /** Goes on with what a stop interrupted. For the daemon alone. */
+  /** Continues work that a stop interrupted. Only for the daemon. */
   start(): void
-  /** Ends the background work. */
+  /** Stops the background work. */
   close(): Promise<void>
 }
 

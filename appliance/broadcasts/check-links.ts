@@ -1,15 +1,15 @@
-/** What is wrong with the links and images of a draft. Pure. */
+/** Finds problems with the links and images of a draft. Pure. */
 import { Parser } from 'htmlparser2'
 import type { BroadcastFinding as Finding } from '../mail/broadcast.ts'
 
 const SHORTENER = /^https?:\/\/(?:bit\.ly|tinyurl\.com|t\.co|goo\.gl|ow\.ly|is\.gd)\//i
-/** What a link may begin with; a tag may be its beginning. */
+/** How a link may begin; a merge tag may be its beginning. */
 const TARGET = /^(?:https?:\/\/[^\s/]+\.[^\s/]+|mailto:|tel:|sms:|#.|\{\{\{)/i
 const HERE = /^https?:\/\/(?:localhost|127\.|10\.|192\.168\.|[^/]*\.local(?:[:/]|$))/i
-/** Addresses that a sentence names. */
+/** Most addresses listed in a sentence. */
 const NAMED = 2
 
-/** A finding. @param wrong null: all is well, as `well` says */
+/** Builds a finding. @param wrong null: no problem, and `well` is the text */
 export const finding = (
   id: string,
   wrong: Finding['verdict'] | null,
@@ -52,7 +52,7 @@ export function checkLinks(html: string): Finding[] {
   ]
 }
 
-/** The first of them, as a sentence can hold them. */
+/** Lists the first addresses, for a sentence. */
 function named(addresses: readonly string[]): string {
   const first = addresses
     .slice(0, NAMED)

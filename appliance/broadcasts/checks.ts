@@ -1,29 +1,32 @@
-/** What is wrong with a draft, or could be better. Pure. */
+/** Checks a draft for errors and possible improvements. Pure. */
 import type { BroadcastContent, BroadcastFinding as Finding } from '../mail/broadcast.ts'
 import { checkLinks, finding } from './check-links.ts'
 
-/** What the checks need to know beside the content. */
+/** The facts that the checks need beside the content. */
 export interface CheckFacts {
-  /** Why it cannot be sent from its address; null: it can. */
+  /** Why it can't be sent from its From address; null: it can. */
   sender: string | null
-  /** Tags that no field or property has the name of. */
+  /** Tags that match no field or property. */
   unknownTags: string[]
-  /** Tags without a fallback that some contacts have no value for. */
+  /** Tags without a fallback for which some contacts have no value. */
   bareTags: string[]
-  /** Contacts that would get it. */
+  /** Number of contacts that would receive it. */
   eligible: number
-  /** Whether it is about a topic. */
+  /** Whether it has a topic. */
   topic: boolean
   postalAddress: string | null
-  /** How it passes DMARC; undefined: not known, or it cannot be sent from its address. */
+  /** How it passes DMARC; undefined: unknown, or it can't be sent from its From address. */
   dmarc: Alignment | undefined
   /** Whether a test of this content was sent. */
   tested: boolean
-  /** The last broadcast to the same segment, or with the same subject; undefined: there was none lately. */
+  /** The last broadcast to the same segment or with the same subject; undefined: no recent one. */
   repeats: Repeat | undefined
 }
 
-/** `unpublished`: the domain has no valid DMARC record. `signature`: the records of its return path are missing. */
+/**
+ * `unpublished`: the domain has no valid DMARC record. `signature`: the records of its return path are missing, so only
+ * DKIM aligns.
+ */
 export interface Alignment {
   domain: string
   by: 'both' | 'signature' | 'unpublished'
@@ -31,26 +34,26 @@ export interface Alignment {
 
 export interface Repeat {
   name: string
-  /** How long ago sending began (milliseconds). */
+  /** Time since sending began, in milliseconds. */
   ago: number
   segment: boolean
   subject: boolean
 }
 
-/** Gmail shows no more of an html (bytes). */
+/** Gmail clips longer HTML (bytes). */
 const CLIPPED = 102_400
-/** What becomes the unsubscribe link of each reader. */
+/** Replaced by the unsubscribe link of each recipient. */
 export const UNSUBSCRIBE_TAG = '{{{UNSUBSCRIBE_URL}}}'
 const LINK = /\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\||\}\}\})/
 const PLACEHOLDER = /(?<!\{)\{\{(?!\{)[^{}]{1,80}\}\}(?!\})|\blorem ipsum\b|\bTODO\b/i
-/** Longer subjects are cut on telephones (characters). */
+/** Phones cut longer subjects (characters). */
 const LONG_SUBJECT = 70
 
-/** Whether the part that people read, the HTML if there is one, has a link by which they can leave. */
+/** Reports whether the HTML, or the text if there is no HTML, has an unsubscribe link. */
 export const hasUnsubscribeLink = ({ html, text }: Pick<BroadcastContent, 'html' | 'text'>): boolean =>
   LINK.test((html === '' ? null : html) ?? text ?? '')
 
-/** Checks a draft: first what stops it, then what deserves a look, then what is well. */
+/** Checks a draft: first errors, then warnings, then what is fine. */
 export function checkContent(content: BroadcastContent, facts: CheckFacts): Finding[] {
   const order = ['block', 'attention', 'pass']
   return [
@@ -83,7 +86,7 @@ function audienceChecks({ sender, eligible, topic }: CheckFacts): Finding[] {
   ]
 }
 
-/** Whether receivers can trust the From domain (RFC 9989 §4.4). The signature is always of that domain. */
+/** Checks whether receivers can trust the From domain (RFC 9989 §4.4). The signature is always of that domain. */
 function alignmentChecks({ dmarc }: CheckFacts): Finding[] {
   if (!dmarc) return []
   const { domain, by } = dmarc
@@ -99,7 +102,7 @@ function alignmentChecks({ dmarc }: CheckFacts): Finding[] {
   ]
 }
 
-/** What writers forget. */
+/** Checks for steps that writers forget. */
 function routineChecks({ tested, repeats }: CheckFacts): Finding[] {
   const same = repeats?.segment ? (repeats.subject ? 'segment and subject' : 'segment') : 'subject'
   return [

@@ -8,11 +8,17 @@ export interface ControlMethods {
   cancelBroadcast(ref: BroadcastRef): Promise<void>
   /** Refuses: `not_found`, `broadcast_not_running`. */
   pauseBroadcast(ref: BroadcastRef): Promise<void>
-  /** One whose time has passed is sent now. Refuses: `not_found`, `broadcast_not_paused`. */
+  /**
+   * Resumes a broadcast; if its scheduled time has passed, sends it now. Refuses: `not_found`, `broadcast_not_paused`.
+   */
   resumeBroadcast(ref: BroadcastRef): Promise<void>
 }
 
-/** @param changed called when there is something to do */
+/**
+ * Creates the methods.
+ *
+ * @param changed called when there is work to do
+ */
 export function controlMethods({ storage, clock }: BroadcastDeps, changed: () => void): ControlMethods {
   return {
     async cancelBroadcast(ref) {
@@ -30,7 +36,7 @@ export function controlMethods({ storage, clock }: BroadcastDeps, changed: () =>
       const broadcast = await storage.getBroadcast(ref, now)
       if (!broadcast) throw noBroadcast()
       const late = broadcast.status === 'scheduled' && (broadcast.scheduledAt ?? 0) < now
-      // Whose time has passed would be found late again.
+      // A schedule that has passed would count as missed again.
       const answer =
         late && broadcast.paused
           ? await storage.scheduleBroadcast({ ...ref, at: now }, now)

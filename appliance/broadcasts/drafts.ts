@@ -1,4 +1,4 @@
-/** Drafts of broadcasts: what they may say, and what is to become of them. */
+/** Drafts of broadcasts: validates, stores and changes them. */
 import type { Clock } from '../clock/clock.ts'
 import { compileGiven } from '../document/given.ts'
 import type { BroadcastContent, BroadcastStatus } from '../mail/broadcast.ts'
@@ -13,14 +13,14 @@ export interface BroadcastDeps {
   clock: Clock
 }
 
-/** What a caller says of a draft. Undefined: it stays, or has its default. */
+/** The fields of a draft in a request. Undefined: unchanged, or the default. */
 export interface DraftInput {
   name?: string | undefined
   segmentId?: string | undefined
   exclude?: string[] | undefined
   topicId?: string | null | undefined
   content: Partial<BroadcastContent>
-  /** Of the editor. Null: the content is written as code from now on. */
+  /** From the editor. Null: from now on, the content is written as code. */
   document?: unknown
 }
 
@@ -33,23 +33,24 @@ export interface DraftMethods {
     after?: string | undefined
     before?: string | undefined
     status?: BroadcastStatus | undefined
-    /** A part of the name. */
+    /** Matches part of the name. */
     text?: string | undefined
   }): Promise<{ items: Broadcast[]; hasMore: boolean }>
   /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found` (segment, topic). */
   createBroadcast(args: { teamId: string; draft: DraftInput }): Promise<Broadcast>
   /**
-   * @param args edits: the draft as the caller read it; undefined: any
-   * Refuses: as `createBroadcast`, `broadcast_started`, `broadcast_changed`.
+   * @param args edits: the version of the draft that the caller read; undefined: any
+   *
+   * Refuses: the same as `createBroadcast`, `broadcast_started`, `broadcast_changed`.
    */
   updateBroadcast(args: BroadcastRef & { draft: DraftInput; edits?: number | undefined }): Promise<void>
   /** Refuses: `not_found`, `broadcast_kept`. */
   deleteBroadcast(ref: BroadcastRef): Promise<void>
-  /** A draft that says the same. Refuses: `not_found`. */
+  /** Creates a draft with the same content. Refuses: `not_found`. */
   duplicateBroadcast(ref: BroadcastRef): Promise<Broadcast>
 }
 
-/** Characters. */
+/** Most characters. */
 const MAX = { name: 70, subject: 998, previewText: 998, body: 2_000_000 }
 const MAX_REPLY_TO = 10
 const MAX_EXCLUDED = 20
@@ -62,7 +63,7 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     if (!found) throw noBroadcast()
     return found
   }
-  /** Images that a broadcast shows are no longer removed as unused. */
+  /** Marks the images of a broadcast as used, so that they aren't removed. */
   const keepImages = async (teamId: string, html: string | null | undefined): Promise<void> => {
     const ids = imagesIn(html ?? '')
     if (ids.length > 0) await storage.useImages({ teamId, ids }, clock.now())
@@ -114,7 +115,10 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
   }
 }
 
-/** Refuses: `not_found`, `broadcast_changed`, or what is given for a wrong status. */
+/**
+ * Throws unless the change succeeded. Refuses: `not_found`, `broadcast_changed`, or the given refusal for a wrong
+ * status.
+ */
 export function refuseUnless(
   answer: BroadcastAnswer,
   wrongStatus: 'broadcast_started' | 'broadcast_kept' | 'broadcast_not_paused' | 'broadcast_not_running',
@@ -124,7 +128,11 @@ export function refuseUnless(
   if (answer === 'wrong_status') throw refuse(wrongStatus)
 }
 
-/** @param cut whether a longer one is cut, as a subject is that stands for a name */
+/**
+ * Reads a name.
+ *
+ * @param cut whether to cut a long name, as for a subject used as the name
+ */
 function readName(name: string, cut: boolean): string {
   const line = name.trim()
   if (line.length > MAX.name && !cut)
@@ -132,12 +140,12 @@ function readName(name: string, cut: boolean): string {
   return line.slice(0, MAX.name).toWellFormed()
 }
 
-/** A draft whose document is compiled. */
+/** A draft with a compiled document. */
 type CompiledDraft = Omit<DraftInput, 'document'> & { document?: string | null }
 
 /**
- * Compiles the document of a draft. Its preheader becomes the preview text, which `withPreview` puts into the HTML of each email. Content
- * that is written as code ends the document.
+ * Compiles the document of a draft. Its preheader becomes the preview text, which `withPreview` puts into the HTML of
+ * each email. Content written as code removes the document.
  */
 async function compiledDraft({ document: given, ...draft }: DraftInput): Promise<CompiledDraft> {
   const { html, text, previewText } = draft.content

@@ -1,6 +1,6 @@
 /**
- * Composes the emails of broadcasts when they are needed. No body is stored for them, only whose revision it is and the values of the
- * reader: the same bytes come out each time, for a retry, the preview and a report.
+ * Composes the emails of broadcasts on demand. Only the revision's id and the recipient's values are stored, not the
+ * body. The result is always the same bytes, for a retry, the preview and a report.
  */
 import type { PreferencesTokens } from '../audience/audience.ts'
 import { PREFERENCES_PATH } from '../audience/audience.ts'
@@ -18,28 +18,28 @@ import {
   valuesFor,
 } from './revision.ts'
 
-/** What is stored in place of a message. */
+/** The record that is stored instead of a message. */
 export interface MailRecord {
   /** Id of the revision. */
   revision: string
   broadcastId: string
   teamId: string
-  /** What its Date field says (Unix milliseconds). */
+  /** The time in its Date field (Unix milliseconds). */
   date: number
   reader: Reader
 }
 
-/** No message begins with it. */
+/** The first byte of a record; no message begins with it. */
 const MARK = 0
 
-/** As it is stored. */
+/** Encodes a record for storage. */
 export const writeRecord = (record: MailRecord): Uint8Array =>
   Buffer.concat([Buffer.from([MARK]), Buffer.from(JSON.stringify(record))])
 
-/** Whether a message is composed of what is stored. */
+/** Reports whether stored bytes are a record rather than a message. */
 export const isRecord = (stored: Uint8Array): boolean => stored[0] === MARK
 
-/** Undefined for a message. */
+/** Decodes a record; undefined for a message. */
 const readRecord = (stored: Uint8Array): MailRecord | undefined =>
   isRecord(stored)
     ? (JSON.parse(
@@ -56,13 +56,16 @@ export interface MailDeps {
 }
 
 export interface BroadcastMail {
-  /** The revision, parsed once; undefined when its broadcast is gone. */
+  /** Returns the parsed revision from a cache; undefined if its broadcast was deleted. */
   revision(id: string): Promise<ParsedRevision | undefined>
-  /** The message of an email: what is stored, or composed of it. Undefined when its broadcast is gone. */
+  /**
+   * Returns the message of an email: the stored bytes, or composed from a stored record. Undefined if its broadcast was
+   * deleted.
+   */
   messageOf(emailId: string, stored: Uint8Array): Promise<Uint8Array | undefined>
 }
 
-/** Revisions that are kept parsed. */
+/** Most revisions in the cache. */
 const MOST_REVISIONS = 20
 
 export function createBroadcastMail(deps: MailDeps): BroadcastMail {
@@ -91,7 +94,7 @@ export function createBroadcastMail(deps: MailDeps): BroadcastMail {
   }
 }
 
-/** The link by which a reader unsubscribes; null: nobody could follow it. */
+/** Returns the recipient's unsubscribe link; null if this server has no public origin for links. */
 export function unsubscribeLink(
   tokens: Pick<PreferencesTokens, 'sign'>,
   { origin, topicId }: Pick<Revision, 'origin' | 'topicId'>,
@@ -123,7 +126,7 @@ function draftOf(
     replyTo: replies,
     subject: subjectFor(revision, values),
     html: parsed.html && renderMerge(parsed.html, values),
-    // Never null, because the composer would convert the HTML to text again for each recipient.
+    // Never null, or the composer would convert the HTML to text again for each recipient.
     text: parsed.text ? renderMerge(parsed.text, values) : '',
     headers,
     attachments: [],
@@ -134,7 +137,7 @@ function draftOf(
   }
 }
 
-/** With its angle brackets. */
+/** Returns the Message-ID with angle brackets. */
 export const messageIdOf = (emailId: string, { sender }: Pick<ParsedRevision, 'sender'>): string =>
   `<${emailId}@${sender.domain}>`
 
@@ -143,7 +146,10 @@ function addressOf(address: string) {
   return { address, local: address.slice(0, at), domain: address.slice(at + 1) }
 }
 
-/** How to leave (RFC 8058), which list it is (RFC 2919 §3), and what complaints are counted by. All are signed. */
+/**
+ * Builds the header fields for one-click unsubscribe (RFC 8058), List-Id (RFC 2919 §3) and complaint feedback. All are
+ * signed.
+ */
 function headersOf(
   { list, sender }: ParsedRevision,
   { teamId, broadcastId, link }: { teamId: string; broadcastId: string; link: string | null },

@@ -1,4 +1,4 @@
-/** What became of a broadcast, in numbers. */
+/** The results of a broadcast, as counts. */
 import { setImmediate } from 'node:timers/promises'
 import type { ProviderResult } from '../mail/broadcast.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -15,12 +15,12 @@ import { type BroadcastDeps, noBroadcast } from './drafts.ts'
 
 export interface ResultMethods {
   /**
-   * Updates the counts: always while the broadcast is being sent, if they are older than 10 s during the hour after that, and later if
-   * they are older than a minute.
+   * Updates the counts: always while the broadcast is being sent, if older than 10 s in the hour after that, and if
+   * older than a minute later.
    */
   refreshed(broadcast: Broadcast): Promise<Broadcast>
   broadcastReach(ref: BroadcastRef): Promise<BroadcastReach>
-  /** The largest first. As it was 10 s ago at most. */
+  /** Returns results by provider, largest first; at most 10 s old. */
   providerResults(ref: BroadcastRef): Promise<ProviderResult[]>
   /** Refuses: `not_found`. */
   listRecipients(args: RecipientsArgs): Promise<{ items: BroadcastRecipient[]; hasMore: boolean }>
@@ -30,15 +30,18 @@ export interface ResultMethods {
   ): Promise<{ items: ClickedLink[]; hasMore: boolean }>
 }
 
-/** How old numbers may be (milliseconds), and how long after a broadcast they are counted at all: its emails may be deleted later. */
+/**
+ * How old counts may be, and how long after a broadcast they are updated at all, because its emails may be deleted
+ * later (milliseconds).
+ */
 const FRESH_MS = 60_000
-/** The same in the hour after sending ended, while the last emails arrive. */
+/** How old counts may be in the hour after sending ended, while the last emails arrive. */
 const NEW_MS = 10_000
 const HOUR_MS = 3_600_000
 const COUNTED_MS = 7 * 24 * 3_600_000
-/** Emails that are counted in one step. */
+/** Emails counted per step. */
 const STEP = 5000
-/** Broadcasts whose tables by provider are remembered. */
+/** Most broadcasts whose provider tables are cached. */
 const MOST_TABLES = 100
 
 export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods {

@@ -1,4 +1,4 @@
-/** Looks at a draft before it is sent: who gets it, what is missing, and what the first emails say. */
+/** Reviews a draft before it is sent: its recipients, problems, and samples of the first emails. */
 import { setImmediate } from 'node:timers/promises'
 import type { PreferencesTokens } from '../audience/audience.ts'
 import { parseMailbox } from '../mail/address.ts'
@@ -18,14 +18,14 @@ export interface ReviewMethods {
   reviewBroadcast(args: { caller: Caller; id: string }): Promise<Review>
 }
 
-/** Contacts that are looked at in one step, and at most. */
+/** Contacts per step, and in total. */
 const STEP = 2000
 const MOST = 50_000
 const SAMPLES = 3
 const SAMPLE_TEXT = 2000
-/** A broadcast like one of this age looks like a mistake (milliseconds). */
+/** A similar broadcast that is more recent than this may be a mistake (milliseconds). */
 const REPEAT_MS = 24 * 3_600_000
-/** Broadcasts that are looked at for one like it. */
+/** Most recent broadcasts compared with the draft. */
 const MOST_RECENT = 50
 
 export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens }): ReviewMethods {
@@ -62,7 +62,7 @@ export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens })
   }
 }
 
-/** Whether somebody would read nothing in place of a tag. */
+/** Reports whether a tag would be empty for some contact. */
 const isBare =
   (properties: Revision['properties']) =>
   ({ key, fallback, missing, known }: Review['tags'][number]): boolean => {
@@ -71,7 +71,7 @@ const isBare =
     return known && missing > 0 && fallback === null && preset === null
   }
 
-/** The domain that it would be sent from, and why it could not be; null: it could. */
+/** Returns the From domain, and why it can't be used; null: it can. */
 async function senderProblem(
   { senders, tracking }: SendingDeps,
   caller: Caller,
@@ -87,7 +87,10 @@ async function senderProblem(
   }
 }
 
-/** By the last look at its records; undefined before the first one. A domain that may send has a valid DKIM key. */
+/**
+ * Returns the alignment by the last check of the records; undefined before the first one. A domain that may send has a
+ * valid DKIM key.
+ */
 function alignmentOf({ name, checks }: Domain): Alignment | undefined {
   const seen = (key: string): boolean => checks.some((one) => one.key === key && one.status === 'verified')
   if (!checks.some(({ key }) => key === 'DMARC')) return undefined
@@ -95,7 +98,7 @@ function alignmentOf({ name, checks }: Domain): Alignment | undefined {
   return { domain: name, by: seen('SPF') ? 'both' : 'signature' }
 }
 
-/** The last broadcast to the same segment, else the last one with the same subject. */
+/** Returns the last broadcast to the same segment, else the last with the same subject. */
 async function lastLike(
   { storage, clock }: SendingDeps,
   { teamId, id, segmentId, content }: Broadcast,
@@ -123,7 +126,7 @@ const FIELDS: Record<string, (one: Candidate) => string | null> = {
 }
 const LINKS = ['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL']
 
-/** How to read the value of a tag; undefined: nobody has one. */
+/** Returns a function that reads the value of a tag; undefined if no contact can have one. */
 function readerFor(key: string, properties: Revision['properties']) {
   if (Object.hasOwn(FIELDS, key)) return FIELDS[key]
   const name = key.replace(/^contact\.(?:properties\.)?/, '')
@@ -156,7 +159,7 @@ async function surveyContacts(
       eligible += 1
       providers.set(one.provider, (providers.get(one.provider) ?? 0) + 1)
       for (const tag of tags) if (!tag.read?.(one)) tag.missing += 1
-      // Each is as likely as the others, and the same draft shows the same ones for a while.
+      // Each contact is equally likely, but the same draft shows the same samples for a while.
       if (samples.length < SAMPLES) samples.push(one)
     }
     if (part.length < STEP || looked >= MOST) break

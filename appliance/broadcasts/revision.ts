@@ -1,4 +1,7 @@
-/** What a broadcast sends, frozen when it starts: a later change of the draft, a domain or a property changes no email of it. Pure. */
+/**
+ * The content that a broadcast sends, frozen when it starts. Later changes to the draft, a domain or a property don't
+ * affect its emails. Pure.
+ */
 import { type Mailbox, parseMailbox } from '../mail/address.ts'
 import type { BroadcastContent } from '../mail/broadcast.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
@@ -16,41 +19,41 @@ import type { ContactProperty } from '../storage/storage.ts'
 /** As it is stored. */
 export interface Revision extends Omit<BroadcastContent, 'previewText'> {
   domainId: string
-  /** Where bounces go. */
+  /** Domain of the return path. */
   returnPathHost: string
-  /** Where links lead; null: nobody could follow any. */
+  /** Origin of links; null: there is no public one. */
   origin: string | null
   tracking: { opens: boolean; clicks: boolean }
-  /** Links that are tracked by their number here. Absent in old revisions: their links have their address in the token. */
+  /** Tracked links, by their number. Absent in old revisions, whose tokens contain the address. */
   links?: string[]
-  /** The pool of source addresses that it leaves from. */
+  /** The pool of sending IPs. */
   pool: string
   apiKeyId: string | null
   topicId: string | null
   /** The topic or segment, for List-Id (RFC 2919). */
   list: { id: string; name: string }
-  /** The contact properties of the team. `label`: under which contacts have the value. */
+  /** The contact properties of the team. `label`: the name under which values are stored. */
   properties: (MergeProperty & { label: string })[]
 }
 
-/** A revision that is ready to be rendered. */
+/** A revision that is ready to render. */
 export interface ParsedRevision extends Revision {
   sender: Mailbox
   replies: Mailbox[]
-  /** The numbers of its links; undefined where they have none. */
+  /** Link numbers by address; undefined for old revisions. */
   numbers: ReadonlyMap<string, number> | undefined
   parsed: { subject: MergeSource; html: MergeSource | null; text: MergeSource | null }
-  /** Keys of the tags in it. */
+  /** Keys of its merge tags. */
   keys: ReadonlySet<string>
 }
 
-/** A contact as an email of a broadcast needs it: what no tag names is left out. */
+/** The data of a contact that an email needs; only fields that a tag names. */
 export interface Reader {
   contactId: string
   email: string
   firstName: string | null
   lastName: string | null
-  /** By key. */
+  /** Property values by key. */
   properties: Record<string, string | number>
 }
 
@@ -85,7 +88,7 @@ export function mailboxOf(field: string, text: string): Mailbox {
   return mailbox
 }
 
-/** What lists of emails show after the subject, hidden in the email itself: first in its body. */
+/** Puts the preview text, which mail clients list after the subject, hidden at the start of the body. */
 export function withPreview(html: string, previewText: string | null): string {
   if (previewText === null || previewText.trim() === '') return html
   const text = previewText.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
@@ -95,7 +98,7 @@ export function withPreview(html: string, previewText: string | null): string {
   return html.slice(0, at) + hidden + html.slice(at)
 }
 
-/** The contact as the email needs it. */
+/** Extracts the data that the email needs from a contact. */
 export function readerOf(
   { keys, properties }: Pick<ParsedRevision, 'keys' | 'properties'>,
   contactId: string,
@@ -121,7 +124,7 @@ export function readerOf(
   }
 }
 
-/** The values of a reader. A tag that nothing is known for becomes empty: nobody is to see a tag. */
+/** Returns the values for a recipient. A tag without a value becomes empty, so that no recipient sees a tag. */
 export function valuesFor(
   reader: Reader,
   properties: readonly MergeProperty[],
@@ -131,7 +134,10 @@ export function valuesFor(
   return (key) => values(key) ?? { text: null, fallback: null, raw: false }
 }
 
-/** The subject for a reader. A value that makes it too long is left out: one name must not stop everybody else's email. */
+/**
+ * Renders the subject for a recipient. A value that makes it too long is omitted: one name must not stop all other
+ * emails.
+ */
 export function subjectFor({ parsed }: Pick<ParsedRevision, 'parsed'>, values: MergeValues): string {
   try {
     return renderMerge(parsed.subject, values)
@@ -141,6 +147,6 @@ export function subjectFor({ parsed }: Pick<ParsedRevision, 'parsed'>, values: M
   }
 }
 
-/** The contact properties of a team, as a revision keeps them. */
+/** Converts the contact properties of a team for a revision. */
 export const propertiesOf = (properties: readonly ContactProperty[]): Revision['properties'] =>
   properties.map(({ key, label, fallback }) => ({ key, label, fallback }))

@@ -1,6 +1,7 @@
 /**
- * Sends broadcasts in the background: contacts become recipients, and recipients get places in the queue, a few thousand at a time for each
- * mailbox provider, so that a slow one keeps nobody waiting. What it knows is in the storage: a kill at any moment loses and doubles nothing.
+ * Sends broadcasts in the background. It turns contacts into recipients, and queues a few thousand recipients at a time
+ * per mailbox provider, so that a slow provider delays nobody else. All progress is in the storage: a kill at any
+ * moment loses and duplicates nothing.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { PreferencesTokens } from '../audience/audience.ts'
@@ -16,20 +17,23 @@ import { type ParsedRevision, readerOf, subjectFor, valuesFor } from './revision
 import { type SendingDeps, startScheduled } from './sending.ts'
 import { createWindows, type LaneRate, type Windows } from './windows.ts'
 
-/** Contacts that become recipients in one transaction, and transactions before others have a turn. */
+/** Contacts that become recipients per transaction, and transactions before other broadcasts get a turn. */
 const CHUNK = 1000
 const CHUNKS = 20
-/** Recipients that get their places in one transaction. */
+/** Recipients queued per transaction. */
 const BATCH = 500
-/** The first emails of a large broadcast: their bounces are seen before the others follow, or this time has passed (milliseconds). */
+/**
+ * The size of the first batch of a large broadcast. The rest follows when its bounces are known or this time has passed
+ * (milliseconds).
+ */
 const CANARY = 100
 const LARGE = 2000
 const CANARY_MS = 5 * 60_000
-/** Rows that are closed or released in one transaction. */
+/** Rows closed or released per transaction. */
 const STEP = 500
-/** How often a broadcast that is being sent is looked at, for places that became free (milliseconds). */
+/** How often a broadcast in progress checks for free capacity in the queue (milliseconds). */
 const SENDING_MS = 1000
-/** How often results are counted, and the brakes asked (milliseconds). */
+/** How often results are counted and the automatic pause is checked (milliseconds). */
 const LOOK_MS = 2000
 
 export interface RunnerDeps extends SendingDeps {
@@ -39,11 +43,11 @@ export interface RunnerDeps extends SendingDeps {
   log: Logger
   duties?: Duties | undefined
   pollMs: number
-  /** What the lanes send now. */
+  /** Returns the current rates of the lanes. */
   laneRates: () => Promise<LaneRate[]>
-  /** Tells dispatch that something is due. */
+  /** Tells the dispatcher that a delivery is due. */
   wake: () => void
-  /** Whether the disk has room: without, nothing is put in the queue. */
+  /** Reports whether the disk has space; without it, nothing is queued. */
   hasRoom: () => Promise<boolean>
 }
 
@@ -63,7 +67,8 @@ export function createBroadcastRunner(deps: RunnerDeps): Worker {
     await setImmediate()
     return more
   }
-  // What is being sent is looked at every second, and what is scheduled at its time; what another process changes, at the next poll.
+  // Broadcasts in progress are checked every second, scheduled ones at their time. Changes by other processes are
+  // noticed at the next poll.
   const next = (): Promise<number | undefined> => {
     const times = open.flatMap(({ status, paused, scheduledAt }) => {
       if (paused) return []
@@ -75,10 +80,10 @@ export function createBroadcastRunner(deps: RunnerDeps): Worker {
   return createWorker({ step, next, clock, log, pollMs, trouble })
 }
 
-/** Makes the function that does the next part of a broadcast; true: there is more to do at once. */
+/** Creates the function that does the next part of a broadcast. It returns true if there is more to do at once. */
 function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean> {
   const { storage, clock } = deps
-  /** Broadcasts whose parked emails were released, as they were changed last. */
+  /** When broadcasts whose parked emails were released were last changed. */
   const released = new Map<string, number>()
   const looked = new Map<string, number>()
   const windows = createWindows(deps)
@@ -117,7 +122,7 @@ async function startIfDue(deps: RunnerDeps, broadcast: Broadcast): Promise<boole
   return true
 }
 
-/** Counts results, and brakes. */
+/** Counts results, and pauses the broadcast if they are bad. */
 async function look({ storage, clock, log }: RunnerDeps, { id, teamId, paused }: Broadcast): Promise<void> {
   const counts = await storage.countBroadcast({ id }, clock.now())
   await storage.saveBroadcastCounts({ id, counts }, clock.now())
@@ -129,7 +134,7 @@ async function look({ storage, clock, log }: RunnerDeps, { id, teamId, paused }:
   log.warn({ broadcast: id, ...figures }, `paused a broadcast: ${pauseSentence(reason, figures)}`)
 }
 
-/** True: more contacts follow. */
+/** Returns true if more contacts follow. */
 async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadcast): Promise<boolean> {
   if (expandedAt !== null) return false
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
@@ -141,7 +146,7 @@ async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadc
   return true
 }
 
-/** Gives recipients their places while there are any. True: more have one at once. */
+/** Queues recipients while there is capacity. Returns true if more can be queued at once. */
 async function enqueue(deps: RunnerDeps, broadcast: Broadcast, windowFor: Windows): Promise<boolean> {
   const { storage, clock, mail, log } = deps
   const { id, expandedAt } = broadcast
@@ -168,7 +173,7 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, windowFor: Window
   return done !== undefined && done.enqueued + done.skipped + moved.length > 0
 }
 
-/** How many places there are, for each provider. */
+/** Returns the free capacity for each provider. */
 async function placesOf(
   { storage, clock }: RunnerDeps,
   { id, startedAt, expanded, enqueued, expandedAt }: Broadcast,
@@ -177,7 +182,7 @@ async function placesOf(
   const large = expanded > LARGE || expandedAt === null
   const canary = large && enqueued <= CANARY && clock.now() - startedAt! < CANARY_MS
   const load = await storage.broadcastLoad({ id }, clock.now())
-  // The first ones go alone, until none of them waits for its first attempt.
+  // The first batch goes alone, until each of its emails had its first attempt.
   const first = canary ? (enqueued === 0 ? CANARY : 0) : Infinity
   const seen =
     canary && enqueued > 0 && ((await storage.countBroadcast({ id }, clock.now())).queued ?? 0) === 0
@@ -187,7 +192,7 @@ async function placesOf(
   return {
     closed,
     most: Math.max(0, left),
-    /** Those that get places, in turn of their providers. */
+    /** Chooses the recipients to queue, alternating between providers. */
     take(found: readonly WaitingRecipient[]): WaitingRecipient[] {
       const lines = [...Map.groupBy(found, ({ provider }) => provider)].map(([provider, line]) =>
         line.slice(0, Math.max(0, room(provider))),
@@ -232,7 +237,7 @@ async function emailFor(
   }
 }
 
-/** Ends a broadcast of which every email was handed over, or finally refused, at least once. */
+/** Ends a broadcast when every email had at least one attempt or is final. */
 async function finish(
   { storage, clock, log }: RunnerDeps,
   { id, expanded, enqueued, skipped }: Broadcast,

@@ -1,4 +1,4 @@
-/** A draft as one reader would get it, for a test before it is sent. */
+/** Renders a draft for one recipient, for a test before it is sent. */
 import { PREFERENCES_PATH } from '../audience/audience.ts'
 import { isId } from '../mail/ids.ts'
 import { parseMailbox } from '../mail/address.ts'
@@ -10,7 +10,7 @@ import { noBroadcast } from './drafts.ts'
 import { parseContent, propertiesOf, subjectFor, valuesFor, withPreview } from './revision.ts'
 import type { SendingDeps } from './sending.ts'
 
-/** An email as `POST /emails` takes it. */
+/** An email in the format of `POST /emails`. */
 export interface SampleEmail {
   from: string
   reply_to: string[]
@@ -21,16 +21,18 @@ export interface SampleEmail {
 
 export interface SampleMethods {
   /**
-   * The draft with the values of a contact, or of nobody.
+   * Renders the draft with the values of a contact, or with sample values.
+   *
    * @param args contact: its id or address; null: sample values
-   * Refuses: `not_found` (broadcast, contact), `missing_content`, what `senders.authorize` refuses.
+   *
+   * Refuses: `not_found` (broadcast, contact), `missing_content`, refusals of `senders.authorize`.
    */
   sampleBroadcast(args: {
     caller: Caller
     id: string
     contact: string | null
   }): Promise<{ sample: SampleEmail; edits: number }>
-  /** Notes that a test was sent. @param args edits: the draft as the sample was made of it */
+  /** Records that a test was sent. @param args edits: the version of the draft that the sample was made from */
   noteBroadcastTest(args: BroadcastRef & { edits: number }): Promise<void>
 }
 
@@ -57,7 +59,7 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
         const value = (reader.properties as Record<string, string | number>)[label]
         return value === undefined ? [] : [[key, value] as const]
       })
-      // The token belongs to no contact, so following the link changes nothing.
+      // The token belongs to no contact, so the link changes nothing.
       const link = `${tracking.originFor(domain) ?? ''}${PREFERENCES_PATH}test`
       const known = { ...reader, contactId: '', properties: Object.fromEntries(own) }
       const values = valuesFor(known, properties, link)

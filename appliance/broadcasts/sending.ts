@@ -21,10 +21,12 @@ export interface SendingDeps extends BroadcastDeps {
 
 export interface SendingMethods extends ControlMethods {
   /**
-   * Sends a draft or a scheduled one: at once, or at a time as `POST /emails` takes it.
-   * @param args edits: the draft as the caller read it; undefined: any
+   * Sends a draft or scheduled broadcast: now, or at a time in the format of `POST /emails`.
+   *
+   * @param args edits: the version of the draft that the caller read; undefined: any
+   *
    * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_unsubscribe`,
-   * `broadcast_without_link`, what `senders.authorize` refuses, `schedule_past`, `invalid_field` (scheduled_at).
+   * `broadcast_without_link`, refusals of `senders.authorize`, `schedule_past`, `invalid_field` (scheduled_at).
    */
   sendBroadcast(args: {
     caller: Caller
@@ -34,7 +36,11 @@ export interface SendingMethods extends ControlMethods {
   }): Promise<void>
 }
 
-/** @param changed called when there is something to do */
+/**
+ * Creates the methods.
+ *
+ * @param changed called when there is work to do
+ */
 export function sendingMethods(deps: SendingDeps, changed: () => void): SendingMethods {
   const { storage, clock } = deps
   return {
@@ -56,7 +62,7 @@ export function sendingMethods(deps: SendingDeps, changed: () => void): SendingM
   }
 }
 
-/** Starts a broadcast. Refuses: as `sendBroadcast`. */
+/** Starts a broadcast. Refuses the same as `sendBroadcast`. */
 async function start(deps: SendingDeps, broadcast: Broadcast, caller: Caller): Promise<void> {
   const { storage, clock } = deps
   const { teamId, id, edits } = broadcast
@@ -66,13 +72,16 @@ async function start(deps: SendingDeps, broadcast: Broadcast, caller: Caller): P
   refuseUnless(await storage.startBroadcast({ teamId, id, edits, revision }, now), 'broadcast_started')
 }
 
-/** Starts one whose time has come. What it may not do any more is its problem, in a sentence; others fail as they may. */
+/**
+ * Starts a scheduled broadcast whose time has come. If it may no longer be sent, stores the reason as its problem.
+ * Other errors are thrown.
+ */
 export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): Promise<void> {
   try {
     await start(deps, broadcast, { teamId: broadcast.teamId, apiKey: null })
   } catch (error) {
     if (!(error instanceof Refusal) || error.status >= 500) throw error
-    // Somebody changed or canceled it at this moment.
+    // Somebody changed or canceled it at the same time.
     if (error.key === 'broadcast_changed' || error.key === 'broadcast_started') return
     const ending = { id: broadcast.id, was: 'scheduled', status: 'failed', problem: error.message } as const
     await deps.storage.endBroadcast(ending, deps.clock.now())
@@ -80,8 +89,9 @@ export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): P
 }
 
 /**
- * The domain that a draft is sent from, if it may be sent at all.
- * Refuses: `missing_content`, `broadcast_without_unsubscribe`, what `senders.authorize` refuses.
+ * Returns the domain that a draft is sent from.
+ *
+ * Refuses: `missing_content`, `broadcast_without_unsubscribe`, refusals of `senders.authorize`.
  */
 export function sendableFrom(
   senders: SendingDeps['senders'],
@@ -94,7 +104,7 @@ export function sendableFrom(
   return senders.authorize(caller, { domain: parseMailbox(from)!.domain })
 }
 
-/** What is sent, as things are now. */
+/** Builds the revision from the current state. */
 async function freeze(
   { storage, clock, senders, tracking }: SendingDeps,
   broadcast: Broadcast,

@@ -1,35 +1,35 @@
 /**
- * How many emails of a broadcast may be in the queue for each mailbox provider: what its lanes send in a quarter of an hour. So a slow
- * provider fills no queue, and a fast one never runs dry.
+ * Limits how many emails of a broadcast are in the queue per mailbox provider: what its lanes send in a quarter of an
+ * hour. So a slow provider doesn't fill the queue, and a fast one never runs dry.
  */
 import type { Clock } from '../clock/clock.ts'
 
-/** What a lane sends now, or what the first one to a provider would. */
+/** The current rate of a lane, or the rate that the first lane to a provider would start with. */
 export interface LaneRate {
   /** Id of the provider. */
   provider: string
-  /** Messages a minute; 0 while it is paused. */
+  /** Messages per minute; 0 while paused. */
   perMinute: number
 }
 
-/** How long the queue of one provider is, at its rate (minutes). */
+/** Length of a provider's queue, at its current rate (minutes). */
 const MINUTES = 15
-/** The least and the most, in emails. */
+/** Lower and upper limits, in emails. */
 const LEAST = 100
 const MOST = 20_000
-/** Where nothing is known of the provider but its name, and for all whose provider is not known yet. */
+/** The limit if a provider has no lane yet, and for all recipients whose provider isn't known yet. */
 const NO_LANE = 1000
 const UNKNOWN = 2000
-/** Rates change slowly (milliseconds). */
+/** How long rates are cached, because they change slowly (milliseconds). */
 const KEPT_MS = 5000
 
-/** Emails in the queue for a provider. @param perMinute what all lanes to it send; undefined: there is none yet */
+/** Returns the queue limit of a provider in emails. @param perMinute total rate of its lanes; undefined: no lane yet */
 export function windowOf(perMinute: number | undefined): number {
   if (perMinute === undefined) return NO_LANE
   return Math.round(Math.max(LEAST, Math.min(MOST, perMinute * MINUTES)))
 }
 
-/** The windows as the lanes are now, by the id of the provider; empty: all whose provider is not known yet. */
+/** Returns the limit for a provider id; the empty id means all recipients whose provider isn't known yet. */
 export type Windows = (provider: string) => number
 
 export function createWindows({
