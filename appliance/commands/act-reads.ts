@@ -1,4 +1,4 @@
-/** How what a command changes is before and after it, for the audit log. */
+/** Reads the state of an object before and after a command changes it, for the audit log. */
 import { Refusal } from '../mail/refusals.ts'
 import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
@@ -8,10 +8,10 @@ import { presentWebhookSetting } from '../api/webhooks.ts'
 import { Failure, type Context } from './context.ts'
 import { shapingOf } from './provider.ts'
 
-/** @param named the first argument of the command */
+/** Reads an object. @param named the first argument of the command */
 type Read = (context: Context, named: string, teamId: string) => Promise<unknown>
 
-/** By the noun of the act; nouns without one are made by their commands or have nothing to show. */
+/** By the noun of the audited action. Other nouns are recorded by their commands, or have no state to record. */
 const READS: Record<string, Read> = {
   async domain({ senders, storage, clock }, name, teamId) {
     const domain = await senders.findDomain({ teamId, name })
@@ -46,7 +46,7 @@ const READS: Record<string, Read> = {
   pool_assignment: ({ storage, clock }) => storage.listAssignments({}, clock.now()),
 }
 
-/** What a command is about, as it is now; undefined where there is nothing, or nothing to show. */
+/** Returns the current state of a command's target; undefined if there is none, or nothing to record. */
 export async function readAct(
   context: Context,
   act: { noun: string; personal?: true },
@@ -58,7 +58,7 @@ export async function readAct(
   try {
     return await read(context, given[0] ?? '', teamId ?? '')
   } catch (error) {
-    // The command says itself that there is no such thing.
+    // The command itself reports that the object doesn't exist.
     if (error instanceof Refusal || error instanceof Failure) return undefined
     throw error
   }

@@ -7,7 +7,7 @@ import type { Registrar } from './registrar.ts'
 import { parseCount } from './values.ts'
 import { teamFilter } from './which-team.ts'
 
-/** What `audit` takes. */
+/** The options of `audit`. */
 export interface AuditOptions {
   limit?: number
   actor?: string
@@ -19,10 +19,10 @@ export interface AuditOptions {
   json?: boolean
 }
 
-/** Entries of a file that are read at once. */
+/** Entries read at once for a file. */
 const AT_ONCE = 500
 
-/** `audit`: what was done, newest first; with --csv all of it, as a file. */
+/** `audit`: prints the audit log, newest first; with --csv, exports all of it. */
 async function listAudit(
   { storage, clock, output, namedTeam }: Context,
   { limit = 20, csv = false, ...options }: AuditOptions,
@@ -68,7 +68,7 @@ function instantOf(option: string, text: string | undefined): number | undefined
   return at
 }
 
-/** Puts `audit` into the program. */
+/** Registers `audit`. */
 export function addAudit({ add, does }: Registrar): void {
   add('audit', 'List the audit log, newest first')
     .addOption(teamFilter('Only actions affecting this team'))

@@ -1,4 +1,4 @@
-/** Writes down in the audit log what commands change, before they do it and with what came of it. */
+/** Records in the audit log what commands change: an entry before they run, completed with their result. */
 import { beginAct, endAct, recordAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
@@ -6,17 +6,17 @@ import { readAct } from './act-reads.ts'
 import type { Context } from './context.ts'
 import { thisPerson } from './queue-change.ts'
 
-/** What the audit log says of a command. */
+/** How the audit log records a command. */
 export interface CommandAct {
-  /** Noun and verb, as those of the API: `domain.create`. */
+  /** Noun and verb, as in the API: `domain.create`. */
   action: AuditAction
-  /** With the first argument, or else the id that is printed, it makes the target. */
+  /** Together with the first argument, or else the printed id, it identifies the target. */
   noun: string
-  /** It is about the whole appliance. */
+  /** Affects the whole server. */
   appliance?: true
-  /** Its arguments name people who get mail: they are not written, as no erasure reaches the log. */
+  /** Its arguments name recipients. They aren't recorded, because erasures don't reach the audit log. */
   personal?: true
-  /** What it prints is a key to something: it is not written. */
+  /** Its output contains a secret and isn't recorded. */
   secret?: true
 }
 
@@ -36,7 +36,7 @@ const suppression = (verb: Verb<'suppression'>): CommandAct => ({
 })
 const domain = (verb: Verb<'domain'>): CommandAct => ({ action: `domain.${verb}`, noun: 'domain' })
 
-/** The commands that change something, by their name. Those that are not here look, or write themselves down. */
+/** The commands that change something, by name. Others only read, or record themselves. */
 export const COMMAND_ACTS: Record<string, CommandAct> = {
   setup: { action: 'team.create', noun: 'team' },
   'domain add': domain('create'),
@@ -72,7 +72,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'suppression add': suppression('create'),
   'suppression remove': suppression('delete'),
   'suppression import': suppression('import'),
-  // What it makes is written down one by one, too.
+  // Each imported object is recorded, too.
   import: { action: 'import.run', noun: 'import', secret: true },
   'webhook add': webhook('create'),
   'webhook enable': webhook('update'),
@@ -95,7 +95,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'metrics recompute': { action: 'metrics.recompute', noun: 'metrics', appliance: true },
 }
 
-/** What was typed: the command's name with its group's, its arguments and its options. */
+/** The command as typed: its full name, arguments and options. */
 export interface Typed {
   /** `domain add` */
   name: string
@@ -103,7 +103,7 @@ export interface Typed {
   options: object
 }
 
-/** Does a command's work; where it changes something, between the two halves of an entry. */
+/** Runs a command. If it changes something, records an audit entry before it and completes the entry afterwards. */
 export async function audited(
   typed: Typed,
   context: Context,
@@ -121,7 +121,7 @@ export async function audited(
     details: act.personal ? { command: typed.name } : detailsOf(typed),
   }
   const teamId = await teamOf(act, context, typed)
-  // Only `setup` makes a team: before it, there is nobody's log to write into.
+  // Only `setup` creates a team. Before that, no audit log exists.
   if (teamId === undefined) {
     await work(writing)
     const made = await teamOf(act, context, typed)
@@ -144,7 +144,7 @@ export async function audited(
 const onlyLooks = (options: { preview?: boolean; dryRun?: boolean }): boolean =>
   options.preview === true || options.dryRun === true
 
-/** The object of the API that a command prints with --json. */
+/** The API object that a command prints with --json. */
 interface Printed {
   object?: object
 }
@@ -159,11 +159,11 @@ function overheard({ output }: Context, printed: Printed): Context['output'] {
   }
 }
 
-/** Null: the whole appliance; undefined: there is no team yet. */
+/** Returns the team of a command. Null: the whole server; undefined: no team exists yet. */
 async function teamOf({ appliance }: CommandAct, context: Context, { name }: Typed) {
   if (appliance) return null
   const first = await context.storage.firstTeam({}, context.clock.now())
-  // What `setup` is given with --team is the name of the team to be.
+  // For `setup`, --team names the new team.
   return first === undefined || name === 'setup' ? first?.id : (await context.team()).id
 }
 
@@ -178,7 +178,10 @@ function detailsOf({ name, given, options }: Typed): Record<string, unknown> {
   return { command: name, ...(given.length > 0 && { arguments: given.flat() }), ...asked }
 }
 
-/** Sentences of failures may name the arguments. */
+/**
+ * Returns the error message for the log. Messages may contain the arguments, so those of personal commands are left
+ * out.
+ */
 function reasonOf({ personal }: CommandAct, error: unknown): string {
   if (error instanceof Refusal) return error.wireName
   return !personal && error instanceof Error ? error.message : 'failed'

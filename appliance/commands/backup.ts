@@ -10,7 +10,7 @@ import { thisPerson } from './queue-change.ts'
 import { resolve } from 'node:path'
 import { fileReason } from './failure.ts'
 
-/** The options of `backup`; commander makes them true unless `--no-` is said. */
+/** The options of `backup`; commander sets them to true unless `--no-…` is given. */
 export interface BackupOptions extends CommonOptions {
   bodies: boolean
   verify: boolean
@@ -19,7 +19,7 @@ export interface BackupOptions extends CommonOptions {
   passphraseFile?: string
 }
 
-/** `backup`: does not open the storage, which would bring it up to date. Returns the exit code. */
+/** `backup`: doesn't open the storage, because that would migrate it. Returns the exit code. */
 export async function makeBackup(file: string, options: BackupOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
@@ -62,7 +62,7 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
   })
 }
 
-/** Whether the backup is all that a restore needs. */
+/** Tells whether the backup has all that a restore needs. */
 function keyLines({ masterKey }: BackupAbout): string[] {
   if (!masterKey) return []
   return masterKey.included
@@ -89,7 +89,9 @@ async function record(
   })
 }
 
-/** Writes beside a backup that is made: on a disk that is full it is worth more than what is told of it, so it counts. */
+/**
+ * Writes information about a backup. Failures are only reported, because the backup itself counts, also on a full disk.
+ */
 async function told(output: Output, what: string, write: () => void | Promise<void>): Promise<void> {
   try {
     await write()
@@ -98,7 +100,7 @@ async function told(output: Output, what: string, write: () => void | Promise<vo
   }
 }
 
-/** What fails on files is told in one line: the message says what to do. */
+/** Turns file errors into one-line failures that say what to do. */
 export async function refused<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

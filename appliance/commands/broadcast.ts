@@ -1,4 +1,4 @@
-/** What the commands about broadcasts do. */
+/** The commands about broadcasts. */
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
 import type { BroadcastBook } from '../broadcasts/book.ts'
@@ -15,7 +15,7 @@ const statusOf = ({ status, paused }: Found): string => (paused ? 'paused' : sta
 const allOf = (numbers: Partial<Record<string, number>>): number =>
   Object.values(numbers).reduce<number>((sum, n = 0) => sum + n, 0)
 
-/** `broadcast list` */
+/** Runs `broadcast list`. */
 export async function listBroadcasts(
   { broadcasts, output, team }: Context,
   { status, limit = DEFAULT_LIMIT }: { status?: Found['status']; limit?: number },
@@ -37,7 +37,7 @@ export async function listBroadcasts(
   if (page.hasMore) output.error(`Only the newest ${limit} are shown. Use --status to see others.`)
 }
 
-/** `broadcast show` */
+/** Runs `broadcast show`. */
 export async function showBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
   const { id: teamId } = await team()
   const found = await broadcasts.refreshed(await broadcasts.getBroadcast({ teamId, id }))
@@ -64,7 +64,7 @@ export async function showBroadcast({ broadcasts, output, team }: Context, id: s
   output.text(...table(['FIELD', 'VALUE'], facts))
 }
 
-/** `broadcast send`: hands it to the daemon, now or for later. */
+/** `broadcast send`: passes the broadcast to the daemon, now or at a later time. */
 export async function sendBroadcast(
   { broadcasts, storage, clock, output, team }: Context,
   [id = '']: string[],
@@ -90,15 +90,15 @@ export async function sendBroadcast(
   )
 }
 
-/** `broadcast pause` */
+/** Runs `broadcast pause`. */
 export const pauseBroadcast = (context: Context, id: string): Promise<void> =>
   change(context, id, 'pauseBroadcast', 'Paused')
 
-/** `broadcast resume` */
+/** Runs `broadcast resume`. */
 export const resumeBroadcast = (context: Context, id: string): Promise<void> =>
   change(context, id, 'resumeBroadcast', 'Resumed')
 
-/** `broadcast cancel` */
+/** Runs `broadcast cancel`. */
 export const cancelBroadcast = (context: Context, id: string): Promise<void> =>
   change(context, id, 'cancelBroadcast', 'Canceled')
 

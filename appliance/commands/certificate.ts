@@ -8,24 +8,24 @@ import { readDaemonRun } from './daemon-file.ts'
 import { instant, paragraph, table } from './output.ts'
 import type { Registrar } from './registrar.ts'
 
-/** How long the daemon is waited for: an authority takes seconds for each name, minutes where it is busy (milliseconds). */
+/** How long to wait for the daemon: a CA takes seconds per name, or minutes when it is busy (milliseconds). */
 const LONGEST = 10 * 60_000
 const PAUSE = 250
 
-/** `certificate list`: what listeners show, and what an authority did not give. */
+/** `certificate list`: prints the certificates in use, and failed attempts to get one. */
 async function listCertificates({ config, output }: Context): Promise<void> {
   const views = await viewCertificates(config)
   output.object(presentList(views.map(presentCertificate)))
   output.text(...describe(views))
 }
 
-/** `certificate issue`: asks for what is missing or failed, without waiting for its time. */
+/** `certificate issue`: requests missing and failed certificates without waiting for the next attempt. */
 const issueCertificates = (context: Context): Promise<void> => askDaemon(context, false)
 
-/** `certificate renew`: asks for all certificates of the authority anew. */
+/** `certificate renew`: requests all ACME certificates again. */
 const renewCertificates = (context: Context): Promise<void> => askDaemon(context, true)
 
-/** The daemon asks the authority: it alone answers at the ports that the authority looks at. */
+/** Lets the daemon request certificates, because only it can answer on the ports that the CA validates. */
 async function askDaemon(context: Context, all: boolean): Promise<void> {
   const { config, output } = context
   const { data_dir: dataDir, acme } = config
@@ -80,7 +80,7 @@ function describe(views: readonly CertificateView[]): string[] {
   return [...table(['NAME', 'FROM', 'ISSUER', 'EXPIRES', 'RENEWS'], rows), ...troubles]
 }
 
-/** `certificate`: what HTTPS and SMTP show. */
+/** Registers `certificate`: what HTTPS and SMTP use. */
 export function addCertificates({ group, add, does }: Registrar): void {
   const certificate = group('certificate', 'Manage TLS certificates of the listeners')
   add(

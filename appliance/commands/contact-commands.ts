@@ -1,11 +1,11 @@
-/** The commands about contacts, segments and topics: what they take. What they do: contact.ts. */
+/** The arguments and options of the commands about contacts, segments and topics; contact.ts implements them. */
 import { Argument, type Command, Option } from 'commander'
 import { ON_CONFLICT } from '../mail/contact-import.ts'
 import * as contact from './contact.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId } from './values.ts'
 
-/** Puts `contact`, `segment` and `topic` into the program. */
+/** Registers `contact`, `segment` and `topic`. */
 export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const inSegment = () => new Option('--segment <id>', 'Only contacts in this segment').argParser(parseId)
   const contacts = group('contact', 'List, import and export contacts')
@@ -53,7 +53,7 @@ export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Regist
     .action(doesTo(contact.exportTopic))
 }
 
-/** What every command takes that imports a file of contacts. */
+/** Adds the options of all commands that import a CSV file. */
 const withImport = (command: Command): Command =>
   command
     .argument('<file>', 'CSV file, or - for standard input')

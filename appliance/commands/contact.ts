@@ -1,4 +1,4 @@
-/** What the commands about contacts, segments and topics do. */
+/** The commands about contacts, segments and topics. */
 import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -29,7 +29,7 @@ const MOST = 1000
 const nameOf = ({ firstName, lastName }: Contact): string => [firstName, lastName].filter(Boolean).join(' ')
 const statusOf = ({ optOut }: Contact): string => (optOut ? 'unsubscribed' : 'subscribed')
 
-/** `contact list` */
+/** Runs `contact list`. */
 export async function listContacts(
   { contacts, output, team }: Context,
   { search, segment, limit = DEFAULT_LIMIT }: { search?: string; segment?: string; limit?: number },
@@ -94,11 +94,11 @@ export async function exportContacts(
   await printContacts(context, teamId, contacts.allContacts({ teamId, segmentId: segment }))
 }
 
-/** `segment export`: as `contact export --segment`. */
+/** `segment export`: the same as `contact export --segment`. */
 export const exportSegment = (context: Context, segment: string): Promise<void> =>
   exportContacts(context, [], { segment })
 
-/** `topic export`: those who chose to get mail about a topic, as CSV, newest first. */
+/** `topic export`: the contacts that subscribed to a topic, as CSV, newest first. */
 export async function exportTopic(context: Context, id: string): Promise<void> {
   const { contacts, team } = context
   const { id: teamId } = await team()
@@ -137,7 +137,7 @@ async function printContacts(
   output.object(presentList(objects))
 }
 
-/** Everything kept about an address. */
+/** Prints all stored data about an address. */
 async function exportPerson(
   { contacts, storage, clock, output, team }: Context,
   idOrEmail: string,
@@ -185,27 +185,27 @@ export async function importContacts(
     output.object(presentImportSummary(summary))
     tell(output, draft, summary)
   } catch (error) {
-    // A draft that nobody sees would stay for a day.
+    // Otherwise, an invisible draft would stay for a day.
     await contacts.deleteImport(which).catch(() => undefined)
     throw error
   }
 }
 
-/** `segment import`: as `contact import --segment`. */
+/** `segment import`: the same as `contact import --segment`. */
 export const importIntoSegment = (
   context: Context,
   [segment, file]: string[],
   options: ImportOptions,
 ): Promise<void> => importContacts(context, [file!], { ...options, segment: segment! })
 
-/** `topic import`: contacts who asked for mail about a topic. Opt-outs stay. */
+/** `topic import`: subscribes contacts to a topic. Opt-outs stay. */
 export const importIntoTopic = (
   context: Context,
   [topic, file]: string[],
   options: ImportOptions,
 ): Promise<void> => importContacts(context, [file!], { ...options, topic: topic! })
 
-/** Keeps a file as a draft. */
+/** Stores a file as a draft. */
 async function upload(contacts: Context['contacts'], teamId: string, file: string): Promise<ImportPreview> {
   const from: Readable = file === '-' ? process.stdin : await opened(file)
   const taken = await contacts.receiveImport()
@@ -223,7 +223,7 @@ async function opened(file: string): Promise<Readable> {
   try {
     return (await open(file)).createReadStream()
   } catch (error) {
-    // The file is the caller's: what the system says of it is the answer.
+    // The file is the caller's, so the system's error is the answer.
     throw new Failure(`Cannot read the file: ${fileReason(error)}`)
   }
 }
@@ -240,7 +240,7 @@ function tell(output: Context['output'], { columns }: ImportPreview, summary: Im
   )
 }
 
-/** `contact undo`: removes what an import created. */
+/** `contact undo`: removes the contacts that an import created. */
 export async function undoImport({ contacts, output, team }: Context, id: string): Promise<void> {
   const { id: teamId } = await team()
   let removed = 0
@@ -253,7 +253,7 @@ export async function undoImport({ contacts, output, team }: Context, id: string
   output.text(`Removed contacts: ${removed}. Contacts that the import changed stay as they are.`)
 }
 
-/** `segment list` */
+/** Runs `segment list`. */
 export async function listSegments({ contacts, output, team }: Context): Promise<void> {
   const segments = await contacts.listSegments({ teamId: (await team()).id })
   output.object(presentList(segments.map(presentSegment)))
@@ -264,7 +264,7 @@ export async function listSegments({ contacts, output, team }: Context): Promise
   output.text(...table(['ID', 'CONTACTS', 'MEMBERS', 'NAME'], rows))
 }
 
-/** `segment show` */
+/** Runs `segment show`. */
 export async function showSegment({ contacts, output, team }: Context, id: string): Promise<void> {
   const segment = await contacts.getSegment({ teamId: (await team()).id, id })
   output.object({ object: 'segment', ...presentSegment(segment) })
@@ -272,7 +272,7 @@ export async function showSegment({ contacts, output, team }: Context, id: strin
   if (segment.filter) output.text(JSON.stringify(segment.filter, null, 2))
 }
 
-/** `topic list` */
+/** Runs `topic list`. */
 export async function listTopics({ contacts, output, team }: Context): Promise<void> {
   const topics = await contacts.listTopics({ teamId: (await team()).id })
   output.object(presentList(topics.map(presentTopic)))
@@ -283,7 +283,7 @@ export async function listTopics({ contacts, output, team }: Context): Promise<v
   output.text(...table(['ID', 'DEFAULT', 'OPTED IN', 'OPTED OUT', 'NAME'], rows))
 }
 
-/** `topic show` */
+/** Runs `topic show`. */
 export async function showTopic({ contacts, output, team }: Context, id: string): Promise<void> {
   const topic = await contacts.getTopic({ teamId: (await team()).id, id })
   output.object({ object: 'topic', ...presentTopic(topic) })

@@ -1,4 +1,4 @@
-/** What every command works with: the configuration, the storage behind it, and a place to write. */
+/** What every command uses: the configuration, the storage and the output. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
 import type { ContactBook } from '../audience/audience.ts'
 import { type BroadcastBook, createBroadcastBook } from '../broadcasts/book.ts'
@@ -31,13 +31,13 @@ import { teamCalled, type TeamOption } from './which-team.ts'
 
 export { Failure, Misuse, readTyped } from './failure.ts'
 
-/** The options that every command has. */
+/** The options of every command. */
 export interface CommonOptions {
   config?: string
   json?: boolean
 }
 
-/** The real storage and resolver, which only the object graph may know; loaded when a command needs them. */
+/** The real storage and resolver, which only the object graph may import; loaded when a command needs them. */
 export type Adapters = () => Promise<{
   openStorage: (config: Config) => Promise<Storage>
   openResolver: (
@@ -98,17 +98,17 @@ export interface Context {
   templates: Templates
   broadcasts: BroadcastBook
   webhooks: Webhooks
-  /** Made at the first question. */
+  /** Created on first use. */
   resolver: Resolver
   output: Output
   /** Number of the newest migration, which opening the storage has made. */
-  /** The team that the command acts for: that of its option `--team`, or else the first. Fails when there is none. */
+  /** Returns the team that the command acts for: that of `--team`, or else the first. Throws if there is none. */
   team: () => Promise<Pick<Team, 'id' | 'name'>>
-  /** The team of its option `--team`; undefined where that was not given: all teams are meant. */
+  /** Returns the team of `--team`; undefined if the option is absent, which means all teams. */
   namedTeam: () => Promise<Pick<Team, 'id' | 'name'> | undefined>
 }
 
-/** Stops with every complaint when the configuration is not sound. */
+/** Throws with all errors if the configuration is invalid. */
 export function soundConfig(loaded: Loaded): Exclude<Loaded, { complaints: unknown }> {
   if (!('complaints' in loaded)) return loaded
   const count = loaded.complaints.length
@@ -117,9 +117,10 @@ export function soundConfig(loaded: Loaded): Exclude<Loaded, { complaints: unkno
 }
 
 /**
- * Runs a command on the configured appliance, whether its daemon runs or not; returns the exit code.
- * @param options.first it may be the first thing that is done here: then it makes the database. Others make nothing, since a
- * restore would refuse to write over it
+ * Runs a command on the configured server, whether or not its daemon runs; returns the exit code.
+ *
+ * @param options.first the command may run before the first start and creates the database. Other commands create
+ * nothing, because a restore would refuse to overwrite it
  */
 export async function withContext(
   options: CommonOptions & TeamOption & { first?: boolean },
@@ -181,7 +182,7 @@ const nothingYet = ({ data_dir: dataDir }: Config, sandbox: boolean): Failure =>
       : `Posthaste has not been set up: there is no database in ${dataDir}. First run: ${SETUP}, then: posthaste serve`,
   )
 
-/** Runs a step and turns what it throws into a reason on standard error and exit code 1, or 2 for wrong usage. */
+/** Runs a step. Prints an error on standard error and returns exit code 1, or 2 for wrong usage. */
 export async function reportFailure(output: Output, step: () => Promise<number>): Promise<number> {
   try {
     return await step()
@@ -193,7 +194,7 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
   }
 }
 
-/** Opens the storage, or fails with the reason. */
+/** Opens the storage. Throws a failure with the reason. */
 export async function openStorage(adapters: Adapters, config: Config): Promise<Storage> {
   try {
     const { openStorage } = await adapters()
@@ -204,7 +205,7 @@ export async function openStorage(adapters: Adapters, config: Config): Promise<S
   }
 }
 
-/** What makes resolvers. A running sandbox answers for the names in it, so commands beside it ask its name server. */
+/** Creates resolvers. If a sandbox runs, commands use its name server. */
 export async function resolverFor(
   adapters: Adapters,
   config: Config,
@@ -218,7 +219,7 @@ export async function resolverFor(
   return () => openResolver(config, clock, { servers: [running.dns], authoritativePort })
 }
 
-/** Most commands ask nothing of DNS: the resolver is made at the first question. */
+/** Wraps a resolver that is created on first use, because most commands need no DNS. */
 export function lazyResolver(open: () => Promise<Resolver>): Resolver & { close(): Promise<void> } {
   let opened: Promise<Resolver> | undefined
   const get = () => (opened ??= open())

@@ -6,15 +6,17 @@ import { createOutput, table } from './output.ts'
 export interface CrashtestArgs extends CommonOptions {
   kills: number
   seed: number
-  /** Seconds. */
+  /** In seconds. */
   duration?: number
 }
 
-/** Faults of one kind that are printed; `--json` has all. */
+/** Most faults of a kind that are printed; `--json` prints all. */
 const MOST_SHOWN = 20
 
-/** `crashtest`: kills a daemon of its own again and again; exit code 1 when anything was lost or doubled without a kill.
- * SIGTERM ends the killing early, with a report. */
+/**
+ * `crashtest`: kills its own daemon again and again. Exit code 1 if mail was lost, or duplicated without a kill.
+ * SIGTERM stops early, with a report.
+ */
 export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promise<number> {
   const output = createOutput(args.json === true)
   return reportFailure(output, async () => {
@@ -38,7 +40,7 @@ export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promis
   })
 }
 
-/** The report for people: how the daemon died, what became of the mail, and every fault. */
+/** Formats the report: how the daemon died, the outcome of the mail, and every fault. */
 export function describeCrashtest(report: CrashtestReport): string[] {
   const { verdict, points, faults, events } = report
   const explained = verdict.duplicates.filter(({ kills }) => kills !== null).length

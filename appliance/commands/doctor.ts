@@ -18,7 +18,10 @@ import {
 } from './context.ts'
 import { createOutput, paragraph, shorten } from './output.ts'
 
-/** `doctor`: looks at all that decides whether mail gets out. Works without a daemon, and without a storage that opens. */
+/**
+ * `doctor`: checks everything that affects whether mail gets out. Works without a daemon, and without a storage that
+ * opens.
+ */
 export async function doctor(
   options: CommonOptions & { domain?: string },
   adapters: Adapters,
@@ -49,7 +52,7 @@ export async function doctor(
 
 type Unavailable = Extract<DoctorDeps['storage'], { unavailable: unknown }>
 
-/** A storage that is broken is a finding like others; one that is not there yet is made by the daemon, not by a look. */
+/** Opens the storage. A broken one is reported as a finding; a missing one is left for the daemon to create. */
 async function tryStorage(
   adapters: Adapters,
   config: Config,
@@ -84,7 +87,7 @@ async function named(storage: Storage | Unavailable, name: string, clock: Clock)
   const teams = await storage.listTeams({}, now)
   const domains = await Promise.all(teams.map(({ id }) => storage.listDomains({ teamId: id }, now)))
   const called = domains.flat().filter((one) => one.name === name.toLowerCase())
-  // Several teams may have added it; at most one of them could prove that it is theirs.
+  // Several teams may have added it, but at most one can have verified it.
   const found = called.find(({ status }) => status === 'verified') ?? called[0]
   if (!found) throw refuse('not_found', { resource: `Domain ${name}` })
   return found
@@ -105,7 +108,7 @@ const WORDS: Record<FindingStatus, string> = {
 }
 const INDENT = 9
 
-/** The findings for a terminal: what is wrong in full, what is well on one line each, and the sum. */
+/** Formats the findings: problems in full, passed checks on one line each, and a summary. */
 export function describeFindings(findings: readonly Finding[]): string[] {
   const count = (status: FindingStatus): number => findings.filter((one) => one.status === status).length
   const warnings = count('warning') === 1 ? '1 warning' : `${count('warning')} warnings`

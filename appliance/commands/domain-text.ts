@@ -17,7 +17,7 @@ const valueOf = ({ priority, value }: ExpectedRecord) => (priority === null ? va
 const title = ({ record, type, fqdn, label }: ExpectedRecord) =>
   `${record.padEnd(5)}  ${type.padEnd(3)}  ${fqdn}${label === null ? '' : `  (${label})`}`
 
-/** The records to publish: kind and whole name on one line, the value by itself below, to be copied. */
+/** Formats the records to publish: type and full name on one line, the value alone on the next, for copying. */
 export function describeRecords(records: readonly ExpectedRecord[]): string[] {
   return [
     ...records.flatMap((record) => [title(record), `  ${valueOf(record)}`, '']),
@@ -27,7 +27,7 @@ export function describeRecords(records: readonly ExpectedRecord[]): string[] {
   ]
 }
 
-/** A domain with the state of each record: what was found, and what to do where it will not do. */
+/** Formats a domain with the state of each record: what was found, and how to fix it. */
 export function describeDomain(domain: Domain, records: readonly ExpectedRecord[]): string[] {
   const checked = domain.checkedAt === null ? 'Never checked' : `Checked ${instant(domain.checkedAt)} UTC`
   const next = domain.nextCheckAt === null ? '' : `, next ${instant(domain.nextCheckAt)} UTC`
@@ -44,7 +44,7 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
   ]
 }
 
-/** What was only looked for: whether it is there. */
+/** Formats the recommended records: whether they exist. */
 function describeAdvised({ checks }: Domain): string[] {
   const word = (status: RecordStatus): string => (status === 'pending' ? 'missing' : words[status])
   const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${word(status)}`)
@@ -55,7 +55,7 @@ function describeAdvised({ checks }: Domain): string[] {
   return told.length === 0 ? [] : ['', ...paragraph([sentence, ...notes].join(' '))]
 }
 
-/** Of the addresses that its mail leaves from. */
+/** Formats the reverse DNS of the domain's sending IPs. */
 export function describeReverseDns({ status, note }: ReverseDns): string[] {
   const word = status === 'warning' ? 'could be improved' : words[status]
   const where = status === 'verified' ? '' : ' See: posthaste source list'
@@ -70,7 +70,7 @@ const fates: Record<DkimKeyState, string> = {
   retired: 'its record can be removed',
 }
 
-/** The DKIM keys, when there is more to tell than that there is one. */
+/** Formats the DKIM keys if there is more than one active key. */
 export function describeKeys(keys: readonly PublicKey[]): string[] {
   const rows = keys.map(({ selector, algorithm, state, stateSince }) => [
     selector,

@@ -22,7 +22,7 @@ export async function addDomain({ senders, sources, output, team }: Context, nam
   )
 }
 
-/** `domain list` */
+/** Runs `domain list`. */
 export async function listDomains({ senders, sources, output, team }: Context): Promise<void> {
   const domains = await senders.listDomains({ teamId: (await team()).id })
   const ways = await sources.waysOut()
@@ -35,18 +35,18 @@ export async function listDomains({ senders, sources, output, team }: Context): 
   )
 }
 
-/** An internationalized name as people write it, with the A-labels that DNS has. */
+/** Formats an internationalized name in Unicode, with its A-labels. */
 function bothForms(name: string): string {
   const shown = withUnicodeDomains(name)
   return shown === name ? name : `${shown} (${name})`
 }
 
-/** `domain show`: every record with what is expected and what was found. */
+/** `domain show`: prints each record with its expected and found values. */
 export async function showDomain(context: Context, name: string): Promise<void> {
   await print(context, await named(context, name))
 }
 
-/** `domain verify`: looks the records up; exit code 1 as long as the domain is not verified. */
+/** `domain verify`: checks the records; exit code 1 until the domain is verified. */
 export async function verifyDomain(context: Context, name: string): Promise<void> {
   const { id, teamId } = await named(context, name)
   const domain = await context.senders.verifyDomain({ teamId, id })
@@ -70,7 +70,7 @@ function verdictOf({ name, status, suspect, nextCheckAt }: Domain, bad: number, 
   return `${name} is not verified: ${records} ${why}.`
 }
 
-/** `domain rotate`: makes new DKIM keys and prints the records that let them take over. */
+/** `domain rotate`: creates new DKIM keys and prints the records to publish. */
 export async function rotateDomain(context: Context, name: string): Promise<void> {
   const { senders, output } = context
   const domain = await named(context, name)
@@ -93,7 +93,7 @@ export async function rotateDomain(context: Context, name: string): Promise<void
   )
 }
 
-/** `domain remove`: it can no longer be sent from, and its DKIM key is gone. */
+/** `domain remove`: stops sending from the domain and deletes its DKIM keys. */
 export async function removeDomain(context: Context, name: string): Promise<void> {
   const { id, teamId, name: exact } = await named(context, name)
   await context.senders.removeDomain({ teamId, id })
@@ -101,7 +101,7 @@ export async function removeDomain(context: Context, name: string): Promise<void
   context.output.text(`Removed ${exact}. Its DNS records are no longer needed.`)
 }
 
-/** The team's domain of that name. @throws Refusal when there is none */
+/** Finds the team's domain with that name. @throws Refusal if there is none */
 export async function named({ senders, team }: Context, name: string): Promise<Domain> {
   const domain = await senders.findDomain({ teamId: (await team()).id, name })
   if (!domain) throw refuse('not_found', { resource: `Domain ${name}` })

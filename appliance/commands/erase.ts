@@ -35,7 +35,7 @@ const rows = (counts: ErasureCounts): string[] =>
     Object.entries(WORDS).map(([kind, words]) => [words, String(counts[kind as keyof ErasureCounts])]),
   )
 
-/** `erase`: takes one person's address, and what was written to it, out of everything the team keeps. */
+/** `erase`: removes a person's address, and the mail to it, from all data of the team. */
 export async function erase(
   context: Context,
   [address = '']: string[],
@@ -62,7 +62,7 @@ export async function erase(
   output.text(...(await otherTeams(context, name)))
 }
 
-/** Whoever asks to be forgotten may have had mail from several teams. */
+/** Names other teams, because the person may have received mail from several. */
 async function otherTeams({ storage, clock }: Context, name: string): Promise<string[]> {
   const { length } = await storage.listTeams({}, clock.now())
   return length < 2 ? [] : [`This applies only to the team "${name}". Select another team with --team.`]

@@ -1,13 +1,13 @@
 import { Refusal } from '../mail/refusals.ts'
 import { userInfo } from 'node:os'
 
-/** A command's "no": one line on standard error, exit code 1. */
+/** An expected failure: one line on standard error, exit code 1. */
 export class Failure extends Error {}
 
-/** What was typed cannot be used: one line on standard error, exit code 2. */
+/** Wrong usage: one line on standard error, exit code 2. */
 export class Misuse extends Failure {}
 
-/** Reads what was typed with a reader that the API uses, too: a value that it refuses is wrong usage here. */
+/** Reads an argument with a reader of the API; a refused value is wrong usage. */
 export async function readTyped<T>(read: () => T | Promise<T>): Promise<T> {
   try {
     return await read()
@@ -18,19 +18,19 @@ export async function readTyped<T>(read: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** The system's name for the user of this process, for the audit log; `uid 10001` where it has none. */
+/** Returns the system's user name of this process for the audit log; `uid 10001` if there is none. */
 export function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // A container runs as a number that no line of /etc/passwd belongs to: getpwuid(3) finds nothing.
+    // A container may run under a uid without an entry in /etc/passwd, and getpwuid(3) fails.
     return `uid ${process.getuid?.() ?? 'unknown'}`
   }
 }
 
 /**
- * What went wrong with a file, for people. Where access was denied also as whom it was tried: the installed program does
- * what root asks as the user of the service, who may not read what root has just written.
+ * Describes a file error. If access was denied, names the user: the installed program runs root's commands as the
+ * service user, who may not read files that root has just written.
  */
 export function fileReason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
@@ -41,7 +41,7 @@ export function fileReason(error: unknown): string {
   return `${message.replace(/\.$/, '')}. The user ${userName()} has no permission. Grant it, or run the command as another user (docs/install.md).`
 }
 
-/** First words of the sentence, and who lists such things. */
+/** First words of an error message, and the command that lists such objects. */
 const LISTS: readonly (readonly [what: string, command: string])[] = [
   ['Domain', 'domain list'],
   ['API key', 'key list'],
@@ -60,7 +60,7 @@ const LISTS: readonly (readonly [what: string, command: string])[] = [
   ['Audit entry', 'audit'],
 ]
 
-/** The reason for people at a terminal: who asked for what is not there is told where to look. */
+/** Formats an error for a terminal. If an object was not found, names the command that lists them. */
 export function reasonOf(error: Error): string {
   const list = error instanceof Refusal && error.key === 'not_found' && listOf(error.message)
   return list ? `${error.message}. See: posthaste ${list}` : error.message

@@ -1,21 +1,21 @@
 /**
- * The program of the container's HEALTHCHECK. It is bundled apart from the command line, because Docker runs it every 30 seconds.
- * Docker reads the exit code, 0 or 1; `docker inspect` shows the line.
+ * The container's HEALTHCHECK. Bundled apart from the command line, because Docker runs it every 30 seconds. Docker
+ * reads the exit code, 0 or 1; `docker inspect` shows the line.
  */
 import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { readDaemonRun } from './daemon-file.ts'
 
-/** What was found; `words` is one line for people. */
+/** The result; `words` is one line of text. */
 export interface Checked {
   ok: boolean
   words: string
 }
 
-/** How long the daemon may take to answer (milliseconds). */
+/** Time limit for the daemon's response (milliseconds). */
 const ANSWER_MS = 8000
 
-/** Asks the daemon of a data directory whether its event loop turns and its storage answers: GET /healthz where it listens. */
+/** Checks with GET /healthz whether the daemon's event loop and storage respond. */
 export async function checkHealth(dataDir: string): Promise<Checked> {
   const listening = readDaemonRun(dataDir)?.run.listeners ?? []
   const origin = listening.find((one) => /^https?:/.test(one))
@@ -26,12 +26,12 @@ export async function checkHealth(dataDir: string): Promise<Checked> {
     const { status, body } = await get(url)
     return { ok: status === 200, words: `${url.href} answered ${status}: ${body.trim()}` }
   } catch (error) {
-    // Nobody listens, or nobody answers: that is a finding, and no fault of the check.
+    // No listener or no response: the daemon is unhealthy, but the check worked.
     return { ok: false, words: `${url.href} did not respond: ${(error as Error).message}` }
   }
 }
 
-/** Where to ask a listener: one that is bound to all addresses is asked on loopback. Pure. */
+/** Returns the URL to check; a listener on all addresses is reached by loopback. Pure. */
 export function healthUrl(origin: string): URL {
   const url = new URL('/healthz', origin)
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1'
@@ -43,7 +43,7 @@ function get(url: URL): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const options = {
       signal: AbortSignal.timeout(ANSWER_MS),
-      // The daemon of this machine, asked by address: the name in its certificate says nothing.
+      // The daemon runs on this machine and is reached by address, which its certificate doesn't contain.
       rejectUnauthorized: false,
     }
     const request = url.protocol === 'https:' ? requestTls(url, options) : requestPlain(url, options)

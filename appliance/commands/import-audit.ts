@@ -1,4 +1,4 @@
-/** Writes down in the audit log what an import makes, as if each object had been made by itself. */
+/** Records in the audit log each object that an import creates, as if it had been created by itself. */
 import { recordAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import type { Made } from '../moving/moving.ts'
@@ -8,7 +8,7 @@ import { presentWebhookSetting } from '../api/webhooks.ts'
 import type { Context } from './context.ts'
 import { thisPerson } from './queue-change.ts'
 
-/** Records one. Tokens and secrets are not among what is written. */
+/** Records one object, without tokens and secrets. */
 export async function recordMade(
   { storage, clock }: Pick<Context, 'storage' | 'clock'>,
   { teamId, base, what }: { teamId: string; base: string; what: Made },

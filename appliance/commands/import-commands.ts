@@ -5,7 +5,7 @@ import type { Permission } from '../storage/storage.ts'
 import { importFrom } from './import.ts'
 import type { Registrar } from './registrar.ts'
 
-/** Puts `import` into the program. */
+/** Registers `import`. */
 export function addImport({ addInTeam, does }: Registrar): void {
   addInTeam('import', 'Import domains, suppressions, webhooks and API key names from the hosted service')
     .requiredOption('--from <url>', 'URL of its API, such as https://api.example.com')

@@ -1,4 +1,4 @@
-/** How an import is told, to people and to programs. Pure. */
+/** Formats the result of an import, for people and programs. Pure. */
 import {
   sharesReturnPath,
   zoneText,
@@ -12,13 +12,13 @@ import type { WaysOut } from '../senders/reverse-dns.ts'
 import { presentDomain } from '../api/domains.ts'
 import { paragraph, shorten, table } from './output.ts'
 
-/** A token or signing secret, as a line for people and as an object. */
+/** A token or signing secret, as a line of text and as an object. */
 export interface Secret {
   text: string
   object: object
 }
 
-/** What an import was asked to do. */
+/** The context of an import. */
 export interface Title {
   base: string
   team: string
@@ -28,7 +28,7 @@ export interface Title {
   printed: Secret[]
 }
 
-/** What is to be kept of something that was made; undefined when nothing of it is secret. */
+/** Returns the secret of a created object; undefined if it has none. */
 export function secretOf(what: Made): Secret | undefined {
   if (what.kind === 'api_key') {
     const { token, domain } = what
@@ -56,7 +56,7 @@ const WORDS: Record<Kind, string> = {
 
 const talliesOf = ({ tallies }: Report) => Object.entries(tallies) as [Kind, Tally][]
 
-/** The report for people: counts, what was left out and why, what is different here, what is not taken. */
+/** Formats the report: counts, skipped objects and reasons, differences, and what is never imported. */
 export function describe(report: Report, { base, team, dryRun }: Title): string[] {
   const all = talliesOf(report)
   const rows = all.map(([kind, { there, added, present, leftOut }]) => [
@@ -83,7 +83,7 @@ const sharing = ({ name, returnPath }: { name: string; returnPath: string }): st
 
 const counted = ({ count, more }: NotTaken): string => (more ? `more than ${count}` : String(count))
 
-/** The report for programs. */
+/** Formats the report as JSON. */
 export function presentImport(
   report: Report,
   title: Title & { failure: string | null },

@@ -21,24 +21,24 @@ import { recordMade } from './import-audit.ts'
 import { describe, presentImport, secretOf, type Secret } from './import-text.ts'
 import { fileReason } from './failure.ts'
 
-/** What `import` takes. */
+/** The options of `import`. */
 export interface ImportOptions {
-  /** Address of the other side's API. */
+  /** URL of the other service's API. */
   from: string
-  /** File with a key of the other side, or `-`. */
+  /** File with an API key of the other service, or `-`. */
   keyFile: string
   only?: Kind[]
   dryRun?: boolean
   returnPath?: string
   permission?: Permission
   enable?: boolean
-  /** File for tokens and secrets; without it they are printed. */
+  /** File for tokens and secrets; default: they are printed. */
   secrets?: string
-  /** File for the DNS records; without it they are printed. */
+  /** File for the DNS records; default: they are printed. */
   zone?: string
 }
 
-/** `import`: exit code 1 when the other side stopped answering, or something was left out. */
+/** `import`: exit code 1 if the other service stopped responding, or something was skipped. */
 export async function importFrom(context: Context, options: ImportOptions): Promise<void> {
   try {
     await run(context, options)
@@ -95,7 +95,7 @@ async function readGiven(file: string): Promise<string> {
   }
 }
 
-/** The records that are to be published, into the file or else to standard output. */
+/** Writes the DNS records to publish, to the file or standard output. */
 async function publish({ output }: Context, { domains }: Report, file: string | undefined): Promise<void> {
   if (domains.length === 0) return
   const zone = zoneText(domains)
@@ -108,10 +108,10 @@ async function publish({ output }: Context, { domains }: Report, file: string | 
   output.text(`The DNS records to publish are in ${file}.`)
 }
 
-/** Where tokens and secrets go, each in the moment in which it is made: what comes later may fail. */
+/** Receives each token and secret as soon as it is created, because later steps may fail. */
 interface Sink extends AsyncDisposable {
   keep(what: Made): Promise<void>
-  /** With --json and without a file: those that go into the result. */
+  /** Secrets for the result, with --json and without a file. */
   printed: Secret[]
 }
 
@@ -131,7 +131,7 @@ async function openSink({ output }: Context, file: string | undefined): Promise<
   }
 }
 
-/** Opens a file that its owner alone can read, making it where it is not there. What is in it stays. */
+/** Opens or creates a file that only its owner can read. Keeps its contents. */
 async function openSecret(file: string): Promise<FileHandle> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
   let handle: FileHandle

@@ -1,4 +1,4 @@
-/** What the commands about received email do. */
+/** The commands about received email. */
 import { presentReceivedContent, presentReceivedEmail } from '../api/receiving.ts'
 import { presentList } from '../api/shared.ts'
 import { refuse, Refusal } from '../mail/refusals.ts'
@@ -10,7 +10,7 @@ import { instant, table } from './output.ts'
 const DEFAULT_LIMIT = 100
 const MOST = 100
 
-/** `inbound list` */
+/** Runs `inbound list`. */
 export async function listInbound(
   { storage, clock, output, team }: Context,
   { search, limit = DEFAULT_LIMIT }: { search?: string; limit?: number },
@@ -28,7 +28,7 @@ export async function listInbound(
   if (hasMore) output.error(`Only the newest ${limit} are shown. Use --search to find others.`)
 }
 
-/** `inbound show` */
+/** Runs `inbound show`. */
 export async function showInbound(
   { storage, clock, output, team }: Context,
   [id = '']: string[],
@@ -82,7 +82,7 @@ export async function showInbound(
 
 const oneLine = (text: string): string => text.replaceAll(/[\r\n]+/g, ' ')
 
-/** A command reads one message and ends: it takes no turns. What cannot be read is shown as nothing. */
+/** Reads the content in this process, because a command reads one message and ends. Unreadable content is empty. */
 async function contentOf(bytes: Uint8Array, clock: Context['clock']) {
   const turns = {
     take: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),

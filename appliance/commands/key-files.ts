@@ -1,8 +1,11 @@
-/** What encrypts and opens backups, as it stands in files: it is never typed, so that it is in no list of processes and no history. */
+/**
+ * Reads passphrases and keys for backups from files. They are never typed as arguments, so they don't appear in process
+ * lists and shell history.
+ */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { Failure, Misuse, fileReason } from './failure.ts'
 
-/** Who can read the backup, from options; undefined for a backup that is not encrypted. */
+/** Reads the encryption options; undefined for an unencrypted backup. */
 export function readEncryption({
   recipient = [],
   passphraseFile,
@@ -16,7 +19,7 @@ export function readEncryption({
   return recipient.length > 0 ? { recipients: recipient } : undefined
 }
 
-/** What opens the backup, from options; undefined where none was given. */
+/** Reads the decryption options; undefined if none is given. */
 export function readDecryption({
   identityFile,
   passphraseFile,
@@ -30,14 +33,14 @@ export function readDecryption({
   return identityFile === undefined ? undefined : { identities: readIdentities(identityFile) }
 }
 
-/** The first line, without its end. */
+/** Reads the first line, without its line end. */
 function readPassphrase(file: string): string {
   const [passphrase = ''] = readPrivate(file).split(/\r?\n/)
   if (passphrase === '') throw new Failure(`${file} has no passphrase on its first line.`)
   return passphrase
 }
 
-/** A line each, with comments between, as age-keygen writes them. */
+/** Reads one key per line, with comments between, as age-keygen writes them. */
 function readIdentities(file: string): string[] {
   const lines = readPrivate(file)
     .split(/\r?\n/)
@@ -47,7 +50,7 @@ function readIdentities(file: string): string[] {
   return lines
 }
 
-/** A file that its owner, and at most a group, can read. */
+/** Reads a file that only its owner, and at most a group, can read. */
 function readPrivate(file: string): string {
   let descriptor: number | undefined
   try {

@@ -5,7 +5,7 @@ import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, table } from './output.ts'
 
-/** `key create`: a new API key; its token is shown this once. */
+/** `key create`: creates an API key and prints its token, which is never shown again. */
 export async function createKey(
   { senders, output, team }: Context,
   options: { name: string; permission?: Permission; domain?: string },
@@ -18,7 +18,7 @@ export async function createKey(
   const { key, token } = await senders.createKey({
     teamId,
     name: options.name,
-    // A key for one domain can only be one that sends.
+    // A key for one domain always has sending access.
     permission: options.permission ?? (domain ? 'sending_access' : 'full_access'),
     domainId: domain?.id,
   })
@@ -27,10 +27,10 @@ export async function createKey(
   output.error("Save the token now. It won't be shown again.")
 }
 
-/** How a token begins, with dots for the rest. */
+/** Formats the prefix of a token, with dots for the rest. */
 const shownPrefix = (prefix: string | null): string => (prefix === null ? '-' : `${prefix}…`)
 
-/** `key list` */
+/** Runs `key list`. */
 export async function listKeys({ senders, output, team }: Context): Promise<void> {
   const { id: teamId } = await team()
   const keys = await senders.listKeys({ teamId })
@@ -47,7 +47,7 @@ export async function listKeys({ senders, output, team }: Context): Promise<void
   output.text(...table(['ID', 'PREFIX', 'PERMISSION', 'LAST USED', 'NAME'], rows))
 }
 
-/** `key revoke`: ends a key at once. */
+/** `key revoke`: ends a key immediately. */
 export async function revokeKey({ senders, output, team }: Context, id: string): Promise<void> {
   const { id: teamId } = await team()
   await senders.revokeKey({ teamId, id })

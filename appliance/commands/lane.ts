@@ -6,7 +6,7 @@ import type { Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 import { shapingOf } from './provider.ts'
 
-/** `lane list`: what each lane allows now, and why. */
+/** `lane list`: prints the current limits of each lane, and their reasons. */
 export async function listLanes(context: Context): Promise<void> {
   const { output } = context
   const lanes = await shapingOf(context).lanes()
@@ -18,7 +18,7 @@ export async function listLanes(context: Context): Promise<void> {
       output.text('', ...paragraph(`${id}, ${instant(reasonAt)} UTC: ${laneWords(reason, name)}`))
 }
 
-/** `lane pause`: nothing more leaves; what is under way ends. */
+/** `lane pause`: stops new deliveries; those in flight finish. */
 export async function pauseLane(
   context: Context,
   [id]: string[],
@@ -27,7 +27,7 @@ export async function pauseLane(
   tell(context, await shapingOf(context).pauseLane(id!, minutes ?? null))
 }
 
-/** `lane resume`: ends a pause of any kind, and the narrow limits after it. */
+/** `lane resume`: ends any pause, and the reduced limits after it. */
 export async function resumeLane(context: Context, id: string): Promise<void> {
   tell(context, await shapingOf(context).resumeLane(id))
 }

@@ -1,11 +1,11 @@
-/** The commands about teams and who is in them. */
+/** The commands about teams and their members. */
 import { Argument, Option } from 'commander'
 import { ROLES } from '../mail/roles.ts'
 import { inviteMember, listMembers, removeMember, setMemberRole } from './member.ts'
 import type { Registrar } from './registrar.ts'
 import { createTeam, listTeams, renameTeam, setPlan } from './team.ts'
 
-/** Puts `team` into the program. */
+/** Registers `team`. */
 export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const team = group('team', 'Manage teams and their plans')
   add('list', 'List teams', team).action(does(listTeams))
@@ -19,7 +19,7 @@ export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Regis
     .action(doesTo(setPlan))
 }
 
-/** Puts `member` into the program. */
+/** Registers `member`. */
 export function addMembers({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const member = group('member', 'Manage team members')
   addInTeam('list', 'List team members', member).action(does(listMembers))

@@ -1,4 +1,4 @@
-/** Members of a team by the command line, which acts as an owner. */
+/** Manages members of a team on the command line, which acts as an owner. */
 import { OPERATOR, roleNamed } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Member } from '../storage/storage.ts'
@@ -8,7 +8,7 @@ import type { Context } from './context.ts'
 import { instant, table } from './output.ts'
 import { dashboardOrigin } from './set-up-link.ts'
 
-/** `member list` */
+/** Runs `member list`. */
 export async function listMembers({ accounts, output, team }: Context): Promise<void> {
   const { id: teamId } = await team()
   const members = await accounts.members.listMembers({ teamId })
@@ -22,7 +22,7 @@ export async function listMembers({ accounts, output, team }: Context): Promise<
   output.text(...table(['ADDRESS', 'ROLE', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
 }
 
-/** `member invite`: prints the link; no mail is sent from here. */
+/** `member invite`: prints the link and sends no mail. */
 export async function inviteMember(
   { accounts, output, config, team }: Context,
   [email]: string[],
@@ -48,7 +48,7 @@ export async function inviteMember(
   )
 }
 
-/** `member role` */
+/** Runs `member role`. */
 export async function setMemberRole(context: Context, [email, word]: string[]): Promise<void> {
   const { accounts, output, team } = context
   const { id: teamId, name } = await team()
@@ -59,7 +59,7 @@ export async function setMemberRole(context: Context, [email, word]: string[]): 
   output.text(`${member.email} now has the role ${role} in "${name}".`)
 }
 
-/** `member remove` */
+/** Runs `member remove`. */
 export async function removeMember(context: Context, email: string): Promise<void> {
   const { accounts, output, team } = context
   const { id: teamId, name } = await team()

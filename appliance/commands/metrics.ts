@@ -12,29 +12,29 @@ import { named } from './domain.ts'
 import { paragraph, table } from './output.ts'
 import { shapingOf } from './provider.ts'
 
-/** Options of `metrics show`, named as the parameters of the API. */
+/** Options of `metrics show`, named like the API parameters. */
 export interface MetricsOptions {
   start?: string
   end?: string
   timezone?: string
   granularity?: string
-  /** With commas between, or `all`. */
+  /** Comma-separated, or `all`. */
   metrics?: string
   by?: string
 }
 
 /** Options of `metrics breakdown`. */
 export interface BreakdownOptions extends MetricsOptions {
-  /** Ids of mailbox providers, with commas between. */
+  /** Comma-separated ids of mailbox providers. */
   provider?: string
   /** Name of a domain. */
   domain?: string
 }
 
-/** What people want to see first. */
+/** The default metrics. */
 const USUAL = 'sent,delivered,delivery_delayed,bounced,failed,suppressed,complained,bounce_rate'
 
-/** `metrics show`: what became of the team's mail. */
+/** `metrics show`: prints counts of the team's email events. */
 export async function showMetrics(context: Context, options: MetricsOptions): Promise<void> {
   const { storage, clock, output, team } = context
   const { id: teamId } = await team()
@@ -55,7 +55,7 @@ export async function showMetrics(context: Context, options: MetricsOptions): Pr
   output.text(...table(heads, [...(report.data ?? []), total].map(line)))
 }
 
-/** `metrics breakdown`: the same, told apart by one thing. */
+/** `metrics breakdown`: prints the counts by one dimension. */
 export async function breakDown(context: Context, options: BreakdownOptions): Promise<void> {
   const { storage, clock, output, team } = context
   const { id: teamId } = await team()
@@ -83,13 +83,13 @@ export async function breakDown(context: Context, options: BreakdownOptions): Pr
     )
 }
 
-/** What a row is called that has no name: its value speaks for itself, but for a domain's id. */
+/** Labels a row without a name: by its value, unless that is the id of a domain. */
 function nameless(by: string, value: string | null): string {
   if (value === null) return 'others'
   return by === 'domain' ? '(removed)' : value
 }
 
-/** The columns: those that were asked for, or the usual ones, as far as they are counted so. */
+/** Returns the columns: the requested or default metrics, as far as they exist for this breakdown. */
 function chosen(asked: string | undefined, counted: readonly string[]): string[] {
   if (asked === 'all') return [...counted]
   const names = (asked ?? USUAL).split(',').map((name) => name.trim())
@@ -99,7 +99,7 @@ function chosen(asked: string | undefined, counted: readonly string[]): string[]
   return names.filter((name) => counted.includes(name))
 }
 
-/** `metrics recompute`: the roll-ups of all teams from the events. */
+/** `metrics recompute`: rebuilds the roll-ups of all teams from the events. */
 export async function recompute({ storage, clock, output }: Context): Promise<void> {
   const { changed, left } = await recomputeMetrics(storage, clock.now())
   output.object({ object: 'metrics_recomputed', changed, left })

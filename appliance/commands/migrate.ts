@@ -1,7 +1,10 @@
 import type { Adapters, Context } from './context.ts'
 import { bytes, instant, table } from './output.ts'
 
-/** `migrate`: brings the database up to date. Opening it does that; this tells what it is at, and where the copies from before are. */
+/**
+ * `migrate`: migrates the database. Opening it does that; this prints the version, and where the copies from before
+ * are.
+ */
 export async function migrate({ config, output }: Context, adapters: Adapters): Promise<void> {
   const { schemaVersion, snapshotsOf } = await adapters()
   const version = schemaVersion()

@@ -1,13 +1,13 @@
-/** What commands print and ask: aligned text for people, one JSON object with --json. */
+/** Output and prompts of commands: aligned text for people, one JSON object with --json. */
 import { createInterface } from 'node:readline/promises'
 
 /** Where a command writes. */
 export interface Output {
   /** Lines for people; nothing with --json. */
   text(...lines: string[]): void
-  /** The result as an object of the API; nothing without --json. */
+  /** Prints the result as an API object; nothing without --json. */
   object(value: object): void
-  /** For people, wherever the result goes: hints and reasons, to standard error. */
+  /** Prints hints and errors to standard error, with or without --json. */
   error(line: string): void
 }
 
@@ -26,7 +26,7 @@ export function createOutput(json: boolean): Output {
   }
 }
 
-/** Asks on the terminal, and returns whether the answer is `yes`. */
+/** Asks on the terminal. Returns true if the answer is `yes`. */
 export async function agrees(question: string): Promise<boolean> {
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
@@ -37,8 +37,8 @@ export async function agrees(question: string): Promise<boolean> {
 }
 
 /**
- * The text with everything replaced that a terminal would obey: control characters (a remote server's reply must not move the
- * cursor or set the title) and marks that turn the direction of writing. Line ends stay.
+ * Replaces characters that a terminal would interpret: control characters (a remote server's reply must not move the
+ * cursor or set the title) and marks that change the writing direction. Keeps line ends.
  */
 export function printable(text: string): string {
   return text.replace(/[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, '\u{fffd}')
@@ -48,8 +48,8 @@ export function printable(text: string): string {
 const WIDTH = 80
 
 /**
- * Rows as aligned columns, two spaces apart. Where they are wider than a terminal, each row goes on in lines of its own that are
- * indented, all broken before the same columns; a cell that is wider by itself is broken between its words.
+ * Formats rows as aligned columns, two spaces apart. If they are wider than a terminal, each row continues on indented
+ * lines, all broken at the same columns; a cell that is too wide is broken between words.
  */
 export function table(head: string[], rows: string[][]): string[] {
   const all = [head, ...rows]
@@ -62,13 +62,13 @@ export function table(head: string[], rows: string[][]): string[] {
       )
       const text = cells.join('  ').trimEnd()
       if (columns.length === 1 && text.length + 2 > WIDTH) return paragraph(text, line === 0 ? 0 : 2)
-      // A row says nothing where a line has no cell of it.
+      // Skip empty cells on continuation lines.
       return line > 0 && text === '' ? [] : [(line === 0 ? '' : '  ') + text]
     }),
   )
 }
 
-/** Which columns stand in which line: as many as there is room for. */
+/** Assigns columns to lines, as many as fit. */
 function linesOf(widths: number[]): number[][] {
   const lines: number[][] = [[]]
   let taken = 0
@@ -83,7 +83,7 @@ function linesOf(widths: number[]): number[][] {
   return lines
 }
 
-/** Breaks a text into lines of at most 80 columns, all indented. Longer words stay whole, to be copied. */
+/** Wraps a text into indented lines of at most 80 columns. Longer words stay whole, for copying. */
 export function paragraph(text: string, indent = 0): string[] {
   const lines: string[] = []
   let line = ''
@@ -96,17 +96,17 @@ export function paragraph(text: string, indent = 0): string[] {
   return [...lines, line].map((one) => ' '.repeat(indent) + one)
 }
 
-/** At most `width` characters, the rest as `…`. */
+/** Cuts a text to `width` characters, ending in `…`. */
 export function shorten(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}…` : text
 }
 
-/** An instant for people, UTC to the second. */
+/** Formats a time, UTC to the second. */
 export function instant(ms: number | null): string {
   return ms === null ? '-' : new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** A number of bytes for people: `12.3 MB`. */
+/** Formats a number of bytes: `12.3 MB`. */
 export function bytes(count: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
   const power = Math.min(units.length - 1, count < 1 ? 0 : Math.floor(Math.log10(count) / 3))

@@ -1,10 +1,10 @@
 import type { ReadStream } from 'node:tty'
 import { Failure } from './context.ts'
 
-/** Longer than any password: what comes after is not read. */
+/** Longer than any password; the rest is not read. */
 const most = 4096
 
-/** The first line of a stream that is not a terminal, such as a pipe or a file. */
+/** Reads the first line of a stream that is not a terminal, such as a pipe or a file. */
 async function readFirstLine(input: AsyncIterable<string | Buffer>): Promise<string> {
   let text = ''
   for await (const chunk of input) {
@@ -14,7 +14,7 @@ async function readFirstLine(input: AsyncIterable<string | Buffer>): Promise<str
   return text.split(/\r?\n/, 1)[0]!
 }
 
-/** Asks on the terminal, without showing what is typed. Question and line end go to standard error. */
+/** Prompts on the terminal without echo. The prompt and line end go to standard error. */
 function askHidden(question: string, input: ReadStream): Promise<string> {
   return new Promise((resolve, reject) => {
     let typed = ''
@@ -35,7 +35,7 @@ function askHidden(question: string, input: ReadStream): Promise<string> {
       }
     }
     input.setEncoding('utf8')
-    // Before the question: who types at once must not see it either.
+    // Before the prompt, so that input typed at once isn't echoed either.
     input.setRawMode(true)
     input.on('data', take)
     input.resume()
@@ -43,7 +43,7 @@ function askHidden(question: string, input: ReadStream): Promise<string> {
   })
 }
 
-/** A new password: typed twice on a terminal, else the first line of standard input. */
+/** Reads a new password: typed twice on a terminal, else the first line of standard input. */
 export async function readNewPassword(): Promise<string> {
   if (!process.stdin.isTTY) {
     const line = await readFirstLine(process.stdin)

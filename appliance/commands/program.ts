@@ -1,4 +1,4 @@
-/** The command line: which commands there are and what they take. */
+/** The command line: all commands with their arguments and options. */
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { findConfig, sandboxConfig } from '../config/config.ts'
 import type { Permission } from '../storage/storage.ts'
@@ -51,7 +51,7 @@ import { addBackups } from './restore.ts'
 import { addCertificates } from './certificate.ts'
 import { addSecrets } from './secrets.ts'
 
-/** Builds the command line; `finish` is told the exit code of the command that ran. */
+/** Builds the command line; `finish` receives the exit code of the command. */
 export function createProgram(adapters: Adapters, version: string, finish: (code: number) => void): Command {
   const program = new Command('posthaste')
     .description(
@@ -110,8 +110,10 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
 
 /**
  * Runs the command line.
+ *
  * @param argv without the program's own name
- * @returns the exit code: 0 done, 1 refused or failed, 2 wrong usage
+ *
+ * @returns the exit code: 0 success, 1 refused or failed, 2 wrong usage
  */
 export async function runProgram(argv: string[], adapters: Adapters, version: string): Promise<number> {
   let code = 0
@@ -120,15 +122,15 @@ export async function runProgram(argv: string[], adapters: Adapters, version: st
     await program.parseAsync(helpAsOption(program, argv), { from: 'user' })
     return code
   } catch (error) {
-    // Commander has written its reason. Asking for help ends this way too; without any command it is wrong usage.
+    // Commander has printed the error. --help ends this way, too; a missing command is wrong usage.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     throw error
   }
 }
 
 /**
- * `help domain add` and `domain help add` as `domain add --help`: commander's own goes no deeper than the group, and shows the help of
- * all for a name that is none.
+ * Rewrites `help domain add` and `domain help add` to `domain add --help`. Commander's own help doesn't go below the
+ * group, and shows the general help for unknown names.
  */
 function helpAsOption(program: Command, argv: string[]): string[] {
   const at = argv.indexOf('help')
@@ -139,7 +141,7 @@ function helpAsOption(program: Command, argv: string[]): string[] {
   return command ? [...words, '--help'] : words
 }
 
-/** Whether what stands before `help` is no command, to which it would be an argument. */
+/** Reports whether the words before `help` are a group, not a command that takes `help` as an argument. */
 const isGroup = (program: Command, [name]: string[]): boolean =>
   name === undefined || program.commands.some((one) => one.name() === name && one.commands.length > 0)
 
@@ -155,7 +157,7 @@ function addServe({ add, finish }: Registrar): void {
             : findConfig({ file, env: process.env })
         const found = find()
         const { config, notes } = soundConfig(found.loaded)
-        // The daemon's whole object graph: other commands start faster without it.
+        // Loaded on demand: the daemon's object graph would slow down other commands.
         const { serve } = await import('./serve.ts')
         const reread = () => find().loaded
         return serve({ config, notes, sandbox: wanted || found.sandbox, reread })

@@ -5,13 +5,13 @@ import { presentList } from '../api/shared.ts'
 import { Misuse, readTyped, type Context } from './context.ts'
 import { table } from './output.ts'
 
-/** What the configured table and the storage know of providers and lanes. */
+/** Returns the providers and lanes of the configured table and the storage. */
 export function shapingOf({ config, storage, clock }: Context): ShapingBook {
   const { providers, max_connections_per_domain: connections } = config.delivery
   return createShapingBook({ storage, clock, table: () => loadProviders({ connections }, providers) })
 }
 
-/** `provider list`: the limits of each. */
+/** `provider list`: prints the limits of each provider. */
 export async function listProviders(context: Context): Promise<void> {
   const { output } = context
   const providers = await shapingOf(context).providers()
@@ -25,12 +25,12 @@ export async function listProviders(context: Context): Promise<void> {
   output.text(...table(heads, rows))
 }
 
-/** `provider show`: one, with its exchangers, its warm-up and the replies that pause it. */
+/** `provider show`: prints a provider with its mail exchangers, warm-up and the replies that pause it. */
 export async function showProvider(context: Context, id: string): Promise<void> {
   show(context, await shapingOf(context).provider(id.toLowerCase()))
 }
 
-/** `provider set`: `name=number`, `warm_up=50,100,200`, or `name=` for what the file says. */
+/** `provider set`: `name=number`, `warm_up=50,100,200`, or `name=` to reset to the file's value. */
 export async function setProvider(context: Context, [id, ...words]: string[]): Promise<void> {
   const change = Object.fromEntries(words.map(readWord))
   show(context, await readTyped(() => shapingOf(context).setProvider(id!.toLowerCase(), change)))

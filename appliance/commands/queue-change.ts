@@ -8,7 +8,7 @@ import { controlOf, describeCounts, describeDelivery, filterOf, type QueueOption
 import type { QueueAction } from '../mail/queue.ts'
 import { userName } from './failure.ts'
 
-/** What the changing commands take beside the filter. */
+/** The options of changing commands, beside the filter. */
 export interface ChangeOptions extends QueueOptions {
   dryRun?: boolean
   all?: boolean
@@ -17,7 +17,7 @@ export interface ChangeOptions extends QueueOptions {
   to?: string
 }
 
-/** How it is said of deliveries: `2 deliveries are held`. */
+/** Phrases about deliveries: `2 deliveries are held`. */
 const WORDS: Record<QueueAction, { would: string; done: string }> = {
   hold: { would: 'would be held', done: 'held' },
   release: { would: 'would be released', done: 'released' },
@@ -27,10 +27,10 @@ const WORDS: Record<QueueAction, { would: string; done: string }> = {
   drop: { would: 'would be dropped', done: 'dropped' },
 }
 
-/** What does not come back. */
+/** Actions that can't be undone. */
 const FINAL: readonly QueueAction[] = ['expire', 'drop']
 
-/** `queue hold|release|retry|reroute|expire|drop`: acts on every delivery that the filter names. */
+/** `queue hold|release|retry|reroute|expire|drop`: acts on every delivery that matches the filter. */
 export async function changeQueue(
   context: Context,
   action: QueueAction,
@@ -38,7 +38,7 @@ export async function changeQueue(
 ): Promise<void> {
   const control = controlOf(context)
   const filter = await filterOf(options, context)
-  // Mail that is given up does not come back: a forgotten option must not empty the queue.
+  // These actions are final, so a forgotten option must not empty the queue.
   if (FINAL.includes(action) && !options.all && isEverything(filter))
     throw new Failure('This would end all queued deliveries. Add a condition such as --domain, or use --all.')
   const act = { action, filter, pool: options.to, all: options.all, keep: options.new }
@@ -57,12 +57,12 @@ export async function changeQueue(
   tell(context, await control.act({ ...act, expectedCount }, thisPerson()))
 }
 
-/** `queue undo`: takes back what an audit entry did. */
+/** `queue undo`: reverts the action of an audit entry. */
 export async function undoQueue(context: Context, auditId: string): Promise<void> {
   tell(context, await controlOf(context).undo({ auditId, teamId: undefined }, thisPerson()))
 }
 
-/** Who sits at the command line. */
+/** Returns the person at the command line. */
 export function thisPerson(): Actor {
   return { kind: 'command', name: process.env.SUDO_USER ?? userName(), ip: null }
 }

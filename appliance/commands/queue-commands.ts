@@ -1,4 +1,4 @@
-/** The commands about mail that waits. */
+/** The commands about queued mail. */
 import { Argument, Option, type Command } from 'commander'
 import { CATEGORIES } from '../mail/bounce.ts'
 import { STREAMS } from '../mail/source.ts'
@@ -9,7 +9,7 @@ import { parseCount, parseId, parseIds } from './values.ts'
 import { teamFilter } from './which-team.ts'
 import type { QueueAction } from '../mail/queue.ts'
 
-/** Puts `queue` into the program. */
+/** Registers `queue`. */
 export function addQueue({ group, add, does, doesTo }: Registrar): void {
   const queue = group('queue', 'Manage queued mail')
   const filtered = (name: string, description: string) => addFilter(add(name, description, queue))
@@ -53,7 +53,7 @@ export function addQueue({ group, add, does, doesTo }: Registrar): void {
     .action(doesTo(undoQueue))
 }
 
-/** The options that say which deliveries are meant; their texts are read by the same reader as the API's. */
+/** Adds the filter options; their values are parsed as in the API. */
 function addFilter(command: Command): Command {
   return command
     .option('--domain <name>', 'Only recipients at this domain')

@@ -7,7 +7,7 @@ import type { Attempt, Email, EmailHistory } from '../storage/storage.ts'
 import { waitsOf } from '../api/waits.ts'
 import { instant, paragraph, table } from './output.ts'
 
-/** All that happened to one email, for a terminal: recipients, then each attempt with what was said. */
+/** Formats the history of an email: recipients, then each attempt with its transcript. */
 export function describeHistory(
   email: Email,
   { deliveries, attempts, events }: EmailHistory,
@@ -41,7 +41,7 @@ export function describeHistory(
   ]
 }
 
-/** The waits before attempts, each with its reason. */
+/** Formats the delays before attempts, each with its reason. */
 function waitLines(deliveries: EmailHistory['deliveries'], attempts: readonly Attempt[]): string[] {
   const recipients = new Map(deliveries.map(({ id, recipient }) => [id, withUnicodeDomains(recipient)]))
   const rows = waitsOf({ deliveries, attempts: [...attempts] }).map(({ deliveryId, from, until, why }) => [
@@ -53,7 +53,7 @@ function waitLines(deliveries: EmailHistory['deliveries'], attempts: readonly At
   return rows.length === 0 ? [] : ['', ...table(['WAITED SINCE', 'FOR', 'RECIPIENT', 'REASON'], rows)]
 }
 
-/** Why a delivery is where it is, what that is about, and what can be done. */
+/** Explains the state of a delivery: the reason, its category, and advice. */
 function describeCause(recipient: string, { note, category, advice }: Cause): string[] {
   const about = category === undefined ? '' : `${category}: `
   return [

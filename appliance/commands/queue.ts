@@ -10,7 +10,7 @@ import { instant, paragraph, shorten, table } from './output.ts'
 import { shapingOf } from './provider.ts'
 import { describeHistory } from './queue-text.ts'
 
-/** The filter options of the queue commands, as they were typed. */
+/** The filter options of the queue commands, as typed. */
 export interface QueueOptions {
   domain?: string
   provider?: string
@@ -28,11 +28,11 @@ export interface QueueOptions {
   source?: string
 }
 
-/** The operator's hand on the queue; a running daemon notices what becomes due by itself, within a second. */
+/** Creates the queue control; a running daemon notices due deliveries within a second. */
 export const controlOf = ({ storage, clock }: Context): QueueControl =>
   createQueueControl({ storage, clock, wake: () => undefined })
 
-/** The filter that the options make: of all teams, where none is named. */
+/** Builds the filter from the options; without a team, of all teams. */
 export async function filterOf(
   options: QueueOptions,
   { clock, namedTeam }: Pick<Context, 'clock' | 'namedTeam'>,
@@ -47,7 +47,7 @@ export async function filterOf(
   return team === undefined ? filter : { ...filter, teamId: team.id }
 }
 
-/** `queue list`: what waits, and why. */
+/** `queue list`: prints queued deliveries and their reasons. */
 export async function listQueue(context: Context, options: QueueOptions & { limit?: number }): Promise<void> {
   const { output } = context
   const control = controlOf(context)
@@ -64,7 +64,7 @@ export async function listQueue(context: Context, options: QueueOptions & { limi
   )
 }
 
-/** `queue count`: how much waits, where, and since when; then the rules that hold new mail. */
+/** `queue count`: prints counts by provider and age, then the hold rules. */
 export async function countQueue(context: Context, options: QueueOptions): Promise<void> {
   const { output } = context
   const control = controlOf(context)
@@ -75,7 +75,7 @@ export async function countQueue(context: Context, options: QueueOptions): Promi
   if (rules.length > 0) output.text('', 'Rules that hold new mail:', ...describeRules(rules))
 }
 
-/** `queue holds`: the rules that hold new mail, of all teams. */
+/** `queue holds`: prints the hold rules of all teams. */
 export async function listHoldRules(context: Context): Promise<void> {
   const rules = await controlOf(context).rules({ teamId: undefined })
   context.output.object(presentList(rules.map(presentHoldRule)))
@@ -91,7 +91,7 @@ function describeRules(rules: readonly HoldRule[]): string[] {
   return table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows)
 }
 
-/** `queue lanes`: each delivery in one row. */
+/** `queue lanes`: prints one row per delivery. */
 export async function listQueueLanes(context: Context, options: QueueOptions): Promise<void> {
   const { output } = context
   const counted = await controlOf(context).lanes(await filterOf(options, context))
@@ -120,7 +120,7 @@ const headline = ({ waiting, held, inFlight, oldestAt }: QueueSummary): string =
     oldestAt === null ? '' : `; oldest since ${instant(oldestAt)} UTC`
   }`
 
-/** By provider, then by age. */
+/** Formats the counts by provider, then by age. */
 export function describeCounts({ providers, ages, count }: QueueSummary): string[] {
   if (count === 0) return []
   const rows = providers.map(({ provider, waiting, held, inFlight, oldestAt }) => [
@@ -143,7 +143,7 @@ const span = (ms: number): string => (ms < 3_600_000 ? `${ms / 60_000} min` : `$
 const describeAge = (from: number, to: number | null): string =>
   to === null ? `${span(from)} and older` : from === 0 ? `under ${span(to)}` : `${span(from)} to ${span(to)}`
 
-/** A delivery in lines: whose, how far, why. */
+/** Formats a delivery: sender, progress and reason. */
 export function describeDelivery(delivery: Delivery, waiting: Explanation | null | undefined): string[] {
   const { id, recipient, state, attempts, dueAt, cause } = delivery
   const about = cause?.category === undefined ? '' : `${cause.category}: `
@@ -157,7 +157,7 @@ export function describeDelivery(delivery: Delivery, waiting: Explanation | null
   ]
 }
 
-/** `queue show`: the whole history of one email of any team, named by its own id or by that of a waiting delivery. */
+/** `queue show`: prints the history of an email of any team, found by its id or that of a queued delivery. */
 export async function showQueue(context: Context, id: string): Promise<void> {
   const { storage, clock, output } = context
   const delivery = await controlOf(context).get({ id, teamId: undefined })
@@ -174,7 +174,7 @@ export async function showQueue(context: Context, id: string): Promise<void> {
   output.text(...describeHistory(email, history, waiting))
 }
 
-/** The operator's command line sees the mail of every team. */
+/** Finds an email of any team: the operator may see all mail. */
 async function findEmail(
   { storage, clock }: Context,
   id: string,

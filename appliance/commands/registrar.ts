@@ -3,34 +3,38 @@ import { audited, type Typed } from './audited-command.ts'
 import { withContext, type Adapters, type CommonOptions, type Context } from './context.ts'
 import { teamToActFor } from './which-team.ts'
 
-/** A command's work; it returns nothing when all is done. */
+/** The implementation of a command; it resolves on success. */
 type Work<O> = (context: Context, options: O) => Promise<void>
 
-/** Puts commands into the program, all with the same options and the same way of ending. */
+/** Registers commands with common options and error handling. */
 export interface Registrar {
-  /** A noun whose verbs are commands: `domain`. */
+  /** A group of commands: `domain`. */
   group: (name: string, description: string) => Command
-  /** A command with the options that all have; at the top without a parent. */
+  /** A command with the common options; top-level without a parent. */
   add: (name: string, description: string, parent?: Command) => Command
-  /** The same with `--team`: it acts for the team that `context.team()` then returns. */
+  /** A command with `--team`, which sets the team that `context.team()` returns. */
   addInTeam: (name: string, description: string, parent?: Command) => Command
-  /** The action of a command that works on the appliance. */
+  /** Creates the action of a command that works on the whole server. */
   does: <O extends object>(work: Work<O>) => (options: O & CommonOptions, command: Command) => Promise<void>
-  /** The same for a command that comes before the first start: it makes the database where there is none. */
+  /** Like `does`, but for commands before the first start: creates the database if there is none. */
   doesFirst: Registrar['does']
-  /** The same for a command with one argument. */
+  /** Like `does`, for a command with one argument. */
   doesTo: (
     work: (context: Context, argument: string) => Promise<void>,
   ) => (argument: string, options: CommonOptions, command: Command) => Promise<void>
-  /** The same for a command with several arguments, and options of its own. */
+  /** Like `does`, for a command with several arguments and its own options. */
   doesWith: <O extends object>(
     work: (context: Context, given: string[], options: O) => Promise<void>,
   ) => (...parameters: unknown[]) => Promise<void>
-  /** Tells the exit code. */
+  /** Receives the exit code. */
   finish: (code: number) => void
 }
 
-/** @param finish is told the exit code of the command that ran */
+/**
+ * Creates a registrar.
+ *
+ * @param finish receives the exit code of the command
+ */
 export function createRegistrar(
   program: Command,
   adapters: Adapters,
@@ -70,7 +74,7 @@ export function createRegistrar(
     doesWith:
       <O extends object>(work: (context: Context, given: string[], options: O) => Promise<void>) =>
       async (...parameters: unknown[]) => {
-        // Commander passes the arguments, then the options, then the command itself.
+        // Commander passes the arguments, then the options, then the command.
         const command = parameters.at(-1) as Command
         const options = parameters.at(-2) as O & CommonOptions
         const given = parameters.slice(0, -2) as string[]
@@ -82,7 +86,7 @@ export function createRegistrar(
   }
 }
 
-/** `domain add`: the name with that of its group. */
+/** Returns a command's name with its group: `domain add`. */
 function nameOf(command: Command): string {
   const names: string[] = []
   for (let one: Command | null = command; one?.parent; one = one.parent) names.unshift(one.name())

@@ -1,4 +1,4 @@
-/** SIGHUP: what can change while the daemon runs is read again; of the rest it is said that it needs a restart. */
+/** SIGHUP: reloads what can change while the daemon runs, and names the settings that need a restart. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Appliance } from '../compose.ts'
 import { formatComplaint, type Config, type Loaded } from '../config/config.ts'
@@ -6,16 +6,17 @@ import type { Logger } from '../watch/log.ts'
 
 export interface ReloadArgs {
   appliance: Pick<Appliance, 'reload'>
-  /** What the daemon was started with. */
+  /** The configuration at start. */
   running: Config
-  /** Reads the configuration as at a start. */
+  /** Reads the configuration again. */
   reread: () => Loaded
   log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
 /**
- * Reads certificates and the tables of data (providers, bounce rules, robots, blocklists, plans) again and checks the configuration, so that a mistake is found before the next start.
- * Never rejects: what cannot be used is logged, and the old one stays in use.
+ * Reloads certificates and data tables (providers, bounce rules, bots, blocklists, plans) and checks the configuration,
+ * so that errors are found before the next start. Never rejects: errors are logged, and the old version stays in use.
+ *
  * @returns one sentence for the service manager
  */
 export async function reload({ appliance, running, reread, log }: ReloadArgs): Promise<string> {
@@ -40,7 +41,7 @@ export async function reload({ appliance, running, reread, log }: ReloadArgs): P
   return status
 }
 
-/** The names of the settings that differ, dotted as in the file. Pure. */
+/** Returns the names of changed settings, dotted as in the file. Pure. */
 export function changedKeys(before: Config, after: Config): string[] {
   const [old, fresh] = [flat(before), flat(after)]
   const names = new Set([...old.keys(), ...fresh.keys()])

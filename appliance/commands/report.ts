@@ -17,7 +17,7 @@ const DEFAULT_LIMIT = 100
 const MOST = 100
 const MOST_DAYS = 90
 
-/** Puts `report` into the program. */
+/** Registers `report`. */
 export function addReports({ group, addInTeam, doesWith }: Registrar): void {
   const reports = group('report', 'Show DMARC and TLS reports about a domain')
   const kind = () => new Option('--kind <kind>', 'dmarc or tls').choices(['dmarc', 'tls'])
@@ -34,7 +34,7 @@ export function addReports({ group, addInTeam, doesWith }: Registrar): void {
     .action(doesWith(showReports))
 }
 
-/** `report list` */
+/** Runs `report list`. */
 async function listReports(
   context: Context,
   [name = '']: string[],
@@ -58,7 +58,7 @@ async function listReports(
   output.text(...table(['ID', 'RECEIVED', 'KIND', 'REPORTER', 'SENT BY', 'TOTAL', 'FAILED'], rows))
 }
 
-/** `report show` */
+/** Runs `report show`. */
 async function showReports(
   context: Context,
   [name = '']: string[],
@@ -77,7 +77,7 @@ async function showReports(
   output.text(...paragraph(head.nextStep), ...recordLines(head.record))
 }
 
-/** `report show --report` */
+/** Runs `report show --report`. */
 function showReport(
   { output }: Context,
   explained: Awaited<ReturnType<ReturnType<typeof createReportView>['report']>>,

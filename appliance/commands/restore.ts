@@ -15,7 +15,7 @@ export interface RestoreOptions extends CommonOptions {
   passphraseFile?: string
 }
 
-/** `restore`: makes a data directory out of a backup. Returns the exit code. */
+/** `restore`: creates a data directory from a backup. Returns the exit code. */
 async function restore(file: string, options: RestoreOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
@@ -64,7 +64,7 @@ async function restore(file: string, options: RestoreOptions, adapters: Adapters
   })
 }
 
-/** What is still missing for a start. */
+/** Lists the keys that are still missing for a start. */
 function keyLines({ masterKey }: BackupAbout, dataDir: string): string[] {
   if (!masterKey || masterKey.included) return []
   return paragraph(
@@ -86,7 +86,7 @@ function configuredDirectory({ config: file }: CommonOptions): string {
 
 const collect = (one: string, before: string[] = []): string[] => [...before, one]
 
-/** Puts `backup` and `restore` into the program. */
+/** Registers `backup` and `restore`. */
 export function addBackups({ add, finish }: Registrar, adapters: Adapters): void {
   add('backup', 'Back up the whole server to one file, while it runs')
     .argument('<file>', 'Backup file to create; must not exist yet')

@@ -5,7 +5,7 @@ import { presentRetention, type DomainBodies } from '../api/retention.ts'
 import type { Context } from './context.ts'
 import { bytes, paragraph, table } from './output.ts'
 
-/** `retention`: the periods, what is held, and in how many days there is no room. */
+/** `retention`: prints the retention periods, stored data, and days until the disk is full. */
 export async function showRetention({ config, storage, clock, output, team }: Context): Promise<void> {
   const { retention, logs, webhooks, data_dir: dataDir } = config
   const budget = retention.disk_budget_mb === undefined ? null : retention.disk_budget_mb * 1_000_000
@@ -43,7 +43,7 @@ export async function showRetention({ config, storage, clock, output, team }: Co
   )
 }
 
-/** `domain bodies`: whether the bodies of a domain's emails are kept. */
+/** `domain bodies`: sets whether the bodies of a domain's emails are stored. */
 export async function setBodies(
   { storage, senders, clock, output, team }: Context,
   given: string[],

@@ -9,10 +9,13 @@ import { thisPerson } from './queue-change.ts'
 import { fileReason } from './failure.ts'
 import type { Registrar } from './registrar.ts'
 
-/** The first schema whose secrets are sealed: older copies of the database hold plain ones. */
+/** The first schema with encrypted secrets; older copies of the database hold plain text. */
 const SEALED_SINCE = 37
 
-/** `secrets status`: which key, from where, and whether everything is sealed. Opens nothing. Exit code 1 when the key cannot be used. */
+/**
+ * `secrets status`: prints the master key's source and whether all secrets are encrypted. Doesn't open the storage.
+ * Exit code 1 if the key can't be used.
+ */
 async function showSecrets(options: CommonOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
@@ -63,7 +66,7 @@ export interface RekeyOptions extends CommonOptions {
   newKeyFile?: string
 }
 
-/** `secrets rekey`: seals everything with another key, while no daemon runs. */
+/** `secrets rekey`: encrypts all secrets with a new master key, while no daemon runs. */
 async function rekeySecrets(options: RekeyOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
@@ -105,7 +108,7 @@ async function record(
   })
 }
 
-/** What the storage and the master key refuse is a line for people. */
+/** Turns errors of the storage and master key into one-line failures. */
 async function refused<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -118,7 +121,7 @@ async function refused<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** Puts `secrets` into the program: the master key that stored secrets are sealed with. */
+/** Registers `secrets`, about the master key. */
 export function addSecrets({ group, add, finish }: Registrar, adapters: Adapters): void {
   const secrets = group('secrets', 'Manage the master key that encrypts stored secrets')
   add('status', 'Show the master key ID, its source, and whether all secrets are encrypted', secrets).action(

@@ -12,31 +12,34 @@ import { watchSpareMemory } from '../watch/spare-memory.ts'
 import { originsOf } from '../assembly/node.ts'
 import { VERSION } from '../assembly/version.ts'
 
-/** What `serve` is told by the command line. */
+/** The arguments of `serve`. */
 export interface ServeArgs {
   config: Config
-  /** Things worth telling at start, from the configuration. */
+  /** Notes on the configuration, logged at start. */
   notes: string[]
   sandbox: boolean
   /** Reads the configuration again, for a reload. */
   reread: () => Loaded
 }
 
-/** Runs the daemon until SIGTERM or SIGINT, reloading at SIGHUP; the exit code is 0 after a clean stop, 1 when a part of it failed to stop. */
+/**
+ * Runs the daemon until SIGTERM or SIGINT, and reloads on SIGHUP. The exit code is 0 after a clean stop, 1 if a part
+ * failed to stop.
+ */
 export async function serve({ config, notes, sandbox, reread }: ServeArgs): Promise<number> {
-  // The sandbox is for reading by people: warnings only, the welcome says the rest.
+  // People read the sandbox's output: log only warnings, since the welcome text has the rest.
   const log = createLogger(sandbox && config.log.level === 'info' ? 'warn' : config.log.level)
   const notifier = createNotifier({ clock: systemClock, log, env: process.env, pid: process.pid })
   const reloads = reloadSignals()
   const onLost = (error: Error): void => {
-    // Whoever supervises starts us again; what was accepted is on disk.
+    // The service manager restarts the daemon; accepted mail is on disk.
     log.fatal({ err: error }, 'lost the storage; exiting')
     process.exit(1)
   }
   const appliance = await compose(config, { log, sandbox, onLost }).catch((error: unknown) => {
     throw error instanceof CannotStart ? new Failure(error.message) : error
   })
-  // Before anybody hears that it is started, and so that it may be stopped.
+  // Before the daemon reports that it has started, so that it can be stopped from then on.
   const stop = stopSignal()
   for (const note of notes) log.warn(note)
   log.info({ version: VERSION, url: appliance.url, hostname: config.hostname }, 'started')
@@ -70,10 +73,10 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
   return clean ? 0 : 1
 }
 
-/** How often `posthaste status` is told what clients use, in milliseconds. */
+/** How often client usage is saved for `posthaste status`, in milliseconds. */
 const NOTE_CLIENTS_MS = 5000
 
-/** Writes down what clients use, for `posthaste status`; the returned function ends that. */
+/** Saves client usage for `posthaste status`; the returned function stops that. */
 function noteClients(appliance: Appliance, config: Config, log: Logger): () => void {
   let failed = false
   const note = (): void => {
@@ -81,7 +84,7 @@ function noteClients(appliance: Appliance, config: Config, log: Logger): () => v
       writeClients(config.data_dir, { at: systemClock.now(), ...appliance.clients() })
       failed = false
     } catch (error) {
-      // A full disk, as a rule: mail is more important, and one line is enough.
+      // Usually a full disk. Log it only once.
       if (!failed) log.warn({ err: error }, 'could not save the client usage that posthaste status shows')
       failed = true
     }
@@ -91,14 +94,14 @@ function noteClients(appliance: Appliance, config: Config, log: Logger): () => v
   return () => clearInterval(timer)
 }
 
-/** Ends the appliance; false when a part of it could not end as it should, which the log then names. */
+/** Stops the daemon; returns false and logs the error if a part failed to stop. */
 async function stopped(appliance: Appliance, log: Logger): Promise<boolean> {
   try {
     await appliance.stop()
     log.info('stopped')
     return true
   } catch (error) {
-    // The parts after the failed one are closed all the same, and what was accepted is on disk.
+    // The other parts are closed anyway, and accepted mail is on disk.
     log.error(
       { err: error },
       'stopped, but a component failed to stop cleanly; accepted mail is safe on disk',
@@ -107,16 +110,16 @@ async function stopped(appliance: Appliance, log: Logger): Promise<boolean> {
   }
 }
 
-/** SIGHUP, which would end the process by default: from the start on it does not, and once it is heeded it reloads. */
+/** Catches SIGHUP from the start, because it ends the process by default; reloads once `heed` was called. */
 function reloadSignals(): { heed(work: () => Promise<void>): void } {
   let last = Promise.resolve()
   let work: () => Promise<void> = async () => undefined
-  // One after the other: a reload reports its own end.
+  // One reload at a time, since each reports its own end.
   process.on('SIGHUP', () => void (last = last.then(() => work())))
   return { heed: (what) => void (work = what) }
 }
 
-/** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. */
+/** Resolves on the first SIGTERM or SIGINT; a second one ends the process immediately. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     let asked = false
@@ -130,13 +133,13 @@ function stopSignal(): Promise<string> {
   })
 }
 
-/** Tells the command line where the sandbox's DNS and exchangers are, which take free ports. */
+/** Saves the sandbox's DNS and exchanger ports for the command line, because they are chosen at start. */
 function writeRunning(config: Config, sandbox: { dns: string; deliveryPort: number }): void {
   const running: Running = { pid: process.pid, dns: sandbox.dns, deliveryPort: sandbox.deliveryPort }
   writeFileSync(runningFile(config.data_dir), JSON.stringify(running), { mode: 0o600 })
 }
 
-/** What the sandbox prints when it is ready: where to look, and a first email to paste. */
+/** Formats the sandbox's welcome text: where to look, and a first email to paste. */
 export function welcome({ url, sandbox, smtp }: Appliance): string {
   const { seed } = sandbox!
   return `

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Appliance } from '../compose.ts'
 
-/** What the link is made of. */
+/** The dependencies of the set-up link. */
 export interface SetUpLinkDeps {
   appliance: Pick<Appliance, 'accounts' | 'storage' | 'url'>
   config: Pick<Config, 'hostname' | 'http'>
@@ -13,8 +13,8 @@ export interface SetUpLinkDeps {
 }
 
 /**
- * While there is no owner: makes a one-time link to the set-up page and tells it in the log, and on the terminal where a
- * person sits at one. Never rejects: a daemon that cannot store a token still delivers what waits.
+ * If there is no owner yet, creates a one-time link to the set-up page, logs it, and prints it on a terminal. Never
+ * rejects: a daemon that can't store a token still delivers queued mail.
  */
 export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLinkDeps): Promise<void> {
   const { accounts, storage, url } = appliance
@@ -24,7 +24,7 @@ export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLink
     const link = `${originOf(config, url)}/dashboard/setup#${opened.token}`
     const expires = new Date(opened.expiresAt).toISOString()
     log.warn({ link, expires }, 'there is no owner yet; open the link in a browser to set up')
-    // Programs that read the log read JSON; below their level it would not be told at all.
+    // Programs read JSON logs. Print the link as well if the log level would hide it.
     if (process.stdout.isTTY || !log.isLevelEnabled('warn')) console.log(invitation(link))
   } catch (error) {
     log.error(
@@ -34,7 +34,7 @@ export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLink
   }
 }
 
-/** An address that listens everywhere is no place to go to: the host name is. */
+/** Returns the origin of the dashboard. A wildcard address can't be opened, so it is replaced by the host name. */
 export function originOf(config: SetUpLinkDeps['config'], listening: string): string {
   const { hostname, http } = config
   const apart = http.admin_listen.length + http.admin_tls_listen.length > 0
@@ -50,7 +50,7 @@ There is no owner yet. Open this link in a browser to set up. It works once and 
 Or run on this machine: posthaste setup --email you@example.com
 `
 
-/** Where people reach the dashboard, as far as the configuration tells: for links that a command prints. */
+/** Returns the origin of the dashboard according to the configuration, for links that a command prints. */
 export function dashboardOrigin({ hostname, http }: Pick<Config, 'hostname' | 'http'>): string {
   const [own] = [...http.admin_listen, ...http.listen]
   const apart = http.admin_listen.length + http.admin_tls_listen.length > 0

@@ -3,10 +3,10 @@ import type { Context } from './context.ts'
 import { readNewPassword } from './password-input.ts'
 import { dashboardOrigin } from './set-up-link.ts'
 
-/** `setup`: makes the team and its owner. The password comes from standard input. */
+/** `setup`: creates the team and its owner. Reads the password from standard input. */
 export async function setup(context: Context, options: { email: string; team: string }): Promise<void> {
   const { accounts, output, config } = context
-  // Before anybody types a password for nothing.
+  // Checked before the password prompt.
   if (await accounts.firstTeam()) throw refuse('already_set_up')
   const password = await readNewPassword()
   const { user, team } = await accounts.createOwner({

@@ -1,4 +1,4 @@
-/** The commands about the addresses that mail leaves from. */
+/** The commands about sending IPs. */
 import { Argument, Option } from 'commander'
 import { STREAMS } from '../mail/source.ts'
 import type { Registrar } from './registrar.ts'
@@ -6,7 +6,7 @@ import * as source from './source.ts'
 import { parseId } from './values.ts'
 import { teamFilter } from './which-team.ts'
 
-/** Puts `source` into the program. */
+/** Registers `source`. */
 export function addSources({ group, add, does, doesWith }: Registrar): void {
   const sources = group('source', 'Manage sending IPs')
   const on = (name: string, description: string) =>

@@ -5,7 +5,7 @@ import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 
-/** `source list`: the sources with what the last check said, then which mail uses which pool. */
+/** `source list`: prints the sending IPs with their last check, then the pool assignments. */
 export async function listSources({ sources, output }: Context): Promise<void> {
   await sources.reconcile()
   const [found, assignments] = [await sources.list(), await sources.assignments()]
@@ -23,7 +23,7 @@ export async function listSources({ sources, output }: Context): Promise<void> {
   if (assignments.length > 0) output.text('', ...describeAssignments(assignments))
 }
 
-/** `source assignments`: which mail uses which pool. */
+/** `source assignments`: prints which mail uses which pool. */
 export async function listAssignments({ sources, output }: Context): Promise<void> {
   const assignments = await sources.assignments()
   output.object(presentList(assignments.map(presentAssignment)))
@@ -31,7 +31,7 @@ export async function listAssignments({ sources, output }: Context): Promise<voi
   output.text(...(assignments.length === 0 ? none : describeAssignments(assignments)))
 }
 
-/** Why a source is suspended, and what its last check found wrong. */
+/** Explains why a sending IP is suspended, and the problems of its last check. */
 function describeTrouble({ ip, stateReason, health }: Source): string[] {
   const wrong = (health?.findings ?? []).filter(({ status }) => status === 'failed' || status === 'warning')
   const reason = stateReason === null ? [] : [`Suspended: ${stateReason}`]
@@ -52,14 +52,14 @@ function describeAssignments(assignments: readonly Assignment[]): string[] {
   )
 }
 
-/** What `source add` is told beside the address. */
+/** The options of `source add`. */
 export interface AddSourceOptions {
   pool?: string
   hostname?: string
   warmUp?: boolean
 }
 
-/** `source add` */
+/** Runs `source add`. */
 export async function addSource(
   { sources, output }: Context,
   [ip]: string[],
@@ -77,42 +77,42 @@ export async function addSource(
   )
 }
 
-/** `source remove` */
+/** Runs `source remove`. */
 export async function removeSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
   const source = await sources.remove(ip!)
   output.object({ object: 'source', ip: source.ip, deleted: true })
   output.text(`Removed ${source.ip}. No more mail is sent from it.`)
 }
 
-/** `source suspend` */
+/** Runs `source suspend`. */
 export async function suspendSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
   const source = await sources.change(ip!, { suspended: true })
   output.object(presentSource(source))
   output.text(`Suspended ${source.ip}. To resume, run: posthaste source resume ${source.ip}`)
 }
 
-/** `source resume` */
+/** Runs `source resume`. */
 export async function resumeSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
   const source = await sources.change(ip!, { suspended: false })
   output.object(presentSource(source))
   output.text(`Resumed ${source.ip}. The next check may suspend it again.`)
 }
 
-/** `source pool` */
+/** Runs `source pool`. */
 export async function movePool({ sources, output }: Context, [ip, pool]: string[]): Promise<void> {
   const source = await sources.change(ip!, { pool: pool! })
   output.object(presentSource(source))
   output.text(`${source.ip} is now in the pool ${source.pool}.`)
 }
 
-/** `source hostname`: `-` is the appliance's own. */
+/** `source hostname`: `-` resets it to the server's own name. */
 export async function nameSource({ sources, output }: Context, [ip, name]: string[]): Promise<void> {
   const source = await sources.change(ip!, { hostname: name === '-' ? null : name })
   output.object(presentSource(source))
   output.text(`The EHLO name of ${source.ip} is now ${source.hostname ?? "the server's hostname"}.`)
 }
 
-/** `source warm-up`: begins one, or ends it. */
+/** `source warm-up`: starts or ends a warm-up. */
 export async function warmUpSource(
   { sources, output }: Context,
   [ip]: string[],
@@ -127,13 +127,13 @@ export async function warmUpSource(
   )
 }
 
-/** Which mail `source assign` is about. */
+/** The mail that `source assign` applies to. */
 export interface AssignOptions {
   domain?: string
   stream?: string
 }
 
-/** `source assign`: without options, all mail. */
+/** `source assign`: without options, applies to all mail. */
 export async function assignPool(
   { sources, senders, team, namedTeam, output }: Context,
   [pool]: string[],
@@ -149,7 +149,7 @@ export async function assignPool(
   output.text(`Assigned the mail to the pool ${assignment.pool} (${assignment.id}).`)
 }
 
-/** `source unassign` */
+/** Runs `source unassign`. */
 export async function unassignPool({ sources, output }: Context, [id]: string[]): Promise<void> {
   await sources.unassign(id!)
   output.object(presentDeleted('pool_assignment', id!))

@@ -1,4 +1,4 @@
-/** Which of the facts of `posthaste status` need a person. Pure. */
+/** Decides which facts of `posthaste status` need attention. Pure. */
 import { laneWords } from '../mail/waiting.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { Source } from '../mail/source.ts'
@@ -8,31 +8,31 @@ import type { QueueSummary } from '../queue/queue.ts'
 import type { ClientsNote, DaemonRun } from './daemon-file.ts'
 import type { BackupNote } from './last-backup.ts'
 
-/** All that `status` shows. Instants in Unix milliseconds. */
+/** The facts that `status` shows. Times in Unix milliseconds. */
 export interface StatusFacts {
   hostname: string
   now: number
   /** `alive` false: it ended without a clean stop. Null: it was stopped, or never started. */
   daemon: { run: DaemonRun; alive: boolean } | null
-  /** What is wrong with each listener of the daemon; null where it answers. */
+  /** The problem of each listener; null if it responds. */
   listeners: { address: string; trouble: string | null }[]
-  /** What clients use; null: no daemon runs, or nothing is known. */
+  /** Client usage; null: no daemon runs, or it is unknown. */
   clients: ClientsNote | null
   queue: QueueSummary
-  /** The oldest that waits and is not held, with why. */
+  /** The oldest queued delivery that is not held, and its reason. */
   oldest: { delivery: Delivery; why: string | null } | null
-  /** When the next delivery is due, whatever its lane says; null: none is. */
+  /** When the next delivery is due, regardless of its lane; null: none. */
   nextDue: number | null
   lanes: LaneFacts[]
   sources: Source[]
   domains: Domain[]
   webhooks: Webhook[]
-  /** Recipients by counter, over the last four quarters of an hour and the one that runs. */
+  /** Recipients by counter, over the last four full quarters of an hour and the current one. */
   lastHour: Record<'delivered' | 'bounced' | 'delayed', number>
-  /** What the doctor's checks of the disk and the certificates say. */
+  /** The doctor's findings about the disk and certificates. */
   disk: Finding
   certificates: Finding[]
-  /** Null: it does not grow, as far as is known. */
+  /** Null: usage isn't growing, or it is unknown. */
   fullInDays: number | null
   backup: BackupNote | null
 }
@@ -41,13 +41,13 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** Due mail is taken within seconds: after this nobody takes it. */
+/** Due mail is picked up within seconds. Beyond this, delivery isn't working. */
 const OVERDUE = 15 * MINUTE
-/** A webhook endpoint that is being deployed is back by then. */
+/** Longer than an endpoint's deployment takes. */
 const WEBHOOK_PATIENCE = HOUR
 const LEAST_DAYS = 7
 const BACKUP_AGE = 8 * DAY
-/** Providers begin to block senders at such a share; below so many recipients it says little. */
+/** Providers start to block senders at this share; with fewer recipients than this, it means little. */
 const BOUNCE_SHARE = 0.1
 const BOUNCES_OF = 50
 
@@ -59,7 +59,7 @@ const problem = (id: string, title: string, found: string, advice: string): Find
   advice,
 })
 
-/** What needs a person, most urgent first. Empty: all is well. */
+/** Returns what needs attention, most urgent first; empty if all is well. */
 export function needsPerson(facts: StatusFacts): Finding[] {
   return [
     ...judgeDaemon(facts),
@@ -75,7 +75,7 @@ export function needsPerson(facts: StatusFacts): Finding[] {
   ]
 }
 
-/** A self-signed certificate is a choice; one that ends soon is not. */
+/** A self-signed certificate may be intended; an expiring one isn't. */
 const urgent = ({ status, found }: Finding): boolean =>
   status === 'failed' || (status === 'warning' && !found.includes('self-signed'))
 
@@ -119,7 +119,7 @@ function judgeRoom({ fullInDays }: StatusFacts): Finding[] {
 
 function judgeQueue({ nextDue, now, lanes, queue }: StatusFacts): Finding[] {
   const overdue = nextDue === null ? 0 : now - nextDue
-  // Behind a paused lane mail stays due; the lane says so.
+  // Mail behind a paused lane stays due; the lane itself is reported.
   if (overdue < OVERDUE || queue.inFlight > 0 || lanes.some(({ paused }) => paused !== null)) return []
   const minutes = Math.floor(overdue / MINUTE)
   return [
@@ -181,7 +181,7 @@ function judgeDomains({ domains }: StatusFacts): Finding[] {
     )
 }
 
-/** Whether a domain lost records that it had, or never got them in time. */
+/** Reports whether a domain lost its records, or didn't get them in time. */
 export const isBroken = ({ status }: Domain): boolean => status === 'failed' || status === 'partially_failed'
 
 function judgeWebhooks({ webhooks, now }: StatusFacts): Finding[] {

@@ -1,4 +1,4 @@
-/** The facts of `posthaste status` for people and for programs. Pure. */
+/** Formats the facts of `posthaste status` for people and programs. Pure. */
 import type { Finding } from '../mail/finding.ts'
 import { laneWords } from '../mail/waiting.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
@@ -9,10 +9,10 @@ import { bytes, instant, paragraph, shorten } from './output.ts'
 import { isBroken, type StatusFacts } from './status-judge.ts'
 
 const LABEL = 13
-/** Lines of a kind that are shown, so that it stays one screen. */
+/** Most lines per kind, so that the output fits one screen. */
 const SHOWN = 5
 
-/** The screen: what is, then what needs a person. */
+/** Formats the screen: the state, then what needs attention. */
 export function describeStatus(facts: StatusFacts, problems: readonly Finding[]): string[] {
   const { hostname, queue, lastHour, disk, certificates, fullInDays, backup } = facts
   const count = problems.length === 1 ? '1 problem needs' : `${problems.length} problems need`
@@ -52,7 +52,7 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
   ]
 }
 
-/** A fact with its name before it, in lines of 80 columns: two as a rule, so that it stays one screen. */
+/** Formats a labeled fact in lines of 80 columns, usually at most two. */
 function row(label: string, text: string): string[] {
   const [first = '', ...rest] = paragraph(shorten(text, 2 * (80 - LABEL)), LABEL)
   return [label.padEnd(LABEL) + first.slice(LABEL), ...rest]
@@ -77,7 +77,7 @@ function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
   ]
 }
 
-/** Connections and bytes of clients with their limits, and what was refused since the start. */
+/** Formats the clients' connections and bytes with their limits, and refusals since the start. */
 function describeClients({ clients }: StatusFacts): string[] {
   if (clients === null) return []
   const connections = clients.connections.map(
@@ -109,7 +109,7 @@ function describeOldest({ oldest }: StatusFacts): string[] {
   return row('', `${recipient}: ${tries}, next ${instant(dueAt)}; ${reason.replaceAll('\n', ' ')}`)
 }
 
-/** Whether a lane allows less than it may: paused, or its limits are narrowed. */
+/** Reports whether a lane is paused or its limits are reduced. */
 const isSlowed = ({ paused, allowed, limits }: LaneFacts): boolean =>
   paused === null &&
   (allowed.connections < limits.connections || allowed.messagesPerMinute < limits.messagesPerMinute)
@@ -140,7 +140,7 @@ function tally<T>(all: readonly T[], kindOf: (one: T) => string): string {
 
 const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 
-/** The same with --json; `problems` is what made the exit code 1. */
+/** Formats the status as JSON; `problems` are the reasons for exit code 1. */
 export function presentStatus(facts: StatusFacts, problems: readonly Finding[]): object {
   const { daemon, queue, oldest, backup, lastHour } = facts
   return {

@@ -1,4 +1,4 @@
-/** `posthaste status`: one screen for whoever is called at night. */
+/** `posthaste status`: one screen for whoever is on call. */
 import { statfs } from 'node:fs/promises'
 import { findConfig } from '../config/config.ts'
 import {
@@ -29,13 +29,13 @@ import { describeStatus, presentStatus } from './status-text.ts'
 const HOUR = 3_600_000
 const DIAL_MS = 2000
 
-/** Returns the exit code: 1 when something needs a person. */
+/** Prints the status. Returns the exit code: 1 if something needs attention. */
 export async function status(options: CommonOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   let well = true
   const code = await reportFailure(output, async () => {
     const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
-    // A look does not make the database; the first start does.
+    // Checking the status doesn't create the database; the first start does.
     if (!(await adapters()).hasStorage(config)) {
       output.object({ object: 'status', needs_attention: true, daemon: null, problems: [] })
       output.text(
@@ -106,7 +106,10 @@ async function lookAtQueue(
   }
 }
 
-/** The mail of all teams. Roll-ups are quarters of an hour: it is an hour and the quarter that runs. */
+/**
+ * Counts the mail of all teams in the last hour. Roll-ups cover quarters of an hour, so the current quarter comes on
+ * top.
+ */
 async function countHour({ storage }: Context, now: number): Promise<StatusFacts['lastHour']> {
   const sum = { delivered: 0, bounced: 0, delayed: 0 }
   for (const { teamId } of await storage.metricsSpans({}, now)) {

@@ -14,7 +14,7 @@ import { fileReason } from './failure.ts'
 
 const DEFAULT_LIMIT = 100
 
-/** `suppression list` */
+/** Runs `suppression list`. */
 export async function listSuppressions(
   { senders, output, team }: Context,
   { origin, search, limit = DEFAULT_LIMIT }: { origin?: SuppressionOrigin; search?: string; limit?: number },
@@ -28,7 +28,7 @@ export async function listSuppressions(
   if (hasMore) output.error(`Only the newest ${limit} are shown. Add --limit to see more.`)
 }
 
-/** `suppression add`: an address that is on the list already stays as it is. */
+/** `suppression add`: an existing entry stays as it is. */
 export async function addSuppression({ senders, output, team }: Context, email: string): Promise<void> {
   const { id: teamId } = await team()
   const [added] = await senders.suppress({ teamId, emails: [email], field: 'email' })
@@ -47,7 +47,7 @@ export async function removeSuppression(
   output.text(`Removed ${email} from the suppression list.`)
 }
 
-/** `suppression export`: the whole list as CSV, newest first, to standard output. */
+/** `suppression export`: writes the list as CSV, newest first, to standard output. */
 export async function exportSuppressions(
   { senders, output, team }: Context,
   { origin }: { origin?: SuppressionOrigin },
@@ -62,7 +62,7 @@ export async function exportSuppressions(
   output.object(presentList(objects))
 }
 
-/** `suppression import`: a list as CSV, from a file or from standard input (`-`). */
+/** `suppression import`: reads CSV from a file or standard input (`-`). */
 export async function importSuppressions(
   { senders, output, team }: Context,
   [file]: string[],
@@ -84,7 +84,7 @@ async function readList(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    // The file is the caller's: what the system says of it is the answer.
+    // The file is the caller's, so the system's error is the answer.
     throw new Failure(`Cannot read the list: ${fileReason(error)}`)
   }
 }

@@ -4,7 +4,7 @@ import { presentTeam } from '../api/teams.ts'
 import { Failure, type Context } from './context.ts'
 import { table } from './output.ts'
 
-/** `team list` */
+/** Runs `team list`. */
 export async function listTeams({ storage, clock, output }: Context): Promise<void> {
   const teams = await storage.listTeams({}, clock.now())
   output.object(presentList(teams.map(presentTeam)))
@@ -14,7 +14,7 @@ export async function listTeams({ storage, clock, output }: Context): Promise<vo
   output.text(...table(['ID', 'MEMBERS', 'PLAN', 'TWO-STEP SIGN-IN', 'NAME'], rows))
 }
 
-/** `team create` */
+/** Runs `team create`. */
 export async function createTeam(
   { accounts, storage, clock, output }: Context,
   [name]: string[],
@@ -28,7 +28,7 @@ export async function createTeam(
   output.text(`Created the team "${team.name}" (ID ${id}) with the owner ${owner.email}.`)
 }
 
-/** `team rename` */
+/** Runs `team rename`. */
 export async function renameTeam({ accounts, output, team }: Context, renamed: string): Promise<void> {
   const { id, name: before } = await team()
   const after = await accounts.teams.renameTeam({ id, name: renamed })
@@ -36,7 +36,7 @@ export async function renameTeam({ accounts, output, team }: Context, renamed: s
   output.text(`Renamed the team "${before}" to "${after.name}".`)
 }
 
-/** `team plan`: gives the team another plan. A running daemon follows within a second. */
+/** `team plan`: changes the plan of the team. A running daemon applies it within a second. */
 export async function setPlan(context: Context, plan: string): Promise<void> {
   const { accounts, clock, config, storage, output, team } = context
   const plans = loadPlans(config.limits.plans)

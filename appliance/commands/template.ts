@@ -1,4 +1,4 @@
-/** What the commands about templates do. */
+/** The commands about templates. */
 import { presentTemplate, presentTemplateRef, presentTemplateSummary } from '../api/templates.ts'
 import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
@@ -18,7 +18,7 @@ function statusOf({ publishedVersionId, currentVersionId }: Standing): string {
   return publishedVersionId === currentVersionId ? 'published' : 'published, with changes'
 }
 
-/** `template list` */
+/** Runs `template list`. */
 export async function listTemplates(
   { templates, output, team }: Context,
   { search, limit = DEFAULT_LIMIT }: { search?: string; limit?: number },

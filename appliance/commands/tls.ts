@@ -5,7 +5,7 @@ import { presentTlsPolicy } from '../api/tls.ts'
 import { type Adapters, type Context, Failure } from './context.ts'
 import { paragraph } from './output.ts'
 
-/** `tls policy`: what a recipient domain demands of TLS, looked up now; nothing is sent. */
+/** `tls policy`: looks up the TLS policy of a recipient domain; sends nothing. */
 export async function showTlsPolicy(context: Context, name: string, adapters: Adapters): Promise<void> {
   const domain = parseDomain(name)
   if (domain === undefined) throw new Failure(`${name} is not a domain name such as example.com.`)
@@ -17,7 +17,7 @@ export async function showTlsPolicy(context: Context, name: string, adapters: Ad
   output.text(...describeTlsPolicy(view))
 }
 
-/** The policy in lines for people. */
+/** Formats the policy as lines. */
 function describeTlsPolicy(view: TlsPolicyView): string[] {
   const { domain, validating, mxAuthentic, mtaSts, troubles, hosts, reportsTo } = view
   const dane = !validating

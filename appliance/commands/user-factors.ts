@@ -1,4 +1,4 @@
-/** People and their second factors by the command line: for whoever is locked out. */
+/** Commands about people and their second steps, for those who are locked out. */
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 import { Failure, type Context } from './context.ts'
@@ -6,7 +6,7 @@ import { instant, paragraph, table } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { makeResetLink, setUserPassword } from './user-password.ts'
 
-/** `user list`: everybody who can sign in. */
+/** `user list`: prints everyone who can sign in. */
 async function listUsers({ storage, clock, output }: Context): Promise<void> {
   const users = await storage.listUsers({}, clock.now())
   const data = users.map(({ id, email, createdAt, hasSecondFactor }) => ({
@@ -19,7 +19,7 @@ async function listUsers({ storage, clock, output }: Context): Promise<void> {
   output.text(...table(['ADDRESS', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
 }
 
-/** `user reset-factors`: without a second factor the account opens again; with `--unlink` by no identity provider. */
+/** `user reset-factors`: removes the second steps of an account; with `--unlink`, also its identity providers. */
 async function resetFactors(
   { accounts, output }: Context,
   email: string,
@@ -53,7 +53,7 @@ interface Linked {
 
 const named = ({ provider, email }: Linked): string => `the account ${email} at ${provider}`
 
-/** What the account opens with now, and what to do where that may be in wrong hands. */
+/** Explains how the account can be signed in to now, and what to do if it may be compromised. */
 function whatOpens(
   { email, passwordHash }: { email: string; passwordHash: string | null },
   linked: Linked[],
@@ -70,7 +70,7 @@ function whatOpens(
   return [password, still, remedy]
 }
 
-/** `user`: people and how they sign in. */
+/** Registers `user`. */
 export function addUsers({ group, add, does, doesTo, doesWith }: Registrar): void {
   const user = group('user', 'Manage user accounts and sign-in')
   add('list', 'List user accounts', user).action(does(listUsers))

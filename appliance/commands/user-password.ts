@@ -1,20 +1,20 @@
-/** Passwords of people by the command line: for those who cannot get at their mail, and for owners who locked themselves out. */
+/** Resets passwords on the command line, for people without access to their mail and owners who are locked out. */
 import { Failure, type Context } from './context.ts'
 import { instant, paragraph } from './output.ts'
 import { readNewPassword } from './password-input.ts'
 import { dashboardOrigin } from './set-up-link.ts'
 
-/** The person with that address. */
+/** Finds the person with that address. */
 async function find({ storage, clock }: Context, email: string) {
   const user = await storage.findUser({ email: email.trim().normalize('NFC') }, clock.now())
   if (!user) throw new Failure(`There is no account with the address ${email}.`)
   return user
 }
 
-/** `user password`: sets a password from standard input; all sessions of the person end. */
+/** `user password`: reads a new password from standard input and ends all sessions of the person. */
 export async function setUserPassword(context: Context, email: string): Promise<void> {
   const { accounts, output } = context
-  // Before anybody types a password for nothing.
+  // Checked before the password prompt.
   const user = await find(context, email)
   await accounts.setPassword({ userId: user.id, password: await readNewPassword() })
   output.object({ object: 'user', id: user.id, email: user.email })
@@ -25,7 +25,7 @@ export async function setUserPassword(context: Context, email: string): Promise<
   )
 }
 
-/** `user reset-link`: prints a link with which the person chooses a password. */
+/** `user reset-link`: prints a link for choosing a new password. */
 export async function makeResetLink(context: Context, email: string): Promise<void> {
   const { accounts, output, config } = context
   const link = await accounts.beginReset({ email, byMail: false })

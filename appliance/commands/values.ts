@@ -1,24 +1,24 @@
-/** Values of options and arguments. */
+/** Parsers for options and arguments. Each throws `InvalidArgumentError` with the expected format. */
 import { InvalidArgumentError } from 'commander'
 import { isId } from '../mail/ids.ts'
 import { MOST_PAUSE_MINUTES } from '../shaping/shaping.ts'
 
-/** A seed of dice. Refuses what is none, with what is expected. */
+/** Parses a seed for random numbers. */
 export function parseSeed(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 0 to 999999999.')
   return Number(text)
 }
 
-/** An id, in small letters. Refuses what is none, with what is expected. */
+/** Parses an id; returns it in lower case. */
 export function parseId(text: string): string {
   if (!isId(text)) throw new InvalidArgumentError('An ID looks like 0197c3e2-5a71-7000-8000-1c2d3e4f5061.')
   return text.toLowerCase()
 }
 
-/** Ids with commas between, in small letters. Refuses what is none, with what is expected. */
+/** Parses comma-separated ids; returns them in lower case. */
 export const parseIds = (text: string): string => text.split(',').map(parseId).join(',')
 
-/** How long a lane is paused. Refuses what is none, with what is expected. */
+/** Parses the length of a pause in minutes. */
 export function parseMinutes(text: string): number {
   const minutes = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Infinity
   if (minutes > MOST_PAUSE_MINUTES)
@@ -26,7 +26,7 @@ export function parseMinutes(text: string): number {
   return minutes
 }
 
-/** How many. Refuses what is none, with what is expected. */
+/** Parses a count. */
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text))
     throw new InvalidArgumentError('Expected a whole number from 1 to 999999.')

@@ -7,7 +7,7 @@ import { presentWebhook, presentWebhookSummary } from '../api/webhooks.ts'
 import { Failure, Misuse, type Context } from './context.ts'
 import { instant, table } from './output.ts'
 
-/** Requests that `webhook show` lists. */
+/** Most requests that `webhook show` lists. */
 const SHOWN = 10
 
 function health({ status, disabled, failingSince, succeededAt }: Webhook, requests: WebhookRequests): string {
@@ -21,18 +21,18 @@ function health({ status, disabled, failingSince, succeededAt }: Webhook, reques
   return failingSince === null ? words : `${words}, since ${instant(failingSince)}`
 }
 
-/** How the requests of the last 24 hours went. Not quite all of them is never 100%. */
+/** Summarizes the requests of the last 24 hours. Rounds down, so that 100% means all of them. */
 function day({ count, taken, medianMs, p95Ms }: WebhookRequests): string {
   if (count === 0) return 'no requests'
   const share = `${Math.floor((1000 * taken) / count) / 10}% of ${count} succeeded`
   return medianMs === null ? share : `${share}, p50 ${medianMs} ms, p95 ${p95Ms} ms`
 }
 
-/** The webhook as the API shows it. */
+/** Returns the webhook as in the API. */
 const whole = async ({ webhooks, clock }: Context, one: Webhook) =>
   presentWebhook(one, await webhooks.requests(one), clock.now())
 
-/** `webhook list` */
+/** Runs `webhook list`. */
 export async function listWebhooks({ webhooks, output, team }: Context): Promise<void> {
   const found = await webhooks.list({ teamId: (await team()).id })
   const all = await Promise.all(found.map(async (one) => ({ one, requests: await webhooks.requests(one) })))
@@ -47,7 +47,7 @@ export async function listWebhooks({ webhooks, output, team }: Context): Promise
   )
 }
 
-/** `webhook show` */
+/** Runs `webhook show`. */
 export async function showWebhook({ webhooks, clock, output, team }: Context, id: string): Promise<void> {
   const which = { teamId: (await team()).id, id }
   const one = await webhooks.get(which)
@@ -72,7 +72,7 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
   output.text('', ...table(['SENT', 'STATUS', 'TOOK', 'EVENT', 'RESULT'], rows))
 }
 
-/** `webhook add` */
+/** Runs `webhook add`. */
 export async function addWebhook(
   context: Context,
   endpoint: string,
@@ -94,15 +94,15 @@ const change =
     output.text(`${changed.endpoint} ${text}`)
   }
 
-/** `webhook enable` */
+/** Runs `webhook enable`. */
 export const enableWebhook = change(
   'enabled',
   'is enabled. To send missed events, run: posthaste webhook replay',
 )
-/** `webhook disable` */
+/** Runs `webhook disable`. */
 export const disableWebhook = change('disabled', 'is disabled. Its pending events are kept.')
 
-/** `webhook rotate` */
+/** Runs `webhook rotate`. */
 export async function rotateWebhook(context: Context, id: string): Promise<void> {
   const { webhooks, output, team } = context
   const changed = await webhooks.rotate({ teamId: (await team()).id, id })
@@ -110,7 +110,7 @@ export async function rotateWebhook(context: Context, id: string): Promise<void>
   output.text(`Secret: ${changed.secret}`, 'The old secret stays valid for 24 hours.')
 }
 
-/** `webhook ping` */
+/** Runs `webhook ping`. */
 export async function pingWebhook({ webhooks, output, team }: Context, id: string): Promise<void> {
   const pinged = await webhooks.ping({ teamId: (await team()).id, id })
   const { error, status, durationMs } = pinged.attempt
@@ -125,7 +125,7 @@ function read(name: string, text: string): number {
   return at
 }
 
-/** What `webhook replay` takes: ids of events, or a range in ISO 8601 and whether what the endpoint took is sent, too. */
+/** The options of `webhook replay`: event ids, or an ISO 8601 range and whether to include succeeded deliveries. */
 export interface ReplayOptions {
   eventIds?: string
   since?: string
@@ -133,7 +133,7 @@ export interface ReplayOptions {
   all?: boolean
 }
 
-/** Until now where no end is given. */
+/** Reads the range; its default end is now. */
 function readRange({ since: from, until: to, all }: ReplayOptions, now: number) {
   if (from === undefined) throw new Misuse('Select events with --since or --event-ids.')
   const since = read('since', from)
@@ -142,7 +142,7 @@ function readRange({ since: from, until: to, all }: ReplayOptions, now: number) 
   return { since, until, onlyUndelivered: all !== true }
 }
 
-/** `webhook replay` */
+/** Runs `webhook replay`. */
 export async function replayWebhook(
   { webhooks, clock, output, team }: Context,
   id: string,
@@ -158,7 +158,7 @@ export async function replayWebhook(
   output.text(events === 1 ? 'Sending 1 event.' : `Sending ${events} events.`)
 }
 
-/** `webhook remove` */
+/** Runs `webhook remove`. */
 export async function removeWebhook({ webhooks, output, team }: Context, id: string): Promise<void> {
   await webhooks.remove({ teamId: (await team()).id, id })
   output.object(presentDeleted('webhook', id))

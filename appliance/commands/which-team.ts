@@ -1,24 +1,25 @@
-/** Which team a command is about: said one way in all of them, by name or by id. */
+/** The `--team` option, which selects a team by name or id in all commands. */
 import { Option } from 'commander'
 import { Failure } from './failure.ts'
 
-/** The option of commands that are about one team. */
+/** The option of commands about one team. */
 export interface TeamOption {
-  /** Its name or id; undefined: the first team, or all of them. */
+  /** Name or id; undefined: the first team, or all teams. */
   team?: string
 }
 
-/** The option of commands that act for one team. */
+/** Creates the option for commands that act for one team. */
 export const teamToActFor = (): Option =>
   new Option('--team <team>', 'Team name or ID (default: the first team)')
 
-/** The option of commands that are about all teams, or one. */
+/** Creates the option for commands about all teams, or one. */
 export const teamFilter = (description: string): Option =>
   new Option('--team <team>', `${description}, by name or ID (default: all)`)
 
 /**
- * The team that was asked for. An id goes before a name: who calls a team like the id of another hides nobody. Pure.
- * @throws Failure when there is none of that name or id, or several of that name
+ * Finds a team by id or name. Ids take precedence, so that a name that equals another team's id hides nobody. Pure.
+ *
+ * @throws Failure if no team or several teams match
  */
 export function teamCalled<T extends { id: string; name: string }>(teams: readonly T[], given: string): T {
   const byId = teams.find(({ id }) => id === given.toLowerCase())
