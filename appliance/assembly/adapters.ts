@@ -1,4 +1,4 @@
-/** The real adapters behind the ports, as the configuration asks for them. */
+/** Creates the real implementations of all interfaces from the configuration. */
 import { statfs } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type ContactBook, createContactBook } from '../audience/audience.ts'
@@ -41,13 +41,13 @@ import {
   refreshedAddresses,
 } from '../wire/networks.ts'
 
-/** Makes the resolver; `change` overrides, for the sandbox and tests. */
+/** Creates the resolver; `change` overrides options for the sandbox and tests. */
 export function openResolver(
   config: Config,
   clock: Clock,
   change: Partial<ResolverOptions> = {},
 ): Resolver & Surveyor {
-  // The owner of a zone chooses where its NS records point to.
+  // Whoever controls a zone chooses where its NS records point.
   const allowed = [...parseNetworks(config.delivery.allow_networks), ...PRIVATE_NETWORKS]
   const isForbidden = (ip: string): boolean => isForbiddenTarget(ip, allowed)
   return createResolver({ servers: config.dns.servers, clock, isForbidden, ...change })
@@ -61,10 +61,13 @@ async function lookUpAddresses(resolver: Resolver, name: string): Promise<string
   return found
 }
 
-/** How long an attachment may take to arrive (milliseconds). */
+/** Time limit for fetching an attachment (milliseconds). */
 const FETCH_DEADLINE = 10_000
 
-/** Makes the fetcher for URLs that callers give; `allowNetworks` is for tests: nothing of ours is to be fetched. */
+/**
+ * Creates the fetcher for URLs given by callers. `allowNetworks` is for tests: by default, private networks are
+ * refused.
+ */
 export function openFetch(
   resolver: Resolver,
   clock: Clock,
@@ -83,18 +86,18 @@ export function openFetch(
   })
 }
 
-/** For a whole request to an endpoint (milliseconds), and bytes of its answer that are read and kept. */
+/** Time limit for a request to an endpoint (milliseconds), and bytes of its response that are stored. */
 const WEBHOOK_DEADLINE = 15_000
 const WEBHOOK_READ = 65_536
 const WEBHOOK_KEEP = 4096
 
-/** For tests: another deadline (milliseconds), a certificate authority of their own. */
+/** For tests: another deadline (milliseconds), a custom CA. */
 export interface WebhookHosts {
   ca?: string | undefined
   deadlineMs?: number | undefined
 }
 
-/** Which addresses webhooks may reach. */
+/** Returns which addresses webhooks may reach. */
 const webhookTargets = ({ webhooks }: Config, clock: Clock) => ({
   allowNetworks: parseNetworks(webhooks.allow_networks),
   ownAddresses: refreshedAddresses(clock),
@@ -113,7 +116,7 @@ function openPoster(
 
 const WEBHOOK_AGENT = `Posthaste-Webhooks/${VERSION}`
 
-/** What tells the apps of events. */
+/** Opens webhooks, which send events to apps. */
 export function openEvents(
   config: Config,
   deps: Omit<EventsDeps, 'poster' | 'agent' | keyof ReturnType<typeof webhookTargets>> & {
@@ -126,7 +129,7 @@ export function openEvents(
   return createEvents({ ...deps, ...targets, poster, agent: WEBHOOK_AGENT })
 }
 
-/** Webhooks as commands manage them, beside the daemon that sends; `close` ends what they hold. */
+/** Opens webhooks for commands, which manage them while the daemon sends; `close` releases resources. */
 export function openWebhooks(
   config: Config,
   { storage, resolver, clock }: { storage: Storage; resolver: Resolver; clock: Clock },
@@ -138,17 +141,17 @@ export function openWebhooks(
   return { webhooks, close: () => poster.close() }
 }
 
-/** RFC 8461 §3.3 suggests a minute for the policy; a report has as long. */
+/** RFC 8461 §3.3 suggests a minute for the policy; reports get the same. */
 const POLICY_DEADLINE = 60_000
 
-/** For tests: a policy host that listens elsewhere, with a certificate of another authority, on a network that is not public. */
+/** For tests: a policy host on another port, with a certificate of another CA, on a private network. */
 export interface PolicyHosts {
   port?: number | undefined
   ca?: string | undefined
   allowNetworks?: readonly Cidr[] | undefined
 }
 
-/** What speaks HTTPS with recipient domains: their MTA-STS policies, and reports to them. */
+/** Creates the HTTPS client for recipient domains: MTA-STS policies, and reports to them. */
 export function openPolicyFetch(
   config: Config,
   resolver: Resolver,
@@ -169,7 +172,7 @@ export function openPolicyFetch(
   })
 }
 
-/** The TLS policies of recipient domains. */
+/** Opens the TLS policies of recipient domains. */
 export function openTlsPolicies(
   config: Config,
   deps: Omit<TlsPolicyDeps, 'options' | 'fetch'> & { resolver: Resolver },
@@ -184,13 +187,16 @@ export function openTlsPolicies(
   })
 }
 
-/** The name in `http.public_url`; undefined for an address or a name without a dot, which no CNAME can lead to from outside. */
+/**
+ * Returns the host name in `http.public_url`; undefined for an IP or a name without a dot, which can't be the target of
+ * a CNAME.
+ */
 function webHostOf({ http }: Config): string | undefined {
   const { hostname } = new URL(http.public_url ?? 'http://localhost')
   return /^(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(hostname) ? hostname : undefined
 }
 
-/** Contacts, for commands. Files that they import wait in the data directory until the daemon reads them. */
+/** Opens contacts for commands. Imported files stay in the data directory until the daemon reads them. */
 export function openContactBook(config: Config, storage: Storage, clock: Clock): ContactBook {
   const hasRoom = async () => {
     const { bavail, bsize } = await statfs(config.data_dir)
@@ -199,7 +205,7 @@ export function openContactBook(config: Config, storage: Storage, clock: Clock):
   return createContactBook({ storage, clock, imports: { ...importOptions(config), hasRoom } })
 }
 
-/** The book of the addresses that mail leaves from. */
+/** Opens the sending IPs. */
 export async function openSourceBook(config: Config, storage: Storage, clock: Clock): Promise<SourceBook> {
   const { source_ips: configured, warm_up: warmUp } = config.delivery
   const webHost = webHostOf(config)
@@ -208,12 +214,12 @@ export async function openSourceBook(config: Config, storage: Storage, clock: Cl
     ...{ storage, nodeId, clock, hostname: config.hostname },
     ...{ webHost, configured, warmUp },
   })
-  // What the book's `host` goes by is read once before anybody asks.
+  // Load the data for `host` before anyone asks for it.
   await book.list()
   return book
 }
 
-/** Makes what looks after the sources, on the real machine. */
+/** Creates the checks of the sending IPs on the real machine. */
 export function openSourceWatcher(
   config: Config,
   deps: { storage: Storage; book: SourceBook; resolver: Resolver; clock: Clock; log: Logger },
@@ -231,7 +237,7 @@ export function openSourceWatcher(
   return createSourceWatcher({ ...deps, ...watching, look, random: Math.random })
 }
 
-/** Makes the self-checks. Throws `TableRefused` for data that cannot be used. */
+/** Creates the doctor's checks. Throws `TableRefused` for invalid data tables. */
 export function openDoctor(
   config: Config,
   blocklists: () => readonly Blocklist[] = always(loadBlocklists(config.doctor.blocklists)),
@@ -244,12 +250,12 @@ export function openDoctor(
   return (deps, only, tell) => examine({ ...deps, config, blocklists: blocklists(), targets }, only, tell)
 }
 
-/** A table that nobody exchanges: commands end soon. */
+/** Wraps a table that is never reloaded, because commands end soon. */
 function always<T>(value: T): () => T {
   return () => value
 }
 
-/** Reports to recipient domains about TLS. */
+/** Creates the reporter for TLS reports to recipient domains. */
 export function openTlsReporter(
   config: Config,
   deps: Omit<TlsReporterDeps, 'fetch' | 'hostname' | 'from' | 'contact'> & { resolver: Resolver },
@@ -260,15 +266,15 @@ export function openTlsReporter(
   return createTlsReporter({ ...deps, fetch, hostname: config.hostname, from, contact })
 }
 
-/** The SMTP door, listening. */
+/** The open SMTP listeners. */
 export interface OpenSmtp {
-  /** The addresses by what they speak, `host:port` with the ports that they really got. */
+  /** Addresses by protocol, `host:port` with the actual ports. */
   starttls: string[]
   implicitTls: string[]
   close(): Promise<void>
 }
 
-/** Opens the SMTP door. Rejects with a sentence when a port cannot be used. */
+/** Opens the SMTP listeners. Rejects with a message for people if a port can't be used. */
 export async function openSmtp(config: Config, deps: Omit<SmtpServerDeps, 'config'>): Promise<OpenSmtp> {
   const { hostname, smtp } = config
   const proxyProtocolFrom = parseNetworks(smtp.proxy_protocol_from)
@@ -286,7 +292,10 @@ export async function openSmtp(config: Config, deps: Omit<SmtpServerDeps, 'confi
   }
 }
 
-/** The ports of the defaults may be taken or forbidden on a machine where nobody wants SMTP; ports that were chosen must be had. */
+/**
+ * Lists the listeners to open. Default ports may be taken or forbidden on machines that don't need SMTP; configured
+ * ports are required.
+ */
 function listenRequests(name: 'starttls' | 'implicit_tls', addresses: string[]): ListenRequest[] {
   const { default: preset } = ConfigSchema.properties.smtp.properties[name] as { default?: unknown }
   const byDefault = isDeepStrictEqual(addresses, preset)

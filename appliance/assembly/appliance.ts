@@ -1,4 +1,4 @@
-/** What a running daemon is to whoever started it, and what it can be started with. */
+/** The interface of a running daemon, and its start options. */
 import type { Accounts } from '../accounts/accounts.ts'
 import type { OpenSmtp, PolicyHosts, WebhookHosts } from './adapters.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -13,7 +13,7 @@ import type { Cidr } from '../wire/networks.ts'
 
 /** A running daemon. */
 export interface Appliance {
-  /** Origin of the first HTTP listener, with the port it really got. */
+  /** Origin of the first HTTP listener, with the actual port. */
   url: string
   /** Origins of all HTTP listeners, those of `http.listen` first. */
   http: string[]
@@ -21,37 +21,37 @@ export interface Appliance {
   senders: Senders
   accounts: Accounts
   sandbox: Sandbox | null
-  /** Where SMTP is spoken. */
+  /** The SMTP listeners. */
   smtp: Pick<OpenSmtp, 'starttls' | 'implicitTls'>
   /** Origins of `metrics.listen`. */
   metrics: string[]
-  /** The event loop turns and the storage answers; else a restart may help. */
+  /** Checks that the event loop and the storage respond; if not, a restart may help. */
   alive(): Promise<Health>
-  /** What clients use now. */
+  /** Returns the current client usage. */
   clients(): ClientUse
-  /** Reads certificates and the tables of data again. Resolves with what could not be used: there the old ones stay. */
+  /** Reloads certificates and data tables. Resolves to the errors; where one occurred, the old version stays in use. */
   reload(): Promise<Error[]>
-  /** Takes nothing new, lets what is in flight finish, closes the storage. */
+  /** Stops accepting requests and mail, lets deliveries in flight finish, and closes the storage. */
   stop(): Promise<void>
 }
 
 export interface ComposeOptions {
   log: Logger
   clock?: Clock
-  /** Runs against the built-in internet instead of the real one. */
+  /** Uses the simulated internet instead of the real one. */
   sandbox?: boolean
-  /** Called when the storage died under the daemon, which can then only end. */
+  /** Called when the storage failed; the daemon must exit. */
   onLost?: (error: Error) => void
   /** Overrides for the resolver. */
   resolver?: Partial<ResolverOptions>
-  /** Networks from which attachments may be fetched although they are not public. */
+  /** Private networks from which attachments may be fetched. */
   fetchNetworks?: readonly Cidr[]
   /** How webhooks are sent, for tests. */
   webhookHosts?: WebhookHosts
-  /** Where MTA-STS policies are had, for tests. */
+  /** Hosts of MTA-STS policies, for tests. */
   policyHosts?: PolicyHosts
-  /** The folder of another build of the dashboard, for tests. */
+  /** Folder of another dashboard build, for tests. */
   dashboard?: string
-  /** How often the spool is looked at for changes of other processes, in milliseconds. Default 1000. */
+  /** How often to look for changes of the queue by other processes, in milliseconds. Default 1000. */
   pollMs?: number
 }

@@ -1,4 +1,4 @@
-/** Broadcasts in a daemon: what sends them, and what composes their emails. */
+/** Connects broadcasts to a daemon: sends them and composes their emails. */
 import { type Broadcasts, type BroadcastsDeps, createBroadcasts, isRecord } from '../broadcasts/broadcasts.ts'
 import { createComposer } from '../intake/intake.ts'
 import { createReturnPaths } from '../senders/senders.ts'
@@ -6,12 +6,12 @@ import type { ShapingBook } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ComposeOptions } from './appliance.ts'
 
-/** The message of an email, by what is stored of it. */
+/** Returns the message of an email for its stored bytes. */
 type MessageOf = (emailId: string, stored: Uint8Array) => Promise<Uint8Array | undefined>
 
 /**
- * Lets the emails of broadcasts be composed when somebody asks for their messages. Who asks before `composed` was called waits: what
- * delivers begins before what composes.
+ * Wraps the storage so that the emails of broadcasts are composed when their messages are read. Reads before the call
+ * of `composed` wait, because delivery starts before the composer.
  */
 export function withBroadcastMail<S extends Pick<Storage, 'getMessage'>>(
   engine: S,
@@ -26,7 +26,7 @@ export function withBroadcastMail<S extends Pick<Storage, 'getMessage'>>(
 
 type LaneBook = Pick<ShapingBook, 'lanes' | 'providers'>
 
-/** The rate of each lane, and for providers without a lane the rate that their first lane would start with. */
+/** Returns the rate of each lane, and for providers without a lane the rate that their first lane would start with. */
 async function laneRatesOf(shaping: LaneBook): Promise<{ provider: string; perMinute: number }[]> {
   const lanes = (await shaping.lanes()).map(({ provider, allowed, paused }) => ({
     provider,
@@ -40,7 +40,7 @@ async function laneRatesOf(shaping: LaneBook): Promise<{ provider: string; perMi
   ]
 }
 
-/** What of a daemon broadcasts stand on. */
+/** The parts of a daemon that broadcasts need. */
 type Ground = Omit<BroadcastsDeps, 'composer' | 'returnPaths' | 'pollMs' | 'laneRates'> & {
   shaping: LaneBook
   options: Pick<ComposeOptions, 'pollMs'>
@@ -48,7 +48,7 @@ type Ground = Omit<BroadcastsDeps, 'composer' | 'returnPaths' | 'pollMs' | 'lane
   composed: (by: MessageOf) => void
 }
 
-/** Opens broadcasts, and goes on with those that a stop interrupted. */
+/** Opens broadcasts and continues those that a stop interrupted. */
 export function openBroadcasts({ options, started, composed, shaping, ...deps }: Ground): Broadcasts {
   const composing = createComposer(deps)
   const composer = started.adopt(composing, () => composing.close())

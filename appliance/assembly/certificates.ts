@@ -1,4 +1,4 @@
-/** The certificates that HTTPS and SMTP show, where they come from, and the listeners of HTTP. */
+/** Opens the certificates of HTTPS and SMTP, their renewal, and the HTTP listeners. */
 import { readFileSync } from 'node:fs'
 import type { Capacity } from '../capacity/capacity.ts'
 import { createAcme, type Acme, type Wanted } from '../certificates/certificates.ts'
@@ -13,10 +13,10 @@ import type { Logger } from '../watch/log.ts'
 import { openCertificates, type Certificates } from '../wire/certificates.ts'
 import { CannotStart } from '../wire/listeners.ts'
 
-/** What every listener that speaks TLS shows, and what looks after it. */
+/** The certificates of all TLS listeners, and their renewal. */
 export interface Certified {
   certificates: Certificates
-  /** Null: no authority is to be asked. */
+  /** Null: ACME is off. */
   acme: Acme | null
 }
 
@@ -27,7 +27,7 @@ interface Ground {
   started: AsyncDisposableStack
 }
 
-/** Opens the certificates; the authority is asked once `listenHttp` has put up what it looks at. */
+/** Opens the certificates. Issuance starts only after `listenHttp` has opened the ports that the CA validates. */
 export async function openCertified(config: Config, ground: Ground, sandbox: boolean): Promise<Certified> {
   const { clock, log, started } = ground
   const { tls, acme } = config
@@ -78,14 +78,14 @@ function readAuthority(file: string): string {
 }
 
 /**
- * The certificates that should be there: one for the host and the names beside it, and one for each tracking host, so that
- * a domain whose records break takes nobody else's certificate with it. Pure.
+ * Lists the certificates to have: one for the host and its additional names, and one per tracking host, so that a
+ * domain with broken records affects no other certificate. Pure.
  */
 export function wantedOf(
   { hostname, tls, acme }: Pick<Config, 'hostname' | 'tls' | 'acme'>,
   domains: readonly Pick<Domain, 'name' | 'trackingSubdomain' | 'checks'>[],
 ): Wanted[] {
-  // What the files certify is theirs.
+  // Names covered by certificate files are excluded.
   const own = [...(tls.cert === undefined ? [hostname] : []), ...acme.names].map((name) => name.toLowerCase())
   const names = [...new Set(own)]
   const hosts = acme.tracking_hosts ? domains.flatMap(trackingHostOf) : []
@@ -94,7 +94,7 @@ export function wantedOf(
   return [...host, ...others.map((name) => ({ id: name, names: [name] }))]
 }
 
-/** A tracking host whose record was seen: before it leads here, no authority would believe us. */
+/** Returns the domain's tracking host if its record was found; before that, the CA can't validate it. */
 function trackingHostOf(domain: Pick<Domain, 'name' | 'trackingSubdomain' | 'checks'>): string[] {
   const { name, trackingSubdomain, checks } = domain
   if (trackingSubdomain === null) return []
@@ -103,7 +103,7 @@ function trackingHostOf(domain: Pick<Domain, 'name' | 'trackingSubdomain' | 'che
   return seen ? [`${trackingSubdomain}.${name}`] : []
 }
 
-/** Binds all that speaks HTTP, then begins to look after certificates. Returns the origins, those of `http.listen` first. */
+/** Opens all HTTP listeners, then starts certificate renewal. Returns the origins, those of `http.listen` first. */
 export async function listenHttp(
   http: Pick<Http, 'listen'>,
   { http: doors, acme: asked }: Config,

@@ -1,4 +1,4 @@
-/** Where requests and mail come in, and what serves them. */
+/** Opens the entry points for requests and mail, and the services behind them. */
 import { randomBytes } from 'node:crypto'
 import {
   type Audience,
@@ -50,7 +50,7 @@ import type { LiveTables } from './tables.ts'
 import { domainPolls, type Ground, type People } from './ground.ts'
 import type { WayOut } from './way-out.ts'
 
-/** The same book; what people change in it holds for the next message. */
+/** Wraps the book so that changes apply to the next message. */
 function heeded(book: SourceBook, changed: () => void): SourceBook {
   const then = async <T>(change: Promise<T>): Promise<T> => {
     const result = await change
@@ -65,7 +65,7 @@ function heeded(book: SourceBook, changed: () => void): SourceBook {
   }
 }
 
-/** What operators ask and change. */
+/** Creates the services for operators. */
 function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: LiveTables) {
   const { delivery, policies } = out
   const { config, options, clock, storage, sandbox, resolver } = ground
@@ -147,7 +147,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
 }
 
-/** The tokens of the preference page, and the links with them on the tracking host of a domain. */
+/** Creates the tokens of the preference page, and its links on the tracking host of a domain. */
 async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
   const secret = await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now())
   const tokens = createPreferencesTokens(secret)
@@ -158,7 +158,7 @@ async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
   return { tokens, unsubscribeLink }
 }
 
-/** Erasures go on where a stop interrupted them. */
+/** Creates erasures, which continue after a restart. */
 function openErasures(ground: Ground): Erasures {
   const erasures = createErasures({ ...ground, pollMs: domainPolls(ground.options).pollMs })
   ground.started.defer(() => erasures.stop())
@@ -166,7 +166,7 @@ function openErasures(ground: Ground): Erasures {
   return erasures
 }
 
-/** Whom teams write to. */
+/** Creates the audience. */
 function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
   const { storage, clock, started, config, log, duties, stats, hasRoom } = ground
   const calls = (): number => stats().calls
@@ -177,7 +177,10 @@ function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
   return audience
 }
 
-/** Opens and clicks. Where links lead is known once the server listens, before the first email is taken. */
+/**
+ * Creates the tracking of opens and clicks. The origin of links is known once the server listens, before the first
+ * email is accepted.
+ */
 async function openTracking(
   { config, clock, storage, log }: Ground,
   { robots }: LiveTables,
@@ -185,7 +188,7 @@ async function openTracking(
 ) {
   const secret = await storage.secret({ name: 'tracking', fresh: randomBytes(32) }, clock.now())
   let origin: string | null = config.http.public_url ?? null
-  // Without listeners of our own for HTTPS a proxy speaks it, and its certificates cannot be seen from here.
+  // Without HTTPS listeners, a proxy terminates TLS, and its certificates can't be checked.
   const certified = (host: string): boolean =>
     config.http.tls_listen.length === 0 || certificates.covers(host)
   const tracking = createTracking({
@@ -199,7 +202,7 @@ async function openTracking(
   return { tracking, listening }
 }
 
-/** The page for Prometheus, and its listener where one is wanted. Returns its origins. */
+/** Opens the metrics page and its listeners, if configured. Returns their origins. */
 async function openMetrics(ground: Ground, shaping: ShapingBook): Promise<string[]> {
   const { config, clock, storage, stats, instruments, health, log, started, capacity } = ground
   instruments.lookAt(createLook({ config, storage, shaping, clock, capacity, stats }))
@@ -208,7 +211,7 @@ async function openMetrics(ground: Ground, shaping: ShapingBook): Promise<string
   return listener.listen(config.metrics.listen)
 }
 
-/** What ends with the daemon. */
+/** Services that stop with the daemon. */
 interface Started {
   defer(end: () => Promise<void>): void
 }
@@ -220,8 +223,8 @@ interface PublicMxDeps extends InboundDeps {
 }
 
 /**
- * Opens the door for mail that nobody signed in for. It reads and forwards what waits from then on, until the daemon ends. In the sandbox it
- * also takes the reports and replies of simulated recipients.
+ * Opens the public MX, for mail without authentication. It also reads and forwards stored mail until the daemon stops.
+ * In the sandbox, it receives reports and replies of simulated recipients as well.
  */
 function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): Door {
   const inbound = createInbound(deps)

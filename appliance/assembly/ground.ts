@@ -1,4 +1,4 @@
-/** What the whole server stands on, and who may send. */
+/** Opens the foundations of the server, and the people and sending IPs. */
 import { type Accounts, createAccounts } from '../accounts/accounts.ts'
 import { type Capacity, createCapacity } from '../capacity/capacity.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -24,13 +24,13 @@ import { lockDirectory, openDaemonStorage } from './storage.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 
-/** Domains wait for people and DNS: a minute is soon enough. */
+/** How often domains are checked: they depend on people and DNS, so once a minute is enough. */
 export const domainPolls = ({ pollMs = 0 }: ComposeOptions) => ({ pollMs: Math.max(60_000, pollMs) })
 
-/** With the folder of the built dashboard. */
+/** Options, with the folder of the built dashboard. */
 type Options = ComposeOptions & { dashboard: string }
 
-/** What everything else stands on; what is opened is closed with `started`, the last first. */
+/** The shared foundations; opened resources are closed with `started`, last first. */
 export interface Ground {
   config: Config
   options: Options
@@ -38,7 +38,7 @@ export interface Ground {
   clock: Clock
   started: AsyncDisposableStack
   storage: Storage
-  /** This process, as leases name it. */
+  /** Identifies this process in leases. */
   owner: string
   duties: Duties
   sandbox: Sandbox | null
@@ -46,25 +46,25 @@ export interface Ground {
   events: Events
   instruments: Instruments
   health: HealthChecks
-  /** What clients may use at once. */
+  /** Limits of client usage. */
   capacity: Capacity
-  /** Reads messages. */
+  /** Parses messages. */
   mime: MimeReader
-  /** Whether the disk of the data directory has more free space than the least. */
+  /** Reports whether the disk of the data directory has at least the minimum free space. */
   hasRoom: () => Promise<boolean>
-  /** Called with what composes the emails of broadcasts. */
+  /** Called with the composer of the emails of broadcasts. */
   composed: ReturnType<typeof withBroadcastMail>['composed']
-  /** Of the storage engine. */
+  /** Statistics of the storage engine. */
   stats: () => { commits: number; calls: number }
 }
 
-/** Loaded where it is wanted: with its servers and verifiers it is a good part of the program. */
+/** Loaded on demand, because its servers and verifiers are a large part of the program. */
 async function openSandbox(deps: SandboxDeps): Promise<Sandbox> {
   const { startSandbox } = await import('../sandbox/sandbox.ts')
   return startSandbox(deps)
 }
 
-/** Opens storage, DNS and what else the rest needs. Rejects when something is missing or taken. */
+/** Opens storage, DNS and other shared resources. Rejects if one is missing or in use. */
 export async function openGround(
   config: Config,
   options: Options,
@@ -112,7 +112,7 @@ export async function openGround(
   return { ...base, instruments, health, capacity, mime, hasRoom, composed, stats: () => storage.stats() }
 }
 
-/** Who may send, and from which addresses of this machine. */
+/** Accounts, senders and the sending IPs. */
 export interface People {
   accounts: Accounts
   senders: Senders

@@ -1,4 +1,4 @@
-/** How things stand, for the metrics: gathered from the storage, the disk and the certificates when somebody asks. */
+/** Gathers the state of the server for the metrics, on demand: from the storage, the disk and the certificates. */
 import { statfs } from 'node:fs/promises'
 import type { Capacity, CapacityFigures } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -8,13 +8,13 @@ import type { ShapingBook } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Standing } from '../watch/metrics.ts'
 
-/** Free and all bytes of the file system under the data directory; null where it cannot be asked. */
+/** Returns the free and total bytes of the data directory's file system; null if it can't be read. */
 export async function diskOf(dataDir: string): Promise<Standing['disk']> {
   try {
     const { bavail, bsize, blocks } = await statfs(dataDir)
     return { free: bavail * bsize, size: blocks * bsize }
   } catch {
-    // Some file systems do not tell; the gauge is absent then.
+    // Some file systems don't report them; the gauge is then absent.
     return null
   }
 }
@@ -48,7 +48,7 @@ async function certificatesOf(config: Config): Promise<Standing['certificates']>
   )
 }
 
-/** The account of what clients use, as rows of the metrics and of `posthaste status`. */
+/** Formats client usage as rows for the metrics and `posthaste status`. */
 export function capacityRows({ connections, octets, budgets }: CapacityFigures): Standing['capacity'] {
   const listeners = Object.entries(connections)
   const bytes = Object.entries(octets)
@@ -67,14 +67,14 @@ export function capacityRows({ connections, octets, budgets }: CapacityFigures):
   }
 }
 
-/** Makes the look at everything that `Standing` tells. */
+/** Creates a function that gathers all of `Standing`. */
 export function createLook(deps: {
   config: Config
   storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources' | 'countOpenBroadcasts'>
   shaping: Pick<ShapingBook, 'lanes'>
   clock: Clock
   capacity: Pick<Capacity, 'figures'>
-  /** Of the storage engine, where it counts them. */
+  /** Statistics of the storage engine, if it counts them. */
   stats: (() => { commits: number; calls: number }) | undefined
 }): () => Promise<Standing> {
   const { config, storage, shaping, clock, capacity, stats } = deps

@@ -1,24 +1,24 @@
-/** What this daemon tells of itself: when it started, where it listens, what it keeps mail in. */
+/** Information about this daemon: start time, listeners and storage. */
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { NodeFacts } from '../mail/node.ts'
 import { VERSION } from './version.ts'
 
-/** Where the doors of a daemon really are: those of HTTP as origins, those of SMTP as `host:port`. */
+/** The actual listeners of a daemon: HTTP as origins, SMTP as `host:port`. */
 export interface Listening {
   http: readonly string[]
   metrics: readonly string[]
   smtp: { starttls: readonly string[]; implicitTls: readonly string[] }
 }
 
-/** Filled in as the daemon starts. */
+/** Collects the information while the daemon starts. */
 export interface NodeBook {
   facts(): NodeFacts
-  /** Called when everything listens. */
+  /** Called when all listeners are open. */
   listening(doors: Listening): void
 }
 
-/** Begins the book of this process. @param sandbox whether it runs against the built-in internet */
+/** Opens the node information of this process. @param sandbox whether it uses the simulated internet */
 export function openNode(config: Config, clock: Clock, sandbox: boolean): NodeBook {
   const startedAt = clock.now()
   let listeners: string[] = []
@@ -36,7 +36,7 @@ export function openNode(config: Config, clock: Clock, sandbox: boolean): NodeBo
   }
 }
 
-/** All doors as origins, in one list. */
+/** Returns all listeners as origins. */
 export const originsOf = ({ http, metrics, smtp }: Listening): string[] => [
   ...http,
   ...metrics,

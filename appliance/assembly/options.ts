@@ -1,4 +1,4 @@
-/** The configuration as the parts of the appliance take it. */
+/** Converts the configuration to the options of each module. */
 import { join } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { descriptorLimit } from '../capacity/capacity.ts'
@@ -11,11 +11,11 @@ import type { Storage } from '../storage/storage.ts'
 import { viewDisk, type RetentionPeriods } from '../housekeeping/housekeeping.ts'
 import { parseNetworks, machineAddresses } from '../wire/networks.ts'
 
-/** Domains of test addresses, in lower case. */
+/** Returns the domains of test addresses, in lower case. */
 const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>
   names.map((name) => name.toLowerCase())
 
-/** The room that is kept on the disk, in bytes. */
+/** Returns the minimum free disk space, in bytes. */
 export const roomOptions = ({ data_dir: dataDir, storage }: Config) => ({
   dataDir,
   leastFree: storage.min_free_mb * 1_000_000,
@@ -23,14 +23,14 @@ export const roomOptions = ({ data_dir: dataDir, storage }: Config) => ({
   freeOnDisk: async () => (await diskOf(dataDir))?.free ?? null,
 })
 
-/** What intake is told. */
+/** Returns the options of intake. */
 export const intakeOptions = ({ limits, delivery }: Config) => ({
   limits,
   testDomains: testDomains(delivery),
   feedbackId: delivery.feedback_id,
 })
 
-/** What clients may use at once. */
+/** Returns the limits of client usage. */
 export function capacityOptions({ data_dir: dataDir, http, smtp, limits, storage }: Config) {
   return {
     folder: join(dataDir, 'incoming'),
@@ -43,7 +43,7 @@ export function capacityOptions({ data_dir: dataDir, http, smtp, limits, storage
   }
 }
 
-/** Where uploaded files of contacts are. */
+/** Returns the folder of uploaded CSV files. */
 export const importOptions = ({ data_dir: dataDir }: Config) => ({ folder: join(dataDir, 'imports') })
 
 const connectionLimits = (section: Config['http'] | Config['smtp']) => ({
@@ -52,7 +52,7 @@ const connectionLimits = (section: Config['http'] | Config['smtp']) => ({
   perStranger: section.max_unknown_connections_per_address,
 })
 
-/** What delivery is told. */
+/** Returns the options of delivery. */
 export function deliveryOptions({ hostname, delivery }: Config, { bounces, providers }: LiveTables) {
   return {
     hostname,
@@ -66,7 +66,7 @@ export function deliveryOptions({ hostname, delivery }: Config, { bounces, provi
   }
 }
 
-/** What the HTTP door is told. */
+/** Returns the options of the HTTP server. */
 export function httpOptions({ hostname, limits, http, logs }: Config) {
   const { trust_proxy: trustProxy, public_url: publicUrl } = http
   const adminApart = http.admin_listen.length + http.admin_tls_listen.length > 0
@@ -83,17 +83,17 @@ export function httpOptions({ hostname, limits, http, logs }: Config) {
   }
 }
 
-/** What notices are told. */
+/** Returns the options of notices. */
 export const noticeOptions = ({ hostname, notices }: Config) => ({ hostname, from: notices.from })
 
-/** What the door for apps is told. */
+/** Returns the options of SMTP submission. */
 export const submissionOptions = ({ hostname, smtp, limits }: Config) => ({
   hostname,
   messageBytes: limits.message_bytes,
   hideClient: smtp.hide_client,
 })
 
-/** What the public MX is told. */
+/** Returns the options of the public MX. */
 export const inboundOptions = ({ hostname, limits, smtp }: Config, tables: LiveTables) => ({
   hostname,
   messageBytes: limits.message_bytes,
@@ -104,7 +104,7 @@ export const inboundOptions = ({ hostname, limits, smtp }: Config, tables: LiveT
   },
 })
 
-/** How long what is kept, the disk budget in bytes. */
+/** Returns the retention periods, and the disk budget in bytes. */
 export function retentionPeriods({ retention }: Config): RetentionPeriods {
   const { bodies_days, attempts_days, events_days, emails_days, disk_budget_mb: budget } = retention
   return {
@@ -116,7 +116,7 @@ export function retentionPeriods({ retention }: Config): RetentionPeriods {
   }
 }
 
-/** What GET /retention tells. */
+/** Returns the data of GET /retention. */
 export function retentionOf({ config, storage, clock }: { config: Config; storage: Storage; clock: Clock }) {
   const { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget: budget } = retentionPeriods(config)
   const logs = config.logs.retention_days

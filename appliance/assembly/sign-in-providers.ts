@@ -1,4 +1,4 @@
-/** The identity providers that the configuration names, with their secrets. */
+/** Creates the configured identity providers with their secrets. */
 import { readFileSync } from 'node:fs'
 import { createProviderSignIns, type ProviderSettings, type ProviderSignIns } from '../accounts/accounts.ts'
 import type { SignIns } from '../accounts/accounts.ts'
@@ -7,7 +7,7 @@ import { completeProvider, type Config } from '../config/config.ts'
 import type { Storage } from '../storage/storage.ts'
 import { CannotStart } from '../wire/listeners.ts'
 
-/** Reads the secrets once, at the start. Throws a sentence for people when one cannot be read. */
+/** Reads the secrets once, at start. Throws with a message for people if one can't be read. */
 export function openSignInProviders(
   { sign_in: { providers } }: Config,
   deps: { storage: Storage; clock: Clock; accounts: Pick<SignIns, 'enter'> },

@@ -1,4 +1,4 @@
-/** The storage as the program uses it: engine, decorators, and what is done to the data directory. */
+/** Opens the storage: engine, decorators, and operations on the data directory. */
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -40,19 +40,19 @@ import { observed, type WriteState } from '../watch/observed.ts'
 import type { Instruments } from '../watch/metrics.ts'
 import { CannotStart } from '../wire/listeners.ts'
 
-/** How a storage is opened. */
+/** Options for opening a storage. */
 interface OpenOptions {
-  /** Called when the engine died: nothing can be stored or read any more. */
+  /** Called when the engine failed; nothing can be read or written any more. */
   onLost?: ((error: Error) => void) | undefined
   /** Called when events were stored. */
   onEvents?: (() => void) | undefined
-  /** The caller has locked the data directory, and nobody is served yet. */
+  /** Whether the caller has locked the data directory, and no client is served yet. */
   alone?: boolean
 }
 
 /**
- * Opens the storage; it is made, or brought up to date, when it has to be. Rejects with a sentence for people.
- * Secrets are sealed beneath the memory, so that those that are remembered are open.
+ * Opens the storage; creates or migrates it if necessary. Rejects with a message for people. Secrets are encrypted
+ * below the cache, so cached secrets are decrypted.
  */
 export async function openStorage(
   config: Config,
@@ -69,14 +69,16 @@ export async function openStorage(
   }
 }
 
-/** What a daemon adds to its storage. */
+/** Additional options for a daemon's storage. */
 export interface DaemonStorageOptions extends OpenOptions {
   room: RoomOptions
   instruments: Instruments
   clock: Clock
 }
 
-/** The storage of a daemon. From inside to outside: engine, sealed, remembered, with room on the disk, measured. */
+/**
+ * Opens the storage of a daemon. Layers from inside to outside: engine, encryption, cache, disk space check, metrics.
+ */
 export async function openDaemonStorage(
   config: Config,
   { room, instruments, clock, ...options }: DaemonStorageOptions,
@@ -85,23 +87,23 @@ export async function openDaemonStorage(
   return observed(withRoom(opened, room), instruments, clock)
 }
 
-/** Where the master key comes from. */
+/** Returns the possible locations of the master key. */
 const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }: Config): KeyPlaces => ({
   ...{ dataDir, keyFile, env: process.env },
 })
 
 async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {
   const sealer = unlock(keyPlaces(config), sqliteSealing, Date.now())
-  // It rewrites the whole database, once: for a daemon before it serves, never beside one.
+  // Rewrites the whole database, once: only before a daemon serves, never while another one runs.
   if (alone) cleanOnce(config.data_dir, sqliteSealing, Date.now())
   return sealer
 }
 
-/** How secrets are stored, without changing anything. */
+/** Returns how secrets are stored, without changing anything. */
 export const lookAtSecrets = (config: Config): SecretsStatus =>
   secretsStatus(keyPlaces(config), sqliteSealing)
 
-/** Exchanges the master key. Rejects with a sentence for people while a daemon runs. */
+/** Replaces the master key. Rejects with a message for people while a daemon runs. */
 export async function rekeySecrets(config: Config, newKeyFile: string | undefined): Promise<Rekeyed> {
   const lock = await lockDataDir(config.data_dir)
   try {
@@ -111,11 +113,11 @@ export async function rekeySecrets(config: Config, newKeyFile: string | undefine
   }
 }
 
-/** Makes this process the one daemon of the data directory. Rejects with a sentence for people. */
+/** Makes this process the only daemon of the data directory. Rejects with a message for people. */
 export const lockDirectory = ({ data_dir: dataDir }: Config): ReturnType<typeof lockDataDir> =>
   orCannotStart(lockDataDir(dataDir))
 
-/** What the storage refuses is a reason not to start: a line for people, no stack. */
+/** Turns a refusal of the storage into a startup error: one line for people, without a stack trace. */
 async function orCannotStart<T>(step: Promise<T>): Promise<T> {
   try {
     return await step
@@ -126,8 +128,9 @@ async function orCannotStart<T>(step: Promise<T>): Promise<T> {
 }
 
 /**
- * Makes a backup of the appliance, running or not, without changing it.
- * @param source the file that the configuration came from
+ * Creates a backup of the server, running or not, without changing it.
+ *
+ * @param source path of the configuration file
  */
 export async function makeBackup(
   config: Config,
@@ -149,7 +152,7 @@ export async function makeBackup(
   return backUp({ ...options, dataDir: config.data_dir, configuration, version: VERSION, masterKey }, now)
 }
 
-/** The files that say how the appliance is set up; a backup keeps them beside. */
+/** Returns the configuration files that a backup includes. */
 async function configurationFiles({ tls, delivery, limits, doctor }: Config, source: string | null) {
   const named: [`config/${string}`, string | null | undefined][] = [
     ['config/posthaste.toml', source],
@@ -170,10 +173,13 @@ async function configurationFiles({ tls, delivery, limits, doctor }: Config, sou
   return Promise.all(given.map(async ({ name, path }) => ({ name, bytes: await readFile(path) })))
 }
 
-/** Whether there is something to open; a look makes no database, which a restore would refuse to write over. */
+/**
+ * Reports whether there is a storage to open. Checks must not create a database, or a restore would refuse to overwrite
+ * it.
+ */
 export const hasStorage = ({ data_dir: dataDir }: Config): boolean => hasDatabase(dataDir)
 
-/** The audit log beside a daemon, or without one; the database is not brought up to date. */
+/** Opens the audit log, with or without a running daemon; doesn't migrate the database. */
 export const auditLogOf = ({ data_dir: dataDir }: Config): Pick<Storage, 'appendAudit'> => ({
   appendAudit: ({ entry }) =>
     new Promise((resolve) => {
@@ -182,7 +188,7 @@ export const auditLogOf = ({ data_dir: dataDir }: Config): Pick<Storage, 'append
     }),
 })
 
-/** Restores a backup into an empty directory, on hold. */
+/** Restores a backup into an empty directory, with all mail on hold. */
 export async function restoreBackup(
   options: { file: string; dataDir: string; by: Actor; decryption?: Decryption | undefined },
   now: number,
@@ -190,8 +196,8 @@ export async function restoreBackup(
   return restore(options, now)
 }
 
-/** The copies of the database from before upgrades, newest last. */
+/** Lists the copies of the database from before upgrades, newest last. */
 export const snapshotsOf = ({ data_dir: dataDir }: Config): Snapshot[] => listSnapshots(dataDir)
 
-/** Number of the newest schema that this program knows. */
+/** Returns the version of the newest schema that this program supports. */
 export const schemaVersion = (): number => newestSchema()

@@ -1,4 +1,7 @@
-/** The tables of data that a running daemon can exchange: each is asked for anew whenever it is used. */
+/**
+ * The data tables that a running daemon can reload. Always read through a function, so that the current version is
+ * used.
+ */
 import {
   loadBlocklists,
   loadBounces,
@@ -9,17 +12,17 @@ import {
 } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 
-/** What a table is now. */
+/** Returns the current table. */
 type Current<T> = () => T
 
-/** A table that can be read again. */
+/** A table that can be reloaded. */
 interface Exchangeable<T> {
   current: Current<T>
-  /** Reads it again. Throws, and keeps what was in use, when it cannot be used. */
+  /** Reloads the table. If it is invalid, throws and keeps the current version. */
   reread: () => void
 }
 
-/** All of them; `reread` puts what the files say now in the place of what they said. */
+/** All tables; `reread` reloads them from their files. */
 export interface LiveTables {
   plans: ReturnType<typeof loadPlans>
   providers: Current<ReturnType<typeof loadProviders>>
@@ -27,7 +30,7 @@ export interface LiveTables {
   returnedMail: Current<ReturnType<typeof loadReturnedMail>>
   robots: Current<ReturnType<typeof loadRobots>>
   blocklists: Current<ReturnType<typeof loadBlocklists>>
-  /** Returns what could not be used: there the old table stays. Each by itself, so that one mistake keeps back only its own. */
+  /** Returns the errors; invalid tables keep their old version. Each table is reloaded independently. */
   reread(): Error[]
 }
 
@@ -36,7 +39,7 @@ function exchangeable<T>(read: () => T): Exchangeable<T> {
   return { current: () => value, reread: () => void (value = read()) }
 }
 
-/** Reads the tables that the configuration names, or those that come with the program. Throws `TableRefused` or `PlansRefused`. */
+/** Loads the configured tables, or those included in the program. Throws `TableRefused` or `PlansRefused`. */
 export function openTables({ limits, delivery, tracking, doctor }: Config): LiveTables {
   const connections = delivery.max_connections_per_domain
   const providers = exchangeable(() => loadProviders({ connections }, delivery.providers))
@@ -44,7 +47,7 @@ export function openTables({ limits, delivery, tracking, doctor }: Config): Live
   const returnedMail = exchangeable(() => loadReturnedMail(delivery.returned_mail))
   const robots = exchangeable(() => loadRobots(tracking.robots))
   const blocklists = exchangeable(() => loadBlocklists(doctor.blocklists))
-  // Quotas hold the map itself.
+  // Quotas keep a reference to the map.
   const plans = new Map(loadPlans(limits.plans))
   const rereadPlans = (): void => {
     const fresh = loadPlans(limits.plans)
@@ -71,7 +74,7 @@ function failureOf(step: () => void): Error[] {
     step()
     return []
   } catch (error) {
-    // The caller tells it to whoever asked for the reload; the daemon goes on with what it has.
+    // The caller reports the error; the daemon continues with the old table.
     return [error as Error]
   }
 }

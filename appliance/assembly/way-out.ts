@@ -1,4 +1,4 @@
-/** How mail leaves: delivery, its TLS policies, its reports, and the IPs that it leaves from. */
+/** Opens everything that sends mail: delivery, TLS policies, reports and sending IPs. */
 import { createDelivery, type Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
 import { createReporter } from '../reports/reports.ts'
 import type { SourceBook } from '../sources/sources.ts'
@@ -8,10 +8,13 @@ import { deliveryOptions } from './options.ts'
 import type { LiveTables } from './tables.ts'
 import { domainPolls, type Ground } from './ground.ts'
 
-/** How long a stop waits for conversations in flight: past the usual ones, well within systemd's 90 seconds. */
+/**
+ * How long a stop waits for SMTP conversations in flight: longer than they usually take, and well within systemd's 90
+ * seconds.
+ */
 const DRAIN_MS = 15_000
 
-/** Delivery, and the reports that fall due there. */
+/** Starts delivery, and the reports that it records as due. */
 async function startDelivery(
   deps: DeliveryDeps & { duties: Duties },
   started: AsyncDisposableStack,
@@ -33,7 +36,7 @@ async function startDelivery(
   return delivery
 }
 
-/** What mail leaves through. */
+/** The parts that send mail. */
 export interface WayOut {
   delivery: Delivery
   policies: ReturnType<typeof openTlsPolicies>
@@ -56,7 +59,7 @@ export async function openWayOut(ground: Ground, tables: LiveTables): Promise<Wa
   return { delivery, policies }
 }
 
-/** Hourly looks at the addresses that mail leaves from. */
+/** Starts the hourly checks of the sending IPs. */
 export function watchSources(ground: Ground, book: SourceBook, delivery: Delivery, tables: LiveTables): void {
   const { config, options, log, clock, started, storage, resolver } = ground
   const { blocklists } = tables

@@ -70,7 +70,7 @@ const fates: Record<DkimKeyState, string> = {
   retired: 'its record can be removed',
 }
 
-/** Formats the DKIM keys if there is more than one active key. */
+/** Formats the DKIM keys with their state and what it means. */
 export function describeKeys(keys: readonly PublicKey[]): string[] {
   const rows = keys.map(({ selector, algorithm, state, stateSince }) => [
     selector,

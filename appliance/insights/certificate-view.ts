@@ -1,11 +1,11 @@
-/** All certificates of the appliance, for people: what listeners show, and what an authority did not give. */
+/** Lists the server's certificates, and failed attempts to get one, for the dashboard and command line. */
 import type { X509Certificate } from 'node:crypto'
 import { namesIn, readMemory, type Attempts } from '../certificates/certificates.ts'
 import type { Config } from '../config/config.ts'
 import type { CertificateView } from '../mail/node.ts'
 import { readCertificates, type ShownCertificate } from './certificate.ts'
 
-/** Reads them now, the host's own first. Rejects where the data directory cannot be read. */
+/** Reads the certificates, the host's own first. Rejects if the data directory can't be read. */
 export async function viewCertificates(
   config: Pick<Config, 'hostname' | 'data_dir' | 'tls' | 'acme'>,
 ): Promise<CertificateView[]> {
@@ -54,7 +54,7 @@ function viewOf(
   }
 }
 
-/** The organization or the common name, of the lines of a distinguished name. */
+/** Returns the organization or common name of the issuer. */
 function issuerOf({ issuer }: X509Certificate): string {
   const parts = new Map(issuer.split('\n').map((line) => line.split('=', 2) as [string, string]))
   return parts.get('O') ?? parts.get('CN') ?? issuer.replaceAll('\n', ', ')

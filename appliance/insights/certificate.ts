@@ -1,4 +1,4 @@
-/** The TLS certificates that this host shows: whose, how long they hold, and for which name. */
+/** Checks the TLS certificates of this host: their source, expiry and names. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,26 +6,26 @@ import { certificateFile, certificateFiles, readMemory, type Memory } from '../c
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../mail/finding.ts'
 
-/** A certificate that could be read, or why not; `made`: it will be made at the first start. */
+/** A certificate, or why it can't be read; `made`: it will be created at the first start. */
 export type CertificateFacts = { file: string } & (
   { certificate: X509Certificate } | { note: string } | { made: true }
 )
 
 const DAY = 24 * 3_600_000
 /**
- * Automatic renewal happens 30 days before the end: after this it has failed several times. Of certificates that live
- * for days only, a quarter of the life.
+ * Automatic renewal starts 30 days before expiry, so by then it has failed several times. For certificates with a life
+ * of days, the limit is a quarter of it.
  */
 const WARN_DAYS = 14
 const WARN_PART = 1 / 4
 
-/** A certificate of this appliance, and the name that it must have; null where its own names are right. */
+/** A certificate of this server, and the name that it must contain; null if it only needs its own names. */
 export interface ShownCertificate {
   facts: CertificateFacts
   hostname: string | null
 }
 
-/** Reads all certificates that listeners may show, the host's own first. Never rejects. */
+/** Reads all certificates that listeners may use, the host's own first. Never rejects. */
 export async function readCertificates(
   config: Pick<Config, 'hostname' | 'data_dir' | 'tls' | 'acme'>,
 ): Promise<ShownCertificate[]> {
@@ -41,7 +41,7 @@ export async function readCertificates(
   return Promise.all([read(own, hostname), ...others.map((file) => read(file, null))])
 }
 
-/** What an authority did not give, and why. Never rejects; nothing where no authority is asked. */
+/** Reports which certificates the CA did not issue, and why. Never rejects; empty if ACME is off. */
 export async function examineAttempts({
   data_dir: dataDir,
   acme,
@@ -63,7 +63,7 @@ export async function examineAttempts({
   }
 }
 
-/** Judges what is remembered of tries. Pure. */
+/** Judges the recorded attempts. Pure. */
 function judgeAttempts({ certificates }: Memory): Finding[] {
   return Object.entries(certificates).flatMap(([id, { failures, error, retryAt, directory }]): Finding[] => {
     if (failures === 0) return []
@@ -72,7 +72,7 @@ function judgeAttempts({ certificates }: Memory): Finding[] {
       {
         id: `acme:${id}`,
         title: `Certificate for ${id}`,
-        // One that is there goes on being used, and its end is judged by itself.
+        // An existing certificate stays in use, and its expiry is judged separately.
         status: directory === null ? 'failed' : 'warning',
         found: `The certificate authority did not issue a certificate (${failures === 1 ? '1 failed attempt' : `${failures} failed attempts`}): ${error ?? ''}`,
         advice: `The next attempt is at ${again} UTC. To retry now, run: posthaste certificate issue.`,
@@ -81,7 +81,7 @@ function judgeAttempts({ certificates }: Memory): Finding[] {
   })
 }
 
-/** Reads the host's certificate from its file, or the self-signed one of the data directory. Never rejects. */
+/** Reads the host's certificate from its file, or the self-signed one in the data directory. Never rejects. */
 export async function readCertificate(file: string | undefined, dataDir: string): Promise<CertificateFacts> {
   const own = join(dataDir, 'tls', 'self-signed.json')
   const path = file ?? own
@@ -98,7 +98,9 @@ export async function readCertificate(file: string | undefined, dataDir: string)
 
 /**
  * Judges a certificate.
- * @param hostname must be among its names; null for the additional ones, which have names of their own
+ *
+ * @param hostname must be among its names; null for additional ones, which have their own names
+ *
  * @param now Unix milliseconds
  */
 export function judgeCertificate(facts: CertificateFacts, hostname: string | null, now: number): Finding {

@@ -1,20 +1,20 @@
-/** Trying addresses and ports. Deadlines here are real time: a network is waited for, not a schedule. */
+/** Connects to addresses and ports. Deadlines use real time, not the injected clock, because the network decides. */
 import { createServer, connect } from 'node:net'
 
-/** The first line that a server says, or why there is none, completing the sentence "the server …". */
+/** A server's first line, or why there is none, as the end of the sentence "the server …". */
 export type Greeting = { kind: 'greeted'; line: string } | { kind: 'silent' | 'unreachable'; note: string }
 
 /** What to dial. */
 export interface Dial {
   ip: string
   port: number
-  /** Source address; undefined lets the system choose. */
+  /** Local IP; undefined lets the system choose. */
   localAddress?: string | undefined
-  /** Milliseconds for connection and greeting together. */
+  /** Milliseconds for the connection and greeting together. */
   timeoutMs: number
 }
 
-/** The longest greeting that is read, in bytes (RFC 5321 §4.5.3.1.5 allows 512 for a line). */
+/** Most bytes of a greeting that are read (RFC 5321 §4.5.3.1.5 allows 512 for a line). */
 const MOST_BYTES = 1024
 
 const REASONS: Record<string, string> = {
@@ -31,7 +31,7 @@ const REASONS: Record<string, string> = {
 const reasonOf = (error: NodeJS.ErrnoException): string =>
   REASONS[error.code ?? ''] ?? `cannot be reached (${error.code ?? error.message})`
 
-/** Connects, waits for a greeting and says QUIT. Never rejects. */
+/** Connects, waits for a greeting and sends QUIT. Never rejects. */
 export function dialForGreeting({ ip, port, localAddress, timeoutMs }: Dial): Promise<Greeting> {
   return new Promise((resolve) => {
     const socket = connect({ host: ip, port, localAddress })
@@ -63,12 +63,12 @@ export function dialForGreeting({ ip, port, localAddress, timeoutMs }: Dial): Pr
       settle({ kind: connected ? 'silent' : 'unreachable', note: reasonOf(error) }),
     )
     socket.on('end', () => settle({ kind: 'silent', note: 'closes the connection without a greeting' }))
-    // Whoever does not close after QUIT is not waited for.
+    // Don't wait long for a server that doesn't close after QUIT.
     socket.setTimeout(timeoutMs + 1000, () => socket.destroy())
   })
 }
 
-/** Connects and closes again. Null: it worked; else why not. Never rejects. */
+/** Connects and closes. Returns null on success, else the reason. Never rejects. */
 export function dialOnly({ ip, port, timeoutMs }: Dial): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: ip, port, timeout: timeoutMs })
@@ -82,7 +82,7 @@ export function dialOnly({ ip, port, timeoutMs }: Dial): Promise<string | null> 
   })
 }
 
-/** Whether an address is one of this machine: null when it is, else why it cannot be used. Never rejects. */
+/** Checks whether this machine has an address. Returns null if it does, else why it can't be used. Never rejects. */
 export function probeAddress(ip: string): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer()

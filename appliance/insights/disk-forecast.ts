@@ -1,4 +1,4 @@
-/** How long the disk lasts, from what the daemon wrote down of the last days. */
+/** Forecasts when the disk is full, from the usage that the daemon recorded in recent days. */
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
@@ -6,12 +6,12 @@ import type { Finding } from '../mail/finding.ts'
 import type { Storage } from '../storage/storage.ts'
 import { viewDisk, type DiskView } from '../housekeeping/housekeeping.ts'
 
-/** What the forecast is made of. */
+/** The input of the forecast. */
 export interface ForecastFacts {
-  /** UTC days of which it is known what was held. */
+  /** UTC days with a known usage. */
   days: number
   disk: Pick<DiskView, 'held' | 'room' | 'fullInDays'>
-  /** Bytes that may be held (`retention.disk_budget_mb`); null: as many as the disk has. */
+  /** Bytes that may be used (`retention.disk_budget_mb`); null: the whole disk. */
   budget: number | null
 }
 
@@ -22,10 +22,10 @@ export interface ForecastDeps {
 }
 
 const MB = 1_000_000
-/** A warning from so many days on: a week is enough to buy a disk, and `posthaste status` says the same. */
+/** Warns below so many days: a week is enough to add a disk. `posthaste status` uses the same limit. */
 const LEAST_DAYS = 7
 
-/** Asks the storage and the disk; null where the disk cannot be asked, which the finding about the disk says. */
+/** Measures the usage and the disk; null if the disk can't be read, which the disk check reports. */
 export async function measureForecast({
   storage,
   clock,
@@ -44,12 +44,12 @@ async function freeOn(dataDir: string): Promise<number | null> {
     const { bavail, bsize } = await statfs(dataDir)
     return bavail * bsize
   } catch {
-    // Why it cannot be looked at is said by the finding about the disk.
+    // The disk check reports why it can't be read.
     return null
   }
 }
 
-/** What it means. The growth is that of the appliance: what other programs write is not known here. */
+/** Judges the forecast. It covers only the server's own growth, not that of other programs. */
 export function judgeForecast({ days, disk, budget }: ForecastFacts): Finding {
   const about = { id: 'disk-forecast', title: 'Disk forecast' }
   const { held, room, fullInDays } = disk

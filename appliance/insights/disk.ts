@@ -1,25 +1,25 @@
-/** The disk under the data directory: how much is free, and how long a durable write takes. */
+/** Checks the disk of the data directory: free space, and the time for a durable write. */
 import { open, rm, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Finding } from '../mail/finding.ts'
 
-/** What was measured. Bytes and counts; a file system without a table of inodes has 0 of them. */
+/** The measurements, in bytes and counts. File systems without an inode table report 0 inodes. */
 export interface DiskFacts {
   path: string
   space: { free: number; total: number; inodesFree: number; inodes: number } | { note: string }
-  /** Milliseconds to write 4 KiB and have them on the disk, or why it failed; null where the directory is not there yet. */
+  /** Milliseconds to write and sync 4 KiB, or why it failed; null if the directory doesn't exist yet. */
   write: { ms: number } | { note: string } | null
 }
 
 const MIB = 1024 * 1024
 const GIB = 1024 * MIB
-/** Mail is refused when the disk is full: below these shares of space or inodes, or below these bytes. */
+/** Mail is refused when the disk is full: below these shares of space or inodes, or below this many bytes. */
 const FAIL = { share: 0.02, bytes: 256 * MIB }
 const WARN = { share: 0.1, bytes: 2 * GIB }
-/** Every commit waits for the disk: an SSD takes 1 to 10 ms. */
+/** Every commit waits for the disk. An SSD takes 1 to 10 ms. */
 const SLOW_MS = 100
 
-/** Measures. Never rejects. */
+/** Measures the disk. Never rejects. */
 export async function measureDisk(dataDir: string): Promise<DiskFacts> {
   const write = await tryWriting(dataDir)
   return { path: dataDir, space: await measureSpace(dataDir), write }
@@ -30,7 +30,7 @@ async function measureSpace(path: string): Promise<DiskFacts['space']> {
     const { bavail, bsize, blocks, ffree, files } = await statfs(path)
     return { free: bavail * bsize, total: blocks * bsize, inodesFree: ffree, inodes: files }
   } catch (error) {
-    // Before the first start: the disk is that of the folder in which it will be made.
+    // Before the first start: measure the disk of the parent directory.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' && path !== dirname(path))
       return measureSpace(dirname(path))
     return { note: (error as Error).message }
@@ -58,7 +58,7 @@ async function tryWriting(dataDir: string): Promise<DiskFacts['write']> {
 const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`
 const percent = (part: number, whole: number): number => Math.floor((100 * part) / whole)
 
-/** What it means. */
+/** Judges the measurements. */
 export function judgeDisk({ path, space, write }: DiskFacts): Finding {
   const about = { id: 'disk', title: `Disk of ${path}` }
   if ('note' in space)

@@ -1,4 +1,4 @@
-/** `doctor`: looks at everything around the appliance that decides whether its mail gets out and is taken. */
+/** `doctor`: checks everything around the server that decides whether its mail gets out and is accepted. */
 import type { Clock } from '../clock/clock.ts'
 import type { Blocklist, Config, DoctorTargets } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
@@ -36,14 +36,14 @@ import { askPublicMx, judgePublicMx } from './public-mx.ts'
 import { askTime, judgeTime } from './time.ts'
 import { machineAddresses } from '../wire/networks.ts'
 
-/** What a look at the machine needs. */
+/** The dependencies of the checks. */
 export interface DoctorDeps {
-  /** Or why it could not be opened (null: nothing was ever stored): everything else is looked at all the same. */
+  /** The storage, or why it couldn't be opened (null: there is none yet). The other checks run anyway. */
   storage:
     | Pick<Storage, 'listSources' | 'listDomains' | 'dkimKeys' | 'listTeams' | 'diskUse' | 'listDiskDays'>
     | { unavailable: string | null }
   resolver: Resolver
-  /** Makes a resolver that remembers nothing; the caller closes it. */
+  /** Creates a resolver with an empty cache; the caller closes it. */
   freshResolver: () => Resolver
   clock: Clock
   config: Pick<
@@ -51,33 +51,37 @@ export interface DoctorDeps {
     'hostname' | 'data_dir' | 'dns' | 'http' | 'smtp' | 'tls' | 'acme' | 'delivery' | 'retention'
   >
   host: SendingHost
-  /** Whether the domains of all teams are looked at; else those of the team that runs the appliance, which hears of no other. */
+  /**
+   * Whether to check the domains of all teams; default: only those of the server's own team, which must not learn of
+   * others.
+   */
   everyTeam?: boolean
   blocklists: readonly Blocklist[]
   targets: DoctorTargets
-  /** The machine as tests have it; by default, as it is. */
+  /** Replaces parts of the machine in tests. */
   machine?: Partial<Machine>
 }
 
-/** What is asked of the machine itself. */
+/** The functions of the machine that checks use. */
 export interface Machine {
   local: () => string[]
   isPublic: (ip: string) => boolean
   probe: (ip: string) => Promise<string | null>
-  /** How long a dialled exchanger may take, and the pause between two questions of one name, in milliseconds. */
+  /** Time limit for dialing an exchanger, and pause between two queries for one name, in milliseconds. */
   dialMs: number | undefined
   pauseMs: number | undefined
 }
 
-/** Failures first; of equal ones in the order in which they were looked at. */
+/** Sorts findings: failures first, otherwise in the order of the checks. */
 export function sortFindings(findings: readonly Finding[]): Finding[] {
   const rank = ({ status }: Finding): number => FINDING_STATUSES.indexOf(status)
   return findings.toSorted((a, b) => rank(a) - rank(b))
 }
 
 /**
- * Looks at everything, or at the records and listings of one domain; failures first. Never rejects for what it finds.
- * @param tell called with what is known already, group by group, while the rest is still looked at
+ * Runs all checks, or checks the records and blocklists of one domain; failures first. Problems never make it reject.
+ *
+ * @param tell called with the findings of each group as soon as they are known
  */
 export async function examine(
   deps: DoctorDeps,
@@ -93,7 +97,7 @@ export async function examine(
     examineResolver(deps),
     examineMachine(deps),
     examineForecast(deps),
-    // The listings of the host's own domain are asked with its name.
+    // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
       examineDomain(deps, domain, zoneOf(domain.name) !== zoneOf(deps.host.hostname), otherTeam),
     ),
@@ -114,7 +118,7 @@ interface Known {
   findings: Finding[]
 }
 
-/** What the configuration alone says, where the storage cannot be read. */
+/** Returns the facts that the configuration alone provides, if the storage can't be read. */
 function withoutStorage({ config }: DoctorDeps, reason: string | null): Known {
   const ips = config.delivery.source_ips.length > 0 ? config.delivery.source_ips : [AUTO]
   return {
@@ -146,7 +150,7 @@ async function readStorage(deps: DoctorDeps): Promise<Known> {
   const domains = await readDomains(storage, { everyTeam: deps.everyTeam === true }, clock.now())
   const sources = await storage.listSources({}, clock.now())
   const findings = sources.flatMap(suspension)
-  // Before the first start of the daemon nothing is written down yet.
+  // Nothing is stored before the daemon's first start.
   if (sources.length > 0) return { sources, domains, findings }
   return { ...withoutStorage(deps, null), domains, findings }
 }
@@ -202,7 +206,7 @@ async function examineSource(
   )
 }
 
-/** What the look at PTR and SPF means for IPv6; null where IPv6 is no question. */
+/** Judges PTR and SPF for IPv6; null if IPv6 isn't used. */
 function ipv6Finding(ip: string, ipv6: boolean | null): Finding | null {
   const about = { id: `ipv6:${ip}`, title: `IPv6 from ${ip === AUTO ? 'this machine' : ip}` }
   if (ipv6 === null && ip !== AUTO) return null
@@ -240,7 +244,10 @@ async function examineNames(deps: DoctorDeps, sources: Known['sources']): Promis
   return [...hosts.map(judgeHelo), ...spf.flat(), judgeHostAddresses(hosts[0]!, seen), ...listings]
 }
 
-/** SPF of a name, for the addresses that introduce themselves by it. Nothing of one that receivers cannot look up: judgeHelo says so. */
+/**
+ * Checks the SPF record of the HELO name for the addresses that use it. Skips names that don't resolve, which judgeHelo
+ * reports.
+ */
 async function examineHeloSpf(
   deps: DoctorDeps,
   host: HostAnswers,
@@ -257,7 +264,7 @@ async function examineHeloSpf(
   return [judgeSpfOfHelo(name, await Promise.all(facts))]
 }
 
-/** Domain lists know registered domains, and what is below them. */
+/** Domain blocklists contain registered domains and subdomains. */
 async function examineListings(
   resolver: Resolver,
   blocklists: readonly Blocklist[],
@@ -290,7 +297,7 @@ async function examineResolver(deps: DoctorDeps): Promise<Finding[]> {
   return [judgeAnswers(facts), judgeCaching(facts), judgeValidation(facts, config.dns.trust_ad)]
 }
 
-/** How long there is room; nothing where nothing is known of what is held. */
+/** Forecasts the disk usage; empty if the usage is unknown. */
 async function examineForecast({ storage, clock, config }: DoctorDeps): Promise<Finding[]> {
   if ('unavailable' in storage) return []
   const facts = await measureForecast({ storage, clock, config })

@@ -1,4 +1,4 @@
-/** The records of a sending domain, looked at without changing what is known of the domain. */
+/** Checks the DNS records of a sending domain without changing its stored state. */
 import type { Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import { reportAddress, type AddressedDomain } from '../mail/report-address.ts'
@@ -7,7 +7,7 @@ import { expectedRecords, type ExpectedRecord, type SendingHost } from '../sende
 import { ofTeam, type OtherTeam } from '../sources/sources.ts'
 import type { DkimKey, Domain, RecordCheck } from '../storage/storage.ts'
 
-/** What was seen of one record. */
+/** The observed state of a record. */
 export interface SeenRecord {
   record: ExpectedRecord
   check: Pick<RecordCheck, 'status' | 'note' | 'found'>
@@ -28,7 +28,7 @@ export async function lookUpDomain(
   })
 }
 
-/** What the records mean for mail from the domain. */
+/** Judges the records of a domain. */
 export function judgeDomain(
   domain: AddressedDomain,
   seen: readonly SeenRecord[],

@@ -1,4 +1,4 @@
-/** The name by which mail introduces itself (RFC 5321 §4.1.1.1): whether receivers can make sense of it. Pure. */
+/** Checks whether receivers can resolve the HELO name (RFC 5321 §4.1.1.1). Pure. */
 import type { Finding } from '../mail/finding.ts'
 import {
   addressesOf,
@@ -8,7 +8,7 @@ import {
   looksGeneric,
 } from '../sources/sources.ts'
 
-/** Judges the name itself, and whether it resolves. */
+/** Judges the name's syntax and resolution. */
 export function judgeHelo(host: HostAnswers): Finding {
   const { name, A, AAAA } = host
   const about = { id: `helo:${name}`, title: `EHLO name ${name}` }
@@ -43,8 +43,10 @@ export function judgeHelo(host: HostAnswers): Finding {
 }
 
 /**
- * Whether the host name leads to where mail leaves from: SPF policies that say `a:` and the way back of bounces depend on it.
- * @param seen addresses under which receivers see this machine
+ * Judges whether the host name resolves to the sending IPs: SPF policies with `a:` and the delivery of bounces depend
+ * on it.
+ *
+ * @param seen addresses that receivers see
  */
 export function judgeHostAddresses(host: HostAnswers, seen: readonly SeenAddress[]): Finding {
   const { name } = host

@@ -1,4 +1,4 @@
-/** How this machine looks to the receivers of its mail: the doctor's checks. */
+/** The doctor's checks: how this machine appears to receivers of its mail. */
 export { examine, type DoctorDeps } from './doctor.ts'
 export { createSharedDoctor, type SharedDoctor } from './shared-doctor.ts'
 export { createReportView, type ReportView } from './report-view.ts'

@@ -1,13 +1,13 @@
-/** Whether the daemon's own ports answer, seen from this machine. */
+/** Checks from this machine whether the daemon's own ports respond. */
 import type { Finding } from '../mail/finding.ts'
 import { parseHostPort } from '../wire/listeners.ts'
 import { dialForGreeting, dialOnly } from './dial.ts'
 
-/** A configured listener: what is spoken there decides what is expected of it. */
+/** A configured listener; its protocol determines the expected response. */
 export interface Listener {
   /** `host:port` as configured. */
   address: string
-  /** The key that asks for it. */
+  /** The configuration key of the listener. */
   setting:
     | `http.${'listen' | 'tls_listen' | 'admin_listen' | 'admin_tls_listen'}`
     | 'acme.http_listen'
@@ -15,12 +15,12 @@ export interface Listener {
     | 'smtp.implicit_tls'
 }
 
-/** What answered: `ours`, somebody else with their words, or nothing with the reason. */
+/** The response: from this server, from another program with its greeting, or none with the reason. */
 export type Answered = Listener & ({ ours: true } | { other: string } | { nothing: string })
 
 const TIMEOUT = 3000
 
-/** Dials one listener. Never rejects. A port 0 is chosen anew at each start, so nothing can be said of it. */
+/** Dials a listener. Never rejects. Skips port 0, which is chosen at each start. */
 export async function tryListener(listener: Listener, hostname: string): Promise<Answered | null> {
   const { host, port } = parseHostPort(listener.address)
   if (port === 0) return null
@@ -39,7 +39,7 @@ export async function tryListener(listener: Listener, hostname: string): Promise
     : { ...listener, other: `says "${greeting.line.slice(0, 80)}"` }
 }
 
-/** All listeners together: with none of ours, the daemon does not run, which is no fault of theirs. */
+/** Judges all listeners together: if none responds, the daemon isn't running, and the listeners aren't at fault. */
 export function judgeListeners(answered: readonly Answered[]): Finding {
   const about = { id: 'listeners', title: 'Ports of the daemon' }
   const where = (one: Listener): string => `${one.address} (${one.setting})`

@@ -1,4 +1,4 @@
-/** Whether mail gets out: port 25 of well-known mail exchangers, dialled from one source. */
+/** Checks whether mail gets out: dials port 25 of well-known mail exchangers from a sending IP. */
 import { isIP } from 'node:net'
 import type { Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
@@ -6,16 +6,16 @@ import { AUTO } from '../mail/source.ts'
 import { familyOf } from '../sources/sources.ts'
 import { dialForGreeting, type Greeting } from './dial.ts'
 
-/** How long one exchanger may take to greet, in milliseconds; honest ones take less than a second. */
+/** Time limit for a greeting, in milliseconds; working exchangers take less than a second. */
 const TIMEOUT = 8000
 
-/** What came of dialling one exchanger. */
+/** The result of dialing an exchanger. */
 export interface Port25Try {
   host: string
   greeting: Greeting | { kind: 'unresolved'; note: string }
 }
 
-/** Dials all targets at once from a source. Never rejects. */
+/** Dials all exchangers at once from one address. Never rejects. */
 export function tryPort25(
   resolver: Pick<Resolver, 'resolve'>,
   targets: readonly string[],
@@ -47,7 +47,7 @@ async function addressOf(
   return { note: answer.kind === 'failed' ? answer.note : `${host} has no address of this IP version` }
 }
 
-/** One exchanger that greets is enough: the others may have reasons of their own. */
+/** Judges the results. One greeting is enough: other exchangers may have their own reasons to refuse. */
 export function judgePort25(source: string, tries: readonly Port25Try[]): Finding {
   const from = source === AUTO ? 'this machine' : source
   const about = { id: `port25:${source}`, title: `Outbound port 25 from ${from}` }

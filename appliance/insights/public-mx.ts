@@ -1,24 +1,28 @@
-/** Whether port 25 takes what comes back: receivers that verify a sender ask there, and delivery reports arrive there. */
+/**
+ * Checks whether port 25 accepts mail: receivers that verify a sender connect to it, and delivery reports arrive there.
+ */
 import { connect } from 'node:net'
 import type { Finding } from '../mail/finding.ts'
 import { parseHostPort } from '../wire/listeners.ts'
 
-/** What the public port answered. */
+/** The response of the public port. */
 export type MxAnswer =
   /** There is no listener on port 25. */
   | { kind: 'none' }
-  /** Nobody answers: the check of the listeners tells. */
+  /** No response; the check of the listeners reports it. */
   | { kind: 'silent' }
-  /** The reply to RCPT, or the first one that refused. */
+  /** The reply to RCPT, or the first refusal. */
   | { kind: 'replied'; reply: string }
 
 const PORT = 25
 const TIMEOUT = 3000
 
-/** Asks the listener on port 25 whether it takes mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never rejects. */
+/**
+ * Checks whether the listener on port 25 accepts mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never rejects.
+ */
 export async function askPublicMx(starttls: readonly string[], hostname: string): Promise<MxAnswer> {
   const ports = starttls.map(parseHostPort)
-  // A port 0 is chosen at each start: nothing can be said of it.
+  // Port 0 is chosen at each start, so it can't be checked.
   if (ports.some(({ port }) => port === 0)) return { kind: 'silent' }
   const listener = ports.find(({ port }) => port === PORT)
   if (!listener) return { kind: 'none' }
@@ -28,7 +32,9 @@ export async function askPublicMx(starttls: readonly string[], hostname: string)
   return reply === null ? { kind: 'silent' } : { kind: 'replied', reply }
 }
 
-/** Says the envelope of a delivery report to postmaster; the last reply, or null where the conversation ends before. */
+/**
+ * Sends the envelope of a delivery report to postmaster. Returns the last reply, or null if the connection ends early.
+ */
 export function converse(ip: string, port: number, hostname: string): Promise<string | null> {
   const commands = [`EHLO ${hostname}`, 'MAIL FROM:<>', `RCPT TO:<postmaster@${hostname}>`]
   return new Promise((resolve) => {
@@ -59,7 +65,11 @@ export function converse(ip: string, port: number, hostname: string): Promise<st
   })
 }
 
-/** @param hostname to which the MX records of return paths point */
+/**
+ * Judges the response.
+ *
+ * @param hostname the target of the return paths' MX records
+ */
 export function judgePublicMx(answer: MxAnswer, hostname: string): Finding {
   const about = { id: 'return-path', title: 'Return path' }
   if (answer.kind === 'silent')

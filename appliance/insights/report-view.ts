@@ -1,4 +1,7 @@
-/** What DMARC and TLS reports of a period mean for a domain, with what only this server knows: its own addresses, the DNS records, names in DNS. */
+/**
+ * Explains the DMARC and TLS reports of a period for a domain, with this server's addresses, DNS records and reverse
+ * DNS.
+ */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { dmarcNextStep, summarizeSources, type DmarcSource } from '../mail/dmarc-summary.ts'
@@ -18,22 +21,22 @@ export interface ReportViewDeps {
   >
   resolver: Pick<Resolver, 'resolve'>
   clock: Clock
-  /** Where mail leaves from where the system chooses the address. */
+  /** Its addresses are the sending IPs if the system chooses them. */
   hostname: string
 }
 
-/** What both views have. Times in Unix milliseconds. */
+/** Common fields of both views. Times in Unix milliseconds. */
 interface View {
   domain: Domain
   since: number
   until: number
-  /** What to publish; `published`: the last check found the address. */
+  /** The record to publish; `published`: the last check found the address. */
   record: { name: string; value: string; address: string; published: boolean }
   nextStep: string
   days: ReportDay[]
 }
 
-/** A report, what it says by source or failure, and names of addresses in DNS. */
+/** A report with its data by source or failure, and reverse DNS of the addresses. */
 interface ExplainedReport {
   report: DomainReport & { dmarc: DmarcRow[]; tls: TlsRow[] }
   sources: DmarcSource[]
@@ -42,7 +45,10 @@ interface ExplainedReport {
 }
 
 export interface ReportView {
-  /** Who sends as the domain, and whether it passes; with names in DNS of the largest sources, as far as DNS answers soon. */
+  /**
+   * Shows who sends as the domain and whether they pass. Includes reverse DNS of the largest sources, as far as DNS
+   * responds in time.
+   */
   dmarc(
     domain: Domain,
     days?: number,
@@ -50,24 +56,24 @@ export interface ReportView {
     head: View & { policy: string; messages: number; passed: number; sources: DmarcSource[] }
     names: Map<string, string>
   }>
-  /** How other servers reach the domain over TLS. */
+  /** Shows how other servers reach the domain over TLS. */
   tls(domain: Domain, days?: number): Promise<View & { summary: TlsSummary }>
-  /** What one report means. @throws Refusal `not_found` */
+  /** Explains one report. @throws Refusal `not_found` */
   report(domain: Domain, id: string): Promise<ExplainedReport>
 }
 
 const DAY = 86_400_000
 const DEFAULT_DAYS = 30
-/** Sources that are shown, and those whose names are looked up. */
+/** Most sources shown, and most looked up in DNS. */
 const MOST_SOURCES = 500
 const MOST_NAMES = 20
-/** For all names together (milliseconds). */
+/** Time limit for all look-ups together (milliseconds). */
 const NAMES_MS = 1500
 
 export function createReportView(deps: ReportViewDeps): ReportView {
   const { storage, clock } = deps
 
-  /** The period, its days, and whether reports are asked for. */
+  /** Returns the period, its days, and whether the domain asks for reports. */
   async function open(domain: Domain, kind: 'dmarc' | 'tls', days: number) {
     const until = clock.now()
     const since = Math.floor(until / DAY) * DAY - (days - 1) * DAY
@@ -114,7 +120,7 @@ export function createReportView(deps: ReportViewDeps): ReportView {
   }
 }
 
-/** What to do where the record is published and nothing has come yet; undefined elsewhere. */
+/** Returns advice if the record is published but no report has arrived; otherwise undefined. */
 const awaited = ({ record }: Pick<View, 'record'>, total: number): string | undefined =>
   total === 0 && record.published
     ? 'Wait: the record is published, and reports arrive once a day.'
@@ -133,7 +139,7 @@ function recordOf(domain: Domain, kind: 'dmarc' | 'tls'): View['record'] {
   return { name, value: kind === 'dmarc' ? dmarcValue(domain) : tlsRptValue(domain), address, published }
 }
 
-/** Addresses that this server sends from. Behind NAT, or where the system chooses, those of its name. */
+/** Returns this server's sending IPs. Behind NAT, or if the system chooses, those of its host name. */
 async function ownAddresses({ storage, clock, resolver, hostname }: ReportViewDeps): Promise<Set<string>> {
   const sources = await storage.listSources({}, clock.now())
   const named = sources.filter(({ ip }) => ip !== AUTO).map(({ ip }) => ip)
@@ -145,7 +151,7 @@ async function ownAddresses({ storage, clock, resolver, hostname }: ReportViewDe
   return new Set([...named, ...addresses].map((ip) => canonicalIp(ip) ?? ip))
 }
 
-/** Names in DNS by address; those that come too late are left out. */
+/** Looks up reverse DNS by address; omits late responses. */
 async function namesOf(
   sources: readonly DmarcSource[],
   { resolver, clock }: ReportViewDeps,
@@ -160,7 +166,7 @@ async function namesOf(
   return new Map(names)
 }
 
-/** What the work comes to, or undefined once the time is up. */
+/** Resolves to the result, or to undefined when time is up. */
 async function withDeadline<T>(work: Promise<T>, clock: Clock): Promise<T | undefined> {
   let cancel: () => void = () => undefined
   const late = new Promise<undefined>((resolve) => {

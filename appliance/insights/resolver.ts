@@ -1,9 +1,9 @@
-/** Whether the resolver answers, remembers what it was told, and validates DNSSEC. */
+/** Checks whether the resolver responds, caches and validates DNSSEC. */
 import type { DoctorTargets } from '../config/config.ts'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 
-/** What the resolver did with each question; times in milliseconds. */
+/** The resolver's response to each query; times in milliseconds. */
 export interface ResolverFacts {
   names: DoctorTargets['resolver']
   first: { answer: Answer<'A'>; ms: number }
@@ -12,12 +12,13 @@ export interface ResolverFacts {
   broken: Answer<'A'>
 }
 
-/** Between the two questions, in milliseconds: a TTL is in whole seconds. */
+/** Pause between two queries, in milliseconds: TTLs are in whole seconds. */
 const PAUSE = 1100
 
 /**
- * Asks everything. Each question goes out for itself, past our own cache. Never rejects.
- * @param fresh makes a resolver that remembers nothing yet
+ * Sends all queries, bypassing our own cache. Never rejects.
+ *
+ * @param fresh creates a resolver with an empty cache
  */
 export async function questionResolver(
   fresh: () => Resolver,
@@ -42,7 +43,7 @@ export async function questionResolver(
 
 const OWN = 'Run a caching, validating resolver on this machine, such as unbound, and set dns.servers to it.'
 
-/** Whether there are answers at all. */
+/** Judges whether the resolver responds. */
 export function judgeAnswers({ first, second, signed }: ResolverFacts): Finding {
   const about = { id: 'resolver:answers', title: 'Resolver' }
   const answers = [first.answer, second.answer, signed]
@@ -60,13 +61,13 @@ export function judgeAnswers({ first, second, signed }: ResolverFacts): Finding 
   }
 }
 
-/** Whether an answer comes from memory the second time. */
+/** Judges whether the second response comes from a cache. */
 export function judgeCaching({ names, first, second }: ResolverFacts): Finding {
   const about = { id: 'resolver:caching', title: 'Resolver cache' }
   if (first.answer.kind !== 'found' || second.answer.kind !== 'found')
     return { ...about, status: 'skipped', found: `${names.cached} was not found.`, advice: null }
   const fell = second.answer.ttl < first.answer.ttl
-  // A second answer in a third of the time, where the first took long enough to be compared.
+  // A third of the time, if the first response was slow enough to compare.
   const faster = first.ms > 20 && second.ms * 3 < first.ms
   if (fell || faster)
     return {
@@ -85,7 +86,7 @@ export function judgeCaching({ names, first, second }: ResolverFacts): Finding {
   }
 }
 
-/** Whether forged answers are refused, and what that means for DANE (RFC 7672 §1.3, §2.2). */
+/** Judges whether forged responses are rejected, and what that means for DANE (RFC 7672 §1.3, §2.2). */
 export function judgeValidation({ names, signed, broken }: ResolverFacts, trustAd: boolean): Finding {
   const about = { id: 'resolver:dnssec', title: 'DNSSEC' }
   if (signed.kind !== 'found' || (broken.kind === 'failed' && !broken.note.includes('SERVFAIL')))

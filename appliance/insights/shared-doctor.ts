@@ -1,39 +1,42 @@
-/** The doctor behind an API: many may ask at once, and the world is looked at once. */
+/** Shares the doctor's checks between API clients: concurrent requests cause only one run. */
 import type { Clock } from '../clock/clock.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { Domain } from '../storage/storage.ts'
 import { sortFindings } from './doctor.ts'
 
-/** What was found, and when (Unix milliseconds). */
+/** The findings, and when they were complete (Unix milliseconds). */
 export interface Report {
   at: number
   findings: Finding[]
 }
 
-/** A report that may still grow. */
+/** A report that may be incomplete. */
 export interface Progress extends Report {
   complete: boolean
 }
 
 export interface SharedDoctor {
-  /** Looks at everything, or at one domain. */
+  /** Runs all checks, or those of one domain. */
   examine(domain?: Domain): Promise<Report>
-  /** The same without waiting: what is found so far. The first call begins the look. Rejects when the last look could not be made. */
+  /** Returns the findings so far without waiting. The first call starts a run. Rejects if the last run failed. */
   watch(domain?: Domain): Promise<Progress>
   /**
-   * What the last complete look at everything found, null before the first. Where that is a quarter of an hour ago, another look begins,
-   * and is not waited for.
+   * Returns the last complete report on everything, or null. If it is older than a quarter of an hour, starts another
+   * run in the background.
    */
   latest(): Report | null
 }
 
-/** How long a report is given out again, in milliseconds: a look dials a dozen hosts, and asking must not become a flood. */
+/**
+ * How long a report is reused, in milliseconds: each run dials a dozen hosts, so frequent requests must not become a
+ * flood.
+ */
 const KEPT = 10_000
 
-/** How old a report may be that is given out as the latest, in milliseconds; also the pause after a look that could not be made. */
+/** Longest age of the latest report, in milliseconds; also the pause after a failed run. */
 const RECENT = 15 * 60_000
 
-/** Makes a look; `tell` takes what is found on the way. */
+/** Runs the checks; `tell` receives findings as soon as they are known. */
 export type Examine = (domain: Domain | undefined, tell: (findings: Finding[]) => void) => Promise<Finding[]>
 
 interface Look {
@@ -43,7 +46,7 @@ interface Look {
   report: Promise<Report>
 }
 
-/** Shares looks that run, and gives out a fresh report for a moment. */
+/** Shares concurrent runs, and reuses recent reports. */
 export function createSharedDoctor(clock: Clock, examine: Examine): SharedDoctor {
   const looks = new Map<string, Look>()
   let last: Report | null = null
@@ -72,14 +75,14 @@ export function createSharedDoctor(clock: Clock, examine: Examine): SharedDoctor
     latest() {
       const now = clock.now()
       const recent = begunAt !== null && now >= begunAt && now - begunAt < RECENT
-      // Why it could not be made is said to those who wait for it.
+      // Callers that wait for the run get the error.
       if (!recent) lookAt(undefined).report.catch(() => undefined)
       return last
     },
     async watch(domain) {
       const look = lookAt(domain)
       if (look.ended !== null) return { ...(await look.report), complete: true }
-      // A look that failed at once is told at once; the next call begins another.
+      // A run that failed at once is reported at once; the next call starts another.
       const now = clock.now()
       const running = { at: now, findings: sortFindings(look.soFar), complete: false }
       return Promise.race([look.report.then((report) => ({ ...report, complete: true })), later(running)])
@@ -87,5 +90,5 @@ export function createSharedDoctor(clock: Clock, examine: Examine): SharedDoctor
   }
 }
 
-/** After the callbacks that wait already. */
+/** Resolves after callbacks that are already waiting. */
 const later = <T>(value: T): Promise<T> => new Promise((resolve) => setImmediate(resolve, value))

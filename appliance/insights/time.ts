@@ -1,23 +1,23 @@
-/** Whether this machine's clock is right: compared with the Date header of web servers. */
+/** Compares this machine's clock with the Date header of web servers. */
 import { request } from 'node:https'
 import type { Finding } from '../mail/finding.ts'
 
-/** Milliseconds that a server may take. */
+/** Time limit per server, in milliseconds. */
 const TIMEOUT = 5000
-/** The header has whole seconds, and the network adds to it: less than this says nothing. */
+/** The header has whole seconds and the network adds delay, so smaller differences mean nothing. */
 const WARN_MS = 30_000
-/** DKIM signatures, certificates and sessions begin to fail about here. */
+/** From about here on, DKIM signatures, certificates and sessions fail. */
 const FAIL_MS = 300_000
 
-/** The time at an origin, in Unix milliseconds, or why it is not known. */
+/** The time at an origin, in Unix milliseconds, or why it is unknown. */
 export type RemoteTime = { origin: string } & ({ at: number } | { note: string })
 
-/** Asks one origin for its time. Never rejects. */
+/** Requests the time from an origin. Never rejects. */
 export function askTime(origin: string, timeoutMs: number = TIMEOUT): Promise<RemoteTime> {
   return new Promise((resolve) => {
     const asking = request(
       origin,
-      // With a clock that is far off every certificate looks expired; nothing but the date is believed.
+      // With a wrong clock, every certificate may look expired. Only the date is used.
       { method: 'HEAD', rejectUnauthorized: false, timeout: timeoutMs, agent: false },
       (response) => {
         response.destroy()
@@ -37,7 +37,8 @@ export function askTime(origin: string, timeoutMs: number = TIMEOUT): Promise<Re
 
 /**
  * Judges the clock.
- * @param now this machine's, in Unix milliseconds, when the remote time came
+ *
+ * @param now this machine's time when the remote time arrived, in Unix milliseconds
  */
 export function judgeTime(remote: readonly RemoteTime[], now: number): Finding {
   const about = { id: 'clock', title: 'Clock' }

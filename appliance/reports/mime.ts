@@ -1,20 +1,20 @@
-/** MIME as far as a report needs it (RFC 2045, RFC 2046). Pure. */
+/** Builds MIME parts for reports (RFC 2045, RFC 2046). Pure. */
 import { isAscii } from 'node:buffer'
 import { base64, encodeText } from '../mime/transfer.ts'
 
-/** A body part: its header fields without transfer encoding, and its bytes, encoded already, with CRLF line ends. */
+/** A body part: its header fields without transfer encoding, and its encoded bytes with CRLF line ends. */
 export interface Part {
   header: string[]
   encoding: '7bit' | '8bit' | 'quoted-printable' | 'base64'
   body: Uint8Array
 }
 
-/** 7bit or 8bit, as the bytes are; they must have lines of at most 998 octets. */
+/** Returns 7bit or 8bit, depending on the bytes. Lines must have at most 998 octets. */
 export function plainEncoding(body: Uint8Array): '7bit' | '8bit' {
   return isAscii(body) ? '7bit' : '8bit'
 }
 
-/** A text part for people. @param text lines end with LF */
+/** Builds a text part. @param text lines end with LF */
 export function textPart(description: string, text: string): Part {
   const { encoding, body } = encodeText(text.replaceAll('\n', '\r\n'))
   return {
@@ -24,12 +24,12 @@ export function textPart(description: string, text: string): Part {
   }
 }
 
-/** Bytes of any kind as a part (RFC 2045 §6.8). */
+/** Builds a base64 part from any bytes (RFC 2045 §6.8). */
 export function binaryPart(header: string[], bytes: Uint8Array): Part {
   return { header, encoding: 'base64', body: Buffer.from(base64(Buffer.from(bytes))) }
 }
 
-/** A whole multipart message. Its own encoding is the widest of its parts (RFC 2045 §6.4). */
+/** Builds a multipart message. Its encoding is the widest of its parts (RFC 2045 §6.4). */
 export function multipart(message: {
   header: string[]
   boundary: string

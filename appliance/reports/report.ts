@@ -1,4 +1,4 @@
-/** A report as an email: who it is from, what it is made of (RFC 3464 §2, RFC 6522). Pure. */
+/** Builds a report as an email: its sender and parts (RFC 3464 §2, RFC 6522). Pure. */
 import { formatDateTime } from '../mail/date.ts'
 import type { ReportKind } from '../mail/dsn.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
@@ -9,13 +9,13 @@ import { returnedPart } from './returned.ts'
 import { statusPart } from './status.ts'
 import { explain } from './words.ts'
 
-/** What a report is made from. */
+/** The input for a report. */
 export interface ReportFacts {
-  /** Ids of the report itself, and of its one delivery. */
+  /** Ids of the report and of its only delivery. */
   id: string
   deliveryId: string
   due: DueReport
-  /** The message as accepted; undefined when it is no longer stored. */
+  /** The message as accepted; undefined if it is no longer stored. */
   original: Uint8Array | undefined
   /** Reporting-MTA. */
   hostname: string
@@ -28,14 +28,14 @@ const SUBJECT: Record<ReportKind, string> = {
   relayed: 'Your message was relayed',
 }
 
-/** Those deliveries of a due report of which it is still true: a delay that is over is no news. */
+/** Returns the deliveries for which a due report is still true: a delay that has ended isn't reported. */
 export function deliveriesToTell({ kind, deliveries }: DueReport): ReportedDelivery[] {
   return kind === 'delayed' ? deliveries.filter(({ state }) => state === 'waiting') : deliveries
 }
 
 /**
- * The report, ready for the spool. It comes from the null reverse-path (RFC 3464 §2: no report about a report), so SPF
- * speaks for the server's own name; the From domain is the email's, whose key signs it, so that DMARC passes.
+ * Builds the report for the spool. It has the null reverse-path (RFC 3464 §2: no report about a report), so SPF applies
+ * to the server's own name. The From domain is that of the email; its key signs the report, so DMARC passes.
  */
 export function reportEmail(facts: ReportFacts): NewEmail {
   const { id, deliveryId, now } = facts
@@ -50,7 +50,7 @@ export function reportEmail(facts: ReportFacts): NewEmail {
     ...{ content: { place: 'row', html: null, text }, headers: [], tags: [], attachments: [] },
     ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null },
     ...{ stream: 'transactional', topicId: null, pool: DEFAULT_POOL },
-    // RFC 8689 §5: what is told of the message is protected as the message was.
+    // RFC 8689 §5: a report is protected like the message.
     requireTls: requireTls === 'yes' ? 'yes' : null,
     message: compose({ ...facts, due }, { from, messageId, text }),
     deliveries: [
@@ -72,7 +72,7 @@ function compose(
   { from, messageId, text }: { from: string; messageId: string; text: string },
 ): Uint8Array {
   const { kind, messageId: about, reportTo, dsn, requireTls } = due
-  // What the app wrote as its Message-ID may be anything.
+  // The app's Message-ID may be invalid.
   const answers = /^<[!-;=?-~]{1,250}>$/.test(about) ? [`In-Reply-To: ${about}`, `References: ${about}`] : []
   return multipart({
     header: [
@@ -84,13 +84,13 @@ function compose(
       ...answers,
       'Auto-Submitted: auto-replied', // RFC 3834 §5
     ],
-    // Made after the returned message, so that it cannot occur in it.
+    // Created after the returned message, so it can't occur in it.
     boundary: `report-${id}`,
     type: 'multipart/report; report-type=delivery-status',
     parts: [
       textPart('Explanation', text),
       statusPart(due, hostname),
-      // RFC 8689 §5: never more than the header, whatever RET says.
+      // RFC 8689 §5: return only the header, whatever RET says.
       ...(original ? [returnedPart(original, kind, requireTls === 'yes' ? 'HDRS' : dsn.ret)] : []),
     ],
   })

@@ -1,8 +1,9 @@
 /**
- * Reports to senders (RFC 3461, RFC 3464): what became of emails that came by SMTP, sent to the return address of the app.
+ * Reports to senders (RFC 3461, RFC 3464) about emails submitted by SMTP, sent to the app's return address.
  *
- * `settle`, `put` and `dropQueue` write what is due in the transaction that decides a delivery; here it is turned into emails of
- * the same spool, each stored in the one transaction that also ends its being due (docs/decisions/0008-delivery-reports.md).
+ * `settle`, `put` and `dropQueue` record a due report in the transaction that decides a delivery. This module turns due
+ * reports into emails in the same spool. One transaction stores the email and removes the due report
+ * (docs/decisions/0008-delivery-reports.md).
  */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
@@ -12,7 +13,7 @@ import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { deliveriesToTell, reportEmail } from './report.ts'
 
-/** Makes the reports that are due, those of an earlier run too. `stop` finishes the report in hand. */
+/** Creates due reports, including those of an earlier run. `stop` finishes the current report. */
 export type Reporter = Worker
 
 export interface ReporterDeps {
@@ -21,20 +22,20 @@ export interface ReporterDeps {
   log: Logger
   /** Name of this server in reports: Reporting-MTA. */
   hostname: string
-  /** By default this process is alone. */
+  /** Default: this is the only process. */
   duties?: Duties | undefined
-  /** Tells dispatch that something is due. */
+  /** Tells the dispatcher that a delivery is due. */
   onStored: () => void
-  /** How often to look for what other processes left due (`posthaste queue drop`), in milliseconds. Default 1000. */
+  /** How often to look for due reports from other processes (`posthaste queue drop`), in milliseconds. Default 1000. */
   pollMs?: number | undefined
 }
 
-/** Reports read at a time: each may bring a message of a megabyte. */
+/** Due reports read at once: each may include a message of 1 MB. */
 const STEP = 10
-/** Pause after the storage refused to answer (milliseconds). */
+/** Pause after a storage error (milliseconds). */
 const TROUBLE_MS = 10_000
 
-/** Builds the reporter; it begins with `start()`. */
+/** Creates the reporter, which begins with `start()`. */
 export function createReporter(deps: ReporterDeps): Reporter {
   const { storage, clock, log, pollMs = 1000 } = deps
   const onDuty = dutyOf(deps.duties, 'reports')
@@ -51,7 +52,7 @@ export function createReporter(deps: ReporterDeps): Reporter {
   return createWorker({ step, clock, log, pollMs, troubleMs: TROUBLE_MS, trouble })
 }
 
-/** Turns one due report into an email, or finds that there is nobody to tell. Afterwards it is no longer due. */
+/** Turns a due report into an email, or finds that none is needed. Either way, it is no longer due. */
 async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
   const { storage, clock, log, hostname, onStored } = deps
   const { kind, emailId, teamId } = due

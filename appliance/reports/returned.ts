@@ -1,19 +1,20 @@
-/** The part of a report that brings the message back (RFC 3461 §4.3, RFC 6522 §3). Pure. */
+/** Builds the part of a report with the returned message (RFC 3461 §4.3, RFC 6522 §3). Pure. */
 import { isAscii } from 'node:buffer'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
 import { quotedPrintable } from '../mime/transfer.ts'
 import { plainEncoding, type Part } from './mime.ts'
 
-/** Largest message that comes back whole when nobody asked (a letter, not its attachments), and when RET=FULL did. In bytes. */
+/** Largest message that is returned whole, in bytes: without RET (text but no attachments), and with RET=FULL. */
 export const WHOLE_UNASKED = 64 * 1024
 export const WHOLE_ASKED = 1024 * 1024
-/** Largest header section that comes back. */
+/** Largest header section that is returned, in bytes. */
 const MOST_HEADER = 64 * 1024
 
 /**
- * The whole message, or its header section. Only failures bring a body back (RFC 3461 §4.3); after a delay or a success the
- * sender has lost nothing. A header section with UTF-8 has media types of its own (RFC 6532 §3.7, RFC 6533 §4.3), and goes in
- * seven bits: which servers are on the way back, and whether they know SMTPUTF8, is not known when a report is made (RFC 6533 §4.5).
+ * Returns the whole message or its header section. Only failures return a body (RFC 3461 §4.3), because after a delay
+ * or success the sender has lost nothing. A header section with UTF-8 has its own media types (RFC 6532 §3.7, RFC 6533
+ * §4.3). It is encoded in 7 bits, because it is unknown whether servers on the way back support SMTPUTF8 (RFC 6533
+ * §4.5).
  */
 export function returnedPart(original: Uint8Array, kind: ReportKind, ret: EnvelopeDsn['ret']): Part {
   const bytes = Buffer.from(original.buffer, original.byteOffset, original.byteLength)
@@ -33,7 +34,7 @@ function part(type: string, description: string, body: Buffer): Part {
     : { header, encoding: plainEncoding(body), body }
 }
 
-/** Whole fields: the cut is before a line that begins one. */
+/** Cuts a header between fields. */
 function shortened(header: Buffer): Buffer {
   if (header.length <= MOST_HEADER) return header
   for (

@@ -1,4 +1,4 @@
-/** The part of a report that programs read: message/delivery-status (RFC 3464 §2). Pure. */
+/** Builds the machine-readable part of a report: message/delivery-status (RFC 3464 §2). Pure. */
 import { formatDateTime } from '../mail/date.ts'
 import { encodeUtf8Address, type ReportKind } from '../mail/dsn.ts'
 import { foldField } from '../mail/headers.ts'
@@ -8,12 +8,12 @@ import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
 import type { Part } from './mime.ts'
 import type { Phase } from '../mail/bounce.ts'
 
-/** Characters of a diagnostic that are told, one line without spaces at most; the whole reply is in the transcript. */
+/** Most characters of a diagnostic, which may be one line without spaces; the transcript has the whole reply. */
 const DIAGNOSTIC_CHARS = 900
 
 /**
- * The fields of the message, then those of each delivery, with an empty line between (RFC 3464 §2.1). Always seven bits, in
- * which addresses beyond ASCII have a form too (RFC 6533 §3): the part then survives every server on its way.
+ * Writes the fields of the message, then those of each delivery, separated by empty lines (RFC 3464 §2.1). Always in 7
+ * bits, into which non-ASCII addresses can be encoded (RFC 6533 §3), so that the part passes every server.
  */
 export function statusPart(due: DueReport, hostname: string): Part {
   const groups = [aboutMessage(due, hostname), ...due.deliveries.map((one) => aboutDelivery(one, due.kind))]
@@ -39,10 +39,10 @@ function aboutMessage({ emailId, createdAt, dsn }: DueReport, hostname: string):
   ])
 }
 
-/** The fields of one delivery (RFC 3464 §2.3), in the order of the RFC. */
+/** Writes the fields of a delivery in the order of RFC 3464 §2.3. */
 function aboutDelivery(delivery: ReportedDelivery, kind: ReportKind): string[] {
   const { recipient, dsn, cause, attempts, updatedAt, expiresAt } = delivery
-  // RFC 3464 §2.3.6: with Remote-MTA the diagnostic is that server's word, so one that never spoke is not named.
+  // RFC 3464 §2.3.6: with Remote-MTA, the diagnostic is from that server, so a server that never replied isn't named.
   const remote = cause?.reply && cause.host !== null ? `dns; ${cause.host}` : null
   return written([
     ['Original-Recipient', dsn.orcpt === null ? null : originalRecipient(dsn.orcpt)],
@@ -62,7 +62,7 @@ function typed(address: string): string {
     : `utf-8; ${encodeUtf8Address(address)}`
 }
 
-/** ORCPT came with its type; one without is not passed off as another. */
+/** Returns ORCPT with its type; without a type, null. */
 function originalRecipient(orcpt: string): string | null {
   const [, type, address] = /^([a-z0-9][a-z0-9-]*);(.+)$/is.exec(orcpt) ?? []
   if (type === undefined || address === undefined) return null
@@ -70,7 +70,7 @@ function originalRecipient(orcpt: string): string | null {
   return `${type}; ${utf8 ? encodeUtf8Address(address) : printable(address)}`
 }
 
-/** Our own word where no server spoke: by the phase in which it ended (RFC 3463 §3.5; X.7.5 is of §3.8). */
+/** Our status codes if no server replied, by the phase (RFC 3463 §3.5; X.7.5 is from §3.8). */
 const DELAYED_IN: Partial<Record<Phase, string>> = {
   route: '4.4.3',
   connect: '4.4.1',
@@ -82,9 +82,9 @@ const DELAYED_IN: Partial<Record<Phase, string>> = {
 const CLASS: Record<ReportKind, string> = { failed: '5', delayed: '4', relayed: '2' }
 
 /**
- * The enhanced status code (RFC 3463), of the class that fits what is told: a server that says "550 4.2.2" has refused.
- * A delivery whose time is up has the code of what kept it waiting, the same as in the report of its delay (RFC 3464 §2.3.3), and
- * 4.4.7 only where that is not known (RFC 3463 §3.5).
+ * Returns the enhanced status code (RFC 3463), with a class that matches the report: "550 4.2.2" is a refusal. An
+ * expired delivery has the code of its last delay, as in the delay report (RFC 3464 §2.3.3), or 4.4.7 if that is
+ * unknown (RFC 3463 §3.5).
  */
 export function statusOf({ state, cause }: ReportedDelivery, kind: ReportKind): string {
   const expired = state === 'expired'
@@ -95,13 +95,13 @@ export function statusOf({ state, cause }: ReportedDelivery, kind: ReportKind): 
   return phase ?? (expired ? '4.4.7' : `${digit}.0.0`)
 }
 
-/** RFC 3464 §2.3.6: the type of a diagnostic that no server spoke is private. */
+/** Returns the diagnostic; without a server's reply, its type is private (RFC 3464 §2.3.6). */
 function diagnostic({ reply, note }: Cause): string {
   const text = reply ? `smtp; ${formatReply(reply)}` : `x-posthaste; ${note}`
   return printable(text).slice(0, DIAGNOSTIC_CHARS)
 }
 
-/** Nothing but printable ASCII and spaces gets into a field: a server, or an app, must not write lines of its own here. */
+/** Allows only printable ASCII and spaces, so that a server or app can't inject lines. */
 function printable(text: string): string {
   return text.replaceAll(/[^ -~]+/g, (chars) =>
     /^[\0-\x1f\x7f]+$/.test(chars) ? ' ' : '?'.repeat([...chars].length),

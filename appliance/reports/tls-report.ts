@@ -1,4 +1,4 @@
-/** A TLS report: what it says (RFC 8460 §4) and the email that carries it (§5). Pure. */
+/** Builds a TLS report (RFC 8460 §4) and its email (§5). Pure. */
 import { gzipSync } from 'node:zlib'
 import { formatDateTime } from '../mail/date.ts'
 import { foldField } from '../mail/headers.ts'
@@ -7,13 +7,13 @@ import { LIFETIME } from '../queue/schedule.ts'
 import type { NewEmail, ReportedPolicy, TlsTally } from '../storage/storage.ts'
 import { binaryPart, multipart, textPart } from './mime.ts'
 
-/** Who reports about what. */
+/** The input of a report. */
 export interface TlsReportFacts {
   /** This server's name: the submitter. */
   hostname: string
   /** An address for questions. */
   contact: string
-  /** The day that is reported, YYYY-MM-DD, UTC. */
+  /** The reported UTC day, YYYY-MM-DD. */
   day: string
   /** The recipient domain. */
   domain: string
@@ -44,10 +44,10 @@ interface FailureDetails {
   'failure-reason-code'?: string
 }
 
-/** Unique among all reporters, and the same however often it is made. */
+/** Unique among all reporters, and always the same for one report. */
 const idOf = ({ day, domain, hostname }: TlsReportFacts): string => `${day}.${domain}@${hostname}`
 
-/** Makes the report of one day about one domain. */
+/** Builds the report of one day about one domain. */
 export function tlsReport(facts: TlsReportFacts): TlsReport {
   const { hostname, contact, day, results } = facts
   const groups = Map.groupBy(results, ({ policy }) => JSON.stringify(policy))
@@ -90,15 +90,15 @@ function details({ result, sourceIp, mxHost, mxIp, sessions, reason }: TlsTally)
   }
 }
 
-/** The report as it is sent, by mail and by HTTPS: gzip over JSON (RFC 8460 §5.2). */
+/** Compresses the report with gzip, for mail and HTTPS (RFC 8460 §5.2). */
 export function packReport(report: TlsReport): Uint8Array {
   return gzipSync(JSON.stringify(report))
 }
 
-/** Media type of a packed report (RFC 8460 §6.4). */
+/** Media type of a compressed report (RFC 8460 §6.4). */
 export const TLSRPT_GZIP = 'application/tlsrpt+gzip'
 
-/** Where the mail comes from and goes to. */
+/** Sender and recipient of the email. */
 export interface TlsReportEnvelope {
   id: string
   deliveryId: string
@@ -111,8 +111,8 @@ export interface TlsReportEnvelope {
 }
 
 /**
- * The email (RFC 8460 §5.3). From the null reverse-path, as nobody is to answer it; `TLS-Required: No` lets it arrive over the broken TLS
- * that it reports (RFC 8689 §3), and keeps it from being counted itself.
+ * Builds the email (RFC 8460 §5.3). It has the null reverse-path, because nobody should answer it. `TLS-Required: No`
+ * lets it arrive despite the broken TLS that it reports (RFC 8689 §3), and excludes it from the counts.
  */
 export function tlsReportEmail(
   facts: TlsReportFacts,

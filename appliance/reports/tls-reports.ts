@@ -1,6 +1,6 @@
 /**
- * Reports to recipient domains about TLS (RFC 8460): each day's counts go, in the night after, to those who ask for them in DNS. A second
- * door of this folder.
+ * Sends TLS reports to recipient domains (RFC 8460): each day's counts go, in the following night, to the addresses
+ * that they publish in DNS. Also a public module of this folder.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
@@ -15,7 +15,7 @@ import { packReport, TLSRPT_GZIP, tlsReport, tlsReportEmail, type TlsReportFacts
 
 export interface TlsReporter {
   start(): void
-  /** Sends what is due now, whatever the hour; resolves when it has looked at everything. Returns how many reports were sent. */
+  /** Sends all due reports now, at any hour. Resolves to the number of reports sent. */
   sendDue(): Promise<number>
   stop(): Promise<void>
 }
@@ -33,11 +33,11 @@ export interface TlsReporterDeps {
   hostname: string
   /** `tls_reports.from`; undefined: no reports are sent. */
   from: string | undefined
-  /** `tls_reports.contact`; by default `from`. */
+  /** `tls_reports.contact`; default: `from`. */
   contact: string | undefined
-  /** By default this process is alone. */
+  /** Default: this is the only process. */
   duties?: Duties | undefined
-  /** Tells dispatch that something is due. */
+  /** Tells the dispatcher that a delivery is due. */
   onStored: () => void
 }
 
@@ -45,23 +45,29 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How often to look. */
+/** How often to look for due reports. */
 const EVERY = 15 * MINUTE
-/** Reports begin up to so long after midnight, each night at another time: not all senders at once (RFC 8460 §4.1). */
+/**
+ * Reports start within so long after midnight, each night at another time, so that not all reporters send at once (RFC
+ * 8460 §4.1).
+ */
 const SPREAD = 4 * HOUR
-/** A report that could not be sent is tried for so many days after its day. */
+/** How many days after its day a failed report is retried. */
 const TRIED_DAYS = 2
-/** Reports looked at in one go. */
+/** Reports read at once. */
 const STEP = 100
 const RECEIPT_SCOPE = 'tls-report'
 
-/** When, after midnight UTC, the reports of the day before begin, in milliseconds. Pure: the same night, the same time. */
+/**
+ * Returns how long after midnight UTC the reports of the day before start, in milliseconds. Pure: constant for each
+ * night.
+ */
 export function spreadOf(hostname: string, day: string): number {
   const digest = createHash('sha256').update(`${hostname} ${day}`).digest()
   return Math.floor((digest.readUInt32BE(0) / 0x1_0000_0000) * SPREAD)
 }
 
-/** Builds the reporter; it begins with `start()`. */
+/** Creates the reporter, which begins with `start()`. */
 export function createTlsReporter(deps: TlsReporterDeps): TlsReporter {
   const { clock, log, hostname, from } = deps
   let stopped = true
@@ -102,7 +108,7 @@ interface Sender {
   from: string
 }
 
-/** Goes through all that is due, once. */
+/** Creates a function that sends all due reports once. */
 function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Promise<number> {
   const { storage, clock, log, from } = deps
   const onDuty = dutyOf(deps.duties, 'TLS reports')
@@ -126,7 +132,7 @@ function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Pro
   }
 }
 
-/** The domain that signs, in the team of the appliance's owner; or why there is none. */
+/** Returns the domain that signs, in the server owner's team, or why there is none. */
 async function senderOf(from: string, { storage, clock }: TlsReporterDeps): Promise<Sender | string> {
   const now = clock.now()
   const name = from.slice(from.lastIndexOf('@') + 1).toLowerCase()
@@ -138,7 +144,7 @@ async function senderOf(from: string, { storage, clock }: TlsReporterDeps): Prom
   return { teamId: team.id, domainId: domain.id, from }
 }
 
-/** Reports one day to one domain. Returns whether something was sent. */
+/** Reports one day to one domain. Returns whether a report was sent. */
 async function report(
   { day, domain }: { day: string; domain: string },
   sender: Sender,
@@ -170,7 +176,7 @@ async function report(
   return isLate ? end('failed', problems.join('; ')) : false
 }
 
-/** Sends to one address; null, or why not. */
+/** Sends a report to one address. Returns null, or why it failed. */
 async function submit(
   uri: string,
   made: { facts: TlsReportFacts; packed: Uint8Array; sender: Sender },
@@ -189,7 +195,7 @@ async function submit(
     to,
     now,
   })
-  // The receipt makes it one email, however often the round is repeated.
+  // The idempotency key prevents duplicates when a round is repeated.
   const key = `${made.facts.day} ${made.facts.domain} ${to}`
   const receipt = {
     teamId,
@@ -207,7 +213,7 @@ async function submit(
 
 class Enough extends Error {}
 
-/** RFC 8460 §5.4. What the answer says beyond its status is of no interest. */
+/** Posts a report (RFC 8460 §5.4). Only the status of the response matters. */
 async function post(uri: string, packed: Uint8Array, { fetch }: TlsReporterDeps): Promise<string | null> {
   try {
     const request = { post: { body: packed, contentType: TLSRPT_GZIP } }

@@ -1,11 +1,11 @@
-/** The part of a report that people read. Pure. */
+/** Builds the human-readable part of a report. Pure. */
 import { formatDateTime } from '../mail/date.ts'
 import type { ReportKind } from '../mail/dsn.ts'
 import { formatReply } from '../mail/reply.ts'
 import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
 
 const WIDTH = 72
-/** Characters of a reply that are quoted; the whole of it is in the transcript. */
+/** Most characters of a reply that are quoted; the transcript has the whole reply. */
 const QUOTED_CHARS = 1000
 
 const OPENING: Record<ReportKind, string> = {
@@ -16,7 +16,7 @@ const OPENING: Record<ReportKind, string> = {
     'Your message was relayed to the mail servers of the recipients below, which accepted it. They do not send delivery notifications, so this does not confirm that it reached a mailbox or was read.',
 }
 
-/** What happened, in sentences; lines end with LF and have 72 characters where words allow. */
+/** Explains what happened. Lines end with LF and have at most 72 characters, except for long words. */
 export function explain(due: DueReport, hostname: string): string {
   const { kind, subject, createdAt, messageId, emailId, deliveries } = due
   return [
@@ -50,7 +50,7 @@ function recipient(
   return lines
 }
 
-/** What others wrote, without their line ends and controls. */
+/** Replaces line ends and control characters in untrusted text. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]+/gu, ' ').trim()
 }
