@@ -17,7 +17,7 @@ const which = (request: FastifyRequest) => ({
 })
 const ref = (id: string) => presentRef('broadcast', id)
 
-/** Broadcasts. Who may send email may send them, too. */
+/** Routes for broadcasts. Everyone who may send email may send broadcasts. */
 export function broadcastRoutes(app: App, deps: HttpDeps, tests: TestLimit): void {
   draftRoutes(app, deps)
   sendingRoutes(app, deps)
@@ -25,7 +25,7 @@ export function broadcastRoutes(app: App, deps: HttpDeps, tests: TestLimit): voi
   resultRoutes(app, deps)
 }
 
-/** A broadcast as the audit log has it: without thousands of lines of html. */
+/** Formats a broadcast for the audit log, without its long HTML. */
 const reader =
   ({ broadcasts }: HttpDeps) =>
   async (request: FastifyRequest) => {
@@ -35,11 +35,11 @@ const reader =
     return { id, name, status, segment_id, topic_id, scheduled_at }
   }
 
-/** When to send. Typed clients write their unset fields as "". */
+/** Returns the time to send at. Typed clients send "" for unset fields. */
 const timeOf = (body: { scheduled_at?: string | null } | null | undefined): string | null =>
   body?.scheduled_at === '' ? null : (body?.scheduled_at ?? null)
 
-/** What a body says of a draft. */
+/** Converts a body to the fields of a draft. */
 function draftOf(body: api.UpdateBroadcast) {
   const { name, segment_id, audience_id, exclude_segment_ids, topic_id, reply_to } = body
   const { from, subject, preview_text, html, text, document } = body
@@ -50,7 +50,7 @@ function draftOf(body: api.UpdateBroadcast) {
     name: name ?? undefined,
     segmentId: segment_id ?? audience_id ?? undefined,
     exclude: exclude_segment_ids === null ? [] : exclude_segment_ids,
-    // Typed clients write their unset fields as "".
+    // Typed clients send "" for unset fields.
     topicId: topic_id === '' ? null : topic_id,
     document,
     content: {
@@ -100,7 +100,7 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     await broadcasts.deleteBroadcast(which(request))
     return { ...ref(request.params.id), deleted: true as const }
   })
-  // What it makes is another broadcast: the entry is about that.
+  // The audit entry is about the new broadcast.
   serve(app, api.duplicateBroadcast, created, async (request) =>
     ref((await broadcasts.duplicateBroadcast(which(request))).id),
   )
@@ -134,10 +134,10 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** Addresses that a test goes to. */
+/** Most addresses of a test. */
 const MOST_TESTS = 5
 
-/** Sends the draft as it is to a few addresses. */
+/** Route for sending the current draft to a few addresses. */
 function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps, tests: TestLimit): void {
   serve(app, reviewApi.testBroadcast, { right: 'send', audit: null }, async (request, reply) => {
     const caller = callerOf(request)
@@ -202,7 +202,7 @@ function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
   })
 }
 
-/** Links are ordered by their clicks: a cursor is a place in the list. */
+/** Encodes a cursor. Links are ordered by clicks, so it is an offset in the list. */
 const cursorOf = (offset: number): string => Buffer.from(`offset:${offset}`).toString('base64url')
 const offsetOf = (cursor: string): number =>
   Number(/^offset:(\d{1,9})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8'))?.[1] ?? NaN)

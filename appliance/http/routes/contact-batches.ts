@@ -12,7 +12,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import { conditionsOf } from './contacts.ts'
 
-/** Many contacts at once. */
+/** Routes for batches of contacts. */
 export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, api.checkContacts, { audit: null, right: 'view' }, async (request) => {
     const { emails } = request.body
@@ -50,7 +50,7 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
   })
 }
 
-/** No bulk change lifts an opt-out. */
+/** Batch changes never lift an opt-out. */
 const actOf = (request: FastifyRequest) => consentAct(request, false)
 
 /** Refuses: `missing_field`, `invalid_id`. */

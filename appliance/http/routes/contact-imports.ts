@@ -13,7 +13,7 @@ import { refuseInvalid } from '../validation.ts'
 
 const audit = { action: 'contact.import', noun: 'contact', personal: true, looks: byApp } as const
 
-/** Imports: files of contacts. */
+/** Routes for imports of CSV files. */
 export function contactImportRoutes(app: App, deps: HttpDeps): void {
   const { audience } = deps
   void app.register((scope, _, done) => {
@@ -46,7 +46,7 @@ export function contactImportRoutes(app: App, deps: HttpDeps): void {
   draftRoutes(app, deps)
 }
 
-/** A file that was uploaded, and waits. */
+/** Routes for drafts: uploaded files that wait for their import. */
 function draftRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, previews.getContactImportPreview, {}, async (request) =>
     previews.presentImportPreview(await audience.getImportPreview(which(request, request.params))),
@@ -71,7 +71,7 @@ function draftRoutes(app: App, { audience }: HttpDeps): void {
   })
 }
 
-/** Forms with a file. */
+/** Routes for forms with a file. */
 function uploadRoutes(scope: App, { audience, capacity, clock }: HttpDeps): void {
   readForms(scope, { capacity, clock, receive: () => audience.receiveImport() })
 
@@ -99,7 +99,7 @@ function uploaded(request: FastifyRequest) {
   return { teamId, source: apiKey?.id ?? userId, fileName: upload.name, upload: upload.file }
 }
 
-/** Fields of a form: JSON in text. */
+/** The form fields, with JSON as text. */
 type Fields = Partial<Record<'column_map' | 'on_conflict' | 'segments' | 'topics' | 'consent', string>>
 
 /** Refuses: `invalid_field`, `missing_field`. */

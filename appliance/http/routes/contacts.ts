@@ -11,7 +11,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, JSON_FILE } from '../download.ts'
 import { serve } from '../serve.ts'
 
-/** Contacts, by id or address. */
+/** Routes for contacts, by id or address. */
 export function contactRoutes(app: App, deps: HttpDeps): void {
   listRoutes(app, deps)
   const { audience } = deps
@@ -112,7 +112,7 @@ function listRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** What a contact is in, and what it chose. */
+/** Routes for a contact's segments, topics and consent log. */
 function detailRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, details.listContactSegments, {}, async (request) => {
     const page = await audience.listContactSegments({ ...which(request, request.params), ...request.query })
@@ -162,20 +162,20 @@ interface Conditions {
   suppressed?: boolean | undefined
 }
 
-/** The conditions of a search. */
+/** Converts the parameters of a search. */
 export const conditionsOf = ({ text, segment_id, topic_id, subscription, ...flags }: Conditions) => ({
   ...{ text, segmentId: segment_id, unsubscribed: flags.unsubscribed, suppressed: flags.suppressed },
   topic: topic_id === undefined ? undefined : { id: topic_id, subscription: subscription ?? 'opt_in' },
 })
 
-/** The contact of a path. */
+/** Identifies the contact in a path. */
 export const which = (request: FastifyRequest, { id }: { id: string }) => ({
   ...{ teamId: callerOf(request).teamId, idOrEmail: id },
 })
 
 type Fields = Pick<api.UpdateContact, 'email' | 'first_name' | 'last_name' | 'unsubscribed' | 'properties'>
 
-/** What a new contact is given: typed clients write unset fields as null. */
+/** Converts the fields of a new contact. Typed clients send null for unset fields. */
 export const newInput = ({ first_name, last_name, unsubscribed, properties }: Fields) => ({
   firstName: first_name ?? undefined,
   lastName: last_name ?? undefined,
@@ -183,7 +183,7 @@ export const newInput = ({ first_name, last_name, unsubscribed, properties }: Fi
   properties: properties ?? undefined,
 })
 
-/** Changes the contact of a path as the body says: null removes a name. */
+/** Updates the contact in a path; null removes a name. */
 export function updateContact(
   request: FastifyRequest,
   { params, body }: { params: { id: string }; body: Fields },

@@ -9,7 +9,7 @@ import type { App, HttpDeps } from '../deps.ts'
 
 type Deps = Pick<HttpDeps, 'storage' | 'clock'>
 
-/** What came back to the return path of an email. */
+/** Routes for returned mail of an email. */
 export function returnedRoutes(app: App, { storage, clock }: Deps): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
@@ -29,14 +29,14 @@ export function returnedRoutes(app: App, { storage, clock }: Deps): void {
     const { teamId } = callerOf(request)
     const id = request.params.returned_id
     const email = await find(teamId, request.params.id)
-    // It quotes what the appliance wrote to a person, which may hold a link that is a key.
+    // It quotes a message of the server to a person, which may contain a secret link.
     if (email.via === 'notice') throw refuse('content_withheld')
     const bytes = await storage.getReturned({ teamId, emailId: email.id, id }, clock.now())
     return sendMessage(reply, id, bytes)
   })
 }
 
-/** Mail to postmaster and abuse, for the team that runs the appliance. */
+/** Routes for mail to postmaster and abuse, for the team that runs the server. */
 export function postmasterRoutes(app: App, { storage, clock }: Deps): void {
   const preValidation = requireOperator({ storage, clock })
 
@@ -51,7 +51,7 @@ export function postmasterRoutes(app: App, { storage, clock }: Deps): void {
   })
 }
 
-/** A stranger's message: it is saved and never shown, whatever it holds. */
+/** Sends an untrusted message. It is always downloaded, never shown. */
 function sendMessage(reply: FastifyReply, id: string, bytes: Uint8Array | undefined): FastifyReply {
   if (!bytes) throw refuse('not_found', { resource: 'Message' })
   return reply

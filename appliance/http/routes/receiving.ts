@@ -58,7 +58,7 @@ async function find({ storage, clock }: HttpDeps, teamId: string, id: string): P
   return email
 }
 
-/** @param attachmentId empty for the message itself */
+/** Creates a download link. @param attachmentId empty for the message itself */
 function linkTo(
   { teamId, id }: ReceivedEmail,
   attachmentId: string,

@@ -5,7 +5,7 @@ import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** DMARC and TLS reports about a domain of the team. */
+/** Routes for DMARC and TLS reports about a domain of the team. */
 export function reportRoutes(app: App, { senders, storage, clock, reports }: HttpDeps): void {
   const domainOf = (teamId: string, id: string) => senders.getDomain({ teamId, id })
 

@@ -9,23 +9,23 @@ import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import type { TestLimit } from '../test-limit.ts'
 
-/** Which template the path names. */
+/** Identifies the template in the path. */
 const named = (request: FastifyRequest) => ({
   teamId: callerOf(request).teamId,
   which: (request.params as { id: string }).id,
 })
 
-/** Who changes a template, as its history tells it. */
+/** Returns the author of a change, for the template's history. */
 function authorOf(request: FastifyRequest): string {
   const { user, apiKey } = callerOf(request)
   return user ?? (apiKey ? `API key ${apiKey.name}` : '')
 }
 
-/** Templates. How they are sent: emails.ts and batch.ts. */
+/** Routes for templates. Sending them: emails.ts and batch.ts. */
 export function templateRoutes(app: App, deps: HttpDeps, tests: TestLimit): void {
   const { templates } = deps
   const read = async (request: FastifyRequest) => {
-    // The audit log tells what changed, not thousands of lines of html.
+    // The audit log records what changed, without the long HTML.
     const { id, name, alias, status, current_version_id, published_version_id } = api.presentTemplate(
       await templates.get(named(request)),
     )
@@ -69,13 +69,13 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
   serve(app, api.publishTemplate, published, async (request) =>
     api.presentTemplateRef(await templates.publish(named(request))),
   )
-  // What it makes is another template: the entry is about that.
+  // The audit entry is about the new template.
   serve(app, api.duplicateTemplate, created, async (request) =>
     api.presentTemplateRef(await templates.duplicate({ ...named(request), author: authorOf(request) })),
   )
 }
 
-/** Sends the draft as it is, so that nobody has to publish what was never seen in an inbox. */
+/** Route for sending the current draft as a test, so that it can be seen in an inbox before it is published. */
 function testRoute(app: App, { templates, intake, clock }: HttpDeps, tests: TestLimit): void {
   serve(app, api.testTemplate, { audit: null }, async (request, reply) => {
     const caller = callerOf(request)
