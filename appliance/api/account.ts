@@ -14,7 +14,7 @@ export const ChangePassword = Type.Object(
   { description: 'A new password for your own account.' },
 )
 
-/** What changing the password answers. */
+/** The response to changing the password. */
 export const PasswordChanged = Type.Object(
   {
     object: kind('password'),
@@ -29,7 +29,7 @@ export const AskReset = Type.Object(
   { description: 'The user who forgot the password.' },
 )
 
-/** What asking for a link answers, whether there is such an account or not. */
+/** The response to a request for a reset link, the same whether the account exists or not. */
 export const ResetAsked = Type.Object(
   {
     object: kind('password_reset'),
@@ -47,7 +47,7 @@ export const ConfirmReset = Type.Object(
   { description: 'A new password, set with a reset link.' },
 )
 
-/** What a reset answers. */
+/** The response to a reset. */
 export const ResetDone = Type.Object(
   {
     object: kind('password_reset'),
@@ -58,7 +58,7 @@ export const ResetDone = Type.Object(
   },
 )
 
-/** A place where somebody is signed in. */
+/** A signed-in browser. */
 export const AccountSession = Type.Object(
   {
     object: kind('account_session'),

@@ -7,7 +7,7 @@ import { path, pathId, query, shortPage } from './parameters.ts'
 
 const Name = Type.String({ description: 'Name of the key, at most 50 characters.' })
 
-/** POST /api-keys. What is no permission is refused as `invalid_access`, so the schema takes any text. */
+/** POST /api-keys. Invalid permissions are refused as `invalid_access`, so the schema takes any text. */
 export const CreateApiKey = Type.Object(
   {
     name: Name,
@@ -22,7 +22,7 @@ export const CreateApiKey = Type.Object(
   },
   { description: 'A new key.' },
 )
-/** What it answers: the token is shown this once. */
+/** The response to POST /api-keys, the only one with the token. */
 export const ApiKeyCreated = Type.Object(
   {
     object: kind('api_key'),
@@ -35,7 +35,7 @@ export const ApiKeyCreated = Type.Object(
   { description: 'The key, with its token.' },
 )
 
-/** An element of GET /api-keys; the last three fields are ours. */
+/** An element of GET /api-keys; the hosted API lacks the last three fields. */
 export const ApiKey = Type.Object(
   {
     id: Id,
@@ -101,12 +101,12 @@ export const deleteApiKey = operation('DELETE /api-keys/:id', {
   response: { 200: ApiKeyDeleted },
 })
 
-/** An element of GET /api-keys. Permission, domain and prefix are ours beside the hosted service's four fields. */
+/** Formats an element of GET /api-keys. The hosted API lacks permission, domain and prefix. */
 export function presentApiKey(key: StoredApiKey): ApiKey {
   return { ...presentApiKeySetting(key), prefix: key.prefix }
 }
 
-/** A key as the audit log has it, which holds no part of a token. */
+/** Formats a key for the audit log, without any part of its token. */
 export function presentApiKeySetting(key: StoredApiKey): Omit<ApiKey, 'prefix'> {
   return {
     id: key.id,

@@ -71,7 +71,10 @@ export const downloadAttachment = operation(
   'public',
 )
 
-/** An element of GET /emails/:id/attachments. Its time is ISO 8601, unlike others (reference: wire format §1.3). */
+/**
+ * Formats an element of GET /emails/:id/attachments. Unlike other times, its time is ISO 8601 (reference: wire format
+ * §1.3).
+ */
 export function presentAttachment(
   attachment: AttachmentInfo,
   downloadUrl: string,

@@ -1,4 +1,4 @@
-/** Audiences: what older clients call segments, with their contacts. */
+/** Audiences: the older clients' name for segments, with their contacts. */
 import { Type } from 'typebox'
 import {
   Contact,

@@ -10,7 +10,7 @@ import { operation, other } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
 import { instant, optional, page, type Parameter, path, pathId, search, type Texts } from './parameters.ts'
 
-/** GET /audit/:id, and an element of the list; ours. */
+/** GET /audit/:id, and an element of the list; not part of the hosted API. */
 export const AuditEntry = Type.Object(
   {
     object: kind('audit_entry'),
@@ -50,7 +50,7 @@ export const AuditList = listOf(AuditEntry, 'audit log entries')
 
 const tags = ['Audit log'] as const
 
-/** Longest text of a condition: an email address fits. */
+/** Most characters of a condition; an email address fits. */
 const LONGEST = 320
 
 const condition = (description: string) =>
@@ -70,7 +70,7 @@ const conditions = {
   since: instant('Only entries at or after this time (ISO 8601).'),
   until: instant('Only entries before this time (ISO 8601).'),
 }
-/** Which entries a client asks for. */
+/** The filter parameters in a request. */
 export type AuditConditions = Texts<typeof conditions>
 
 const FORMATS = ['csv', 'json'] as const
@@ -111,7 +111,7 @@ export const exportAudit = operation('GET /audit/export', {
   response: { 200: other('text/csv', 'The entries, with a header row.') },
 })
 
-/** GET /audit/:id, and an element of the list. */
+/** Formats the response of GET /audit/:id, and an element of the list. */
 export function presentAuditEntry(entry: StoredAuditEntry): AuditEntry {
   return {
     object: 'audit_entry',
@@ -138,13 +138,13 @@ function outcomeOf({ after }: StoredAuditEntry): AuditEntry['outcome'] {
   return typeof after === 'object' && 'refused' in after ? 'refused' : 'done'
 }
 
-/** The columns of an exported list. */
+/** The header row of an export. */
 export const AUDIT_COLUMNS = csvRecord([
   ...['at', 'actor', 'actor_kind', 'ip', 'action', 'target', 'outcome', 'before', 'after', 'details'],
   ...['team_id', 'id', 'sentence'],
 ])
 
-/** One entry as a line of an exported list. Plain data stands as JSON. */
+/** Formats an entry as a CSV row; objects become JSON. */
 export function auditRecord(entry: StoredAuditEntry): string {
   const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value))
   return csvRecord([

@@ -1,4 +1,4 @@
-/** What became of a broadcast: results, recipients and clicked links. */
+/** The results, recipients and clicked links of a broadcast. */
 import { Type, type Static } from 'typebox'
 import type { ProviderResult } from '../mail/broadcast.ts'
 import type { BroadcastReach, BroadcastRecipient } from '../storage/storage.ts'
@@ -89,7 +89,11 @@ export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links',
   response: { 200: ClickedLinkList },
 })
 
-/** @param type what they are listed by */
+/**
+ * Formats an element of GET /broadcasts/:id/recipients.
+ *
+ * @param type the list's filter
+ */
 export function presentRecipient(
   type: (typeof TYPES)[number],
   { id, contactId, email, opens, links, bounceType }: BroadcastRecipient,
@@ -106,7 +110,7 @@ export function presentRecipient(
   }
 }
 
-/** Results as the API shows them. */
+/** Formats the response of GET /broadcasts/:id/results. */
 export const presentResults = (
   reach: BroadcastReach,
   providers: ProviderResult[],

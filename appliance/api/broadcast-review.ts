@@ -1,4 +1,4 @@
-/** What is done with a draft before it is sent: a look at it, and tests. */
+/** Reviews and tests of a draft before it is sent. */
 import { Type, type Static } from 'typebox'
 import type { Review as Reviewed } from '../mail/broadcast.ts'
 import { operation } from './operation.ts'
@@ -8,7 +8,7 @@ import { count, described, Id, kind, literals, Nullable, optionalText } from './
 /** POST /broadcasts/:id/test */
 export const TestBroadcast = Type.Object(
   {
-    // Optional here, so that a broadcast of another team is not found before anything else is said.
+    // Optional here, so that a broadcast of another team gets `not_found` before any other error.
     to: Type.Optional(
       Type.Union(
         [Type.String(), Type.Array(Type.String())],
@@ -95,7 +95,7 @@ export const reviewBroadcast = operation('GET /broadcasts/:id/review', {
   response: { 200: BroadcastReview },
 })
 
-/** A review as the API shows it. */
+/** Formats the response of GET /broadcasts/:id/review. */
 export function presentReview(
   { findings, recipients, providers, tags: used, looked, samples }: Reviewed,
   hours: (number | null)[],

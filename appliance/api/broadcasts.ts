@@ -182,7 +182,7 @@ export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
   description: 'Creates a draft that says the same.',
   response: ref,
 })
-/** A broadcast as lists show it. */
+/** Formats a broadcast for lists. */
 export function presentBroadcastSummary(one: Stored): BroadcastSummary {
   const { id, name, segmentId, status: state, createdAt, scheduledAt, finishedAt, topicId, paused } = one
   const skipped = Object.values(one.skipped).reduce((sum, n = 0) => sum + n, 0)
@@ -199,7 +199,7 @@ export function presentBroadcastSummary(one: Stored): BroadcastSummary {
   }
 }
 
-/** A broadcast with what it says. */
+/** Formats a broadcast with its content. */
 export function presentBroadcast(one: Stored): Broadcast {
   const { from, subject, replyTo, previewText, html, text: plain } = one.content
   const { unsubscribed = 0, topic = 0, deleted = 0, canceled = 0 } = one.skipped

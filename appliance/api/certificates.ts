@@ -4,7 +4,7 @@ import type { CertificateView } from '../mail/node.ts'
 import { timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
 
-/** An element of GET /certificates. Ours. */
+/** An element of GET /certificates. Not part of the hosted API. */
 export const Certificate = Type.Object(
   {
     object: kind('certificate'),
@@ -41,7 +41,7 @@ export const listCertificates = operation('GET /certificates', {
   response: { 200: CertificateList },
 })
 
-/** An element of GET /certificates, and of `certificate list`. */
+/** Formats an element of GET /certificates and of `certificate list`. */
 export function presentCertificate(view: CertificateView): Certificate {
   const { name, source, file, names, issuer, failures, error } = view
   return {

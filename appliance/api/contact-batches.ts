@@ -1,11 +1,11 @@
-/** Many contacts at once. Ours, not of the hosted service. */
+/** Batches of contacts. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import type { ContactsChange, KnownAddress } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 
-/** Addresses of one request. */
+/** Most addresses per request. */
 export const MOST_ADDRESSES = 500
 
 const emails = Type.Array(Type.String(), {
@@ -201,7 +201,7 @@ function verdictOf(known: KnownAddress | null): ContactVerdict {
   return known.contactId === null ? 'new' : 'known'
 }
 
-/** What a request asks for; undefined: the segment or topic that it needs is missing. */
+/** Returns the requested change; undefined if its segment or topic is missing. */
 export function changeOf({ action, segment_id, topic_id }: ChangeContacts): ContactsChange | undefined {
   if (action === 'unsubscribe') return { kind: 'unsubscribe' }
   if (action === 'delete') return { kind: 'delete' }

@@ -1,4 +1,4 @@
-/** What a contact is in, chose and agreed to. */
+/** A contact's segments, topics and consent log. */
 import { Type, type Static } from 'typebox'
 import { CONSENT_ORIGINS, SUBSCRIPTIONS } from '../mail/audience.ts'
 import type {
@@ -61,7 +61,10 @@ const choice = Type.Object(
   { description: 'A choice.' },
 )
 const choices = Type.Array(choice, { description: 'Choices for topics.', maxItems: 100 })
-/** PATCH /contacts/:id/topics: a list, as all clients send it, or an object with it, as the hosted service documents it. */
+/**
+ * PATCH /contacts/:id/topics: a list, as all clients send it, or an object with one, as the hosted service documents
+ * it.
+ */
 export const UpdateContactTopics = Type.Union([choices, Type.Object({ topics: choices })], {
   description: 'Choices for topics: a list, or an object with the list as `topics`.',
 })
@@ -77,7 +80,7 @@ export const ContactTopicsUpdated = Type.Object(
   { description: 'The stored choices.' },
 )
 
-/** An element of GET /contacts/:id/consents. Ours, not of the hosted service. */
+/** An element of GET /contacts/:id/consents. Not part of the hosted API. */
 export const ContactConsent = Type.Object(
   {
     id: Id,

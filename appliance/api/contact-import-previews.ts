@@ -1,4 +1,4 @@
-/** Looking at a file of contacts before it is imported. Ours, not of the hosted service. */
+/** Previews of imports. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import { COLUMN_TYPES, ENCODINGS, IMPORT_FIELDS, SEPARATORS, SERVICES } from '../mail/contact-import.ts'
 import {
@@ -31,7 +31,7 @@ const Column = Type.Object(
   { description: 'A column and what it seems to be.' },
 )
 
-/** The answer to POST /contacts/imports/preview, and GET /contacts/imports/:id/preview */
+/** The response to POST /contacts/imports/preview and GET /contacts/imports/:id/preview */
 export const ContactImportPreview = Type.Object(
   {
     object: kind('contact_import_preview'),

@@ -1,4 +1,4 @@
-/** Imports: files of contacts. Previewing one before anything is written: contact-import-previews.ts. */
+/** Imports of CSV files. Previews: contact-import-previews.ts. */
 import { Type, type Static } from 'typebox'
 import { type ImportInput, UNDO_MS } from '../audience/audience.ts'
 import { csvRecord } from '../mail/csv.ts'
@@ -12,7 +12,7 @@ import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shar
 
 const column = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
 
-/** Which column of a file becomes what. */
+/** Maps contact fields to columns. */
 export const ColumnMap = Type.Object(
   {
     email: column('Column with the email address.'),
@@ -50,10 +50,10 @@ const onConflict = literals(ON_CONFLICT, {
     'What happens to contacts that exist already. upsert: change them; skip: leave them as they are.',
 })
 
-/** Characters of a statement about consent. */
+/** Most characters of a consent statement. */
 const MAX_CONSENT = 500
 
-/** What an import does with a file. */
+/** The options of an import. */
 const settings = {
   column_map: Type.Optional(
     Nullable(ColumnMap, {
@@ -95,7 +95,7 @@ export type ImportSettings = Static<typeof ImportSettings>
 
 const json = (description: string) => Type.Optional(Type.String({ description }))
 
-/** The file of a form. */
+/** The file in a form. */
 export const uploadFields = {
   file: Type.String({
     format: 'binary',
@@ -259,7 +259,7 @@ export function presentContactImport(found: StoredImport): ContactImport {
   }
 }
 
-/** What a request asks of an import. */
+/** Converts a request to the options of an import. */
 export function importInput(settings: ImportSettings): ImportInput {
   const { column_map: map, on_conflict, segments, topics, consent } = settings
   return {
@@ -281,10 +281,10 @@ export function importInput(settings: ImportSettings): ImportInput {
   }
 }
 
-/** The header row of the rejected rows of a file. */
+/** The header row of the file of rejected rows. */
 export const rejectColumns = ({ columns }: Pick<StoredImport, 'columns'>): string =>
   csvRecord([...columns, 'line', 'reason'])
 
-/** A rejected row; cells that it lacks are empty. */
+/** Formats a rejected row; missing cells are empty. */
 export const rejectRecord = (columns: number, { line, reason, cells }: ImportReject): string =>
   csvRecord([...Array.from({ length: columns }, (_, at) => cells[at] ?? ''), String(line), reason])

@@ -1,4 +1,4 @@
-/** The properties that contacts can have. */
+/** The properties of contacts. */
 import { Type, type Static } from 'typebox'
 import { PROPERTY_TYPES } from '../mail/audience.ts'
 import type { ContactProperty as StoredProperty } from '../storage/storage.ts'

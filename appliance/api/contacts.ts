@@ -1,4 +1,4 @@
-/** Contacts: people that a team writes to. What they are in and chose: contact-details.ts. */
+/** Contacts: people that a team writes to. Their segments and topics: contact-details.ts. */
 import { Type, type Static } from 'typebox'
 import type { ContactDetails } from '../audience/audience.ts'
 import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience.ts'
@@ -31,7 +31,7 @@ const choices = Type.Array(
   { description: 'Choices for topics.', maxItems: 100 },
 )
 
-/** What a contact can be created with in an audience (audiences.ts); POST /contacts takes segments and topics as well. */
+/** The fields for creating a contact in an audience (audiences.ts); POST /contacts also takes segments and topics. */
 export const contactFields = {
   email: Type.String({ description: 'Email address.', examples: ['ada@example.com'] }),
   ...names,
@@ -137,7 +137,7 @@ export const FoundContact = Type.Object(
 )
 export type FoundContact = Static<typeof FoundContact>
 
-/** GET /contacts/search. Ours, not of the hosted service. */
+/** GET /contacts/search. Not part of the hosted API. */
 export const ContactSearch = Type.Object(
   {
     object: kind('list'),
@@ -156,7 +156,7 @@ export const ContactSearch = Type.Object(
 
 export type ContactSearch = Static<typeof ContactSearch>
 
-/** GET /contacts/counts. Ours, not of the hosted service. */
+/** GET /contacts/counts. Not part of the hosted API. */
 export const ContactCounts = Type.Object(
   {
     object: kind('contact_counts'),
@@ -183,7 +183,7 @@ export const contactParams = path({ id: pathText("The contact's id or address.")
 const tags = ['Contacts'] as const
 
 const MOST = 100
-/** Older clients expect all contacts where they give no limit. */
+/** Without a limit, older clients expect all contacts. */
 const manyContacts: typeof limit = {
   schema: Type.Integer({
     description: `How many, from 1 to ${MOST}.`,
@@ -208,10 +208,10 @@ const filter = {
   unsubscribed: flag('true: only who opted out of everything; false: only others.'),
 }
 
-/** Characters of a text that is sought. */
+/** Most characters of a search text. */
 const MAX_SEARCH = 254
 
-/** Reads what an address or a name must contain. Refuses: `invalid_parameter`. */
+/** Reads the text that an address or name must contain. Refuses: `invalid_parameter`. */
 export function readSearch(given: string, parameter: string): string {
   const text = given.trim()
   if (text === '' || text.length > MAX_SEARCH || text.includes('\0'))
@@ -222,7 +222,7 @@ export function readSearch(given: string, parameter: string): string {
   return text
 }
 
-/** Which contacts a search finds. */
+/** The filter parameters of a search. */
 const conditions = {
   ...filter,
   suppressed: flag('true: only who is on the suppression list; false: only others.'),
@@ -303,7 +303,7 @@ export const deleteContact = operation('DELETE /contacts/:id', {
   response: { 200: ContactDeleted },
 })
 
-/** Segment ids of a request: strings or objects with an id. */
+/** Returns the segment ids in a request: strings or objects with an id. */
 export const segmentIdsOf = ({
   segments,
   audience_id: audienceId,
@@ -349,18 +349,18 @@ export function presentContact(contact: ContactDetails): Contact {
 
 export const presentContactRef = ({ id }: { id: string }) => ({ object: 'contact' as const, id })
 
-/** @param id as older clients expect it: what they asked for */
+/** Formats the response of DELETE /contacts/:id. @param id as in the request, because older clients expect that */
 export const presentContactDeleted = (id: string) => ({
   ...{ object: 'contact' as const, id, contact: id, deleted: true as const },
 })
 
 const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'unsubscribed', 'created_at']
 
-/** The header row of exported contacts. */
+/** The header row of an export. */
 export const contactColumns = (properties: readonly ContactProperty[]): string =>
   csvRecord([...COLUMNS, ...properties.map(({ key }) => key)])
 
-/** An exported contact. */
+/** Formats a contact as a CSV row. */
 export const contactRecord = (properties: readonly ContactProperty[], contact: StoredContact): string =>
   csvRecord([
     ...[contact.id, contact.email, contact.firstName ?? '', contact.lastName ?? ''],

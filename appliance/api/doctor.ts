@@ -7,7 +7,7 @@ import { timestamp } from './timestamp.ts'
 import { operation } from './operation.ts'
 import { query, text, flag } from './parameters.ts'
 
-/** GET /doctor. Ours. */
+/** GET /doctor. Not part of the hosted API. */
 export const Doctor = Type.Object(
   {
     object: kind('doctor'),
@@ -56,7 +56,9 @@ export const getLatestDoctor = operation('GET /doctor/latest', {
   response: { 200: Doctor },
 })
 
-/** GET /doctor, and what the command prints. `findings` in the order in which they are shown, `at` in Unix milliseconds. */
+/**
+ * Formats the response of GET /doctor and the command's JSON. `findings` in display order, `at` in Unix milliseconds.
+ */
 export function presentDoctor(findings: readonly NodeFinding[], at: number, complete = true): Doctor {
   const worst = (['failed', 'warning'] as const).find((status) =>
     findings.some((one) => one.status === status),

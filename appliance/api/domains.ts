@@ -14,7 +14,7 @@ const DomainStatus = literals(
   { description: 'Result of checking its records. Only `verified` domains can send.' },
 )
 
-/** A DNS record to publish, with what was found. The fields from `fqdn` on are ours. */
+/** A DNS record to publish, with its state. The hosted API lacks the fields from `fqdn` on. */
 export const DomainRecord = Type.Object(
   {
     record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'Tracking'], {
@@ -42,7 +42,7 @@ export const DomainRecord = Type.Object(
 )
 export type DomainRecord = Static<typeof DomainRecord>
 
-/** A DKIM key of a domain. Ours. */
+/** A DKIM key of a domain. Not part of the hosted API. */
 export const DkimKey = Type.Object(
   {
     id: Id,
@@ -104,7 +104,7 @@ const lights = Type.Array(
 
 export const DomainSummary = Type.Object(summary, { description: 'A domain, without its records.' })
 export type DomainSummary = Static<typeof DomainSummary>
-/** An element of GET /domains. The last field is ours. */
+/** An element of GET /domains. The hosted API lacks the last field. */
 export const ListedDomain = Type.Object(
   { ...summary, lights },
   { description: 'A domain, with a summary of its records.' },
@@ -113,7 +113,7 @@ export type ListedDomain = Static<typeof ListedDomain>
 export const DomainList = listOf(ListedDomain, 'domains')
 export type DomainList = Static<typeof DomainList>
 
-/** GET /domains/:id, and what POST /domains answers. The fields from `tls` on are ours. */
+/** GET /domains/:id, and the response to POST /domains. The hosted API lacks the fields from `tls` on. */
 export const Domain = Type.Object(
   {
     object: kind('domain'),
@@ -218,7 +218,7 @@ export const DomainDeleted = Type.Object(
   { object: kind('domain'), id: Id, deleted: Deleted },
   { description: 'The removed domain.' },
 )
-/** POST /domains/:id/dkim/rotate: the keys that wait for their records. Ours. */
+/** POST /domains/:id/dkim/rotate: the new keys, pending publication. Not part of the hosted API. */
 export const DkimRotation = Type.Object(
   {
     object: kind('dkim_rotation'),
@@ -290,7 +290,7 @@ export const rotateDkimKeys = operation('POST /domains/:id/dkim/rotate', {
 
 const shown = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
 
-/** A domain as the audit log keeps it. */
+/** Formats a domain for the audit log. */
 export function presentDomainSummary(domain: StoredDomain): DomainSummary {
   return {
     id: domain.id,
@@ -304,16 +304,16 @@ export function presentDomainSummary(domain: StoredDomain): DomainSummary {
   }
 }
 
-/** An element of GET /domains. */
+/** Formats an element of GET /domains. */
 export const presentListedDomain = (domain: StoredDomain, ways: WaysOut): ListedDomain => ({
   ...presentDomainSummary(domain),
   lights: lightsOf(domain, ways),
 })
 
 /**
- * GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and `senders.dkimKeys`, `ways` from the
- * book of the sources; what was found comes with the domain. DMARC is listed apart: the hosted service has no such record, and typed clients fail on a kind that
- * they do not know.
+ * Formats the response of GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and
+ * `senders.dkimKeys`, `ways` from the sending IPs; the state of the records is part of the domain. DMARC is a separate
+ * field: the hosted service has no such record, and typed clients reject unknown record types.
  */
 export function presentDomain(
   domain: StoredDomain,
@@ -368,7 +368,7 @@ const keyNotes: Record<StoredDkimKey['state'], string> = {
   retired: 'No mail signed with this key is in transit any more. Its record can be removed.',
 }
 
-/** A DKIM key with its record; its private half is never shown. */
+/** Formats a DKIM key with its record, without the private key. */
 export function presentDkimKey(
   domain: Pick<StoredDomain, 'name'>,
   key: Omit<StoredDkimKey, 'privateKey'>,
@@ -387,7 +387,7 @@ export function presentDkimKey(
   }
 }
 
-/** What a setting is waiting for: nothing that was asked for is passed over in silence. */
+/** Explains why a setting isn't in effect yet, so that no request is silently ignored. */
 function notesOf({ receiving, status }: StoredDomain): string[] {
   return receiving && !maySend(status) ? ['The domain receives mail once it is verified.'] : []
 }

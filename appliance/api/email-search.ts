@@ -1,4 +1,4 @@
-/** Finding emails, and the same as a file. */
+/** Search for emails, and its export. */
 import { Type, type Static } from 'typebox'
 import { CATEGORIES } from '../mail/bounce.ts'
 import { COUNTED } from '../mail/counted.ts'
@@ -22,7 +22,7 @@ import {
 import { Id, Nullable, Timestamp, kind, literals } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
 
-/** What was last heard about a recipient. */
+/** The latest event of a recipient. */
 export const LastHeard = Type.Object(
   {
     recipient: Type.String({ description: 'The recipient address.' }),
@@ -70,7 +70,7 @@ export const EmailSearch = Type.Object(
 )
 export type EmailSearch = Static<typeof EmailSearch>
 
-/** The most words of a subject in one search. */
+/** Most words of the subject in a search. */
 const MOST_WORDS = 10
 
 function statuses(given: string, parameter: string): LastEvent[] {
@@ -85,7 +85,7 @@ function statuses(given: string, parameter: string): LastEvent[] {
   })
 }
 
-/** `name`, or `name:value`: neither may have a colon, and the value may be empty. */
+/** Reads `name` or `name:value`; neither may contain a colon, and the value may be empty. */
 function tag(given: string, parameter: string): NonNullable<EmailFilter['tag']> {
   const [, name, value = null] = /^([\w-]+)(?::([\w-]*))?$/.exec(given) ?? []
   if (name === undefined)
@@ -105,7 +105,7 @@ function words(given: string, parameter: string): string[] {
 
 const withoutAt = (given: string): string => given.replace(/^@/, '')
 
-/** Adds the angle brackets, which people leave out (RFC 5322 §3.6.4). */
+/** Adds the angle brackets, which people omit (RFC 5322 §3.6.4). */
 const messageId = (given: string): string => (given.startsWith('<') ? given : `<${given}>`)
 
 const said = (description: string) => Type.String({ description })
@@ -138,11 +138,11 @@ const conditions = {
     'The event was a bounce of this category. `undetermined`: a bounce without a known category.',
   ),
 }
-/** Which emails a client asks for. */
+/** The filter parameters in a request. */
 export type EmailConditions = Texts<typeof conditions>
 type Conditions = { [Name in keyof typeof conditions]?: ReturnType<(typeof conditions)[Name]['read']> }
 
-/** The emails that the conditions describe. */
+/** Converts the parameters to a filter. */
 export function emailFilterOf(given: Conditions): EmailFilter {
   const { to_domain, key, message_id, event, event_since, event_until, provider, bounce, ...same } = given
   const happened = { event, since: event_since, until: event_until, provider, bounce }
@@ -176,7 +176,7 @@ export const exportEmails = operation('GET /emails/export.csv', {
   response: { 200: other('text/csv', 'The emails, with a header row.') },
 })
 
-/** An element of GET /emails/search. */
+/** Formats an element of GET /emails/search. */
 export function presentFound(email: StoredFound): FoundEmail {
   return {
     ...presentEmailSummary(email),
@@ -195,13 +195,13 @@ function presentLast({ last }: StoredFound): FoundEmail['last'] {
   return { recipient: last.recipient, state: last.state, host, note, reply: replyOf(last.cause) }
 }
 
-/** A reply as one line. */
+/** Formats a reply on one line. */
 function replyOf({ reply }: NonNullable<StoredFound['last']>['cause']): string | null {
   if (!reply) return null
   return [reply.code, reply.enhanced, reply.text].filter(Boolean).join(' ').replaceAll(/\s+/g, ' ')
 }
 
-/** The columns of an exported list of emails. */
+/** The header row of an export. */
 export const EMAIL_COLUMNS = csvRecord([
   'id',
   'created_at',
@@ -221,7 +221,7 @@ export const EMAIL_COLUMNS = csvRecord([
   'recipients',
 ])
 
-/** One email as a line of an exported list. */
+/** Formats an email as a CSV row. */
 export function emailRecord(email: StoredFound): string {
   const last = presentLast(email)
   return csvRecord([

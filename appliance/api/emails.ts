@@ -1,4 +1,4 @@
-/** Emails that were accepted. Sending: sending.ts. Finding: email-search.ts. What happened to them: timeline.ts. */
+/** Accepted emails. Sending: sending.ts. Search: email-search.ts. History: timeline.ts. */
 import { Type, type Static } from 'typebox'
 import { LAST_EVENTS } from '../mail/event.ts'
 import { RECIPIENT_STATUSES } from '../mail/recipient-status.ts'
@@ -15,14 +15,14 @@ import { SuppressionList } from './suppressions.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { presentWebhookDeliverySummary, WebhookEventSummary } from './webhook-events.ts'
 
-/** How one recipient stands. */
+/** The state of a recipient. */
 export const RecipientStatus = literals(RECIPIENT_STATUSES, {
   description:
     'Status of this recipient: `queued` or `scheduled` before the first attempt, `sent` during it, `delayed` after it; `complained` after a complaint.',
 })
 export type RecipientStatus = Static<typeof RecipientStatus>
 
-/** How the recipients of an email stand. */
+/** Numbers of recipients by state. */
 export const RecipientCounts = Type.Object(
   Object.fromEntries(
     RECIPIENT_STATUSES.map((status) => [
@@ -93,7 +93,7 @@ export const UpdateEmail = Type.Object(
   described('The new time of a scheduled email.'),
 )
 
-/** What changes of an email answer with. */
+/** The response to changes of an email. */
 export const EmailChanged = Type.Object({ object: kind('email'), id: Id }, described('The changed email.'))
 
 /** Body of POST /emails/:id/share */
@@ -127,7 +127,7 @@ export const EmailWebhookEvent = Type.Object(
   described('A webhook delivery of an email.'),
 )
 
-/** Webhook deliveries of an email in one list. */
+/** Most webhook deliveries of an email in a list. */
 export const MOST_TOLD = 100
 
 /** GET /emails/:id/webhooks */
@@ -227,7 +227,10 @@ export const listEmailWebhooks = operation('GET /emails/:id/webhooks', {
 
 const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
 
-/** @param told the first deliveries, one more than the list has if there are more */
+/**
+ * Formats the response of GET /emails/:id/webhooks. @param told the first deliveries; one more than the list if there
+ * are more
+ */
 export function presentEmailWebhooks(told: readonly WebhookDelivery[]): EmailWebhookEvents {
   const data = told.slice(0, MOST_TOLD)
   return {
@@ -237,7 +240,7 @@ export function presentEmailWebhooks(told: readonly WebhookDelivery[]): EmailWeb
   }
 }
 
-/** An element of GET /emails. */
+/** Formats an element of GET /emails. */
 export function presentEmailSummary(email: StoredSummary): EmailSummary {
   return {
     id: email.id,
@@ -255,7 +258,7 @@ export function presentEmailSummary(email: StoredSummary): EmailSummary {
   }
 }
 
-/** GET /emails/:id. @param content the body of the email */
+/** Formats the response of GET /emails/:id. @param content the body of the email */
 export function presentEmail(email: StoredEmail, content: Pick<Email, 'html' | 'text'>): Email {
   return {
     object: 'email',

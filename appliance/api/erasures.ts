@@ -7,7 +7,7 @@ import { page, path, pathId, query } from './parameters.ts'
 
 const count = (description: string) => Type.Integer({ description })
 
-/** What was changed or removed, by kind. */
+/** Numbers of changed or removed objects, by kind. */
 export const ErasureCounts = Type.Object(
   {
     deliveries: count('Queued deliveries that failed because of the erasure.'),
@@ -34,7 +34,7 @@ export const ErasureCounts = Type.Object(
   { description: 'Number of changed or removed items, by kind.' },
 )
 
-/** POST /erasures, GET /erasures/:id, an element of GET /erasures. Ours. */
+/** POST /erasures, GET /erasures/:id, an element of GET /erasures. Not part of the hosted API. */
 export const Erasure = Type.Object(
   {
     object: kind('erasure'),
@@ -89,7 +89,7 @@ export const getErasure = operation('GET /erasures/:id', {
   response: { 200: Erasure },
 })
 
-/** GET /erasures/:id, an element of the list, and what the command prints. */
+/** Formats the response of GET /erasures/:id, an element of the list, and the command's JSON. */
 export function presentErasure({ id, hash, actor, createdAt, finishedAt, counts }: StoredErasure): Erasure {
   return {
     object: 'erasure',
@@ -103,7 +103,7 @@ export function presentErasure({ id, hash, actor, createdAt, finishedAt, counts 
   }
 }
 
-/** What an erasure would touch. @param at when it was counted, in Unix milliseconds */
+/** Formats the effect that an erasure would have. @param at when it was counted, in Unix milliseconds */
 export function presentErasureSurvey(counts: StoredErasureCounts, at: number): Erasure {
   const never = { id: null, address_hash: null, actor: null, finished_at: null }
   return { object: 'erasure', status: 'dry_run', ...never, created_at: timestamp(at), counts }

@@ -28,7 +28,7 @@ const answerOf = <T extends Parameters<typeof Type.Object>[0]>(response: T) =>
     { description: 'A WebAuthn credential, from `toJSON` in the browser.' },
   )
 
-/** A new passkey, as the browser gives it. */
+/** A new passkey in the browser's format. */
 export const PasskeyRegistration = answerOf({
   clientDataJSON: Encoded,
   attestationObject: Encoded,
@@ -40,7 +40,7 @@ export const PasskeyRegistration = answerOf({
   ),
 })
 
-/** The answer of a passkey, as the browser gives it. */
+/** A passkey's response in the browser's format. */
 export const PasskeyAnswer = answerOf({
   clientDataJSON: Encoded,
   authenticatorData: Encoded,
@@ -60,7 +60,7 @@ export const GivenPasskey = Type.Object(
   { description: 'The response of the passkey.' },
 )
 
-/** What a page hands to the browser to make or use a passkey. */
+/** The options that a page passes to the browser to create or use a passkey. */
 export const PasskeyOptions = Type.Object(
   {
     object: kind('passkey_options'),
@@ -156,7 +156,7 @@ export const FactorRemoved = Type.Object(
   { description: 'The removed second step.' },
 )
 
-/** POST /account/proof: one of them. */
+/** POST /account/proof: exactly one kind of proof. */
 export const Proof = Type.Object(
   {
     password: Type.Optional(Type.String({ description: 'The password of the account.' })),

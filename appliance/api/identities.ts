@@ -31,7 +31,7 @@ export const LinkIdentity = Type.Object(
   { description: 'Links an identity to your account.' },
 )
 
-/** Where the browser has to go now. */
+/** The URL that the browser must open next. */
 export const ProviderDeparture = Type.Object(
   {
     object: kind('provider_departure'),
@@ -42,7 +42,7 @@ export const ProviderDeparture = Type.Object(
   { description: 'Where the browser goes to sign in.' },
 )
 
-/** An account at a provider that opens one's own. */
+/** A provider account that is linked to a user. */
 export const Identity = Type.Object(
   {
     object: kind('identity'),
@@ -78,7 +78,7 @@ export type Identity = Static<typeof Identity>
 export type IdentityList = Static<typeof IdentityList>
 export type IdentityUnlinked = Static<typeof IdentityUnlinked>
 
-/** Why the way back from a provider led nowhere: `problem` in the address of the page that the browser is sent to. */
+/** Why a sign-in at a provider failed; sent as `problem` in the URL that the browser is redirected to. */
 export type ProviderProblemCode =
   | 'denied'
   | 'unreachable'

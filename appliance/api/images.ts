@@ -7,7 +7,7 @@ import { timestamp } from './timestamp.ts'
 
 const types = Object.keys(IMAGE_TYPES) as (keyof typeof IMAGE_TYPES)[]
 
-/** POST /images. Ours. */
+/** POST /images. Not part of the hosted API. */
 export const Image = Type.Object(
   {
     object: kind('image'),

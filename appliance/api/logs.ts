@@ -68,7 +68,7 @@ const summary = {
   ),
 }
 
-/** An element of GET /logs. The fields from `api_key_id` on are ours. */
+/** An element of GET /logs. The hosted API lacks the fields from `api_key_id` on. */
 export const LogSummary = Type.Object(summary, { description: 'A request, without the bodies.' })
 export type LogSummary = Static<typeof LogSummary>
 export const LogList = listOf(LogSummary, 'requests')
@@ -113,7 +113,7 @@ export const Log = Type.Object(
 )
 export type Log = Static<typeof Log>
 
-/** What a request can have been: the methods of HTTP, and a message or session over SMTP. */
+/** The methods of logged requests: those of HTTP, and messages or sessions over SMTP. */
 const LOG_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'SMTP'] as const
 
 const methods = (given: string, parameter: string): string[] =>
@@ -129,7 +129,10 @@ const methods = (given: string, parameter: string): string[] =>
 
 const wordsOf = (given: string): string[] => given.split(',').map((word) => word.trim())
 
-/** `422` is that status or SMTP reply code, `4xx` any from 400 to 499, `5.7.1` and `5.7.x` are enhanced codes (RFC 3463). */
+/**
+ * Reads a status filter: `422` is an HTTP status or SMTP reply code, `4xx` any from 400 to 499, `5.7.1` and `5.7.x` are
+ * enhanced codes (RFC 3463).
+ */
 function statuses(given: string, parameter: string): Required<Pick<LogFilter, 'statuses' | 'enhanced'>> {
   const all = wordsOf(given)
   const enhanced = all.filter((word) => /^[245]\.\d{1,3}\.(\d{1,3}|x)$/i.test(word))
@@ -167,10 +170,10 @@ const conditions = {
   since: condition(said('Only requests at or after this time (ISO 8601).'), readInstant),
   until: condition(said('Only requests before this time (ISO 8601).'), readInstant),
 }
-/** Which requests a client asks for. */
+/** The filter parameters in a request. */
 export type LogConditions = Texts<typeof conditions>
 
-/** The requests that the conditions describe. */
+/** Converts the parameters to a filter. */
 export const logFilterOf = ({
   method,
   status,
@@ -216,7 +219,7 @@ export const getLog = operation('GET /logs/:id', {
   response: { 200: Log },
 })
 
-/** An element of GET /logs. */
+/** Formats an element of GET /logs. */
 export const presentListedLog = (log: ListedRequest): LogSummary => summaryOf(log, log.smtpRequest)
 
 function summaryOf(log: RequestLogSummary, smtpRequest: string | null): LogSummary {
@@ -237,7 +240,7 @@ function summaryOf(log: RequestLogSummary, smtpRequest: string | null): LogSumma
   }
 }
 
-/** GET /logs/:id */
+/** Formats the response of GET /logs/:id. */
 export function presentLog(log: RequestLog): Log {
   return {
     object: 'log',
@@ -251,7 +254,7 @@ export function presentLog(log: RequestLog): Log {
 const objectOrNull = (json: string | null): Record<string, unknown> | null =>
   json === null ? null : (JSON.parse(json) as Record<string, unknown>)
 
-/** Recipients that a list tells; the request itself has all. */
+/** Most recipients in a list; the request itself has all. */
 const FEW = 3
 
 function envelopeOf(smtpRequest: string | null): LogSummary['envelope'] {

@@ -10,7 +10,7 @@ import { timestamp } from './timestamp.ts'
 const email = Type.String({ description: 'The address of the account.' })
 const role = literals(ROLES, { description: "The person's permissions; see the table in docs/accounts.md." })
 
-/** A person in the team. */
+/** A member of the team. */
 export const Member = Type.Object(
   {
     object: kind('member'),
@@ -36,7 +36,7 @@ export const MemberRemoved = Type.Object(
   { description: 'The person is no longer in the team, and their sessions in it were ended.' },
 )
 
-/** Somebody may join. */
+/** A pending invitation. */
 export const Invitation = Type.Object(
   {
     object: kind('invitation'),
@@ -62,7 +62,7 @@ export const CreateInvitation = Type.Object(
   { description: 'Whom to invite, and their role.' },
 )
 
-/** What a new invitation answers: the link is told once. */
+/** The response with a new invitation, the only one with its link. */
 export const InvitationCreated = Type.Object(
   {
     ...Invitation.properties,
@@ -85,7 +85,7 @@ const token = Type.String({ description: 'The part of the link after `#`.' })
 /** POST /invitations/look */
 export const LookAtInvitation = Type.Object({ token }, { description: 'The link of an invitation.' })
 
-/** What a link leads to. */
+/** The invitation behind a link. */
 export const InvitationSeen = Type.Object(
   {
     object: kind('invitation'),
@@ -246,7 +246,7 @@ export const joinTeam = operation(
   'people',
 )
 
-/** A member as lists and changes show it. */
+/** Formats a member. */
 export function presentMember({ userId, email, role, hasSecondFactor, createdAt }: StoredMember): Member {
   return {
     object: 'member',
@@ -258,7 +258,7 @@ export function presentMember({ userId, email, role, hasSecondFactor, createdAt 
   }
 }
 
-/** A pending invitation, without its link. */
+/** Formats a pending invitation, without its link. */
 export function presentInvitation(invitation: StoredInvitation): Invitation {
   return {
     object: 'invitation',

@@ -7,13 +7,13 @@ import { isoTimestamp } from './timestamp.ts'
 export const GRANULARITIES = ['hourly', 'daily', 'weekly', 'monthly'] as const
 export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'broadcast', 'bounce_category'] as const
 
-/** `2026-07-01T00:00:00.000Z`, as metrics write it (reference: wire format §1.3). */
+/** The time format of metrics, `2026-07-01T00:00:00.000Z` (reference: wire format §1.3). */
 const Instant = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-07-01T00:00:00.000Z'] })
 
 const Values = Type.Number({ description: 'A count, or a share from 0 to 1.' })
 
-/** One row of metrics: which of these fields are there depends on the dimensions; the others are metrics. */
+/** A row of metrics. The dimensions determine which of these fields it has; all other fields are metrics. */
 export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
   Type.Object(
     {
@@ -113,7 +113,7 @@ export const MetricsBreakdown = Type.Object(
 )
 export type MetricsBreakdown = Static<typeof MetricsBreakdown>
 
-/** Read by `readMetricsQuery`. */
+/** Parsed by `readMetricsQuery`. */
 const range = {
   start_date: unread(
     Type.String({
@@ -196,7 +196,9 @@ export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
   response: { 200: MetricsBreakdown },
 })
 
-/** Metrics as they were counted; a shape, since the folder that counts them is above this one. Times in Unix milliseconds. */
+/**
+ * Counted metrics. Declared here because the metrics folder may not be imported from here. Times in Unix milliseconds.
+ */
 export interface MetricsFacts {
   range: { start: number; end: number }
   metrics: readonly string[]
@@ -216,7 +218,7 @@ export interface MetricsFacts {
     | null
 }
 
-/** GET /emails/metrics. */
+/** Formats the response of GET /emails/metrics. */
 export function presentMetrics(facts: MetricsFacts): Metrics {
   const { range, rows, totals, granularity } = facts
   return {
@@ -243,7 +245,7 @@ export function presentMetrics(facts: MetricsFacts): Metrics {
   }
 }
 
-/** What was counted, by one thing; a shape for the same reason. Times in Unix milliseconds. */
+/** A counted breakdown, declared here for the same reason. Times in Unix milliseconds. */
 export interface BreakdownFacts {
   by: MetricsBreakdown['by']
   range: { start: number; end: number }
@@ -254,7 +256,7 @@ export interface BreakdownFacts {
   countedUntil: number | null
 }
 
-/** GET /emails/metrics/breakdown. */
+/** Formats the response of GET /emails/metrics/breakdown. */
 export function presentBreakdown(facts: BreakdownFacts): MetricsBreakdown {
   const { by, range, granularity, totals, rows, countedUntil } = facts
   return {

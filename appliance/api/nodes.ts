@@ -5,7 +5,7 @@ import type { NamedPlan } from '../senders/senders.ts'
 import { timestamp } from './timestamp.ts'
 import { operation } from './operation.ts'
 
-/** An element of GET /nodes. Ours. */
+/** An element of GET /nodes. Not part of the hosted API. */
 export const Node = Type.Object(
   {
     object: kind('node'),
@@ -38,7 +38,7 @@ export const NodeList = listOf(Node, 'running nodes')
 
 const Quota = (description: string) => Nullable(Type.Integer(), { description })
 
-/** How much a team may send; part of GET /limits. */
+/** The sending limits of a team; part of GET /limits. */
 export const Plan = Type.Object(
   {
     name: Nullable(Type.String(), { description: 'Name in plans.toml; null: not in that file.' }),
@@ -48,7 +48,7 @@ export const Plan = Type.Object(
   { description: 'A sending plan.' },
 )
 
-/** GET /limits. Ours. */
+/** GET /limits. Not part of the hosted API. */
 export const Limits = Type.Object(
   {
     object: kind('limits'),
@@ -79,7 +79,7 @@ export const getLimits = operation('GET /limits', {
   response: { 200: Limits },
 })
 
-/** An element of GET /nodes. @param health whether mail is taken, and why not */
+/** Formats an element of GET /nodes. @param health whether mail is accepted, and why not */
 export function presentNode(facts: NodeFacts, health: { ok: boolean; reasons: string[] }): Node {
   const { hostname, version, runtime, sandbox, startedAt, listeners, storage } = facts
   return {
@@ -93,7 +93,7 @@ export function presentNode(facts: NodeFacts, health: { ok: boolean; reasons: st
   }
 }
 
-/** GET /limits. @param plans null for teams that do not run the server */
+/** Formats the response of GET /limits. @param plans null for teams that don't run the server */
 export function presentLimits(limits: {
   plan: NamedPlan
   plans: NamedPlan[] | null

@@ -1,13 +1,13 @@
-/** What one operation of the API takes and returns, and what the documentation says of it. */
+/** Defines an API operation: its request, responses and documentation. */
 import { Type, type TSchema } from 'typebox'
 
 /**
- * Who may use an operation. public: anyone · sending: every key, and people · full: keys with full access, and people ·
- * people: the dashboard only
+ * Who may use an operation. public: anyone · sending: all keys, and people · full: keys with full access, and people ·
+ * people: only the dashboard
  */
 export type Access = 'public' | 'sending' | 'full' | 'people'
 
-/** The groups of the reference, in its order. */
+/** The groups of the API reference, in order. */
 export const TAGS = [
   { name: 'Emails', description: 'Send emails and see what happened to them.' },
   { name: 'Domains', description: 'Domains to send from, and their DNS records.' },
@@ -43,9 +43,9 @@ export interface OtherContent {
   content: Record<string, { schema: TSchema }>
 }
 
-/** The schema of a route as Fastify takes it, with the texts of the OpenAPI document. */
+/** The schema of a route for Fastify, with the texts of the OpenAPI document. */
 export interface OperationSchema {
-  /** Unique. Client generators make method names of it. */
+  /** Unique. Client generators use it as the method name. */
   operationId: string
   tags: readonly [(typeof TAGS)[number]['name']]
   /** A few words. */
@@ -55,20 +55,20 @@ export interface OperationSchema {
   deprecated?: true
   params?: TSchema
   querystring?: TSchema
-  /** Documents header fields. They are read, and refused, where they are used. */
+  /** Documents header fields only; the handler reads and checks them. */
   headers?: TSchema
   body?: TSchema
-  /** Media type of the body, where it is not JSON. */
+  /** Media type of the body if it isn't JSON. */
   consumes?: ['multipart/form-data']
   /** By status. */
   response: Readonly<Record<number, TSchema | OtherContent>>
-  /** Error statuses that do not follow from the rest. */
+  /** Error statuses that can't be derived from the other fields. */
   errors?: readonly string[]
 }
 
 export interface Operation<S extends OperationSchema = OperationSchema> {
   method: Method
-  /** As the router takes it: `/emails/:id`. */
+  /** In the router's syntax: `/emails/:id`. */
   url: string
   access: Access
   schema: S
@@ -86,7 +86,7 @@ export function operation<const S extends OperationSchema>(
   return { method, url, access, schema }
 }
 
-/** A response that is not JSON: text or octets of a media type. */
+/** Describes a response that is not JSON: text or octets of a media type. */
 export const other = (type: string, description: string): OtherContent => ({
   description,
   content: { [type]: { schema: Type.String() } },

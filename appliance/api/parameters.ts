@@ -1,6 +1,6 @@
 /**
- * Parameters of paths and query strings: what the document says of them, and how their text is read (reference: wire
- * format §1.3). An empty parameter counts as absent.
+ * Parameters of paths and query strings: their documentation and parsing (reference: wire format §1.3). An empty
+ * parameter counts as absent.
  */
 import { Type, type TSchema, type TUnsafe } from 'typebox'
 import { isId } from '../mail/ids.ts'
@@ -8,22 +8,22 @@ import { refuse } from '../mail/refusals.ts'
 
 /** One parameter. */
 export interface Parameter<T> {
-  /** Undefined: in no document. */
+  /** Undefined: not documented. */
   schema?: TSchema
-  /** @param given undefined: absent; an array: given more than once */
+  /** Parses the value. @param given undefined: absent; an array: repeated */
   read(given: unknown, name: string): T
 }
 
 type Parameters = Record<string, Parameter<unknown>>
 type Values<P extends Parameters> = { [Name in keyof P]: ReturnType<P[Name]['read']> }
 
-/** Conditions as a client writes them: texts by the names of the parameters. */
+/** Filter parameters in a request, by name. */
 export type Texts<P extends Parameters> = Partial<Record<keyof P & string, string>>
 
-/** The schema of a path or query string, which also reads it. */
+/** The schema of a path or query string, with a function that parses it. */
 export type ReadableSchema<T> = TUnsafe<T> & { read(given: Record<string, unknown>): T }
 
-/** Which part of a list is asked for. */
+/** The requested page of a list. */
 export interface PageQuery {
   limit: number
   after?: string | undefined
@@ -33,13 +33,13 @@ export interface PageQuery {
 export const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
-/** The schema of a query string. Other parameters are ignored. */
+/** Creates the schema of a query string. Ignores other parameters. */
 export const query = <P extends Parameters>(parameters: P): ReadableSchema<Values<P>> =>
   readable(parameters, [], checkCursors)
 
 /**
- * The schema of the query string of a search. Other parameters are refused: a search that leaves a condition out would
- * find too much. @param named the parameters that the refusal names; all unless given
+ * Creates the schema of a search's query string. Refuses other parameters, because a search that ignores a condition
+ * would find too much. @param named the parameters that the refusal names; default: all
  */
 export function search<P extends Parameters>(
   parameters: P,
@@ -53,7 +53,7 @@ export function search<P extends Parameters>(
   })
 }
 
-/** The schema of a query string whose other parameters are handed on: the reader of the conditions refuses them. */
+/** Creates the schema of a query string that passes other parameters on; the reader of the conditions refuses them. */
 export function conditions<P extends Parameters>(
   parameters: P,
 ): ReadableSchema<Values<P> & Record<string, unknown>> {
@@ -73,7 +73,7 @@ function checkCursors({ after, before }: Record<string, unknown>): void {
     })
 }
 
-/** The schema of the parameters in a path. */
+/** Creates the schema of the parameters in a path. */
 export function path<P extends Parameters>(parameters: P): ReadableSchema<Values<P>> {
   return readable(parameters, Object.keys(parameters))
 }
@@ -100,19 +100,19 @@ function readable<P extends Parameters>(
 
 const isAbsent = (given: unknown): given is undefined | '' => given === undefined || given === ''
 
-/** Reads a text. Refuses what it cannot be. */
+/** Parses a text, and refuses invalid ones. */
 type Read<T> = (given: string, name: string) => T
 
-/** What `read` makes of the text of a parameter. One that is given twice reads as empty, which nothing takes. */
+/** Creates a parameter that `read` parses. A repeated parameter is read as empty text, which is never valid. */
 export const optional = <T>(schema: TSchema, read: Read<T>): Parameter<T | undefined> => ({
   schema,
   read: (given, name) => (isAbsent(given) ? undefined : read(typeof given === 'string' ? given : '', name)),
 })
 
-/** Longest text of a condition (UTF-16 units): a Message-ID may fill a line (RFC 5322 §2.1.1). */
+/** Most UTF-16 units of a condition: a Message-ID may fill a line (RFC 5322 §2.1.1). */
 const LONGEST = 998
 
-/** A condition of a search: its text without spaces around it, which `read` reads. An empty one is refused. */
+/** Creates a search condition: trims the text and parses it with `read`. Refuses an empty one. */
 export const condition = <T = string>(
   schema: TSchema,
   read: Read<T> = (given) => given as T,
@@ -130,10 +130,10 @@ export const condition = <T = string>(
   },
 })
 
-/** A parameter that a reader reads which the command line uses, too. */
+/** Creates a parameter that is parsed later, by a reader shared with the command line. */
 export const unread = (schema: TSchema): Parameter<unknown> => ({ schema, read: (given) => given })
 
-/** A parameter of other lists that this one does not take. */
+/** Creates a parameter that other lists have but this one refuses. */
 export const refused = (expected: string): Parameter<undefined> => ({
   read(given, parameter) {
     if (given !== undefined) throw refuse('invalid_parameter', { parameter, expected })
@@ -141,21 +141,21 @@ export const refused = (expected: string): Parameter<undefined> => ({
   },
 })
 
-/** Any text. @param expected what the refusal of a repeated one says */
+/** Creates a parameter for any text. @param expected the refusal's text for a repeated parameter */
 export const text = (schema: TSchema, expected = 'a single string'): Parameter<string | undefined> =>
   optional(schema, (given, parameter) => {
     if (given === '') throw refuse('invalid_parameter', { parameter, expected })
     return given
   })
 
-/** A text that matches a pattern. @param expected what the refusal says that it must be */
+/** Creates a parameter for text that matches a pattern. @param expected the refusal's text */
 export const matching = (pattern: RegExp, expected: string, schema: TSchema): Parameter<string | undefined> =>
   optional(schema, (given, parameter) => {
     if (!pattern.test(given)) throw refuse('invalid_parameter', { parameter, expected })
     return given
   })
 
-/** Reads one of a list of words, in any case. Refuses: `invalid_parameter`. */
+/** Parses one of a list of words, ignoring case. Refuses: `invalid_parameter`. */
 const oneOf =
   <const T extends string>(words: readonly T[]): Read<T> =>
   (given, parameter) => {
@@ -168,23 +168,23 @@ const oneOf =
 const wordSchema = (words: readonly string[], description: string): TSchema =>
   Type.Unsafe({ type: 'string', enum: [...words], description })
 
-/** One of a list of words, in any case. */
+/** Creates a parameter for one of a list of words, ignoring case. */
 export const choice = <const T extends string>(
   words: readonly T[],
   description: string,
 ): Parameter<T | undefined> => optional(wordSchema(words, description), oneOf(words))
 
-/** The same as a condition of a search. */
+/** Like `choice`, as a search condition. */
 export const choiceCondition = <const T extends string>(
   words: readonly T[],
   description: string,
 ): Parameter<T | undefined> => condition(wordSchema(words, description), oneOf(words))
 
-/** An instant or a day in UTC, read as Unix milliseconds. */
+/** Creates a parameter for a time or a UTC day, parsed to Unix milliseconds. */
 export const instant = (description: string): Parameter<number | undefined> =>
   optional(Type.String({ description }), readInstant)
 
-/** Reads an instant or a day in UTC. Refuses: `invalid_parameter`, with the name. */
+/** Parses a time or a UTC day. Refuses: `invalid_parameter`, with the name. */
 export function readInstant(given: string, parameter: string): number {
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(given) ? Date.parse(given) : Number.NaN
   if (Number.isNaN(at) || at < 0)
@@ -195,7 +195,7 @@ export function readInstant(given: string, parameter: string): number {
   return at
 }
 
-/** `true` or `false`; `byDefault` where it is absent. */
+/** Creates a parameter for `true` or `false`, with a default. */
 export const flag = (byDefault: boolean, description: string): Parameter<boolean> => ({
   schema: Type.Boolean({ description, default: byDefault }),
   read(given, parameter) {
@@ -208,7 +208,7 @@ export const flag = (byDefault: boolean, description: string): Parameter<boolean
 
 export const idOf = (description: string) => Type.String({ format: 'uuid', description })
 
-/** An id of ours. */
+/** Creates a parameter for an id. */
 export function id(description: string): Parameter<string | undefined> {
   return {
     schema: idOf(description),
@@ -216,13 +216,13 @@ export function id(description: string): Parameter<string | undefined> {
   }
 }
 
-/** Reads an id of ours. Refuses: `invalid_id`. */
+/** Parses an id. Refuses: `invalid_id`. */
 export function readId(given: unknown, parameter: string): string {
   if (typeof given !== 'string' || !isId(given)) throw refuse('invalid_id', { parameter })
   return given.toLowerCase()
 }
 
-/** An id of ours in a path. @param called what refusals call it, if not by its name */
+/** Creates a path parameter for an id. @param called its name in refusals, if different */
 export const pathUuid = (description: string, called?: string): Parameter<string> => ({
   schema: idOf(description),
   read: (given, name) => readId(given, called ?? name),
@@ -231,7 +231,7 @@ export const pathUuid = (description: string, called?: string): Parameter<string
 /** The id in a path. */
 export const pathId = pathUuid('The id.')
 
-/** A part of a path that is not a UUID. */
+/** Creates a path parameter that is not a UUID. */
 export const pathText = (description: string, read: Read<string> = (given) => given): Parameter<string> => ({
   schema: Type.String({ description }),
   read: (given, name) => read(String(given), name),
@@ -251,20 +251,20 @@ function readLimit(given: unknown, parameter: string): number {
   return limit
 }
 
-/** How many elements of a list. */
+/** The page size. */
 export const limit: Parameter<number> = {
   schema: limitSchema,
   read: (given, name) => (given === undefined ? DEFAULT_LIMIT : readLimit(given, name)),
 }
 
-/** The cursor of a list that goes on. */
+/** The cursor for the next page. */
 export const after = id('The page after this id, exclusive.')
 const before = id('The page before this id, exclusive.')
 
-/** The parameters of a list that comes in pages. */
+/** The parameters of a paged list. */
 export const page = { limit, after, before }
 
-/** The parameters of a short list: it comes whole unless one of them is set. */
+/** The parameters of a short list, which is returned whole if none of them is set. */
 export const shortPage = {
   limit: {
     schema: limitSchema,
@@ -274,7 +274,7 @@ export const shortPage = {
   before,
 }
 
-/** The parameters of a search: it looks at a bounded part of a long list for each request, and the client goes on. */
+/** The parameters of a search: each request searches a bounded part of a long list, and the client continues. */
 export const searchPage = {
   limit,
   after,

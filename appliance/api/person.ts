@@ -1,4 +1,4 @@
-/** Everything that a team keeps about one person, as a file. Ours, not of the hosted service. */
+/** Everything that a team stores about a person, as a file. Not part of the hosted API. */
 import { Type } from 'typebox'
 import type { Person as StoredPerson, PersonEmail as StoredEmail } from '../audience/audience.ts'
 import type { ErasureCounts } from '../storage/storage.ts'
@@ -66,7 +66,7 @@ const presentEmail = ({ email, history }: StoredEmail) => ({
   timeline: presentTimeline(email, history),
 })
 
-/** What is known of the person without the emails. */
+/** Formats the data without the emails. */
 const presentPerson = (person: StoredPerson, now: number) => ({
   object: 'person_data' as const,
   address: person.address,
@@ -79,7 +79,7 @@ const presentPerson = (person: StoredPerson, now: number) => ({
   suppression: person.suppression ? presentSuppression(person.suppression) : null,
 })
 
-/** The text of the file, in pieces: nobody's mail is held in memory whole. @param counts read last */
+/** Generates the file in chunks, so that not all mail is in memory at once. @param counts read last */
 export async function* personText(
   {
     person,

@@ -7,7 +7,7 @@ import { path, pathId } from './parameters.ts'
 
 const answered = ['pending', 'verified', 'failed', 'temporary_failure', 'not_started'] as const
 
-/** One name server and its answer. */
+/** A name server and its answer. */
 const ServerAnswer = Type.Object(
   {
     host: Type.String({ description: 'Name of the name server.' }),
@@ -21,7 +21,7 @@ const ServerAnswer = Type.Object(
   { description: 'A name server and its answer.' },
 )
 
-/** One record as every authoritative server of its zone answers now. */
+/** The current answers of all authoritative servers for a record. */
 const RecordPropagation = Type.Object(
   {
     record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'Tracking'], {
@@ -47,7 +47,7 @@ const RecordPropagation = Type.Object(
   { description: 'A record, as the authoritative servers of its zone return it now.' },
 )
 
-/** GET /domains/:id/propagation. Ours. */
+/** GET /domains/:id/propagation. Not part of the hosted API. */
 export const Propagation = Type.Object(
   {
     object: kind('propagation'),
@@ -70,9 +70,8 @@ export const getDomainPropagation = operation('GET /domains/:id/propagation', {
   params: path({ id: pathId }),
   response: { 200: Propagation },
 })
-/** How the propagation of a domain's records looks outside. */
 
-/** GET /domains/:id/propagation. */
+/** Formats the response of GET /domains/:id/propagation. */
 export function presentPropagation(domainId: string, { at, records }: StoredPropagation): Propagation {
   return {
     object: 'propagation',

@@ -1,4 +1,4 @@
-/** What changes queued deliveries: the operations with their preview and undo, and the rules that hold new mail. */
+/** Changes to queued deliveries: the actions with their preview and undo, and the rules that hold new mail. */
 import { Type, type Static } from 'typebox'
 import { QUEUE_ACTIONS, type QueueAction } from '../mail/queue.ts'
 import type { QueueChange as StoredQueueChange, QueuePreview as StoredQueuePreview } from '../queue/queue.ts'
@@ -22,7 +22,7 @@ export const QueuePreview = Type.Object(
 )
 export type QueuePreview = Static<typeof QueuePreview>
 
-/** Conditions by name; the reader of queue/filter.ts says which are known. */
+/** Conditions by name; queue/filter.ts checks which are valid. */
 const Filter = Type.Record(Type.String(), Type.String(), {
   description:
     'Conditions that must all match: domain, provider, pool, stream, tag (`name` or `name=value`), state (waiting, held), older_than and newer_than (`2h`), reply (words of the last reply), category, source, email_id, id. team_id is for the team that operates the server: a team, or `all`.',
@@ -61,7 +61,7 @@ export const UndoQueue = Type.Object(
   { description: 'The operation to undo.' },
 )
 
-/** Holds new mail; ours. */
+/** A rule that holds new mail. Not part of the hosted API. */
 export const HoldRule = Type.Object(
   {
     object: kind('hold_rule'),
@@ -81,7 +81,7 @@ export type HoldRule = Static<typeof HoldRule>
 export const HoldRuleList = listOf(HoldRule, 'rules that hold new mail')
 export type HoldRuleList = Static<typeof HoldRuleList>
 
-/** What the actions answer. */
+/** The response to an action. */
 export const QueueChange = Type.Object(
   {
     object: kind('queue_change'),
@@ -160,7 +160,7 @@ export const undoQueueChange = operation('POST /queue/undo', {
   errors: ['409'],
 })
 
-/** POST /queue/preview. @param sample the preview's sample as `presentDelivery` shows it */
+/** Formats the response of POST /queue/preview. @param sample deliveries formatted by `presentDelivery` */
 export function presentQueuePreview(
   action: QueueAction,
   preview: StoredQueuePreview,
@@ -169,7 +169,7 @@ export function presentQueuePreview(
   return { object: 'queue_preview', action, ...shownCounts(preview), sample }
 }
 
-/** A rule that holds new mail. */
+/** Formats a rule that holds new mail. */
 export function presentHoldRule({ id, teamId, domain, provider, tag, createdAt }: StoredHoldRule): HoldRule {
   return {
     object: 'hold_rule',
@@ -182,7 +182,7 @@ export function presentHoldRule({ id, teamId, domain, provider, tag, createdAt }
   }
 }
 
-/** What the actions of the queue answer. */
+/** Formats the response to an action. */
 export function presentQueueChange({ action, count, auditId, rule }: StoredQueueChange): QueueChange {
   return {
     object: 'queue_change',

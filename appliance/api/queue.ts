@@ -1,4 +1,4 @@
-/** Queued deliveries as clients see them: the list, its counts, its lanes. What changes them is in queue-changes.ts. */
+/** Queued deliveries: the list, its counts and lanes. Changes: queue-changes.ts. */
 import { Type, type Static } from 'typebox'
 import { BACKLOG_STATES } from '../shaping/shaping.ts'
 import { Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
@@ -14,10 +14,10 @@ import { after, conditions, limit, path, pathId, refused, type Texts, unread } f
 const count = (description: string) => Type.Integer({ description })
 const Time = Nullable(Timestamp, { description: 'Null: there is none.' })
 
-/** GET /queue: deliveries as timelines show them, oldest first. */
+/** GET /queue: deliveries in the format of timelines, oldest first. */
 export const QueueList = listOf(Delivery, 'queued deliveries, oldest first')
 
-/** What every count of deliveries has. */
+/** The fields of every count of deliveries. */
 export const counts = {
   count: count('Number of deliveries.'),
   waiting: count('Waiting deliveries.'),
@@ -63,7 +63,7 @@ export const QueueSummary = Type.Object(
 )
 export type QueueSummary = Static<typeof QueueSummary>
 
-/** An element of GET /queue/lanes; ours. */
+/** An element of GET /queue/lanes; not part of the hosted API. */
 export const QueueLane = Type.Object(
   {
     object: kind('queue_lane'),
@@ -100,7 +100,7 @@ export type QueueLaneList = Static<typeof QueueLaneList>
 
 const condition = (description: string) => unread(Type.String({ description }))
 
-/** Read by `readQueueFilter`. */
+/** Parsed by `readQueueFilter`. */
 const filter = {
   domain: condition('Only deliveries to this recipient domain.'),
   provider: condition('Only deliveries to this mailbox provider.'),
@@ -118,7 +118,7 @@ const filter = {
   id: condition('Only this delivery.'),
   team_id: condition('Only this team, or `all`. For the team that operates the server.'),
 }
-/** Which deliveries a client asks for. */
+/** The filter parameters in a request. */
 export type QueueConditions = Texts<typeof filter>
 
 const tags = ['Queue'] as const
@@ -161,7 +161,7 @@ export const getQueuedDelivery = operation('GET /queue/:id', {
   params: path({ id: pathId }),
   response: { 200: Delivery },
 })
-/** `counts` of a summary. */
+/** Formats the `counts` of a summary. */
 export const shownCounts = (summary: StoredQueueSummary) => ({
   count: summary.count,
   waiting: summary.waiting,
@@ -185,12 +185,14 @@ export const shownCounts = (summary: StoredQueueSummary) => ({
   })),
 })
 
-/** GET /queue/summary */
+/** Formats the response of GET /queue/summary. */
 export function presentQueueSummary(summary: StoredQueueSummary): QueueSummary {
   return { object: 'queue_summary', ...shownCounts(summary) }
 }
 
-/** A row of GET /queue/lanes. @param whole whether the lanes are told, which carry the mail of all teams */
+/**
+ * Formats an element of GET /queue/lanes. @param whole whether to include the lanes, which carry the mail of all teams
+ */
 export function presentQueueLane(
   { counted, name, state, reason, until, lanes }: QueueLaneFacts<BacklogCount & { oldestAt?: number }>,
   whole: boolean,

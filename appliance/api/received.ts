@@ -22,7 +22,7 @@ const fields = {
   size: Type.Integer({ description: 'Size of the message in bytes.' }),
 }
 
-/** What a returned message says (mail/returned.ts). Everything but `effect` is the sender's claim. */
+/** The content of a returned message (mail/returned.ts). Everything but `effect` is the sender's claim. */
 const Report = Type.Object(
   {
     kind: literals([...RETURNED_KINDS, 'unreadable'], { description: 'What the message is.' }),
@@ -49,7 +49,7 @@ const Report = Type.Object(
   { description: 'What the message says, and what it changed.' },
 )
 
-/** An element of GET /emails/:id/returned. Ours. */
+/** An element of GET /emails/:id/returned. Not part of the hosted API. */
 export const ReturnedMessage = Type.Object(
   {
     object: kind('returned_message'),
@@ -64,7 +64,7 @@ export const ReturnedMessage = Type.Object(
 export type ReturnedMessage = Static<typeof ReturnedMessage>
 export const ReturnedMessageList = listOf(ReturnedMessage, 'returned messages')
 
-/** An element of GET /postmaster. Ours. */
+/** An element of GET /postmaster. Not part of the hosted API. */
 export const PostmasterMessage = Type.Object(
   {
     object: kind('postmaster_message'),
@@ -132,7 +132,7 @@ const presentReport = ({ reportingMta, entries, ...report }: ReturnedReport): Re
   entries: entries.map(({ deliveryId, ...entry }) => ({ ...entry, delivery_id: deliveryId })),
 })
 
-/** An element of GET /emails/:id/returned. */
+/** Formats an element of GET /emails/:id/returned. */
 export function presentReturned(message: StoredReturnedMessage): ReturnedMessage {
   return {
     object: 'returned_message',
@@ -142,7 +142,7 @@ export function presentReturned(message: StoredReturnedMessage): ReturnedMessage
   }
 }
 
-/** An element of GET /postmaster. */
+/** Formats an element of GET /postmaster. */
 export function presentPostmaster(message: StoredPostmasterMessage): PostmasterMessage {
   const { forwarding } = message
   return {

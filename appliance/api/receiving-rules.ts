@@ -1,4 +1,4 @@
-/** What a domain does with mail to its addresses. Ours. */
+/** Receiving rules of a domain. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import { LONGEST_PATTERN, MOST_FORWARDS, MOST_RULES, RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
 import { operation } from './operation.ts'

@@ -1,4 +1,7 @@
-/** Received email: the hosted service's wire format (reference: inbound.md §1), with the verdicts and the replied-to email as fields of ours. */
+/**
+ * Received email, in the hosted service's wire format (reference: inbound.md §1). The verdicts and the answered email
+ * are additional fields.
+ */
 import { Type, type Static } from 'typebox'
 import { fieldValue, splitMessage } from '../mail/headers.ts'
 import { AUTH_RESULTS, type AuthVerdict } from '../mail/inbound.ts'
@@ -196,7 +199,7 @@ const presentFile = ({ id, filename, size, contentType, contentId, disposition }
   content_disposition: disposition,
 })
 
-/** An element of GET /emails/receiving. */
+/** Formats an element of GET /emails/receiving. */
 export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
   const { id, to, from, subject, bcc, cc, mailFrom, ip, helo, tls, size } = email
   const { spf, dkim, dmarc, arc } = email.authentication
@@ -217,7 +220,10 @@ export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
   }
 }
 
-/** GET /emails/receiving/:id without what only a server knows. @param bytes undefined: the domain keeps no content */
+/**
+ * Formats the response of GET /emails/receiving/:id, without fields that only the HTTP server knows. @param bytes
+ * undefined: the domain stores no content
+ */
 export function presentReceivedContent(
   email: Stored,
   bytes: Uint8Array | undefined,
@@ -239,7 +245,7 @@ export function presentReceivedContent(
   }
 }
 
-/** The topmost field of each name. */
+/** Returns the first field of each name. */
 function headersOf(bytes: Uint8Array): Record<string, string> {
   const headers: Record<string, string> = Object.create(null) as Record<string, string>
   for (const field of splitMessage(bytes, 1000).fields)

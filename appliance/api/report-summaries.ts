@@ -1,4 +1,7 @@
-/** What DMARC and TLS reports about a domain say together: sources, failures, reporters, days. Not part of the hosted API. */
+/**
+ * Summaries of the DMARC and TLS reports about a domain: sources, failures, reporters, days. Not part of the hosted
+ * API.
+ */
 import { Type, type Static } from 'typebox'
 import { SOURCE_KINDS, type DmarcSource } from '../mail/dmarc-summary.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -12,7 +15,7 @@ import { timestamp } from './timestamp.ts'
 export const Count = (description: string) => Type.Integer({ minimum: 0, description })
 const Messages = Count('Messages.')
 
-/** All mail of one address. */
+/** All mail from one address. */
 export const DmarcReportSource = Type.Object(
   {
     ip: Type.String({ description: 'The address that sent the messages.' }),
@@ -152,11 +155,11 @@ export const getTlsSummary = operation('GET /domains/:id/reports/tls', {
   querystring: query({ days }),
   response: { 200: TlsReportSummary },
 })
-/** Null for what a reporter left out. */
+/** Returns null if a reporter omitted the text. */
 export const orNull = (text: string | undefined): string | null =>
   text === undefined || text === '' ? null : text
 
-/** What one address sent. @param names names of addresses in DNS */
+/** Formats the mail from one address. @param names reverse DNS of addresses */
 export const presentSource = (
   source: DmarcSource,
   names: ReadonlyMap<string, string>,
@@ -177,7 +180,7 @@ export const presentSource = (
   next_step: source.nextStep,
 })
 
-/** What failed for one reason. */
+/** Formats the failures with one reason. */
 export const presentFailure = ({
   type,
   sessions,
@@ -192,7 +195,7 @@ export const presentFailure = ({
   next_step: nextStep,
 })
 
-/** What both summaries begin with. */
+/** The common first fields of both summaries. */
 export interface SummaryHead {
   domain: { id: string; name: string }
   since: number
@@ -234,7 +237,7 @@ const sumBy = (days: readonly ReportDay[], key: (day: ReportDay) => string | num
     return [some[0]!, sums] as const
   })
 
-/** GET /domains/:id/reports/dmarc @param names names of addresses in DNS */
+/** Formats the response of GET /domains/:id/reports/dmarc. @param names reverse DNS of addresses */
 export const presentDmarcSummary = (
   head: SummaryHead & { policy: string; messages: number; passed: number; sources: readonly DmarcSource[] },
   names: ReadonlyMap<string, string>,
@@ -247,7 +250,7 @@ export const presentDmarcSummary = (
   sources: head.sources.map((source) => presentSource(source, names)),
 })
 
-/** GET /domains/:id/reports/tls */
+/** Formats the response of GET /domains/:id/reports/tls. */
 export const presentTlsSummary = (head: SummaryHead & { summary: TlsSummary }): TlsReportSummary => ({
   object: 'tls_summary',
   ...presentHead(head),

@@ -111,7 +111,7 @@ export const getDomainReport = operation('GET /domains/:id/reports/:report_id', 
   response: { 200: DomainReport },
 })
 
-/** An element of GET /domains/:id/reports. */
+/** Formats an element of GET /domains/:id/reports. */
 export const presentReport = (report: StoredReport): DomainReportSummary => ({
   id: report.id,
   kind: report.kind,
@@ -129,19 +129,19 @@ export const presentReport = (report: StoredReport): DomainReportSummary => ({
   skipped: report.skipped,
 })
 
-/** A report with what it means. */
+/** A report with explanations. */
 export interface ExplainedReport {
   report: StoredReport & { dmarc: DmarcRow[]; tls: TlsRow[] }
   sources: readonly DmarcSource[]
   failures: TlsSummary['failures']
-  /** Names of addresses in DNS. */
+  /** Reverse DNS of addresses. */
   names: ReadonlyMap<string, string>
 }
 
-/** Tags of a DMARC record (RFC 9989 §4.7), in the order in which people write them. */
+/** Tags of a DMARC record (RFC 9989 §4.7) in their usual order. */
 const TAGS = ['p', 'sp', 'np', 'adkim', 'aspf', 'pct', 'fo'] as const
 
-/** GET /domains/:id/reports/:report_id */
+/** Formats the response of GET /domains/:id/reports/:report_id. */
 export const presentExplainedReport = ({
   report,
   sources,

@@ -6,7 +6,7 @@ import { path, pathId } from './parameters.ts'
 const days = (description: string) => Type.Integer({ description: `Days. ${description}` })
 const size = (description: string) => Type.Integer({ description: `Bytes. ${description}` })
 
-/** What the appliance holds on the disk. */
+/** The server's disk usage. */
 export const Disk = Type.Object(
   {
     database: size('Size of the database, without free pages.'),
@@ -24,7 +24,7 @@ export const Disk = Type.Object(
   { description: 'Disk usage of the server.' },
 )
 
-/** GET /retention. Ours. */
+/** GET /retention. Not part of the hosted API. */
 export const Retention = Type.Object(
   {
     object: kind('retention'),
@@ -44,7 +44,7 @@ export const Retention = Type.Object(
 )
 export type Retention = Static<typeof Retention>
 
-/** GET and PUT /domains/:id/bodies. Ours. */
+/** GET and PUT /domains/:id/bodies. Not part of the hosted API. */
 export const DomainBodies = Type.Object(
   {
     object: kind('domain_bodies'),
@@ -86,7 +86,7 @@ export const setDomainBodies = operation('PUT /domains/:id/bodies', {
   response: { 200: DomainBodies },
 })
 
-/** Days that each kind is kept. */
+/** Retention periods in days. */
 export interface RetentionDays {
   bodies: number
   attempts: number
@@ -94,11 +94,11 @@ export interface RetentionDays {
   emails: number
   logs: number
   webhooks: number
-  /** 0: for ever. */
+  /** 0: forever. */
   audit: number
 }
 
-/** Bytes, and days until there is no room; null: it does not grow, or too little is known. */
+/** Bytes used, and days until the disk is full; null: not growing, or unknown. */
 export interface DiskHeld {
   database: number
   files: number
@@ -109,7 +109,7 @@ export interface DiskHeld {
   fullInDays: number | null
 }
 
-/** GET /retention, and what the command prints. */
+/** Formats the response of GET /retention and the command's JSON. */
 export function presentRetention(days: RetentionDays, disk: DiskHeld | null, without: string[]): Retention {
   const { bodies, attempts, events, emails, logs, webhooks, audit } = days
   return {

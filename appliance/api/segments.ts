@@ -46,7 +46,7 @@ export const UpdateSegment = Type.Object(
 )
 export const SegmentRef = Type.Object(reference, { description: 'The segment.' })
 
-/** What segments and audiences have in common. */
+/** The common fields of segments and audiences. */
 export const segmentSummary = {
   id: Id,
   name: segmentName,

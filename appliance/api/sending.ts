@@ -1,4 +1,4 @@
-/** Sending: one email, a batch, or the same email again. Bodies are read in intake/request.ts. */
+/** Sending one email, a batch, or an email again. Request bodies are parsed in intake/request.ts. */
 import { Type, type Static } from 'typebox'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
@@ -130,7 +130,7 @@ export type SendEmail = Static<typeof SendEmail>
 export const EmailCreated = Type.Object({ id: Id }, described('The accepted and stored email.'))
 export type EmailCreated = Static<typeof EmailCreated>
 
-/** The most emails in one batch. */
+/** Most emails in a batch. */
 export const MAX_BATCH = 100
 
 /** Body of POST /emails/batch. */

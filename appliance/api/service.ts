@@ -1,4 +1,4 @@
-/** What the server says of itself to programs: its metrics, its events as they happen, and the document of its API. */
+/** Machine-readable information about the server: metrics, live events, and the OpenAPI document. */
 import { Type } from 'typebox'
 import { operation, other } from './operation.ts'
 

@@ -4,7 +4,7 @@ import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
 import { GivenCode, GivenPasskey, PasskeyOptions } from './factors.ts'
 import { operation } from './operation.ts'
 
-/** POST /session: sign-in of the dashboard. Answers with a cookie. */
+/** POST /session: signs in to the dashboard. The response sets a cookie. */
 export const SignIn = Type.Object(
   {
     email: Type.String({ description: 'The address of the account.' }),
@@ -13,12 +13,12 @@ export const SignIn = Type.Object(
   { description: 'The account to sign in to.' },
 )
 
-/** What can be the second step. */
+/** Methods of the second step. */
 export const SecondMethod = literals(['totp', 'passkey', 'recovery_code'], {
   description: 'An authenticator code, a passkey, or a recovery code.',
 })
 
-/** POST /session where a second factor is set up, and GET /session/step. */
+/** POST /session if a second step is set up, and GET /session/step. */
 export const SignInStep = Type.Object(
   {
     object: kind('sign_in'),
@@ -31,7 +31,7 @@ export const SignInStep = Type.Object(
 )
 export type SignInStep = Static<typeof SignInStep>
 
-/** GET /session: who is signed in, and to what. */
+/** GET /session: the signed-in user and team. */
 export const Session = Type.Object(
   {
     object: kind('session'),

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { kind } from './shared.ts'
 import { operation } from './operation.ts'
 
-/** GET /setup. Ours. */
+/** GET /setup. Not part of the hosted API. */
 export const SetUp = Type.Object(
   {
     object: kind('setup'),
@@ -14,7 +14,9 @@ export const SetUp = Type.Object(
 )
 export type SetUp = Static<typeof SetUp>
 
-/** POST /setup: makes the owner. Answers with a cookie, as POST /session does. Ours. */
+/**
+ * POST /setup: creates the owner. The response sets a cookie, like that of POST /session. Not part of the hosted API.
+ */
 export const CreateOwner = Type.Object(
   {
     token: Type.String({

@@ -31,7 +31,7 @@ const warmUp = Type.Array(Type.Integer({ minimum: 1, maximum: WARM_UP.maximum })
   description: WARM_UP.description,
 })
 
-/** GET /providers/:id, an element of GET /providers, and what changes answer. Ours. */
+/** GET /providers/:id, an element of GET /providers, and the response to changes. Not part of the hosted API. */
 export const Provider = Type.Object(
   {
     object: kind('provider'),
@@ -89,7 +89,7 @@ export const PauseLane = Type.Object(
   { description: 'A pause.' },
 )
 
-/** An element of GET /lanes, and what changes of one answer. Ours. */
+/** An element of GET /lanes, and the response to changes. Not part of the hosted API. */
 export const Lane = Type.Object(
   {
     object: kind('lane'),
@@ -188,7 +188,7 @@ export const resumeLane = operation('POST /lanes/:id/resume', {
   response: { 200: Lane },
 })
 
-/** A mailbox provider; ours. */
+/** Formats a mailbox provider. Not part of the hosted API. */
 export function presentProvider(provider: StoredProvider): Provider {
   const { id, name, mx, limits, warmUp, pauses, origin, changed } = provider
   const settings = writeSettings({ ...limits, warmUp }) as Pick<
@@ -217,7 +217,7 @@ export function presentProvider(provider: StoredProvider): Provider {
   }
 }
 
-/** A lane; ours. */
+/** Formats a lane. Not part of the hosted API. */
 export function presentLane(lane: LaneFacts): Lane {
   const { warmUp, activity } = lane
   return {

@@ -2,11 +2,11 @@ import { Type, type Static, type TSchema, type TSchemaOptions } from 'typebox'
 import type { Refusal } from '../mail/refusals.ts'
 import { DEFAULT_LIMIT, type PageQuery } from './parameters.ts'
 
-/** Pieces that several nouns share. */
+/** Schemas and formats that several resources share. */
 
 export const Id = Type.String({ format: 'uuid', description: 'A UUID. Ids sort by creation time.' })
 
-/** `2026-11-20 20:39:59.540771+00`, the text form of the REST interface (reference: wire format §1.3). */
+/** The time format of the REST API, `2026-11-20 20:39:59.540771+00` (reference: wire format §1.3). */
 export const Timestamp = Type.String({
   description: 'Time in UTC, with milliseconds.',
   examples: ['2026-11-20 20:39:59.54+00'],
@@ -17,25 +17,27 @@ export const Nullable = <T extends TSchema>(schema: T, options: TSchemaOptions =
 
 export const described = (description: string) => ({ description })
 
-/** A text that may be null or absent. */
+/** Optional or null text. */
 export const optionalText = (description: string) =>
   Type.Optional(Nullable(Type.String(), described(description)))
 
-/** A number of things. */
+/** A count. */
 export const count = (description: string) => Type.Integer({ minimum: 0, description })
 
-/** One of a constant list of strings. */
+/** One of a fixed list of strings. */
 export const literals = <const T extends readonly string[]>(values: T, options: TSchemaOptions = {}) =>
   Type.Unsafe<T[number]>(Type.Enum([...values], options))
 
-/** What an answer is, for programs that get several kinds. */
+/** The object type, for programs that receive several. */
 export const kind = <const T extends string>(name: T) =>
   Type.Literal(name, { description: `Always \`${name}\`.` })
 
 /**
  * The envelope of every list (reference: wire format §1.3).
- * @param what what it is a list of, in words
- * @param contents describes `data`
+ *
+ * @param what the kind of its elements, in words
+ *
+ * @param contents description of `data`
  */
 export const listOf = <T extends TSchema>(item: T, what: string, contents = 'This page, newest first.') =>
   Type.Object(
@@ -47,33 +49,33 @@ export const listOf = <T extends TSchema>(item: T, what: string, contents = 'Thi
     { description: `A page of ${what}.` },
   )
 
-/** A document of the editor in a request. */
+/** An editor document in a request. */
 export const GivenDocument = Type.Optional(
   Type.Unknown({
     description:
       'The document of the editor. `html` and `text` are compiled from it and can’t be given beside it. null, or `html` or `text` alone: the content is code from now on.',
   }),
 )
-/** A document of the editor in an answer. */
+/** An editor document in a response. */
 export const StoredDocument = Nullable(Type.Record(Type.String(), Type.Unknown()), {
   description: 'The document of the editor that the content was compiled from; null: it was written as code.',
 })
 export const presentDocument = (json: string | null): Static<typeof StoredDocument> =>
   json === null ? null : (JSON.parse(json) as Record<string, unknown>)
 
-/** What the answer to a removal says. */
+/** The field that confirms a removal. */
 export const Deleted = Type.Literal(true, { description: 'Always true.' })
 
-/** Which thing was made or changed. @param object its kind */
+/** Formats a reference to a created or changed object. @param object its type */
 export const presentRef = <const T extends string>(object: T, id: string) => ({ object, id })
 
-/** Which thing was removed. @param object its kind */
+/** Formats a reference to a removed object. @param object its type */
 export const presentDeleted = <const T extends string>(object: T, id: string) => ({
   ...presentRef(object, id),
   deleted: true as const,
 })
 
-/** Every error (reference: wire format §3). */
+/** The body of every error (reference: wire format §3). */
 export const ErrorBody = Type.Object(
   {
     statusCode: Type.Integer({ description: 'The HTTP status.' }),
@@ -83,12 +85,12 @@ export const ErrorBody = Type.Object(
   { description: 'The error.' },
 )
 
-/** The body of an error; clients read these three keys, in this order. */
+/** Formats an error; clients read these three keys in this order. */
 export function presentError({ status, message, wireName }: Refusal): Static<typeof ErrorBody> {
   return { statusCode: status, message, name: wireName }
 }
 
-/** The statuses of refusals as RFC 9110 §15 and RFC 6585 call them. */
+/** Names of error statuses, from RFC 9110 §15 and RFC 6585. */
 export const ERROR_NAMES: Record<string, string> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -110,14 +112,14 @@ export const ERROR_NAMES: Record<string, string> = {
   507: 'InsufficientStorage',
 }
 
-/** A list in its envelope; `hasMore` is false for lists that always come whole. */
+/** Formats a list; `hasMore` is false for lists that are never paged. */
 export function presentList<T>(data: T[], hasMore = false): { object: 'list'; has_more: boolean; data: T[] } {
   return { object: 'list', has_more: hasMore, data }
 }
 
 /**
- * A page of a list that is short enough to be in memory, newest first by id. Without any parameter it is the whole
- * list, as the hosted service does it for domains.
+ * Returns a page of a list that fits in memory, newest first by id. Without parameters, returns the whole list, like
+ * the hosted service's list of domains.
  */
 export function pageOf<T extends { id: string }>(
   items: T[],
@@ -135,7 +137,7 @@ export function pageOf<T extends { id: string }>(
   return { items: older.slice(0, limit), hasMore: older.length > limit }
 }
 
-/** The parts of JSON Schema (2020-12) that our schemas use. */
+/** The subset of JSON Schema (2020-12) that our schemas use. */
 export interface Schema {
   $ref?: string
   type?: string | string[]

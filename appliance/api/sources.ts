@@ -6,7 +6,7 @@ import { timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
 import { path, pathId, pathText } from './parameters.ts'
 
-/** One thing that a self-check looked at. */
+/** The result of a check. */
 export const Finding = Type.Object(
   {
     id: Type.String({ description: 'The check, and what it checked.', examples: ['ptr:192.0.2.1'] }),
@@ -51,7 +51,7 @@ const source = {
   checked_at: Nullable(Timestamp, { description: 'Time of the last check; null: not checked yet.' }),
 }
 
-/** GET /sources/:ip, an element of GET /sources, and what changes answer. Ours. */
+/** GET /sources/:ip, an element of GET /sources, and the response to changes. Not part of the hosted API. */
 export const Source = Type.Object({ object: kind('source'), ...source }, { description: 'A sending IP.' })
 export type Source = Static<typeof Source>
 export const SourceList = listOf(Source, 'sending IPs')
@@ -102,7 +102,7 @@ const about = {
   domain_id: Nullable(Id, { description: 'Null: any domain.' }),
   stream: Nullable(literals(['transactional', 'broadcast']), { description: 'Null: both.' }),
 }
-/** Which mail goes through which pool: the most specific one counts, domain before team before stream. */
+/** Assigns mail to a pool. The most specific assignment applies: domain before team before stream. */
 export const PoolAssignment = Type.Object(
   {
     object: kind('pool_assignment'),
@@ -203,7 +203,10 @@ export const presentFinding = ({ id, title, status, found, advice }: StoredFindi
   ...{ found, advice },
 })
 
-/** GET /sources/:ip, and an element of the list. Of other teams' domains the command line alone tells. */
+/**
+ * Formats the response of GET /sources/:ip and an element of the list. Only the command line shows other teams'
+ * domains.
+ */
 export function presentSource(source: StoredSource): Source {
   return {
     object: 'source',
@@ -223,7 +226,7 @@ export function presentSource(source: StoredSource): Source {
   }
 }
 
-/** An element of GET /sources/assignments. */
+/** Formats an element of GET /sources/assignments. */
 export function presentAssignment({ id, teamId, domainId, stream, pool }: Assignment): PoolAssignment {
   return { object: 'pool_assignment', id, team_id: teamId, domain_id: domainId, stream, pool }
 }

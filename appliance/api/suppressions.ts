@@ -42,7 +42,7 @@ export const Suppression = Type.Object(
 export type Suppression = Static<typeof Suppression>
 export const SuppressionList = listOf(Suppression, 'suppressions')
 
-/** POST /suppressions/import. Ours, not of the hosted service. */
+/** POST /suppressions/import. Not part of the hosted API. */
 export const ImportSuppressions = Type.Object(
   {
     csv: Type.String({
@@ -122,7 +122,7 @@ export const SuppressionsRemoved = listOf(
   'The suppressions that were found and removed.',
 )
 
-/** Longest part of an address that is sought. */
+/** Most characters of a search text. */
 const MAX_SEARCH = 254
 
 const filter = {
@@ -212,7 +212,7 @@ export const removeSuppressions = operation('POST /suppressions/batch/remove', {
   response: { 200: SuppressionsRemoved },
 })
 
-/** GET /suppressions/:id, and an element of the list. */
+/** Formats the response of GET /suppressions/:id and an element of the list. */
 export function presentSuppression(suppression: StoredSuppression): Suppression {
   return {
     object: 'suppression',
@@ -227,7 +227,7 @@ export function presentSuppression(suppression: StoredSuppression): Suppression 
   }
 }
 
-/** The answer of POST /suppressions/import. */
+/** Formats the response to POST /suppressions/import. */
 export function presentSuppressionImport(
   result: StoredSuppressionImport,
   preview: boolean,
@@ -245,12 +245,12 @@ export function presentSuppressionImport(
   }
 }
 
-/** The columns of an exported list, which POST /suppressions/import reads. */
+/** The header row of an export, which POST /suppressions/import accepts. */
 export const SUPPRESSION_COLUMNS = csvRecord([
   ...['email', 'origin', 'created_at', 'source_id', 'reason', 'reply'],
 ])
 
-/** One entry as a line of an exported list. */
+/** Formats an entry as a CSV row. */
 export function suppressionRecord(one: StoredSuppression): string {
   const since = isoTimestamp(one.createdAt)
   return csvRecord([one.email, one.origin, since, one.sourceId ?? '', one.reason ?? '', one.reply ?? ''])

@@ -10,7 +10,7 @@ import { timestamp } from './timestamp.ts'
 
 const name = Type.String({ description: 'Name of the team: 1 to 100 characters.' })
 
-/** A team with its rules. */
+/** A team with its sign-in rules. */
 export const Team = Type.Object(
   {
     object: kind('team'),
@@ -39,7 +39,7 @@ export const UpdateTeamSecurity = Type.Object(
 /** POST /teams */
 export const CreateTeam = Type.Object({ name }, { description: 'A new team.' })
 
-/** A team of one's own, and what one is there. */
+/** A team of the signed-in user, with their role. */
 export const OwnTeam = Type.Object(
   {
     object: kind('team'),
@@ -150,7 +150,7 @@ export const leaveTeam = operation(
   'people',
 )
 
-/** A team with its rules. */
+/** Formats a team with its sign-in rules. */
 export function presentTeam(team: TeamDetails): Team {
   return {
     object: 'team',
@@ -163,7 +163,7 @@ export function presentTeam(team: TeamDetails): Team {
   }
 }
 
-/** A team for one of its members. */
+/** Formats a team for one of its members. */
 export function presentOwnTeam({ id, name, role, createdAt }: Membership): OwnTeam {
   return { object: 'team', id, name, role, created_at: timestamp(createdAt) }
 }

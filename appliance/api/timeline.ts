@@ -32,7 +32,7 @@ const Reply = Type.Object(
   { description: 'An SMTP reply.' },
 )
 
-/** Why a delivery is where it is (mail/verdict.ts). */
+/** The reason for a delivery's state (mail/verdict.ts). */
 export const Cause = Type.Object(
   {
     phase: Type.String({ description: 'The SMTP phase of the decision.' }),
@@ -86,7 +86,7 @@ const laneReason = {
   sent: number('Messages sent that day.'),
   complained: number('Messages refused that day.'),
 }
-/** The last decision about a lane, as data (mail/waiting.ts). */
+/** The last decision about a lane, as fields (mail/waiting.ts). */
 export const LaneDecision = Type.Object(
   {
     ...laneReason,
@@ -99,7 +99,7 @@ export const LaneDecision = Type.Object(
   { description: 'The last decision about a lane.' },
 )
 
-/** Why a delivery waits, as data (mail/waiting.ts). */
+/** Why a delivery is still queued, as fields (mail/waiting.ts). */
 export const WaitingReason = Type.Object(
   {
     key: literals(WAIT_REASONS, {
@@ -154,7 +154,7 @@ export const Delivery = Type.Object(
 )
 export type Delivery = Static<typeof Delivery>
 
-/** One exchange of an attempt (mail/transcript.ts); times in milliseconds from its start. */
+/** A command and reply of an attempt (mail/transcript.ts); times in milliseconds from its start. */
 export const Step = Type.Object(
   {
     name: Type.String({ description: 'The step, such as `connect`, `ehlo`, `rcpt`.' }),
@@ -263,7 +263,7 @@ export const Wait = Type.Object(
 )
 export type Wait = Static<typeof Wait>
 
-/** GET /emails/:id/timeline: all that is known of what happened to an email. Ours, not of the hosted service. */
+/** GET /emails/:id/timeline: the complete history of an email. Not part of the hosted API. */
 export const Timeline = Type.Object(
   {
     object: kind('timeline'),
@@ -290,7 +290,7 @@ export const getTimeline = operation('GET /emails/:id/timeline', {
   response: { 200: Timeline },
 })
 
-/** One recipient of an email, where its delivery stands, and what it waits for. */
+/** Formats a recipient with the state of its delivery and the reason. */
 export function presentDelivery(
   delivery: StoredDelivery,
   waiting: Explanation | null = null,
@@ -348,7 +348,7 @@ function presentEvent(event: StoredEmailEvent): EmailEvent {
   }
 }
 
-/** Who opened the email or followed a link; null for all other events. */
+/** Formats who opened the email or clicked a link; null for other events. */
 function presentVisit({ open, click, robot, seenBy }: StoredEmailEvent['data']): Visit | null {
   const who = click ?? open
   if (!who) return null
@@ -361,7 +361,7 @@ function presentVisit({ open, click, robot, seenBy }: StoredEmailEvent['data']):
   }
 }
 
-/** GET /emails/:id/timeline */
+/** Formats the response of GET /emails/:id/timeline. */
 export function presentTimeline(
   email: Pick<EmailSummary, 'id' | 'createdAt'>,
   history: EmailHistory,

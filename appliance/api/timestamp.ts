@@ -1,6 +1,6 @@
 /**
- * An instant in the text form of the REST interface (reference: wire format §1.3): a space, trailing zeros of the
- * fraction dropped, `+00`.
+ * Formats a time for the REST API (reference: wire format §1.3): a space, no trailing zeros in the fraction, `+00`.
+ *
  * @param ms Unix milliseconds
  */
 export function timestamp(ms: number): string {
@@ -8,10 +8,10 @@ export function timestamp(ms: number): string {
   return `${date} ${time.replace(/\.?0+$/, '')}+00`
 }
 
-/** The same where there may be none. */
+/** Formats a time that may be null. */
 export function timestampOrNull(ms: number | null): string | null {
   return ms === null ? null : timestamp(ms)
 }
 
-/** The other form, of webhooks, files and metrics: ISO 8601 with milliseconds and `Z`. */
+/** Formats a time for webhooks, files and metrics: ISO 8601 with milliseconds and `Z`. */
 export const isoTimestamp = (ms: number): string => new Date(ms).toISOString()

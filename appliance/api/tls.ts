@@ -38,7 +38,7 @@ const MtaSts = Type.Object(
   { description: 'An MTA-STS policy (RFC 8461).' },
 )
 
-/** GET /tls/policies/:domain. Ours. */
+/** GET /tls/policies/:domain. Not part of the hosted API. */
 export const TlsPolicy = Type.Object(
   {
     object: kind('tls_policy'),
@@ -58,7 +58,7 @@ export const TlsPolicy = Type.Object(
 )
 export type TlsPolicy = Static<typeof TlsPolicy>
 
-/** An element of GET /tls/results. Ours. */
+/** An element of GET /tls/results. Not part of the hosted API. */
 export const TlsResult = Type.Object(
   {
     day: Type.String({ description: 'The day in UTC, such as 2026-11-20.' }),
@@ -110,7 +110,7 @@ export const listTlsResults = operation('GET /tls/results', {
   response: { 200: TlsResultList },
 })
 
-/** GET /tls/policies/:domain, and `tls policy`. */
+/** Formats the response of GET /tls/policies/:domain and `tls policy`. */
 export function presentTlsPolicy(view: TlsPolicyView): TlsPolicy {
   const { mtaSts } = view
   return {
@@ -131,7 +131,7 @@ export function presentTlsPolicy(view: TlsPolicyView): TlsPolicy {
 
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
-/** An element of GET /tls/results. */
+/** Formats an element of GET /tls/results. */
 export function presentTlsResult(one: TlsTally): TlsResult {
   return {
     ...{ day: one.day, domain: one.domain, policy: one.policy.type, result: one.result },

@@ -25,7 +25,7 @@ const defaultLanguage = literals(PAGE_LANGUAGES, {
 const LOGO = 'PNG, JPEG, GIF or WebP image of at most 64 KB, as a `data:` URL in base64'
 const POSTAL = 'Postal address at the foot of the page, at most 300 characters'
 
-/** GET and PATCH /unsubscribe-page. Ours. */
+/** GET and PATCH /unsubscribe-page. Not part of the hosted API. */
 export const UnsubscribePage = Type.Object(
   {
     object: kind('unsubscribe_page'),

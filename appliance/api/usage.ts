@@ -7,7 +7,7 @@ import { operation } from './operation.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Used = count('Amount used.')
-/** Clients of the hosted service expect a number: the largest safe one stands for no limit. */
+/** Clients of the hosted service expect a number, so the largest safe integer means no limit. */
 const Bound = count('The limit. 9007199254740991 means no limit.')
 const Limit = Nullable(Type.Integer({ minimum: 0 }), {
   description: 'The limit; null: no limit.',
@@ -25,7 +25,7 @@ const period = <T extends typeof Bound | typeof Limit>(limit: T, description: st
     { description },
   )
 
-/** GET /usage (reference: wire format §2.14): what a team has used of its plan. Days and months are those of UTC. */
+/** GET /usage (reference: wire format §2.14): the team's usage of its plan. Days and months are in UTC. */
 export const Usage = Type.Object(
   {
     object: kind('usage'),
@@ -77,7 +77,7 @@ const periods = (description: string, example: string) =>
     { description },
   )
 
-/** GET /usage/history; ours. */
+/** GET /usage/history; not part of the hosted API. */
 export const UsageHistory = Type.Object(
   {
     object: kind('usage_history'),
@@ -108,21 +108,21 @@ export const getUsageHistory = operation('GET /usage/history', {
   response: { 200: UsageHistory },
 })
 
-/** All that GET /usage tells about. */
+/** The data of GET /usage. */
 export interface UsageFacts {
   plan: Plan
   usage: StoredUsage
   ends: PeriodEnds
   domains: number
-  /** The team's rate limit. */
+  /** The team's rate limit, in requests per second. */
   perSecond: number
   now: number
 }
 
-/** Stands for "no limit" where the wire format knows no null: comparisons with it come out right. */
+/** Means "no limit" because the wire format has no null here. Comparisons still work. */
 const UNBOUNDED = Number.MAX_SAFE_INTEGER
 
-/** GET /usage. What this version does not have is used 0 times. */
+/** Formats the response of GET /usage. Features that this version lacks have a usage of 0. */
 export function presentUsage({ plan, usage, ends, domains, perSecond, now }: UsageFacts): Usage {
   const [day, month] = [timestamp(ends.day), timestamp(ends.month)]
   const sent = (used: number) => ({ used, sent: used, received: 0 })

@@ -1,19 +1,19 @@
-/** The waits between what happened to a delivery, for people who ask where the time went. Pure. */
+/** Finds the delays in the history of a delivery and explains them. Pure. */
 import type { Step } from '../mail/transcript.ts'
 import type { Attempt, Delivery, EmailHistory } from '../storage/storage.ts'
 import { SHORTEST_WAIT, type PastWaitReason } from '../mail/waiting.ts'
 
-/** A time in which nothing was done for a delivery; Unix milliseconds. */
+/** A period in which a delivery waited; Unix milliseconds. */
 export interface Wait {
   deliveryId: string
   from: number
   until: number
   reason: PastWaitReason
-  /** Completes "Waited 35 s: …". */
+  /** The end of the sentence "Waited 35 s: …". */
   why: string
 }
 
-/** The waits before each attempt of each delivery, in the order of the deliveries. */
+/** Returns the delays before each attempt, in the order of the deliveries. */
 export const waitsOf = ({ deliveries, attempts }: Pick<EmailHistory, 'deliveries' | 'attempts'>): Wait[] =>
   deliveries.flatMap((delivery) => {
     const own = attempts
@@ -27,7 +27,7 @@ export const waitsOf = ({ deliveries, attempts }: Pick<EmailHistory, 'deliveries
 
 type Part = Omit<Wait, 'deliveryId'>
 
-/** First what was meant to be, such as the time that the sender chose; then what kept it after that. */
+/** Returns first the planned delay, such as the sender's scheduled time, then the delay after it. */
 function waitsBefore(
   { startedAt, transcript }: Attempt,
   before: Attempt | undefined,
@@ -50,10 +50,10 @@ function waitsBefore(
   ]
 }
 
-/** Servers that greylist say so (RFC 6647 §2.1). */
+/** Matches the replies of servers that use greylisting (RFC 6647 §2.1). */
 const GREY = /gr[ae]y.?list/i
 
-/** Why there is another attempt. */
+/** Explains why there is another attempt. */
 function whyRetried(before: Attempt | undefined, { recipient }: Delivery): Pick<Wait, 'reason' | 'why'> {
   if (!before) return { reason: 'interrupted', why: 'a restart interrupted the previous attempt' }
   const grey = before.transcript.steps.find((step) => isGrey(step, recipient))

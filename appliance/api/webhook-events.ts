@@ -1,4 +1,4 @@
-/** The events that a webhook was sent, and the requests that carried them. */
+/** The events sent to a webhook, and the requests that carried them. */
 import { Type, type Static } from 'typebox'
 import { isPseudonym } from '../mail/erasure.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -236,7 +236,7 @@ export const listWebhookAttempts = operation('GET /webhooks/:id/attempts', {
   response: { 200: WebhookAttemptList },
 })
 
-/** An element of GET /webhooks/:id/events. */
+/** Formats an element of GET /webhooks/:id/events. */
 export function presentWebhookDeliverySummary(one: StoredDelivery): WebhookEventSummary {
   return {
     id: one.id,
@@ -256,7 +256,7 @@ export function presentWebhookDeliverySummary(one: StoredDelivery): WebhookEvent
   }
 }
 
-/** The properties of payloads that say what they are about; the type tells which of them there are. */
+/** The payload properties that identify an event's subject; the type determines which exist. */
 interface Told {
   email_id?: string
   to?: string[]
@@ -266,7 +266,7 @@ interface Told {
   email?: string
 }
 
-/** What the event is about, as its payload tells it: an erasure reaches payloads, too. */
+/** Returns the subject of an event, read from its payload because erasures change payloads, too. */
 function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbout | null {
   const { data = {} } = JSON.parse(payload) as { data?: Told }
   const of = (object: WebhookAbout['object'], id = '', names: (string | undefined)[] = []) => {
@@ -275,7 +275,7 @@ function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbou
   }
   switch (type.split('.', 1)[0]) {
     case 'email':
-      // A received email is no row of the emails that the flag is about.
+      // The flag is about sent emails; a received email isn't one.
       if (type === 'email.received')
         return { ...of('received_email', data.email_id, data.to), subject: data.subject ?? '' }
       return { ...of('email', data.email_id, data.to), subject: data.subject ?? '', removed: !emailKept }
@@ -288,13 +288,13 @@ function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbou
   }
 }
 
-/** GET /webhooks/:id/events/:event_id. */
+/** Formats the response of GET /webhooks/:id/events/:event_id. */
 export function presentWebhookDelivery(one: StoredDelivery): WebhookEvent {
   const payload = JSON.parse(one.payload) as WebhookPayload
   return { object: 'webhook_event', ...presentWebhookDeliverySummary(one), payload }
 }
 
-/** An element of a list of attempts. */
+/** Formats an element of a list of attempts. */
 export function presentWebhookAttempt(attempt: StoredAttempt): WebhookAttempt {
   return {
     id: attempt.id,
@@ -310,7 +310,7 @@ export function presentWebhookAttempt(attempt: StoredAttempt): WebhookAttempt {
   }
 }
 
-/** The answer to a ping. */
+/** Formats the response to a ping. */
 export function presentPinged(args: { delivery: NewWebhookDelivery; attempt: StoredAttempt }): WebhookPinged {
   const { delivery, attempt } = args
   return {

@@ -1,4 +1,4 @@
-/** What endpoints are sent (reference: wire format §5.1, §5.3). */
+/** The payloads sent to endpoints (reference: wire format §5.1, §5.3). */
 import type { EventContact, EventTopic } from '../mail/audience.ts'
 import type { EventData } from '../mail/event.ts'
 import type { ToldReceived } from '../mail/inbound.ts'
@@ -6,7 +6,7 @@ import { PING } from '../mail/webhook.ts'
 import type { OutboxEvent } from '../storage/storage.ts'
 import { isoTimestamp } from './timestamp.ts'
 
-/** Exactly these three properties: one of the clients takes no other. */
+/** Exactly these three properties, because one of the clients rejects others. */
 export interface WebhookPayload {
   type: string
   /** ISO 8601 with milliseconds and Z. */
@@ -14,7 +14,7 @@ export interface WebhookPayload {
   data: Record<string, unknown>
 }
 
-/** What an event tells. */
+/** Formats the payload of an event. */
 export function presentWebhookEvent({
   teamId,
   type,
@@ -27,12 +27,12 @@ export function presentWebhookEvent({
   return { type, created_at: isoTimestamp(createdAt), data: { ...about, ...presentDetail(data) } }
 }
 
-/** What a ping tells. */
+/** Formats the payload of a ping. */
 export function presentPing(webhookId: string, now: number): WebhookPayload {
   return { type: PING, created_at: isoTimestamp(now), data: { webhook_id: webhookId } }
 }
 
-/** What is told of other things than emails: the properties that the hosted service's types have. */
+/** Formats the data of events that aren't about emails, with the properties of the hosted service's types. */
 function presentOther(teamId: string, data: EventData): Record<string, unknown> {
   const { domain, suppression, contact, topic, choices, received } = data
   const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
@@ -57,7 +57,7 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
   return { id, email, origin, source_id: sourceId, created_at: isoTimestamp(createdAt) }
 }
 
-/** What the email says is asked for by its id: the hosted service tells no more than this, either. */
+/** Omits the email's content, like the hosted service; clients fetch it by id. */
 function presentReceived(received: ToldReceived): Record<string, unknown> {
   const { emailId, createdAt, from, to, cc, bcc, receivedFor, messageId, subject, attachments } = received
   return {
@@ -77,7 +77,7 @@ function presentReceived(received: ToldReceived): Record<string, unknown> {
   }
 }
 
-/** One of the clients needs an audience id: the first segment, or the team, which is the audience of all contacts. */
+/** One of the clients requires an audience id: the first segment, or the team, which stands for all contacts. */
 function presentContact(teamId: string, contact: EventContact): Record<string, unknown> {
   const { id, email, firstName, lastName, unsubscribed, segmentIds, createdAt, updatedAt } = contact
   return {
@@ -97,7 +97,7 @@ function presentTopic(topic: EventTopic): Record<string, unknown> {
   }
 }
 
-/** The properties of every event about an email; absent ones are left out, never null. */
+/** Formats the properties of every event about an email. Absent ones are omitted, never null. */
 function presentEmail(
   emailId: string,
   email: NonNullable<OutboxEvent['email']>,
@@ -109,7 +109,7 @@ function presentEmail(
     message_id: messageId,
     created_at: isoTimestamp(createdAt),
     from,
-    // Those whom it concerns: one recipient, or all of the header field.
+    // The affected recipients: one, or all of the header field.
     to: recipient === undefined ? to : [recipient],
     subject,
     ...(broadcastId !== null && { broadcast_id: broadcastId }),
@@ -119,7 +119,7 @@ function presentEmail(
   }
 }
 
-/** The property of some events that is named after them. */
+/** Formats the property that some event types have under their own name. */
 function presentDetail(data: EventData): Record<string, unknown> {
   const { bounce, failed, suppressed, open, click } = data
   return {
@@ -136,9 +136,9 @@ function presentDetail(data: EventData): Record<string, unknown> {
       suppressed: {
         message: suppressed.message,
         type: suppressed.type,
-        // Typed clients know two reasons and need one. Of an address that a person put on the list, `type` tells.
+        // Typed clients know two reasons and require one. If a person added the address, `type` says so.
         reason: suppressed.reason ?? 'previous_complaint',
-        // No server was asked this time.
+        // No server was contacted this time.
         diagnosticCode: [],
       },
     }),

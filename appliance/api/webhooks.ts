@@ -1,4 +1,4 @@
-/** Webhooks: their settings, and how they do. What they were sent: webhook-events.ts. */
+/** Webhooks: their settings and health. Sent events: webhook-events.ts. */
 import { Type, type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
 import type { Webhook as StoredWebhook, WebhookRequests as StoredRequests } from '../storage/storage.ts'
@@ -69,7 +69,7 @@ const requests = Type.Object(
 export type WebhookRequests = Static<typeof requests>
 const summary = { ...setting, requests_last_day: requests }
 
-/** A webhook as the audit log writes it down: how it is set, not how it does. */
+/** A webhook for the audit log: its settings without its health. */
 export const WebhookSetting = Type.Object(setting, { description: 'A webhook.' })
 export type WebhookSetting = Static<typeof WebhookSetting>
 
@@ -144,7 +144,7 @@ export const rotateWebhookSecret = operation('POST /webhooks/:id/signing-secret/
   response: { 200: WebhookCreated },
 })
 
-/** What a webhook is, without what was sent to it. */
+/** Formats the settings of a webhook. */
 export function presentWebhookSetting(webhook: StoredWebhook): WebhookSetting {
   const { id, endpoint, events, status, createdAt, succeededAt, failingSince, disabled } = webhook
   return {
@@ -157,13 +157,13 @@ export function presentWebhookSetting(webhook: StoredWebhook): WebhookSetting {
   }
 }
 
-/** An element of GET /webhooks. How the endpoint does is ours beside the hosted service's fields. */
+/** Formats an element of GET /webhooks. The hosted API lacks the health of the endpoint. */
 export function presentWebhookSummary(webhook: StoredWebhook, requests: StoredRequests): WebhookSummary {
   const { count, taken, medianMs: median_ms, p95Ms: p95_ms } = requests
   return { ...presentWebhookSetting(webhook), requests_last_day: { count, taken, median_ms, p95_ms } }
 }
 
-/** GET /webhooks/:id. */
+/** Formats the response of GET /webhooks/:id. */
 export function presentWebhook(webhook: StoredWebhook, requests: StoredRequests, now: number): Webhook {
   const { secret, oldSecret } = webhook
   const until = oldSecret && oldSecret.until > now ? oldSecret.until : null
