@@ -50,7 +50,7 @@ export const AuditList = listOf(AuditEntry, 'audit log entries')
 
 const tags = ['Audit log'] as const
 
-/** Most characters of a condition; an email address fits. */
+/** Maximum number of characters of a condition; an email address fits. */
 const LONGEST = 320
 
 const condition = (description: string) =>

@@ -5,7 +5,7 @@ import type { ContactsChange, KnownAddress } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 
-/** Most addresses per request. */
+/** Maximum number of addresses per request. */
 export const MOST_ADDRESSES = 500
 
 const emails = Type.Array(Type.String(), {

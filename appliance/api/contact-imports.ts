@@ -50,7 +50,7 @@ const onConflict = literals(ON_CONFLICT, {
     'What happens to contacts that exist already. upsert: change them; skip: leave them as they are.',
 })
 
-/** Most characters of a consent statement. */
+/** Maximum number of characters of a consent statement. */
 const MAX_CONSENT = 500
 
 /** The options of an import. */

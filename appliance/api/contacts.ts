@@ -208,7 +208,7 @@ const filter = {
   unsubscribed: flag('true: only who opted out of everything; false: only others.'),
 }
 
-/** Most characters of a search text. */
+/** Maximum number of characters of a search text. */
 const MAX_SEARCH = 254
 
 /** Reads the text that an address or name must contain. Refuses: `invalid_parameter`. */

@@ -70,7 +70,7 @@ export const EmailSearch = Type.Object(
 )
 export type EmailSearch = Static<typeof EmailSearch>
 
-/** Most words of the subject in a search. */
+/** Maximum number of words of the subject in a search. */
 const MOST_WORDS = 10
 
 function statuses(given: string, parameter: string): LastEvent[] {

@@ -127,7 +127,7 @@ export const EmailWebhookEvent = Type.Object(
   described('A webhook delivery of an email.'),
 )
 
-/** Most webhook deliveries of an email in a list. */
+/** Maximum number of webhook deliveries of an email in a list. */
 export const MOST_TOLD = 100
 
 /** GET /emails/:id/webhooks */

@@ -254,7 +254,7 @@ export function presentLog(log: RequestLog): Log {
 const objectOrNull = (json: string | null): Record<string, unknown> | null =>
   json === null ? null : (JSON.parse(json) as Record<string, unknown>)
 
-/** Most recipients in a list; the request itself has all. */
+/** Maximum number of recipients in a list; a single request has all. */
 const FEW = 3
 
 function envelopeOf(smtpRequest: string | null): LogSummary['envelope'] {

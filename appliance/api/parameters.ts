@@ -109,7 +109,7 @@ export const optional = <T>(schema: TSchema, read: Read<T>): Parameter<T | undef
   read: (given, name) => (isAbsent(given) ? undefined : read(typeof given === 'string' ? given : '', name)),
 })
 
-/** Most UTF-16 units of a condition: a Message-ID may fill a line (RFC 5322 §2.1.1). */
+/** Maximum number of UTF-16 units of a condition: a Message-ID may fill a line (RFC 5322 §2.1.1). */
 const LONGEST = 998
 
 /** Creates a search condition: trims the text and parses it with `read`. Refuses an empty one. */

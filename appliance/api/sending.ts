@@ -130,7 +130,7 @@ export type SendEmail = Static<typeof SendEmail>
 export const EmailCreated = Type.Object({ id: Id }, described('The accepted and stored email.'))
 export type EmailCreated = Static<typeof EmailCreated>
 
-/** Most emails in a batch. */
+/** Maximum number of emails in a batch. */
 export const MAX_BATCH = 100
 
 /** Body of POST /emails/batch. */

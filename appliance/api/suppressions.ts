@@ -122,7 +122,7 @@ export const SuppressionsRemoved = listOf(
   'The suppressions that were found and removed.',
 )
 
-/** Most characters of a search text. */
+/** Maximum number of characters of a search text. */
 const MAX_SEARCH = 254
 
 const filter = {

@@ -8,11 +8,11 @@ import { countSteps, readTeamRules, STEPS } from './rules.ts'
 import { type AudienceDeps, checkIds, noSegment, noTopic, refusalOf } from './which.ts'
 import { readAddress } from './values.ts'
 
-/** Most contacts per request, and per transaction: mail waits for one some 30 ms. */
+/** Maximum number of contacts per request and per transaction. A transaction delays mail by some 30 ms. */
 const AT_ONCE = 500
 const IN_TRANSACTION = 100
 
-/** Most addresses in a preview. */
+/** Maximum number of addresses in a preview. */
 const SAMPLE = 5
 
 /** Contacts by id, or all that match. */

@@ -28,7 +28,7 @@ export function readRows(records: readonly CsvRecord[], plan: ImportPlan, seen: 
   return read
 }
 
-/** Most characters of a rejected row that are kept. */
+/** Maximum number of characters of a rejected row that are kept. */
 const MAX_REJECT = 4000
 
 function rejectOf({ line, cells }: CsvRecord, reason: string): ImportReject {

@@ -13,11 +13,11 @@ import { Seen } from './seen.ts'
 
 /** Rows per transaction. */
 export const BATCH = 1000
-/** Most rows of a file. */
+/** Maximum number of rows of a file. */
 const MAX_ROWS = 5_000_000
 /** How long a team's import runs while another team waits, in milliseconds. */
 const TURN_MS = 30_000
-/** Above so many other writes a second, an import gets a tenth of the time. */
+/** Writes per second by others above which an import gets only a tenth of the time. */
 const BUSY = 20
 const PAUSES = 9
 const MOST_PAUSE_MS = 500

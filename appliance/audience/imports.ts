@@ -91,9 +91,9 @@ export interface ImportMethods {
   importRejects(which: Which): AsyncGenerator<ImportReject[], void>
 }
 
-/** Most unfinished imports per team. */
+/** Maximum number of unfinished imports per team. */
 const MOST_OPEN = 10
-/** Rows used for guessing columns; also the most rows and characters that are shown. */
+/** Number of rows used for guessing columns, and limits of the rows and characters shown. */
 const LOOKED_AT = 100
 const SHOWN = 20
 const SHOWN_CELL = 200
@@ -101,7 +101,7 @@ const MAX_FILE_NAME = 200
 const PAGE = 200
 /** How long after its end an import can be undone (milliseconds). */
 export const UNDO_MS = 24 * 3_600_000
-/** Most contacts removed per request, and per transaction: mail waits for one some 30 ms. */
+/** Maximum number of contacts removed per request and per transaction. A transaction delays mail by some 30 ms. */
 const UNDONE_AT_ONCE = 500
 const UNDONE_IN_TRANSACTION = 100
 

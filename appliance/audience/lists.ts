@@ -14,10 +14,10 @@ import { readText, readValue } from './values.ts'
 import { readTeamRules, type SegmentSizes } from './rules.ts'
 import { type AudienceDeps, noSegment } from './which.ts'
 
-/** Most per team. They are few enough to read all at once. */
+/** Maximum number per team, low enough to read all at once. */
 const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200 }
 
-/** Most characters. */
+/** Maximum lengths in characters. */
 const MAX = { segment: 255, topic: 50, description: 200, key: 50 }
 
 /** Memberships removed per transaction after a segment was deleted. */

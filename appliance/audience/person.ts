@@ -36,7 +36,7 @@ export interface PersonMethods {
   emailsOfPerson(args: { teamId: string; address: string }): AsyncGenerator<PersonEmail[], void>
 }
 
-/** Most segments of a contact in the response, and emails per page. */
+/** Maximum number of a contact's segments in the response, and of emails per page. */
 const SEGMENTS = 1000
 const PAGE = 50
 

@@ -39,7 +39,7 @@ export interface PreferenceMethods {
   unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>
 }
 
-/** Most characters of a user agent that are stored. */
+/** Maximum number of characters of a user agent that are stored. */
 const USER_AGENT = 500
 
 export function preferenceMethods(

@@ -1,8 +1,8 @@
 /**
- * Tokens in links to the preference page. A token holds the person and the mail that it came with, encrypted and
- * authenticated (AES-256-CTR under a synthetic IV from HMAC-SHA256, as in RFC 5297). So opening one needs no look-up,
- * and nobody else can create or read one. The same target always gives the same token. Tokens never expire. Pure, apart
- * from the secret.
+ * Tokens in links to the preference page. A token identifies the person and the email that contained the link. It is
+ * encrypted and authenticated (AES-256-CTR under a synthetic IV from HMAC-SHA256, as in RFC 5297), so opening one needs
+ * no look-up, and nobody else can create or read one. The same target always gives the same token. Tokens never expire.
+ * Pure, apart from the secret.
  */
 import {
   createCipheriv,

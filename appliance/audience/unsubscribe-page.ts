@@ -10,7 +10,7 @@ import { refuse } from '../mail/refusals.ts'
 import type { UnsubscribePageChange } from '../storage/storage.ts'
 import type { AudienceDeps } from './which.ts'
 
-/** Most characters of texts; most octets of a logo, which is embedded in the page. */
+/** Maximum lengths: texts in characters, the logo in octets, because it is embedded in the page. */
 const MAX = { title: 100, text: 1000, address: 300, logo: 64 * 1024 }
 
 export interface PageMethods {

@@ -7,10 +7,10 @@ import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Contact, ContactProperty, ContactRef } from '../storage/storage.ts'
 
-/** Most characters of a first or last name. */
+/** Maximum number of characters of a first or last name. */
 export const MAX_NAME = 250
 
-/** Most characters of a value. */
+/** Maximum number of characters of a value. */
 export const MAX_VALUE = 2000
 
 /** Control characters, line separators and lone surrogates. Names and values end up in subjects and headers. */

@@ -6,7 +6,7 @@ const SHORTENER = /^https?:\/\/(?:bit\.ly|tinyurl\.com|t\.co|goo\.gl|ow\.ly|is\.
 /** How a link may begin; a merge tag may be its beginning. */
 const TARGET = /^(?:https?:\/\/[^\s/]+\.[^\s/]+|mailto:|tel:|sms:|#.|\{\{\{)/i
 const HERE = /^https?:\/\/(?:localhost|127\.|10\.|192\.168\.|[^/]*\.local(?:[:/]|$))/i
-/** Most addresses listed in a sentence. */
+/** Maximum number of addresses listed in a sentence. */
 const NAMED = 2
 
 /** Builds a finding. @param wrong null: no problem, and `well` is the text */

@@ -2,7 +2,7 @@
 import type { BroadcastContent, BroadcastFinding as Finding } from '../mail/broadcast.ts'
 import { checkLinks, finding } from './check-links.ts'
 
-/** The facts that the checks need beside the content. */
+/** The facts that the checks need in addition to the content. */
 export interface CheckFacts {
   /** Why it can't be sent from its From address; null: it can. */
   sender: string | null

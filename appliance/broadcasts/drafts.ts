@@ -50,7 +50,7 @@ export interface DraftMethods {
   duplicateBroadcast(ref: BroadcastRef): Promise<Broadcast>
 }
 
-/** Most characters. */
+/** Maximum lengths in characters. */
 const MAX = { name: 70, subject: 998, previewText: 998, body: 2_000_000 }
 const MAX_REPLY_TO = 10
 const MAX_EXCLUDED = 20

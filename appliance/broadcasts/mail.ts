@@ -65,7 +65,7 @@ export interface BroadcastMail {
   messageOf(emailId: string, stored: Uint8Array): Promise<Uint8Array | undefined>
 }
 
-/** Most revisions in the cache. */
+/** Maximum number of revisions in the cache. */
 const MOST_REVISIONS = 20
 
 export function createBroadcastMail(deps: MailDeps): BroadcastMail {

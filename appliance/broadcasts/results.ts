@@ -41,7 +41,7 @@ const HOUR_MS = 3_600_000
 const COUNTED_MS = 7 * 24 * 3_600_000
 /** Emails counted per step. */
 const STEP = 5000
-/** Most broadcasts whose provider tables are cached. */
+/** Maximum number of broadcasts whose provider tables are cached. */
 const MOST_TABLES = 100
 
 export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods {

@@ -25,7 +25,7 @@ const SAMPLES = 3
 const SAMPLE_TEXT = 2000
 /** A similar broadcast that is more recent than this may be a mistake (milliseconds). */
 const REPEAT_MS = 24 * 3_600_000
-/** Most recent broadcasts compared with the draft. */
+/** Maximum number of recent broadcasts compared with the draft. */
 const MOST_RECENT = 50
 
 export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens }): ReviewMethods {

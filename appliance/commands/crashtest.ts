@@ -10,7 +10,7 @@ export interface CrashtestArgs extends CommonOptions {
   duration?: number
 }
 
-/** Most faults of a kind that are printed; `--json` prints all. */
+/** Maximum number of faults of a kind that are printed; `--json` prints all. */
 const MOST_SHOWN = 20
 
 /**

@@ -1,4 +1,4 @@
-/** Records in the audit log each object that an import creates, as if it had been created by itself. */
+/** Records each object that an import creates in the audit log, as if it had been created individually. */
 import { recordAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import type { Made } from '../moving/moving.ts'

@@ -2,8 +2,8 @@ import type { Adapters, Context } from './context.ts'
 import { bytes, instant, table } from './output.ts'
 
 /**
- * `migrate`: migrates the database. Opening it does that; this prints the version, and where the copies from before
- * are.
+ * `migrate`: migrates the database, which happens when it is opened. Prints the version, and where copies of older
+ * versions are.
  */
 export async function migrate({ config, output }: Context, adapters: Adapters): Promise<void> {
   const { schemaVersion, snapshotsOf } = await adapters()

@@ -8,7 +8,7 @@ import { controlOf, describeCounts, describeDelivery, filterOf, type QueueOption
 import type { QueueAction } from '../mail/queue.ts'
 import { userName } from './failure.ts'
 
-/** The options of changing commands, beside the filter. */
+/** The options of commands that change the queue, in addition to the filter. */
 export interface ChangeOptions extends QueueOptions {
   dryRun?: boolean
   all?: boolean

@@ -9,7 +9,7 @@ import { bytes, instant, paragraph, shorten } from './output.ts'
 import { isBroken, type StatusFacts } from './status-judge.ts'
 
 const LABEL = 13
-/** Most lines per kind, so that the output fits one screen. */
+/** Maximum number of lines per kind, so that the output fits one screen. */
 const SHOWN = 5
 
 /** Formats the screen: the state, then what needs attention. */

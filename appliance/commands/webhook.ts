@@ -7,7 +7,7 @@ import { presentWebhook, presentWebhookSummary } from '../api/webhooks.ts'
 import { Failure, Misuse, type Context } from './context.ts'
 import { instant, table } from './output.ts'
 
-/** Most requests that `webhook show` lists. */
+/** Maximum number of requests that `webhook show` lists. */
 const SHOWN = 10
 
 function health({ status, disabled, failingSince, succeededAt }: Webhook, requests: WebhookRequests): string {

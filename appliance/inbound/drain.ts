@@ -20,7 +20,7 @@ export interface DrainDeps {
   duties?: Duties | undefined
 }
 
-/** After so many attempts to read a message, it is set aside as unreadable. */
+/** Maximum number of attempts to read a message before it is set aside as unreadable. */
 const MOST_ATTEMPTS = 3
 /** A report can arrive before the result of its attempt is stored. The drain then retries after this time. */
 const RETRY_MS = 5000

@@ -10,7 +10,7 @@ import { suppressionKey } from '../mail/suppression.ts'
 import type { Cause } from '../mail/verdict.ts'
 import type { LateBounce, ReturnedDelivery, SettleReturned } from '../storage/storage.ts'
 
-/** Most recipients of a report that are considered. */
+/** Maximum number of recipients of a report that are considered. */
 const MOST_ENTRIES = 100
 /** Longest server text that is shown, in UTF-16 units. */
 const MAX_TEXT = 1000

@@ -20,7 +20,7 @@ export interface Outline {
   candidates: { id: string; messageId: string }[]
 }
 
-/** Most characters of a field that are read, and most entries of a list that are kept. */
+/** Maximum number of characters read from a field, and of entries kept from a list. */
 const MOST_TEXT = 4096
 const MOST_ADDRESSES = 100
 const MOST_REFERENCES = 20

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import { createThrottle } from '../clock/throttle.ts'
 import { sourceNetwork } from '../wire/networks.ts'
 
-/** The most messages in a window, which begins with the first of them. */
+/** Maximum number of messages in a window, which begins with the first message. */
 export interface RateLimit {
   windowMs: number
   /** For one IPv4 address or one IPv6 /64. */

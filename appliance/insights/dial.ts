@@ -14,7 +14,7 @@ export interface Dial {
   timeoutMs: number
 }
 
-/** Most bytes of a greeting that are read (RFC 5321 §4.5.3.1.5 allows 512 for a line). */
+/** Maximum number of bytes of a greeting that are read (RFC 5321 §4.5.3.1.5 allows 512 for a line). */
 const MOST_BYTES = 1024
 
 const REASONS: Record<string, string> = {

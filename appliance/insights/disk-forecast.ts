@@ -22,7 +22,7 @@ export interface ForecastDeps {
 }
 
 const MB = 1_000_000
-/** Warns below so many days: a week is enough to add a disk. `posthaste status` uses the same limit. */
+/** Number of days left below which it warns: a week is enough to add a disk. `posthaste status` uses the same limit. */
 const LEAST_DAYS = 7
 
 /** Measures the usage and the disk; null if the disk can't be read, which the disk check reports. */

@@ -64,7 +64,7 @@ export interface ReportView {
 
 const DAY = 86_400_000
 const DEFAULT_DAYS = 30
-/** Most sources shown, and most looked up in DNS. */
+/** Maximum number of sources shown, and of those looked up in DNS. */
 const MOST_SOURCES = 500
 const MOST_NAMES = 20
 /** Time limit for all look-ups together (milliseconds). */

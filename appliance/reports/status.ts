@@ -8,7 +8,10 @@ import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
 import type { Part } from './mime.ts'
 import type { Phase } from '../mail/bounce.ts'
 
-/** Most characters of a diagnostic, which may be one line without spaces; the transcript has the whole reply. */
+/**
+ * Maximum number of characters of a diagnostic, which may be one line without spaces; the transcript has the whole
+ * reply.
+ */
 const DIAGNOSTIC_CHARS = 900
 
 /**

@@ -5,7 +5,7 @@ import { formatReply } from '../mail/reply.ts'
 import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
 
 const WIDTH = 72
-/** Most characters of a reply that are quoted; the transcript has the whole reply. */
+/** Maximum number of characters of a reply that are quoted; the transcript has the whole reply. */
 const QUOTED_CHARS = 1000
 
 const OPENING: Record<ReportKind, string> = {

@@ -134,7 +134,7 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** Most addresses of a test. */
+/** Maximum number of addresses of a test. */
 const MOST_TESTS = 5
 
 /** Route for sending the current draft to a few addresses. */

@@ -21,7 +21,7 @@ export type DmarcReading =
 
 /** Records above this limit are only counted. */
 const MAX_RECORDS = 100_000
-/** Most results, reasons or errors of one record or report. */
+/** Maximum number of results, reasons or errors of one record or report. */
 const MAX_LIST = 50
 
 /** Reads an attached report. Run this in a thread: 256 KB of XML take up to 50 ms, 6.5 MB half a second. */

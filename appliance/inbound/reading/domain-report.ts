@@ -16,9 +16,9 @@ import { readTlsReport } from './tls-report.ts'
 export type DomainReportReading =
   { kind: 'report'; report: ReadDomainReport } | { kind: 'problem'; problem: ReportProblem | 'foreign' }
 
-/** Most rows of one report; the largest counts are kept. */
+/** Maximum number of rows in one report; those with the largest counts are kept. */
 const MOST_ROWS = 1000
-/** Most messages or sessions of one row, so that sums stay exact whatever a report claims. */
+/** Maximum number of messages or sessions in one row, so that sums stay exact whatever a report claims. */
 const MOST_COUNT = 1_000_000_000
 const MOST_NAME = 255
 const MOST_TEXT = 200

@@ -9,7 +9,7 @@ import { reasonIn } from './delivery-report.ts'
 import { findCodes, judge, oneLine, type Categorize } from './reason.ts'
 import { MAX_RECIPIENTS } from './status-part.ts'
 
-/** What a format reads from a message. */
+/** The result of matching a format. */
 export interface Notice {
   format: ReturnedFormat
   recipients: ReportedRecipient[]
@@ -21,7 +21,7 @@ const MAX_LINES = 1500
 const MAX_LINE = 1000
 const OPENING = 1500
 const WORDS = 8000
-/** Most lines of one recipient; the reason is among the first. */
+/** Maximum number of lines of one recipient; the reason is among the first. */
 const MAX_BLOCK = 30
 const MAX_REASON = 2000
 
@@ -148,7 +148,7 @@ function recipient(
   }
 }
 
-/** Reads a bounce that names no recipient: only the return path tells whose it is. */
+/** Reads a bounce that names no recipient; only the return path identifies the recipient. */
 export function nobody(
   { format, recipients }: Notice,
   text: string,

@@ -26,9 +26,9 @@ export interface ReadMessage {
 /** Genuine reports have three parts within one or two levels (RFC 6522 §3). */
 const MAX_DEPTH = 10
 const MAX_PARTS = 100
-/** Most fields that are read. Reports need none beyond that. */
+/** Maximum number of fields that are read. Reports need no more. */
 const MAX_FIELDS = 400
-/** Most octets of one field, and of the body of a part, that are read as text. */
+/** Maximum number of octets of one field, and of the body of a part, that are read as text. */
 const MAX_FIELD = 8 * 1024
 const MAX_TEXT = 64 * 1024
 

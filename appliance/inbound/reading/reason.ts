@@ -12,8 +12,8 @@ export type Categorize = (
 const MAX_DIAGNOSTIC = 8 * 1024
 
 /**
- * Most characters that the rules match against: a hundred rules on 2000 characters take a millisecond, and a report may
- * have many recipients.
+ * Maximum number of characters that the rules match against: a hundred rules on 2000 characters take a millisecond, and
+ * a report may have many recipients.
  */
 const MAX_JUDGED = 800
 

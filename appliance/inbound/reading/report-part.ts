@@ -26,7 +26,7 @@ export function findReport(message: ReadMessage): FoundReport | undefined {
   return undefined
 }
 
-/** What the message's own header says, without its parts. */
+/** The report type that the message's own header suggests. */
 interface About {
   dmarc: boolean
   tls: boolean

@@ -13,7 +13,9 @@ export interface StatusPart {
   recipients: readonly StatusFields[]
 }
 
-/** Most recipients that are read. An email has at most 100 per attempt; classifying one takes some 40 µs. */
+/**
+ * Maximum number of recipients that are read. An email has at most 100 per attempt; classifying one takes some 40 µs.
+ */
 export const MAX_RECIPIENTS = 500
 const MAX_FIELDS = 200
 const MAX_VALUE = 8 * 1024

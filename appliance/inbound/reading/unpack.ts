@@ -11,7 +11,7 @@ export interface UnpackLimits {
   /** Largest packed and largest unpacked size, in octets. */
   packed: number
   unpacked: number
-  /** Most unpacked octets per packed octet. */
+  /** Maximum number of unpacked octets per packed octet. */
   ratio: number
 }
 

@@ -8,7 +8,7 @@ const ENTRY = 0x02014b50
 const LOCAL = 0x04034b50
 /** The end record is at most this far from the end of the file: its 22 octets and a comment. */
 const MOST_END = 22 + 0xffff
-/** Most entries. Some archives hold folders or metadata of the packer beside the report. */
+/** Maximum number of entries. Some archives also hold folders or metadata of the packer. */
 const MOST_ENTRIES = 16
 const MOST_NAME = 1024
 
