@@ -83,7 +83,7 @@ export function createBroadcastRunner(deps: RunnerDeps): Worker {
 /** Creates the function that does the next part of a broadcast. It returns true if there is more to do at once. */
 function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean> {
   const { storage, clock } = deps
-  /** When broadcasts whose parked emails were released were last changed. */
+  /** `updatedAt` of each broadcast when its parked emails were last released, by id. */
   const released = new Map<string, number>()
   const looked = new Map<string, number>()
   const windows = createWindows(deps)

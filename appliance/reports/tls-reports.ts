@@ -48,8 +48,8 @@ const DAY = 24 * HOUR
 /** How often to look for due reports. */
 const EVERY = 15 * MINUTE
 /**
- * Reports start at a random time in this window after midnight, each night at another time, so that not all reporters
- * send at once (RFC 8460 §4.1).
+ * Reports start within this time after midnight, at a different time each night, so that not all reporters send at once
+ * (RFC 8460 §4.1).
  */
 const SPREAD = 4 * HOUR
 /** How many days after its day a failed report is retried. */

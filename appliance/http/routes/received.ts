@@ -29,7 +29,7 @@ export function returnedRoutes(app: App, { storage, clock }: Deps): void {
     const { teamId } = callerOf(request)
     const id = request.params.returned_id
     const email = await find(teamId, request.params.id)
-    // It quotes a message of the server to a person, which may contain a secret link.
+    // It quotes a message of this server that may contain a secret link.
     if (email.via === 'notice') throw refuse('content_withheld')
     const bytes = await storage.getReturned({ teamId, emailId: email.id, id }, clock.now())
     return sendMessage(reply, id, bytes)

@@ -29,7 +29,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
-    return undefined // what it is not is told as a problem
+    return undefined // The caller reports the problem.
   }
 }
 
