@@ -40,7 +40,8 @@ function inventedEntry(name: string, hostname: string): ZoneEntry {
   if (first.startsWith('_')) return 'NXDOMAIN'
   if (first === 'mx1' || first === 'mx2') {
     const dead = first === 'mx1' && dnsBehaviourFor(rest.join('.'))?.answer === 'dead-mx'
-    return { A: dead ? EXCHANGERS.dead : EXCHANGERS[first], ttl: TTL }
+    // What recipients send back is brought from loopback, and reports have to pass DMARC.
+    return { A: dead ? EXCHANGERS.dead : EXCHANGERS[first], TXT: 'v=spf1 ip4:127.0.0.1 -all', ttl: TTL }
   }
   const behaviour = dnsBehaviourFor(name)?.answer
   if (behaviour === 'NXDOMAIN' || behaviour === 'SERVFAIL') return behaviour

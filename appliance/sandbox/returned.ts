@@ -1,9 +1,10 @@
 /**
- * What the sandbox's recipients send back a few seconds after they accepted a message: bounces to its return path and
- * replies to its author, as on the real internet. Selected by the local part, as in behaviours.ts. Pure.
+ * What the sandbox's recipients send back a few seconds after they accepted a message: bounces to its return path, replies to
+ * its author and reports about its domain, as on the real internet. Selected by the local part, as in behaviours.ts.
  */
 import { fieldValue, splitMessage } from '../mail/headers.ts'
 import type { Captured } from './exchanger.ts'
+import { dmarcReport, tlsReport } from './reports.ts'
 
 /** A message sent back. */
 export interface SentBack {
@@ -20,6 +21,8 @@ export interface Return {
   does: string
   /** The consequence. */
   outcome: string
+  /** Goes to the `rua` address of the From domain's DMARC record, and nowhere without one. */
+  isReport?: true
   write(about: About): Pick<SentBack, 'mailFrom' | 'rcptTo'> & { lines: string[] }
 }
 
@@ -34,6 +37,14 @@ interface About {
   /** Its header, without the blank line. */
   header: string
   date: string
+  /** The domain of the From field. */
+  domain: string
+  /** Where reports go; empty where nobody asks for them. */
+  reportsTo: string
+  /** The client that brought the message. */
+  ip: string
+  /** Unix milliseconds. */
+  now: number
 }
 
 const HEADER_SHOWN = 16 * 1024
@@ -101,14 +112,30 @@ export const RETURNS: Record<string, Return> = {
       ],
     }),
   },
+  'dmarc-report': {
+    does: 'accepts, then sends a DMARC report about the From domain',
+    outcome: 'delivered; the report is listed with the domain',
+    isReport: true,
+    write: dmarcReport,
+  },
+  'tls-report': {
+    does: 'accepts, then sends a TLS report about the From domain',
+    outcome: 'delivered; the report is listed with the domain',
+    isReport: true,
+    write: tlsReport,
+  },
 }
 
-/** Returns what a recipient sends back for an accepted message; undefined for nothing. */
-export function sentBackFor(
-  { mailFrom, raw }: Pick<Captured, 'mailFrom' | 'raw'>,
+/**
+ * Returns what a recipient sends back for an accepted message; undefined for nothing.
+ * @param textsAt the TXT records of a name
+ */
+export async function sentBackFor(
+  { mailFrom, raw, ip }: Pick<Captured, 'mailFrom' | 'raw' | 'ip'>,
   recipient: string,
   now: number,
-): SentBack | undefined {
+  textsAt: (name: string) => Promise<readonly string[]>,
+): Promise<SentBack | undefined> {
   const local = recipient.slice(0, recipient.lastIndexOf('@')).toLowerCase()
   const word = Object.keys(RETURNS).find(
     (name) => local === name || local.startsWith(`${name}+`) || local.startsWith(`${name}-`),
@@ -124,8 +151,13 @@ export function sentBackFor(
   const date = new Date(now).toUTCString().replace('GMT', '+0000')
   const from = /<([^<>]*)>\s*$/.exec(value('from'))?.[1] ?? value('from')
   const header = raw.toString('latin1', 0, Math.min(bodyOffset, HEADER_SHOWN)).trimEnd()
-  const about = { recipient, host, returnPath: mailFrom, from, date, header }
-  const { lines, ...to } = RETURNS[word]!.write({
+  const chosen = RETURNS[word]!
+  const domain = from.slice(from.lastIndexOf('@') + 1).toLowerCase()
+  const texts = chosen.isReport ? await textsAt(`_dmarc.${domain}`) : []
+  const reportsTo = texts.map((text) => /\brua=mailto:([^\s,;!]+)/i.exec(text)?.[1]).find(Boolean) ?? ''
+  if (chosen.isReport && reportsTo === '') return undefined
+  const about = { recipient, host, returnPath: mailFrom, from, date, header, domain, reportsTo, ip, now }
+  const { lines, ...to } = chosen.write({
     ...about,
     subject: value('subject'),
     messageId: value('message-id'),

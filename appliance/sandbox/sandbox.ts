@@ -52,8 +52,13 @@ const RETURNED_AFTER = 3000
 /** Starts DNS and exchangers on free ports of loopback. */
 export async function startSandbox({ config, storage, clock, log }: SandboxDeps): Promise<Sandbox> {
   const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
+  const answers = sandboxAnswers(storage, host, () => clock.now())
+  const textsAt = async (name: string): Promise<readonly string[]> => {
+    const entry = await answers(name)
+    return typeof entry === 'string' ? [] : [entry.TXT ?? []].flat()
+  }
   const zone = await startZoneServer({
-    zone: sandboxAnswers(storage, host, () => clock.now()),
+    zone: answers,
     negativeTtl: 1,
     nameServer: { host: 'ns.posthaste.localhost', address: '127.0.0.1' },
   })
@@ -70,7 +75,7 @@ export async function startSandbox({ config, storage, clock, log }: SandboxDeps)
     async deliver(message: Captured) {
       await parts().inbox.add(message)
       for (const recipient of message.rcptTo) {
-        const back = sentBackFor(message, recipient, clock.now())
+        const back = await sentBackFor(message, recipient, clock.now(), textsAt)
         if (back) waiting.add(clock.after(RETURNED_AFTER, () => void bringBack(back)))
       }
     },

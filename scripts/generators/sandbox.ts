@@ -48,7 +48,7 @@ ${table(
   Object.entries(RETURNS).map(([name, one]) => [`${name}@`, one]),
 )}
 
-Reports go to the email's return path. Webhooks receive \`email.bounced\`, \`email.complained\` and \`email.received\` as in production. For replies, turn on
+Bounces and complaints go to the email's return path, and reports to the \`rua\` address of the From domain's DMARC record ([reports.md](reports.md)). Webhooks receive \`email.bounced\`, \`email.complained\` and \`email.received\` as in production. For replies, turn on
 Receiving in the settings of the domain.
 `
 }

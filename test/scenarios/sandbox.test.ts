@@ -76,6 +76,8 @@ const RETURNED: Record<string, [state: string, kind: string | null, effect: stri
   vacation: ['delivered', 'auto-reply', null],
   complaint: ['delivered', 'complaint', 'complained'],
   reply: ['delivered', null, null],
+  'dmarc-report': ['delivered', null, null],
+  'tls-report': ['delivered', null, null],
 }
 
 describe('the local part chooses what comes back later', () => {
@@ -95,6 +97,31 @@ describe('the local part chooses what comes back later', () => {
     })
     expect([report.kind, report.entries[0]?.effect ?? null]).toEqual([kind, effect])
     expect((await appliance.timeline(id)).deliveries[0]!.state).toBe(state)
+  })
+
+  test('reports about the domain are received, and say who sends as it', async () => {
+    const { body } = await appliance.call<{ data: { id: string; name: string }[] }>('GET', '/domains')
+    const { id, name } = body.data[0]!
+    for (const kind of ['dmarc', 'tls']) await appliance.send({ to: `${kind}-report@reporter.test` })
+    const reports = async () =>
+      (
+        await appliance.call<{ data: { kind: string; submitter: string; total: number; failed: number }[] }>(
+          'GET',
+          `/domains/${id}/reports`,
+        )
+      ).body.data
+        .filter(({ submitter }) => submitter === 'mx1.reporter.test')
+        .map(({ kind, total, failed }) => `${kind} ${failed} of ${total}`)
+        .toSorted()
+    await expect.poll(reports, { timeout: PATIENCE }).toEqual(['dmarc 8 of 50', 'tls 3 of 123'])
+    const summary = await appliance.call<{ sources: { ip: string; verdict: string }[] }>(
+      'GET',
+      `/domains/${id}/reports/dmarc`,
+    )
+    expect(Object.fromEntries(summary.body.sources.map(({ ip, verdict }) => [ip, verdict]))).toMatchObject({
+      '127.0.0.1': 'This server. All its mail passes DMARC.',
+      '198.51.100.20': `Signs as crm.test, not as ${name}.`,
+    })
   })
 
   test('a reply is received and matched once the domain receives', async () => {
