@@ -45,18 +45,21 @@ const common = {
   teardownTimeout: 60_000,
   expect: { poll: { timeout: PATIENCE } },
   pool: 'forks',
+  // Most tests wait for sockets, timers, and other processes: one file at a time, the default on two cores, leaves the
+  // machine idle, and so do two where both wait.
+  maxWorkers: 3,
 } as const
 
 export default defineConfig({
   test: {
     globalSetup: ['test/world/scratch.ts'],
-    // Most tests wait for sockets, timers, and other processes: one file at a time, the default on two cores, leaves the
-    // machine idle, and so do two where both wait.
-    maxWorkers: 3,
     passWithNoTests: false,
     sequence: { sequencer: LongestFirst },
+    // A shared server would tell the processes of one project that another loads the sources from the bundle.
+    sharedViteServer: false,
     projects: [
       {
+        extends: false,
         test: {
           ...common,
           ...bundled,
@@ -65,8 +68,9 @@ export default defineConfig({
           exclude: [...pure, ...reloading],
         },
       },
-      { test: { ...common, name: 'reloading', include: reloading } },
+      { extends: false, test: { ...common, name: 'reloading', include: reloading } },
       {
+        extends: false,
         test: {
           ...common,
           name: 'pure',
