@@ -1,4 +1,4 @@
-/** One's own account: the password, and where one is signed in. */
+/** API calls for the signed-in person's account: password and sessions. */
 import type { Static } from 'typebox'
 import type {
   AccountSessionList,
@@ -16,11 +16,11 @@ export type { AccountSession } from '../../../appliance/api/account.ts'
 export const changePassword = (body: Static<typeof ChangePassword>) =>
   change('POST', '/account/password', body)
 
-/** Asks for a link by mail; says the same whether there is such an account or not. */
+/** Requests a password reset link by email. The response is the same whether or not the account exists. */
 export const askReset = (body: Static<typeof AskReset>) =>
   change<Static<typeof ResetAsked>>('POST', '/session/reset', body)
 
-/** Sets a password with the token of a link. */
+/** Sets a password with the token of a reset link. */
 export const confirmReset = (body: Static<typeof ConfirmReset>) =>
   change<Static<typeof ResetDone>>('POST', '/session/reset/confirm', body)
 
@@ -30,6 +30,6 @@ export const listSessions = (signal?: AbortSignal) =>
 export const endSession = (session: string) =>
   change('DELETE', `/account/sessions/${encodeURIComponent(session)}`)
 
-/** Ends all but this one. */
+/** Ends all sessions but this one. */
 export const endOtherSessions = () =>
   change<Static<typeof AccountSessionsEnded>>('DELETE', '/account/sessions')

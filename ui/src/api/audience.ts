@@ -1,4 +1,4 @@
-/** Calls about whom the team writes to. */
+/** API calls for contacts, segments, topics and properties. */
 import type { Static } from 'typebox'
 import type {
   ChangeContacts,
@@ -30,7 +30,7 @@ export type { ContactsFilter }
 
 const id = encodeURIComponent
 
-/** A part of what a search finds; `after` is the `next` of the part before. */
+/** Loads a chunk of search results; `after` is the `next` of the previous chunk. */
 export const searchContacts = (
   filter: Omit<ContactsFilter, 'rules'>,
   after: string | null,
@@ -38,7 +38,7 @@ export const searchContacts = (
   signal?: AbortSignal,
 ) => read<ContactSearch>(withParameters('/contacts/search', { ...filter, after, limit }), signal)
 
-/** Where all contacts are as CSV, and everything kept about one as JSON. */
+/** Downloads: all contacts as CSV, and all data about one contact as JSON. */
 export const CONTACTS_FILE = '/contacts/export.csv'
 export const personUrl = (contact: string): string => `/contacts/${id(contact)}/export.json`
 
@@ -67,7 +67,7 @@ export const chooseTopic = (contact: string, topic: string, subscription: Subscr
 export const listConsents = (contact: string, signal?: AbortSignal) =>
   read<Static<typeof ContactConsentList>>(`/contacts/${id(contact)}/consents?limit=100`, signal)
 
-/** What is known of at most 500 addresses. */
+/** Looks up at most 500 addresses. */
 export const checkContacts = (emails: readonly string[]) =>
   question<ContactsChecked>('/contacts/batch/check', { emails })
 
@@ -76,8 +76,8 @@ export const addContacts = (emails: readonly string[], segmentIds: readonly stri
   change<ContactsAdded>('POST', '/contacts/batch/add', { emails, segment_ids: segmentIds })
 
 /**
- * Counts all that match, part by part: with a million contacts it takes a second or two.
- * @param onpart is told what was counted so far; false: stop
+ * Counts all matches, chunk by chunk. A million contacts take a second or two.
+ * @param onpart called with the count so far; returns false to stop
  */
 export async function countMatching(
   filter: ContactsFilter,
@@ -99,7 +99,7 @@ export const changeContacts = (body: ChangeContacts) =>
 
 export const listSegments = (signal?: AbortSignal) => read<Static<typeof SegmentList>>('/segments', signal)
 
-/** Those that contacts can be added to. */
+/** Lists the segments that contacts can be added to. */
 export async function listPlainSegments(signal?: AbortSignal) {
   const { data } = await listSegments(signal)
   return { data: data.filter(({ filter }) => filter === null) }
@@ -128,7 +128,7 @@ export const deleteTopic = (topic: string) => change('DELETE', `/topics/${id(top
 export const listProperties = (signal?: AbortSignal) =>
   read<Static<typeof ContactPropertyList>>('/contact-properties', signal)
 
-/** What rules can name. */
+/** Lists the names that rules can refer to. */
 export async function listRuleNames(signal?: AbortSignal) {
   const [properties, topics, segments] = await Promise.all([
     listProperties(signal),

@@ -1,4 +1,4 @@
-/** Calls about the audit log. */
+/** API calls for the audit log. */
 import type { Static } from 'typebox'
 import type { AuditConditions, AuditEntry, AuditList } from '../../../appliance/api/audit.ts'
 import type { Cursor } from './calls.ts'
@@ -13,7 +13,7 @@ export const listAudit = (
   signal?: AbortSignal,
 ) => read<Static<typeof AuditList>>(withParameters('/audit', { ...conditions, after, before, limit }), signal)
 
-/** Null where there is no such entry any more. */
+/** Returns an audit entry; null if it doesn't exist or was deleted. */
 export async function findAuditEntry(id: string, signal?: AbortSignal): Promise<AuditEntry | null> {
   try {
     return await read<AuditEntry>(`/audit/${encodeURIComponent(id)}`, signal)
@@ -23,5 +23,5 @@ export async function findAuditEntry(id: string, signal?: AbortSignal): Promise<
   }
 }
 
-/** Where all that meets the conditions comes as a file. */
+/** URL of a download with all matching entries. */
 export const auditFile = (conditions: AuditConditions) => withParameters('/audit/export', conditions)

@@ -1,4 +1,4 @@
-/** Calls about broadcasts. */
+/** API calls for broadcasts. */
 import type { Static } from 'typebox'
 import type {
   Broadcast,
@@ -23,7 +23,7 @@ type Ref = Static<typeof BroadcastRef>
 
 const at = (id: string) => `/broadcasts/${encodeURIComponent(id)}`
 
-/** A page of the broadcasts. @param filter empty texts: no condition */
+/** Lists one page of broadcasts. @param filter empty strings are ignored */
 export function listBroadcasts(
   filter: { text: string; status: string; after: string | null; before: string | null },
   signal?: AbortSignal,
@@ -52,7 +52,7 @@ export const testBroadcast = (id: string, body: Static<typeof TestBroadcast>) =>
 export const reviewBroadcast = (id: string, signal?: AbortSignal) =>
   read<BroadcastReview>(`${at(id)}/review`, signal)
 
-/** @param body with the `edits` that were reviewed; without a time it is sent at once */
+/** Sends a broadcast, at once if no time is given. @param body with the `edits` number that was reviewed */
 export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?: number }) =>
   change('POST', `${at(id)}/send`, body)
 
@@ -68,7 +68,7 @@ export const getResults = (id: string, signal?: AbortSignal) =>
 export const listLinks = (id: string, signal?: AbortSignal) =>
   read<Static<typeof ClickedLinkList>>(`${at(id)}/clicked-links?limit=100`, signal)
 
-/** A page of recipients. @param filter empty texts: no condition */
+/** Lists one page of recipients. @param filter empty strings are ignored */
 export function listRecipients(
   id: string,
   filter: { type: string; email: string; after: string | null; before: string | null },

@@ -1,4 +1,4 @@
-/** Every call the dashboard makes. The types are the server's own; nothing is described twice. */
+/** API calls for emails, domains, suppressions, requests and webhooks. The types are the server's own. */
 import type { Static } from 'typebox'
 import type { ApiKeyCreated, ApiKeyList, CreateApiKey } from '../../../appliance/api/api-keys.ts'
 import type { CreateDomain, Domain, DomainList, UpdateDomain } from '../../../appliance/api/domains.ts'
@@ -39,7 +39,7 @@ export const signOut = async (): Promise<void> => void (await request('/session'
 
 export const getSession = () => read<Session>('/session')
 
-/** Where a page of a list starts: older than `after`, newer than `before` (ids, exclusive), or at the newest. */
+/** Where a page of a list starts: after or before an id (exclusive); by default at the newest row. */
 export interface Cursor {
   after?: string | null
   before?: string | null
@@ -53,7 +53,7 @@ export const getEmail = (email: string, signal?: AbortSignal) => read<Email>(`/e
 export const getTimeline = (email: string, signal?: AbortSignal) =>
   read<Timeline>(`/emails/${id(email)}/timeline`, signal)
 
-/** Path of the message as it was sent, for reading and for downloading. */
+/** Path of the message as sent, to show or download. */
 export const sourcePath = (email: string) => `/emails/${id(email)}/source`
 
 export const getSource = async (email: string, signal?: AbortSignal): Promise<Uint8Array> => {
@@ -61,13 +61,13 @@ export const getSource = async (email: string, signal?: AbortSignal): Promise<Ui
   return new Uint8Array(await answer.arrayBuffer())
 }
 
-/** `at` in ISO 8601. */
+/** Reschedules an email. `at` is in ISO 8601. */
 export const rescheduleEmail = (email: string, at: string) =>
   change('PATCH', `/emails/${id(email)}`, { scheduled_at: at })
 
 export const cancelEmail = (email: string) => change('POST', `/emails/${id(email)}/cancel`)
 
-/** A link that shows the email to whoever has it, for as long as `span` says (`1h`). */
+/** Creates a public link to the email that works for `span` (`1h`). */
 export const shareEmail = (email: string, span: string) =>
   change<Static<typeof EmailShared>>('POST', `/emails/${id(email)}/share`, { expires_in: span })
 
@@ -94,7 +94,7 @@ export const setDomainBodies = (domain: string, keep: boolean) =>
 
 export const deleteDomain = (domain: string) => change('DELETE', `/domains/${id(domain)}`)
 
-/** Begins the rotation of the DKIM keys: a new key waits for its record. */
+/** Starts a rotation of the DKIM keys: the new key is used once its record is published. */
 export const rotateDkim = (domain: string) => change('POST', `/domains/${id(domain)}/dkim/rotate`)
 
 export const listApiKeys = (signal?: AbortSignal) => read<Static<typeof ApiKeyList>>('/api-keys', signal)
@@ -112,7 +112,7 @@ export const listSuppressions = (
   signal?: AbortSignal,
 ) => read<Static<typeof SuppressionList>>(withParameters('/suppressions', { limit, ...query }), signal)
 
-/** The suppression of an address or with an id; null when there is none. */
+/** Returns the suppression of an address or with an id; null if there is none. */
 export async function findSuppression(which: string, signal?: AbortSignal): Promise<Suppression | null> {
   try {
     return await read<Suppression>(`/suppressions/${id(which)}`, signal)
@@ -122,29 +122,29 @@ export async function findSuppression(which: string, signal?: AbortSignal): Prom
   }
 }
 
-/** Where the list comes as a file. */
+/** URL of a download of the suppression list. */
 export const suppressionsFile = (query: { origin: string; search: string }) =>
   withParameters('/suppressions/export', query)
 
-/** Reads a CSV list; with `preview` nothing is changed. */
+/** Imports a CSV list; with `preview`, changes nothing. */
 export const importSuppressions = async (body: Static<typeof ImportSuppressions>) =>
   (await (await request('/suppressions/import', { method: 'POST', body })).json()) as SuppressionImport
 
-/** At most 100 at once. */
+/** Suppresses at most 100 addresses. */
 export const addSuppressions = (emails: readonly string[]) =>
   change('POST', '/suppressions/batch/add', { emails })
 
-/** At most 100 at once. */
+/** Removes at most 100 suppressions. */
 export const removeSuppressions = (ids: readonly string[]) =>
   change('POST', '/suppressions/batch/remove', { ids })
 
 export const removeSuppression = (suppression: string) => change('DELETE', `/suppressions/${id(suppression)}`)
 
-/** With `email_id` only the requests that made that email. */
+/** Lists requests; with `email_id`, only those that created the email. */
 export const listLogs = (query: Cursor & { email_id: string }, limit: number, signal?: AbortSignal) =>
   read<LogList>(withParameters('/logs', { limit, ...query }), signal)
 
-/** A part of what a search finds; `after` is the `next` of the part before. */
+/** Loads a chunk of search results; `after` is the `next` of the previous chunk. */
 export const searchLogs = (
   conditions: LogConditions,
   after: string | null,
@@ -180,10 +180,10 @@ export const deleteWebhook = (webhook: string) => change('DELETE', `/webhooks/${
 export const rotateWebhook = (webhook: string) =>
   change('POST', `/webhooks/${id(webhook)}/signing-secret/rotate`)
 
-/** Sends a test event; resolves when the endpoint has answered, or has not in time. */
+/** Sends a test event. Resolves when the endpoint has responded or timed out. */
 export const pingWebhook = (webhook: string) => change<WebhookPinged>('POST', `/webhooks/${id(webhook)}/ping`)
 
-/** Sends again what happened in a range of time. */
+/** Sends the events of a time range again. */
 export const replayWebhook = (webhook: string, range: Static<typeof ReplayWebhook>) =>
   change<Static<typeof WebhookReplayed>>('POST', `/webhooks/${id(webhook)}/replay`, range)
 

@@ -3,9 +3,9 @@ import type { ErrorBody } from '../../../appliance/api/shared.ts'
 import { dropAhead } from '../state/ahead.ts'
 import { heardDate } from '../state/clock.svelte.ts'
 
-/** A request that did not do what it should: the appliance's own sentence, or ours when it could not be asked. */
+/** A failed request. The message is the server's, or the dashboard's if there was no response. */
 export class ApiError extends Error {
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0 without a response. */
   readonly status: number
 
   constructor(status: number, message: string) {
@@ -15,7 +15,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Called on every 401 but that of signing in: the session is over. */
+/** Called on every 401 except when signing in: the session has ended. */
 let sessionEnded: () => void = () => undefined
 export function whenSessionEnds(act: () => void): void {
   sessionEnded = act
@@ -25,19 +25,20 @@ interface Options {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   body?: unknown
   signal?: AbortSignal
-  /** A status above 399 that is an answer all the same. */
+  /** A status of 400 or above that is not an error for this call. */
   alsoTaken?: number
-  /** Whether it may be done twice: nobody has to know whether it was. A GET may. */
+  /** Whether the request is safe to repeat if its outcome is unknown. GETs are. */
   repeatable?: boolean
 }
 
-/** Sends a request to the appliance that served this page. Throws `ApiError`, or an AbortError when `signal` fires. */
+/** Sends a request to the server of this page. Throws `ApiError`, or an AbortError when `signal` fires. */
 export async function request(path: string, options: Options = {}): Promise<Response> {
   const method = options.method ?? 'GET'
   const headers: Record<string, string> = { Accept: 'application/json' }
-  // Another site's page cannot set this header without a preflight: the appliance demands it of all that changes something.
+  // Protects against CSRF: other sites can't set this header without a preflight. The server requires it for all
+  // changes.
   if (method !== 'GET') headers['X-Requested-With'] = 'dashboard'
-  // What was asked for before a change would not show it.
+  // Data that was preloaded before a change is outdated.
   if (method !== 'GET') dropAhead()
   const { body } = options
   const form = body instanceof FormData || body instanceof Blob ? body : undefined
@@ -57,13 +58,16 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   throw new ApiError(answer.status, await sentence(answer))
 }
 
-/** How long a new cookie may take from the appliance to this browser (milliseconds), for another of its pages. */
+/** Milliseconds within which a new cookie that another tab requested reaches this browser. */
 const COOKIE_ON_ITS_WAY = 250
 
-/** What changes something now. Some of it gives this browser another cookie, and the one before opens nothing any more. */
+/** Changes in progress. Some replace the session cookie, and the old one stops working. */
 const changing = new Set<Promise<unknown>>()
 
-/** Like `reach`; what was read with the cookie of before is read once more. Whoever asks for `/session` does not know yet whether there is one. */
+/**
+ * Like `reach`, but repeats a read that failed with an old cookie. `/session` isn't repeated: there may be no session
+ * yet.
+ */
 async function reachSignedIn(path: string, init: RequestInit, repeatable: boolean): Promise<Response> {
   if (init.method !== 'GET') {
     const change = reach(path, init, repeatable)
@@ -77,7 +81,7 @@ async function reachSignedIn(path: string, init: RequestInit, repeatable: boolea
   return reach(path, init, repeatable)
 }
 
-/** The address of a question; what is empty, null or undefined is left out. */
+/** Returns a path with a query string, without parameters that are empty, null or undefined. */
 export function withParameters(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,
@@ -90,7 +94,7 @@ export function withParameters(
 
 let underWay = 0
 
-/** Whether an answer is waited for. */
+/** Whether any request is in progress. */
 export const isAsking = (): boolean => underWay > 0
 
 const NO_ANSWER = 'The server does not respond. Check that it is running and that this browser can reach it.'
@@ -112,18 +116,18 @@ async function sentence(answer: Response): Promise<string> {
   try {
     return ((await answer.json()) as Static<typeof ErrorBody>).message
   } catch {
-    // Not our error shape: a proxy in between answered.
+    // Not our error format: the response is from a proxy.
     return `Unexpected response ${answer.status} ${answer.statusText}`.trim()
   }
 }
 
-/** The JSON answer to a GET. */
+/** Returns the JSON response to a GET. */
 export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const answer = await request(path, signal ? { signal } : {})
   return (await answer.json()) as T
 }
 
-/** The JSON answer to a POST that may be made again, for it changes nothing that anybody would miss or find twice. */
+/** Returns the JSON response to a POST that is safe to repeat. */
 export async function question<T>(path: string, body?: unknown): Promise<T> {
   const answer = await request(path, {
     method: 'POST',
@@ -133,7 +137,7 @@ export async function question<T>(path: string, body?: unknown): Promise<T> {
   return (await answer.json()) as T
 }
 
-/** The JSON answer to a request that changes something. */
+/** Returns the JSON response to a request that changes something. */
 export async function change<T>(
   method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,

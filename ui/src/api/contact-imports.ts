@@ -1,4 +1,4 @@
-/** Calls about imports of contacts. */
+/** API calls for imports of contacts. */
 import type { Static } from 'typebox'
 import type {
   ContactImportPreview,
@@ -16,14 +16,14 @@ export type { ContactImportPreview, ContactImportSummary }
 export const listImports = (signal?: AbortSignal) =>
   read<Static<typeof ContactImportList>>('/contacts/imports?limit=50', signal)
 
-/** Keeps a file for a day, and tells what its columns seem to be. */
+/** Uploads a file, which is kept for a day, and returns a guess for each column. */
 export function previewImport(file: File) {
   const form = new FormData()
   form.set('file', file)
   return change<ContactImportPreview>('POST', '/contacts/imports/preview', form)
 }
 
-/** What an import would do. */
+/** Returns what an import would do. */
 export const summarizeImport = (id: string, settings: ImportSettings) =>
   question<ContactImportSummary>(`/contacts/imports/${id}/summary`, settings)
 
@@ -32,7 +32,9 @@ export const startImport = (id: string, settings: ImportSettings) =>
 
 export const discardImport = (id: string) => change('DELETE', `/contacts/imports/${id}`)
 
-/** Removes all contacts that an import created, some with each request. @param onpart is told how many were removed so far */
+/**
+ * Removes all contacts that an import created, in several requests. @param onpart called with the number removed so far
+ */
 export async function undoImport(id: string, onpart: (contacts: number) => void): Promise<number> {
   let contacts = 0
   for (let done = false; !done;) {
@@ -44,5 +46,5 @@ export async function undoImport(id: string, onpart: (contacts: number) => void)
   return contacts
 }
 
-/** Where the rows are that could not be read. */
+/** URL of the rows that couldn't be imported. */
 export const rejectsUrl = (id: string): string => `/contacts/imports/${id}/rejects.csv`

@@ -1,4 +1,4 @@
-/** Calls about finding emails, and about what can be done with one. */
+/** API calls to find emails and act on them. */
 import type { EmailConditions, EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
 import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
 import type { Static } from 'typebox'
@@ -12,7 +12,7 @@ export type { EmailSearch, FoundEmail }
 
 const id = encodeURIComponent
 
-/** A part of what a search finds; `after` is the `next` of the part before. */
+/** Loads a chunk of search results; `after` is the `next` of the previous chunk. */
 export const searchEmails = (
   conditions: EmailConditions,
   after: string | null,
@@ -20,28 +20,28 @@ export const searchEmails = (
   signal?: AbortSignal,
 ) => read<EmailSearch>(withParameters('/emails/search', { ...conditions, limit, after }), signal)
 
-/** Where all that a search finds comes as a file. */
+/** URL of a download with all results of a search. */
 export const emailsFile = (conditions: EmailConditions) => withParameters('/emails/export.csv', conditions)
 
 export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
   read<EmailWebhookEvents>(`/emails/${id(email)}/webhooks`, signal)
 
-/** Which recipients of an email are suppressed now. */
+/** Lists the suppressed recipients of an email. */
 export const listEmailSuppressions = (email: string, signal?: AbortSignal) =>
   read<Static<typeof SuppressionList>>(`/emails/${id(email)}/suppressions`, signal)
 
-/** Makes a new email of the same content. */
+/** Creates a new email with the same content. */
 export const resendEmail = (email: string) => change<EmailCreated>('POST', `/emails/${id(email)}/resend`)
 
-/** Tries all recipients that wait for a later attempt now. */
+/** Retries all deferred recipients now. */
 export const retryEmail = (email: string) =>
   change<QueueChange>('POST', '/queue/retry', { filter: { email_id: email }, all: false })
 
-/** Where the html of an email is shown with the images that it loads from elsewhere. */
+/** Path of the email's HTML with remote images. */
 export const previewPath = (email: string) => `/emails/${id(email)}/preview`
 
 export const listReturned = (email: string, signal?: AbortSignal) =>
   read<Static<typeof ReturnedMessageList>>(`/emails/${id(email)}/returned`, signal)
 
-/** Where a returned message is downloaded. */
+/** Path of a returned message, to download. */
 export const returnedPath = (email: string, message: string) => `/emails/${id(email)}/returned/${id(message)}`

@@ -1,4 +1,4 @@
-/** Second factors: the second step of a sign-in, and one's own. */
+/** API calls for two-step sign-in: the second step, and the factors of an account. */
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -20,10 +20,10 @@ import { ApiError, change, question, read } from './client.ts'
 export type { Factors, Passkey } from '../../../appliance/api/factors.ts'
 export type { SignInStep } from '../../../appliance/api/session.ts'
 
-/** The first step: a session, or the step that is missing. */
+/** Signs in with a password. Returns a session, or the second step that is required. */
 export const signIn = (body: Static<typeof SignIn>) => question<Session | SignInStep>('/session', body)
 
-/** The step that a sign-in elsewhere left open; null when there is none. */
+/** Returns the second step required after signing in elsewhere; null if there is none. */
 export async function getStep(): Promise<SignInStep | null> {
   try {
     return await read<SignInStep>('/session/step')
@@ -39,7 +39,7 @@ export const giveTotp = (code: string) => change<Session>('POST', '/session/totp
 
 export const giveRecoveryCode = (code: string) => change<Session>('POST', '/session/recovery-code', { code })
 
-/** What the browser said of a passkey, in words. */
+/** Turns the browser's passkey error into a message for people. */
 function whyNot(error: unknown): Error {
   const name = error instanceof Error ? error.name : ''
   if (name === 'NotAllowedError' || name === 'AbortError')
@@ -50,7 +50,7 @@ function whyNot(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-/** Lets the browser answer with a passkey. */
+/** Asks the browser for a passkey. */
 async function answer(path: string): Promise<AuthenticationResponseJSON> {
   const { options } = await question<Static<typeof PasskeyOptions>>(path)
   const { startAuthentication } = await import('@simplewebauthn/browser')
@@ -61,7 +61,7 @@ async function answer(path: string): Promise<AuthenticationResponseJSON> {
   }
 }
 
-/** The second step by passkey; without a first one, the whole sign-in. */
+/** Completes the second step with a passkey. Without a first step, the passkey alone signs in. */
 export async function givePasskey(): Promise<Session> {
   const response = await answer('/session/passkey/options')
   return change<Session>('POST', '/session/passkey', { response })
@@ -69,7 +69,7 @@ export async function givePasskey(): Promise<Session> {
 
 export const getFactors = (signal?: AbortSignal) => read<Factors>('/account/factors', signal)
 
-/** Shows again who one is, so that factors can be changed. */
+/** Confirms the person's identity, which changing factors requires. */
 export const prove = (proof: Static<typeof Proof>) => change('POST', '/account/proof', proof)
 
 export async function proveByPasskey(): Promise<void> {
@@ -85,7 +85,7 @@ export const removeTotp = () => change('DELETE', '/account/totp')
 export const renewRecoveryCodes = () =>
   change<Static<typeof RecoveryCodes>>('POST', '/account/recovery-codes')
 
-/** Lets the browser make a passkey, and keeps it. */
+/** Asks the browser to create a passkey, and stores it. */
 export async function addPasskey(name: string): Promise<FactorAdded> {
   const { options } = await question<Static<typeof PasskeyOptions>>('/account/passkeys/options')
   const { startRegistration } = await import('@simplewebauthn/browser')

@@ -1,4 +1,4 @@
-/** Identity providers: signing in by them, and one's own accounts there. */
+/** API calls for identity providers: signing in and linked accounts. */
 import type {
   IdentityList,
   IdentityUnlinked,
@@ -9,20 +9,20 @@ import { change, read } from './client.ts'
 
 const id = encodeURIComponent
 
-/** What the sign-in page offers beside a password. */
+/** Lists the identity providers for the sign-in page. */
 export const listProviders = (signal?: AbortSignal) => read<SignInProviderList>('/session/providers', signal)
 
-/** Where the browser goes to sign in by a provider. `next`: the page to come back to. */
+/** Returns the provider's URL to sign in. `next`: the page to return to. */
 export const startSignIn = (provider: string, next: string | null) =>
   change<ProviderDeparture>('POST', `/session/oidc/${id(provider)}`, next === null ? {} : { next })
 
-/** One's own linked accounts. */
+/** Lists the person's linked accounts. */
 export const listIdentities = (signal?: AbortSignal) => read<IdentityList>('/account/identities', signal)
 
-/** Where the browser goes to link an account at a provider. */
+/** Returns the provider's URL to link an account. */
 export const startLink = (provider: string) =>
   change<ProviderDeparture>('POST', '/account/identities', { provider })
 
-/** Takes a way in away. */
+/** Removes a linked account, which can't sign in anymore. */
 export const unlinkIdentity = (identity: string) =>
   change<IdentityUnlinked>('DELETE', `/account/identities/${id(identity)}`)

@@ -1,13 +1,13 @@
-/** Calls about images in emails. */
+/** API calls for images in emails. */
 import type { Image } from '../../../appliance/api/images.ts'
 import { request } from './client.ts'
 
-/** Stores an image; the same one again is the same image. */
+/** Uploads an image. Uploading the same image again returns the existing one. */
 export async function uploadImage(file: Blob): Promise<Image> {
   return (await (await request('/images', { method: 'POST', body: file })).json()) as Image
 }
 
-/** An image of this server as a `data:` URL. @param path `/i/…` */
+/** Loads an image of this server as a `data:` URL. @param path `/i/…` */
 export async function readImage(path: string): Promise<string> {
   const blob = await (await request(path)).blob()
   const { promise, resolve, reject } = Promise.withResolvers<string>()

@@ -3,6 +3,6 @@ import { read } from './client.ts'
 
 export type { MetricsBreakdown }
 
-/** What became of the mail, by one thing; the parameters are those of the API. */
+/** Returns event counts, broken down by one dimension. The parameters are those of the API. */
 export const breakDown = (query: Record<string, string>, signal?: AbortSignal) =>
   read<MetricsBreakdown>(`/emails/metrics/breakdown?${new URLSearchParams(query)}`, signal)

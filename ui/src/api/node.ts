@@ -1,4 +1,4 @@
-/** Calls about the daemon itself, and about how long it keeps what. */
+/** API calls for the daemon: health, retention, erasures and postmaster mail. */
 import type { Static } from 'typebox'
 import type { CertificateList } from '../../../appliance/api/certificates.ts'
 import type { Erasure, ErasureList } from '../../../appliance/api/erasures.ts'
@@ -19,7 +19,7 @@ export const listCertificates = (signal?: AbortSignal) =>
 export const listPostmaster = (signal?: AbortSignal) =>
   read<Static<typeof PostmasterMessageList>>('/postmaster', signal)
 
-/** Where a message to postmaster is downloaded. */
+/** Path of a message to postmaster, to download. */
 export const postmasterPath = (message: string) => `/postmaster/${encodeURIComponent(message)}/source`
 
 export const getRetention = (signal?: AbortSignal) => read<Retention>('/retention', signal)
@@ -27,8 +27,8 @@ export const getRetention = (signal?: AbortSignal) => read<Retention>('/retentio
 export const listErasures = (signal?: AbortSignal) =>
   read<Static<typeof ErasureList>>('/erasures?limit=20', signal)
 
-/** Counts what would be touched; nothing is changed. */
+/** Counts what an erasure would delete, without changing anything. */
 export const surveyErasure = (address: string) => question<Erasure>('/erasures', { address, dry_run: true })
 
-/** Begins it; it goes on in the background and cannot be undone. */
+/** Starts an erasure, which runs in the background and can't be undone. */
 export const beginErasure = (address: string) => change<Erasure>('POST', '/erasures', { address })

@@ -1,4 +1,4 @@
-/** Calls about what waits, and about the lanes that it waits for. */
+/** API calls for the queue and its lanes. */
 import type { Static } from 'typebox'
 import type {
   QueueConditions,
@@ -30,20 +30,20 @@ export const getQueueSummary = (conditions: QueueConditions, signal?: AbortSigna
 
 export const previewQueue = (ask: PreviewQueue) => question<QueuePreview>('/queue/preview', ask)
 
-/** Does it, unless it would touch more than `expected` deliveries. */
+/** Performs an action, unless it would change more than `expected` deliveries. */
 export const changeQueue = ({ action, ...ask }: PreviewQueue, expected: number) =>
   change<QueueChange>('POST', `/queue/${action}`, { ...ask, expected_count: expected })
 
-/** Takes back what was written down as `audit`; a rule that holds new mail has the same id. */
+/** Undoes the action with the id `audit` in the audit log. A rule that holds new mail has the same id. */
 export const undoQueue = (audit: string) => change<QueueChange>('POST', '/queue/undo', { audit_id: audit })
 
 export const listHoldRules = (signal?: AbortSignal) => read<HoldRuleList>('/queue/holds', signal)
 
-/** By pool and provider; each delivery is in one row. */
+/** Lists the queue by pool and provider; each delivery is in one row. */
 export const listQueueLanes = (conditions: QueueConditions, signal?: AbortSignal) =>
   read<QueueLaneList>(withParameters('/queue/lanes', conditions), signal)
 
-/** Null for teams that do not run the server. */
+/** Lists the lanes; null for teams that don't run the server. */
 export async function listLanes(signal?: AbortSignal): Promise<Static<typeof LaneList> | null> {
   try {
     return await read<Static<typeof LaneList>>('/lanes', signal)
@@ -53,7 +53,7 @@ export async function listLanes(signal?: AbortSignal): Promise<Static<typeof Lan
   }
 }
 
-/** @param minutes null: until it is resumed */
+/** Pauses a lane. @param minutes null: until it is resumed */
 export const pauseLane = (lane: string, minutes: number | null) =>
   change<Lane>('POST', `/lanes/${encodeURIComponent(lane)}/pause`, minutes === null ? {} : { minutes })
 

@@ -1,4 +1,4 @@
-/** Calls about received email. */
+/** API calls for received email. */
 import type { Static } from 'typebox'
 import type { AttachmentList } from '../../../appliance/api/attachments.ts'
 import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
@@ -8,7 +8,7 @@ import { change, read, request } from './client.ts'
 
 const at = (id: string) => `/emails/receiving/${encodeURIComponent(id)}`
 
-/** Conditions of a list and where its page starts; empty texts and null are left out. */
+/** Filters of a list and where its page starts; empty strings and null are ignored. */
 export type ReceivedQuery = Partial<
   Record<
     | 'search'
@@ -29,11 +29,11 @@ export function listReceived(asked: ReceivedQuery, signal?: AbortSignal) {
   return read<{ data: ReceivedEmailSummary[]; has_more: boolean }>(`/emails/receiving?${query}`, signal)
 }
 
-/** Inline images stay named: the preview takes them from the source. */
+/** Returns a received email. Inline images keep their `cid:` URLs; the preview takes them from the source. */
 export const getReceived = (id: string, signal?: AbortSignal) =>
   read<ReceivedEmail>(`${at(id)}?html_format=cid`, signal)
 
-/** Path of the message as it was received, for reading and for downloading. */
+/** Path of the message as received, to show or download. */
 export const receivedSourcePath = (id: string) => `${at(id)}/source`
 
 export async function getReceivedSource(id: string, signal?: AbortSignal): Promise<Uint8Array> {

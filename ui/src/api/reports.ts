@@ -1,4 +1,4 @@
-/** Calls about DMARC and TLS reports of a domain. */
+/** API calls for DMARC and TLS reports of a domain. */
 import type { DmarcSummary, TlsReportSummary } from '../../../appliance/api/report-summaries.ts'
 import type { DomainReport, DomainReportSummary } from '../../../appliance/api/reports.ts'
 import { read } from './client.ts'

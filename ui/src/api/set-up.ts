@@ -1,4 +1,4 @@
-/** The calls of the first run. */
+/** API calls for the first setup. */
 import type { Static } from 'typebox'
 import type { Doctor } from '../../../appliance/api/doctor.ts'
 import type { Propagation } from '../../../appliance/api/propagation.ts'
@@ -8,13 +8,13 @@ import { change, read } from './client.ts'
 
 export const getSetUp = (signal?: AbortSignal) => read<SetUp>('/setup', signal)
 
-/** Makes the owner, and signs this browser in. */
+/** Creates the owner and signs in this browser. */
 export const createOwner = (body: CreateOwner) => change<SetUp>('POST', '/setup', body)
 
-/** What the self-check has found so far; the first call begins it. */
+/** Returns the findings so far; the first call starts the checks. */
 export const getDoctor = (signal?: AbortSignal) => read<Doctor>('/doctor?wait=false', signal)
 
-/** What the last self-check found; the appliance renews it now and then. */
+/** Returns the latest findings. The server repeats the checks regularly. */
 export const getLatestDoctor = (signal?: AbortSignal) => read<Doctor>('/doctor/latest', signal)
 
 export const getPropagation = (domain: string, signal?: AbortSignal) =>

@@ -1,4 +1,4 @@
-/** Calls about the addresses that mail leaves from, and about whom it goes to. */
+/** API calls for sending IPs and providers. */
 import type { Static } from 'typebox'
 import type { Provider, ProviderList, UpdateProvider } from '../../../appliance/api/shaping.ts'
 import type {
@@ -35,13 +35,13 @@ export const unassign = (assignment: string) => change('DELETE', `/sources/assig
 
 export const listProviders = (signal?: AbortSignal) => read<Static<typeof ProviderList>>('/providers', signal)
 
-/** What is null is given back to providers.toml. */
+/** Updates a provider. A null value restores the one from providers.toml. */
 export const updateProvider = (provider: string, body: Static<typeof UpdateProvider>) =>
   change<Provider>('PATCH', `/providers/${id(provider)}`, body)
 
 export const listTlsResults = (signal?: AbortSignal) =>
   read<Static<typeof TlsResultList>>('/tls/results', signal)
 
-/** Looked up now. */
+/** Looks up the TLS policy of a domain now. */
 export const getTlsPolicy = (domain: string, signal?: AbortSignal) =>
   read<TlsPolicy>(`/tls/policies/${id(domain)}`, signal)

@@ -1,4 +1,4 @@
-/** Calls about teams, their members and invitations. */
+/** API calls for teams, members and invitations. */
 import type { Static } from 'typebox'
 import type {
   CreateInvitation,

@@ -1,4 +1,4 @@
-/** Calls about templates. */
+/** API calls for templates. */
 import type { Static } from 'typebox'
 import type {
   CreateTemplate,
@@ -19,7 +19,7 @@ type Ref = Static<typeof TemplateRef>
 
 const at = (id: string) => `/templates/${encodeURIComponent(id)}`
 
-/** A page of the templates. @param filter empty texts: no condition */
+/** Lists one page of templates. @param filter empty strings are ignored */
 export const listTemplates = (
   filter: { text: string; status: string },
   { after, before }: Cursor,
@@ -48,6 +48,6 @@ export const getVersion = (id: string, version: string, signal?: AbortSignal) =>
 export const restoreVersion = (id: string, version: string) =>
   change('POST', `${at(id)}/versions/${version}/restore`)
 
-/** Sends the draft to one address. */
+/** Sends a test of the draft to one address. */
 export const testTemplate = (id: string, body: Static<typeof TestTemplate>) =>
   change<Static<typeof EmailCreated>>('POST', `${at(id)}/test`, body)

@@ -1,18 +1,18 @@
-/** Calls about the look of the preference page, and its settings as the form has them. */
+/** API calls for the design of the preference page, and its settings as a form. */
 import type { UnsubscribePage, UpdateUnsubscribePage } from '../../../appliance/api/unsubscribe-page.ts'
 import { PAGE_LANGUAGES, type PageLanguage } from '../../../appliance/mail/unsubscribe-page.ts'
 import { change, read } from './client.ts'
 
 export const getUnsubscribePage = (signal?: AbortSignal) => read<UnsubscribePage>('/unsubscribe-page', signal)
 
-/** What is in the form. Texts are empty where the page has the usual ones. */
+/** Values of the form. Texts are empty for the defaults. */
 export interface PageForm {
   words: Record<PageLanguage, { title: string; text: string }>
   defaultLanguage: PageLanguage
   background: string
   text: string
   accent: string
-  /** A `data:` URL; null: the team's name is shown. */
+  /** A `data:` URL; null shows the team's name instead. */
   logo: string | null
   postalAddress: string
 }
@@ -35,7 +35,7 @@ export function formOf(page: UnsubscribePage): PageForm {
 
 const orNull = (text: string): string | null => (text.trim() === '' ? null : text)
 
-/** The team's own texts; a language without any has null. */
+/** Returns the team's own texts; null for each language without any. */
 export const wordsOf = ({ words }: PageForm) =>
   Object.fromEntries(
     PAGE_LANGUAGES.map((language) => {

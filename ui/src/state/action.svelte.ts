@@ -1,16 +1,16 @@
-/** Something that a person asked for and that may be refused: a form's submission, a button's press. */
+/** A user action that may fail, such as submitting a form or clicking a button. */
 export interface Action<A extends unknown[]> {
-  /** Whether it is under way; a second press meanwhile does nothing. */
+  /** Whether the action is running; running it again meanwhile does nothing. */
   readonly busy: boolean
-  /** Why the last try was refused, in the appliance's words; empty when it was not. */
+  /** The error of the last run, from the server; empty if it succeeded. */
   readonly refusal: string
-  /** Does it. Resolves to whether it succeeded. */
+  /** Runs the action. Resolves to whether it succeeded. */
   run(...args: A): Promise<boolean>
-  /** Forgets the last refusal, when its form is shown anew. */
+  /** Clears the last error, when the form is shown again. */
   reset(): void
 }
 
-/** Watches over `act`: one at a time, and its failure becomes a sentence beside the button. */
+/** Wraps `act` so that it runs once at a time and its error becomes a message. */
 export function action<A extends unknown[]>(act: (...args: A) => Promise<unknown>): Action<A> {
   let busy = $state(false)
   let refusal = $state('')

@@ -1,23 +1,23 @@
-/** Email addresses out of pasted text. */
+/** Email addresses extracted from pasted text. */
 
 export interface Pasted {
-  /** In their order, each once. */
+  /** Without duplicates, in order of appearance. */
   addresses: string[]
-  /** Entries that hold no address, as they were written. */
+  /** Entries without an address, unchanged. */
   strange: string[]
 }
 
-/** Longest address that SMTP carries (RFC 5321 §4.5.3.1.3, without the angle brackets). */
+/** Maximum length of an address in SMTP (RFC 5321 §4.5.3.1.3, without the angle brackets). */
 const LONGEST = 254
 
-/** Enough to tell an address from other words; whether it is one is the appliance's to say. */
+/** Only tells addresses from other words; the server validates them. */
 const ADDRESS = /^[^\s@<>",;]+@[^\s@<>",;]+$/
 
-/** Reads one address per line, or several with commas or semicolons between; `Name <address>` gives the address. */
+/** Extracts addresses separated by lines, commas or semicolons. Accepts `Name <address>`. */
 export function pastedAddresses(text: string): Pasted {
   const seen = new Set<string>()
   const found: Pasted = { addresses: [], strange: [] }
-  // A quoted name may hold the separators.
+  // Removes quoted names, which may contain separators.
   const entries = text.replaceAll(/"[^"\n\r]*"/g, '').split(/[\n\r,;]+/)
   for (const entry of entries.map((part) => part.trim())) {
     if (entry === '') continue
@@ -29,14 +29,14 @@ export function pastedAddresses(text: string): Pasted {
   return found
 }
 
-/** The address of `Name <address>`, or of an address alone. */
+/** Returns the address in `Name <address>`, or a plain address. */
 export const bareAddress = (text: string): string => /<([^<>]*)>\s*$/.exec(text)?.[1]?.trim() ?? text.trim()
 
-/** Cuts a list into pieces of at most `size`. */
+/** Splits a list into chunks of at most `size`. */
 export const pieces = <T>(list: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size))
 
-/** The domains of the recipients, each once, by the alphabet. */
+/** Returns the unique domains of the recipients, sorted. */
 export function recipientDomains(emails: readonly { to: readonly string[] }[]): string[] {
   const domains = emails.flatMap(({ to }) =>
     to.map((one) => /@([^@<>\s]+)>?$/.exec(one)?.[1]?.toLowerCase() ?? ''),

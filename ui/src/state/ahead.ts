@@ -1,9 +1,9 @@
 /**
- * What a page will read, asked for when somebody sets out for it or is about to: the data waits neither for the script of the page nor for the page
- * before it to be taken down. The page takes it under the same key, once.
+ * Preloads the data of a page when someone is about to open it. It loads in parallel with the page's script, and the
+ * page takes it once, under the same key.
  */
 
-/** An answer that is older when the page takes it is asked for anew: what happened meanwhile would be missing (milliseconds). */
+/** Milliseconds. Older responses are requested again, since they may lack recent changes. */
 const FRESH = 2000
 
 interface Asked {
@@ -11,7 +11,7 @@ interface Asked {
   answer: Promise<unknown>
 }
 
-/** Something that a page will read, by the key that the page reads it under. */
+/** A request that a page will make, with its cache key. */
 export interface Read {
   key: string
   load: () => Promise<unknown>
@@ -19,7 +19,7 @@ export interface Read {
 
 const asked = new Map<string, Asked>()
 
-/** Drops what was asked for and not taken. */
+/** Drops all preloaded data. */
 export const dropAhead = (): void => asked.clear()
 
 const isFresh = ({ at }: Asked): boolean => performance.now() - at < FRESH
@@ -27,17 +27,17 @@ const isFresh = ({ at }: Asked): boolean => performance.now() - at < FRESH
 function ask({ key, load }: Read): void {
   const one = { at: performance.now(), answer: load() }
   asked.set(key, one)
-  // Whoever has taken it hears of the failure; else nobody has to, and the page asks itself.
+  // A caller that took the response handles the error. Otherwise drop it, and the page requests the data itself.
   one.answer.catch(() => asked.get(key) === one && asked.delete(key))
 }
 
-/** Asks for what a page will read, unless that is under way or just came. What grew old is dropped. */
+/** Preloads data, unless it is already loading or fresh. Drops outdated data. */
 export function readAhead(reads: readonly Read[]): void {
   for (const [key, one] of asked) if (!isFresh(one)) asked.delete(key)
   for (const read of reads) if (!asked.has(read.key)) ask(read)
 }
 
-/** The answer that was asked for under this key, unless there is none or it may be old. */
+/** Returns the preloaded response for a key; undefined if there is none or it is outdated. */
 export function takeAhead<T>(key: string): Promise<T> | undefined {
   const found = asked.get(key)
   asked.delete(key)

@@ -1,4 +1,4 @@
-/** What an entry of the audit log says, ready to be read. Pure. */
+/** Formats audit log entries. Pure. */
 import Check from '@lucide/svelte/icons/check'
 import CircleQuestionMark from '@lucide/svelte/icons/circle-question-mark'
 import X from '@lucide/svelte/icons/x'
@@ -7,7 +7,7 @@ import type { AuditAction } from '../../../appliance/mail/audit.ts'
 import type { Look } from './status.ts'
 import type { Suggestion } from './suggestions.ts'
 
-/** A value before and after an act; undefined where there was none. */
+/** A value before and after a change; undefined if there was none. */
 export interface Change {
   /** `capabilities.sending` */
   name: string
@@ -16,7 +16,7 @@ export interface Change {
   changed: boolean
 }
 
-/** All values of both sides, the changed ones first, each in the order in which it was written. */
+/** Returns all values before and after, changed ones first, otherwise in the recorded order. */
 export function changesOf({ before, after }: Pick<AuditEntry, 'before' | 'after'>): Change[] {
   const [left, right] = [flat(before), flat(after)]
   const names = [...new Set([...left.keys(), ...right.keys()])]
@@ -27,7 +27,7 @@ export function changesOf({ before, after }: Pick<AuditEntry, 'before' | 'after'
   return [...all.filter(({ changed }) => changed), ...all.filter(({ changed }) => !changed)]
 }
 
-/** Plain data as names and values: `{"a": {"b": 1}}` is `a.b` and `1`. */
+/** Flattens JSON into names and values: `{"a": {"b": 1}}` becomes `a.b` and `1`. */
 export function flat(value: unknown, name = ''): Map<string, string> {
   if (value === null || value === undefined)
     return name === '' ? new Map<string, string>() : new Map([[name, 'none']])
@@ -40,7 +40,7 @@ export function flat(value: unknown, name = ''): Map<string, string> {
 
 type Noun<Action = AuditAction> = Action extends `${infer N}.${string}` ? N : never
 
-/** What entries are about: the choices of the filter, in its order. */
+/** Types of audit targets, in the order of the filter. */
 const KINDS: Record<Noun, string> = {
   session: 'Sign-ins',
   account: 'Accounts and two-step sign-in',
@@ -76,14 +76,14 @@ const KINDS: Record<Noun, string> = {
 }
 export const AUDIT_KINDS: readonly Suggestion[] = Object.entries(KINDS)
 
-/** How it ended. */
+/** Labels of outcomes. */
 export const OUTCOME: Record<AuditEntry['outcome'], Look> = {
   done: { word: 'done', tone: 'green', icon: Check },
   refused: { word: 'refused', tone: 'red', icon: X },
   unknown: { word: 'outcome unknown', tone: 'amber', icon: CircleQuestionMark },
 }
 
-/** Who acted, by what. */
+/** Labels of actor types. */
 export const ACTOR_WORDS: Record<AuditEntry['actor_kind'], string> = {
   user: 'in the dashboard',
   api_key: 'with an API key',

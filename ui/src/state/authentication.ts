@@ -2,9 +2,9 @@ import type { ReceivedEmailSummary } from '../../../appliance/api/receiving.ts'
 import type { SandboxMessage } from '../../../appliance/api/sandbox.ts'
 import type { Attempt } from '../../../appliance/api/timeline.ts'
 
-/** What header fields say about who sent a message, in sentences. */
+/** Explains header fields about the authentication of the sender. */
 
-/** What a check found (RFC 8601 §2.7), as the end of a sentence. */
+/** Results of a check (RFC 8601 §2.7), to end a sentence. */
 const RESULTS = new Map(
   Object.entries({
     pass: 'passed',
@@ -24,7 +24,7 @@ const ALGORITHMS = new Map([
   ['ed25519-sha256', 'Ed25519'],
 ])
 
-/** The sentence about a header field; null where it is about something else, or is not written as it should be. */
+/** Explains a header field; returns null if the field is unrelated or malformed. */
 export function explained({ name, value }: { name: string; value: string }): string | null {
   const field = name.toLowerCase()
   if (field === 'dkim-signature') return signature(value)
@@ -36,7 +36,7 @@ export function explained({ name, value }: { name: string; value: string }): str
   return null
 }
 
-/** The tags of a DKIM-Signature (RFC 6376 §3.5). */
+/** Explains the tags of a DKIM-Signature (RFC 6376 §3.5). */
 function signature(value: string): string | null {
   const tags = new Map(
     value.split(';').map((tag) => {
@@ -52,7 +52,7 @@ function signature(value: string): string | null {
   return `DKIM signature for ${domain}, selector ${selector}${algorithm ? ` (${algorithm})` : ''}. It covers the body and ${covered.size} header ${covered.size === 1 ? 'field' : 'fields'}.${from}`
 }
 
-/** The parts of an Authentication-Results (RFC 8601 §2.2): who looked, and what each check found. */
+/** Explains an Authentication-Results field (RFC 8601 §2.2): the server, and the result of each check. */
 function results(value: string): string | null {
   const [looked = '', ...parts] = value.replace(/\([^()]*\)/g, ' ').split(';')
   const found = parts.flatMap((part) => {
@@ -68,7 +68,7 @@ function results(value: string): string | null {
     : `Checked by ${who}: ${found.join('; ')}.`
 }
 
-/** Who signed an email when it was sent, a sentence each; the stored message has no signature yet. */
+/** Explains who signed a sent email. The stored message has no signature, so this uses the attempts. */
 export function signedSentences(attempts: readonly Pick<Attempt, 'signatures'>[]): string[] {
   const stored = 'This is the stored message. DKIM signatures are added when it is sent.'
   const signed = attempts.flatMap(({ signatures }) =>
@@ -80,12 +80,12 @@ export function signedSentences(attempts: readonly Pick<Attempt, 'signatures'>[]
   return [stored, ...new Set(signed)]
 }
 
-/** What the sandbox's receiver found. */
+/** Results of the sandbox's simulated receiver. */
 type Verdicts = Pick<SandboxMessage, 'dkim' | 'spf' | 'dmarc' | 'from' | 'mail_from'>
 
 const domainOf = (address: string) => /@([^\s<>]+)>?\s*$/.exec(address)?.[1] ?? address
 
-/** A sentence for each check of a message that arrived. */
+/** Explains each check of a message in the sandbox. */
 export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: Verdicts): string[] {
   const of = (result: string) => RESULTS.get(result) ?? result
   return [
@@ -95,7 +95,7 @@ export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: 
   ]
 }
 
-/** A sentence for each check of mail that came from outside (RFC 8601), with what it proves. */
+/** Explains each check of a received email (RFC 8601), and what it proves. */
 export function receivedSentences({
   authentication_results: checks,
   envelope,

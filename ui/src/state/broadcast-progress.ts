@@ -1,10 +1,10 @@
-/** How far a broadcast is, in numbers. */
+/** Calculates the progress of a broadcast. */
 import type { BroadcastSummary } from '../../../appliance/api/broadcasts.ts'
 
-/** What became of the emails of a broadcast. */
+/** Results of the emails of a broadcast. */
 export interface Progress {
   recipients: number
-  /** Handed over, or given up. */
+  /** Emails after their first attempt, or final. */
   tried: number
   delivered: number
   opened: number
@@ -12,12 +12,12 @@ export interface Progress {
   bounced: number
 }
 
-/** Last events of emails that wait to be tried for the first time. */
+/** Last events of emails before their first attempt. */
 const WAITING = ['queued', 'scheduled']
-/** Last events of emails that somebody received. */
+/** Last events of emails that were delivered. */
 const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
 
-/** Numbers of a broadcast by the last events of its emails; those to suppressed addresses are no emails that leave. */
+/** Calculates progress from the last events of the emails. Suppressed addresses don't count as emails. */
 export function progressOf({
   recipients,
   counts,
@@ -35,7 +35,7 @@ export function progressOf({
   }
 }
 
-/** `12%` of a whole, with a decimal below ten; `–` of nothing. */
+/** Formats a share as `12%`, with a decimal below 10%; `–` if the whole is 0. */
 export function percent(part: number, whole: number): string {
   if (whole === 0) return '–'
   const share = (100 * part) / whole

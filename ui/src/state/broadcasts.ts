@@ -1,4 +1,4 @@
-/** How broadcasts look, and their results in numbers. Pure. */
+/** Labels and formats broadcasts and their results. Pure. */
 import CalendarClock from '@lucide/svelte/icons/calendar-clock'
 import CircleDashed from '@lucide/svelte/icons/circle-dashed'
 import Pause from '@lucide/svelte/icons/pause'
@@ -12,7 +12,7 @@ import { STATUS, type Look } from './status.ts'
 
 type Standing = Pick<BroadcastSummary, 'status' | 'paused_at'>
 
-/** How a broadcast stands. */
+/** Returns the label of a broadcast's status. */
 export function ofBroadcast({ status, paused_at: paused }: Standing): Look {
   if (paused !== null && (status === 'queued' || status === 'scheduled'))
     return { word: 'paused', tone: 'amber', icon: Pause }
@@ -33,22 +33,22 @@ const WORDS: Record<(typeof BROADCAST_STATUSES)[number], string> = {
 
 export const BROADCAST_CHOICES = BROADCAST_STATUSES.map((status) => [status, WORDS[status]] as const)
 
-/** Whether it can still be edited. */
+/** Whether the broadcast can still be edited. */
 export const isDraft = ({ status }: Pick<BroadcastSummary, 'status'>): boolean =>
   status === 'draft' || status === 'scheduled'
 
-/** How a check of a draft came out. */
+/** Labels of the results of draft checks. */
 export const VERDICTS: Record<BroadcastReview['findings'][number]['verdict'], Look> = {
   block: { word: 'must be fixed', tone: 'red', icon: X },
   attention: { word: 'look at it', tone: 'amber', icon: TriangleAlert },
   pass: { word: 'fine', tone: 'green', icon: Check },
 }
 
-/** From so many recipients on, their number is typed before sending. */
+/** From this number of recipients on, people must type the number to send. */
 export const MANY = 1000
-/** What sending now asks the server for: time to think better of it. */
+/** The scheduled time of "Send now", so that it can be undone. */
 export const UNDO = 'in 30 seconds'
-/** A start that is nearer is counted down (milliseconds). */
+/** Milliseconds. An earlier start shows a countdown. */
 export const NEAR = 35_000
 
 const OUT: Record<string, string> = {
@@ -60,13 +60,13 @@ const OUT: Record<string, string> = {
   canceled: 'left out because it was canceled',
 }
 
-/** Why contacts get nothing: `12 unsubscribed from everything`. */
+/** Lists why contacts are excluded, such as `12 unsubscribed from everything`. */
 export const leftOut = (numbers: Readonly<Record<string, number>>): string[] =>
   Object.entries(numbers).flatMap(([reason, n]) =>
     n > 0 ? [`${n.toLocaleString('en')} ${OUT[reason] ?? reason}`] : [],
   )
 
-/** A number of hours as people say it. Null: nobody knows. */
+/** Formats a number of hours. Null if unknown. */
 export function hoursInWords(hours: number | null): string {
   if (hours === null) return 'not known yet'
   if (hours < 0.2) return 'a few minutes'
@@ -74,7 +74,7 @@ export function hoursInWords(hours: number | null): string {
   return hours < 48 ? `about ${hours.toLocaleString('en')} h` : `about ${Math.round(hours / 24)} days`
 }
 
-/** What a new broadcast says. */
+/** The initial content of a new broadcast. */
 export const BLANK_BROADCAST = `<!doctype html>
 <html lang="en">
   <body>

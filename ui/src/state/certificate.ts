@@ -1,6 +1,6 @@
 import type { Attempt } from '../../../appliance/api/timeline.ts'
 
-/** What is wrong with a certificate, by the names that OpenSSL and Node give it. */
+/** Certificate errors, by their names in OpenSSL and Node. */
 const FAULTS: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'from an unknown authority',
@@ -13,13 +13,13 @@ const FAULTS: Record<string, string> = {
   CERT_REVOKED: 'revoked',
 }
 
-/** The verdict on a certificate in a word or two, to follow "certificate". */
+/** Describes the validity of a certificate, to follow the word "certificate". */
 export function certificate(tls: NonNullable<Attempt['tls']>): string {
   if (tls.verified) return tls.by === 'dane' ? 'valid by DANE' : 'valid'
   return FAULTS[tls.error ?? ''] ?? 'not valid'
 }
 
-/** What TLS was agreed on, and whose certificate it was, to be followed by the verdict. */
+/** Describes the TLS connection and the certificate's subject; the verdict follows. */
 export function agreed(tls: NonNullable<Attempt['tls']>): string {
   const how = [tls.version, tls.cipher, tls.group].filter(Boolean).join(' ')
   const valid = [tls.validFrom && `from ${tls.validFrom.slice(0, 10)}`, `until ${tls.validTo.slice(0, 10)}`]

@@ -1,13 +1,14 @@
-/** The colours of the charts. A canvas knows no custom properties: the browser tells what they come to. */
+/** Colors of the charts. A canvas can't use custom properties, so the browser computes them. */
 import type { Colours } from './chart.ts'
 import type { Tone } from './status.ts'
 
-/** What styles came to, by theme: to ask has the browser compute all that changed, and there are many charts. */
+/** Computed styles by theme. Reading them forces a style recalculation, and there are many charts. */
 const known = new Map<string, string>()
 
 /**
- * @param probe an element within the page that nobody sees
- * @param theme tells the themes apart
+ * Returns the computed colors of a chart.
+ * @param probe a hidden element on the page
+ * @param theme the cache key
  */
 export function coloursOf(probe: HTMLElement, tone: Tone, theme: string): Colours {
   const kept = (name: string, tell: () => string): string => {

@@ -1,9 +1,9 @@
-/** One chart of the metrics, drawn by uPlot on a canvas; the page around it gives it names, keys and words. */
+/** A metrics chart, drawn by uPlot on a canvas. The page adds title, keyboard support and description. */
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { figure, type Limit } from './metrics.ts'
 
-/** What is drawn. Instants are Unix milliseconds; all lists are as long as `times`. */
+/** Data of a chart. Instants are Unix milliseconds; all lists have the length of `times`. */
 export interface Drawing {
   times: readonly number[]
   now: readonly (number | null)[]
@@ -15,7 +15,7 @@ export interface Drawing {
   utc: boolean
 }
 
-/** Colours as the canvas takes them, of the theme that holds. */
+/** Colors of the current theme, in canvas syntax. */
 export interface Colours {
   line: string
   fill: string
@@ -26,14 +26,14 @@ export interface Colours {
   font: string
 }
 
-/** With more points than that, dots would touch. */
+/** With more points, dots would overlap. */
 const MOST_DOTS = 40
-/** All charts of the page move one cursor. */
+/** Synchronizes the cursors of all charts. */
 const SYNC = 'metrics'
 
 const HEIGHT = 150
 
-/** Made once: a format takes longer to make than all that it writes. */
+/** Formatters are slow to create, so each is created once. */
 const formats = (options: Intl.DateTimeFormatOptions) => ({
   local: new Intl.DateTimeFormat('en-GB', options),
   utc: new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' }),
@@ -42,11 +42,11 @@ const HOURS = formats({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const DAYS = formats({ day: 'numeric', month: 'short' })
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-/** The words below the axis: hours of one day, else days. */
+/** Formats an axis label: an hour if the chart shows one day, otherwise a day. */
 const tick = (at: number, { hourly, utc }: Drawing, step: number): string =>
   (hourly && step < 86_400_000 ? HOURS : DAYS)[utc ? 'utc' : 'local'].format(at)
 
-/** Lines that a rate should stay under, with their words; those of two lines are at either side, since the lines may be close. */
+/** Draws limit lines with labels. The labels of two limits are on opposite sides, since the lines may be close. */
 function drawLimits(u: uPlot, limits: readonly Limit[], colours: Colours): void {
   const { ctx, bbox } = u
   ctx.save()
@@ -69,11 +69,11 @@ function drawLimits(u: uPlot, limits: readonly Limit[], colours: Colours): void 
   ctx.restore()
 }
 
-/** A font in the pixels of the canvas. */
+/** Scales a font to the canvas's pixels. */
 const scaled = (font: string): string =>
   font.replace(/(\d+)px/, (_, size: string) => `${Number(size) * devicePixelRatio}px`)
 
-/** From zero to what is there; limits are in sight, a lone zero is not the top. */
+/** Starts at zero, includes limits, and leaves space above a line that is zero throughout. */
 const range =
   ({ limits, share }: Drawing) =>
   (_: uPlot, _min: number, max: number): uPlot.Range.MinMax => {
@@ -86,7 +86,7 @@ function series(drawing: Drawing, colours: Colours): uPlot.Series[] {
   const thin = { width: 1, points: { show: drawing.times.length === 1 } }
   return [
     {},
-    // First: what is filled would hide the thin lines.
+    // Drawn first, so that its fill doesn't cover the thin lines.
     { stroke: colours.line, fill: colours.fill, width: 2, points: dots },
     { stroke: colours.ghost, dash: [5, 4], ...thin },
     ...(drawing.robots ? [{ stroke: colours.ink, dash: [1, 3], ...thin }] : []),
@@ -102,7 +102,7 @@ function axes(drawing: Drawing, colours: Colours): uPlot.Axis[] {
     },
     {
       ...{ ...look, grid: { stroke: colours.grid, width: 1 }, space: 36, size: 52, gap: 4 },
-      // Half an email is none.
+      // Counts have no fractional labels.
       incrs: drawing.share ? SHARES : WHOLE,
       values: (_, splits) =>
         splits.map((value) => (drawing.share ? figure(value, true) : COMPACT.format(value))),
@@ -121,8 +121,8 @@ const dataOf = ({ times, now, before, robots }: Drawing): uPlot.AlignedData => [
 ]
 
 /**
- * Draws into `target` until it is destroyed.
- * @param onpoint told of the point under the cursor, null when there is none
+ * Draws a chart into `target` until it is destroyed.
+ * @param onpoint called with the point under the cursor, or null
  */
 export function draw(
   target: HTMLElement,
@@ -137,7 +137,7 @@ export function draw(
       height: HEIGHT,
       ms: 1,
       ...(drawing.utc && { tzDate: (at: number) => uPlot.tzDate(new Date(at), 'Etc/UTC') }),
-      // Half of the last day's name stands beyond the last point.
+      // Half of the last label is to the right of the last point.
       padding: [8, 22, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: SYNC, setSeries: false } },
@@ -154,14 +154,14 @@ export function draw(
   )
 }
 
-/** What one chart looks like now, with the words above it. */
+/** A chart as drawn, with the text above it. */
 export interface Pictured {
   title: string
   words: string
   canvas: HTMLCanvasElement
 }
 
-/** All charts in one picture (PNG), two in a row. */
+/** Draws all charts into one PNG, two per row. */
 export function picture(
   charts: readonly Pictured[],
   head: string,

@@ -1,9 +1,9 @@
 /**
- * One ticking clock for all relative times. It follows the appliance's clock where the browser's is wrong:
- * "next try in 6 min" is the appliance's promise, counted by its clock.
+ * A shared clock for all relative times. It corrects for a wrong browser clock, so that "next attempt in 6 min" matches
+ * the server's clock.
  */
 
-/** Below this the difference is the one-second resolution of the Date header and the way over the network. */
+/** Milliseconds. Smaller differences come from the Date header's resolution of one second and network latency. */
 const TOLERATED_SKEW = 3000
 
 let skew = 0
@@ -14,14 +14,14 @@ setInterval(() => {
 }, 1000)
 document.addEventListener('visibilitychange', () => (ticked = Date.now() + skew))
 
-/** The present as of the last tick, Unix milliseconds; reading it in a template follows the ticks. */
+/** Unix milliseconds as of the last tick. Reading `now` in a template makes it update. */
 export const clock = {
   get now(): number {
     return ticked
   },
 }
 
-/** Takes the Date header of an answer (RFC 9110 §6.6.1). */
+/** Adjusts the clock to the Date header of a response (RFC 9110 §6.6.1). */
 export function heardDate(header: string | null): void {
   const there = header === null ? NaN : Date.parse(header)
   if (Number.isNaN(there)) return

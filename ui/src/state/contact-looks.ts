@@ -1,4 +1,4 @@
-/** How contacts and pasted addresses stand: one word, one color and one icon each. */
+/** Labels, colors and icons of contacts and pasted addresses. */
 import BellOff from '@lucide/svelte/icons/bell-off'
 import Check from '@lucide/svelte/icons/check'
 import CircleDashed from '@lucide/svelte/icons/circle-dashed'
@@ -12,7 +12,7 @@ const SUBSCRIBED: Look = { word: 'subscribed', tone: 'green', icon: Check }
 const UNSUBSCRIBED: Look = { word: 'unsubscribed', tone: 'slate', icon: BellOff }
 const SUPPRESSED: Look = { word: 'suppressed', tone: 'slate', icon: ShieldOff }
 
-/** How a contact stands. A suppressed address gets nothing at all, so that comes first. */
+/** Returns the label of a contact. "Suppressed" takes precedence, since such an address receives nothing. */
 export function lookOfContact({
   suppressed,
   unsubscribed,
@@ -21,7 +21,7 @@ export function lookOfContact({
   return unsubscribed ? UNSUBSCRIBED : SUBSCRIBED
 }
 
-/** What a pasted address is. */
+/** Labels of looked-up addresses. */
 export const VERDICT: Record<ContactVerdict, Look> = {
   new: { word: 'new', tone: 'green', icon: Check },
   known: { word: 'already a contact', tone: 'slate', icon: CircleDashed },

@@ -1,4 +1,4 @@
-/** The words of an audience: who decided, and what can be done to many contacts. Pure. */
+/** Texts about contacts: consent and bulk actions. Pure. */
 import type { ContactsAction, ContactsFilter } from '../../../appliance/api/contact-batches.ts'
 import type { ContactConsent, ContactTopicSummary } from '../../../appliance/api/contact-details.ts'
 import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
@@ -6,7 +6,7 @@ import type { FoundContact } from '../../../appliance/api/contacts.ts'
 import type { FoundEmail } from '../../../appliance/api/email-search.ts'
 import { instant } from './time.ts'
 
-/** Whose decision it was, after “by”. */
+/** Who made a decision, to follow “by”. */
 export const BY: Record<ContactConsent['origin'], string> = {
   person: 'the contact',
   api: 'an app',
@@ -15,13 +15,13 @@ export const BY: Record<ContactConsent['origin'], string> = {
   operator: 'a team member',
 }
 
-/** The means of a change, where it says more than whose decision it was. */
+/** How a change was made, if that adds information. */
 const VIA: Record<string, string> = {
   one_click: ' with one click in their mail app',
   preferences: ' on the preference page',
 }
 
-/** A change of a subscription as a sentence. @param topic its name; undefined: a deleted topic */
+/** Describes a change of a subscription. @param topic its name; undefined: a deleted topic */
 export function consentSentence(
   { topic_id: about, subscription, origin, via }: ContactConsent,
   topic: string | undefined,
@@ -32,28 +32,28 @@ export function consentSentence(
   return `${did}${what} by ${BY[origin]}${VIA[via] ?? ''}`
 }
 
-/** Why a contact gets a topic or not. @param fallback what the topic is by default */
+/** Explains why a contact receives a topic or not. @param fallback the topic's default */
 export function whyTopic({ chosen_by: by, subscription }: ContactTopicSummary): string {
   if (by === null) return subscription === 'opt_in' ? 'Topic default: everyone' : 'Topic default: nobody'
   return by === 'person' ? 'Their own choice' : `Set by ${BY[by]}`
 }
 
-/** A number of contacts in words. */
+/** Formats a number of contacts. */
 export const manyContacts = (count: number): string =>
   count === 1 ? '1 contact' : `${count.toLocaleString('en')} contacts`
 
-/** Something that can be done to many contacts. */
+/** A bulk action on contacts. */
 export interface ContactsActLook {
   action: ContactsAction
-  /** On its button. */
+  /** The label of its button. */
   words: string
-  /** The title of its question. */
+  /** The title of its dialog. */
   title: string
-  /** What is said when it is done: `12 contacts` and then this. */
+  /** The confirmation, to follow `12 contacts`. */
   done: string
-  /** What must be chosen first. */
+  /** What must be selected first. */
   needs?: 'segment' | 'topic'
-  /** What happens, in a sentence. */
+  /** The effect, as a sentence. */
   effect: string
   danger?: true
 }
@@ -110,7 +110,7 @@ export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
   },
 ]
 
-/** The conditions that the address bar asks for. @param segment the only one whose contacts are shown */
+/** Returns the filter in the query string. @param segment limits it to this segment */
 export function filterOf(query: URLSearchParams, segment?: string): ContactsFilter {
   const value = (name: string) => query.get(name) ?? ''
   const [text, status, topic] = [value('q'), value('status'), value('topic')]
@@ -129,7 +129,7 @@ export function filterOf(query: URLSearchParams, segment?: string): ContactsFilt
   }
 }
 
-/** What was typed for a property. Throws with a sentence where it is not of its type. */
+/** Parses a typed property value. Throws an error with a message if the type is wrong. */
 export function readProperty(
   { key, type }: Pick<ContactPropertySummary, 'key' | 'type'>,
   text: string,
@@ -142,28 +142,28 @@ export function readProperty(
   return number
 }
 
-/** A name, or nothing. */
+/** Returns the full name; empty if unknown. */
 export const nameOf = ({
   first_name: first,
   last_name: last,
 }: Pick<FoundContact, 'first_name' | 'last_name'>) => [first, last].filter(Boolean).join(' ')
 
-/** What happened with a contact. */
+/** An entry of a contact's timeline. */
 export interface ContactEntry {
   key: string
-  /** Timestamp of the API. */
+  /** API timestamp. */
   at: string
   title: string
-  /** Beside the title; empty: nothing. */
+  /** Text beside the title; may be empty. */
   note: string
-  /** Null: a change of a subscription. */
+  /** Null for a change of a subscription. */
   email: { id: string; event: FoundEmail['last_event'] } | null
   optedIn: boolean
 }
 
 type StoryEmail = Pick<FoundEmail, 'id' | 'subject' | 'created_at' | 'last_event' | 'opened' | 'clicked'>
 
-/** Emails and changes of subscriptions, newest first. @param topics with the names of those that still exist */
+/** Merges emails and changes of subscriptions, newest first. @param topics names of existing topics */
 export function contactStory(
   emails: readonly StoryEmail[],
   consents: readonly ContactConsent[],

@@ -1,6 +1,6 @@
 /**
- * Puts text on the clipboard. Returns whether that worked. The clipboard API is missing on plain HTTP, where an
- * appliance on an internal network often lives, so the old command is the second way.
+ * Copies text to the clipboard and returns whether that worked. Falls back to `execCommand`, since the clipboard API
+ * needs HTTPS, which internal networks often lack.
  */
 export async function copyText(text: string): Promise<boolean> {
   if (isSecureContext) {
@@ -8,7 +8,7 @@ export async function copyText(text: string): Promise<boolean> {
       await navigator.clipboard.writeText(text)
       return true
     } catch {
-      // Refused by a permission: the second way may still work.
+      // A permission denied it; the fallback may still work.
     }
   }
   const field = document.createElement('textarea')

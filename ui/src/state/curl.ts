@@ -1,11 +1,11 @@
 import type { Email } from '../../../appliance/api/emails.ts'
 
-/** Quoted for a POSIX shell: nothing within single quotation marks means anything. */
+/** Quotes text for a POSIX shell, in single quotes. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /**
- * The request that sends an email of the same content. The key is a variable: commands end up in histories.
- * @param origin of the API, without a slash at its end
+ * Returns a curl command that sends the same content. The API key is a variable, since shells record commands.
+ * @param origin of the API, without a trailing slash
  */
 export function curlOf(email: Email, origin: string): string {
   const { from, to, cc, bcc, reply_to, subject, html, text, tags } = email

@@ -1,24 +1,24 @@
-/** Saves a document while it is edited, and never over what somebody else has saved meanwhile. */
+/** Saves a document while it is edited, without overwriting other people's changes. */
 import { ApiError } from '../api/client.ts'
 
-/** Milliseconds without a change before a save. */
+/** Milliseconds without a change before saving. */
 const PAUSE = 800
 
 export type SaveState = 'saved' | 'changed' | 'saving' | 'conflict' | 'failed'
 
 export interface DocumentSave<T> {
   readonly state: SaveState
-  /** Why the last save was refused; empty when it wasn't. */
+  /** The error of the last save; empty if it succeeded. */
   readonly refusal: string
-  /** The document has changed. */
+  /** Records a change of the document. */
   changed(document: T): void
-  /** Saves now what isn't saved. */
+  /** Saves unsaved changes now. */
   flush(): Promise<void>
-  /** Forgets what isn't saved, to end a conflict. */
+  /** Discards unsaved changes, to end a conflict. */
   drop(): void
 }
 
-/** @param save rejects with the status 409 when somebody else has changed it */
+/** Creates an automatic save. @param save rejects with the status 409 if someone else has changed the document */
 export function documentSave<T>(save: (document: T) => Promise<void>): DocumentSave<T> {
   let state = $state<SaveState>('saved')
   let refusal = $state('')

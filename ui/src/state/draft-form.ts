@@ -1,28 +1,28 @@
-/** The draft of a broadcast as a form, and what of it is to be stored. Pure. */
+/** A broadcast draft as a form, and the changes to save. Pure. */
 import type { UpdateBroadcast } from '../../../appliance/api/broadcasts.ts'
 import type { Broadcast } from '../api/broadcasts.ts'
 
-/** What a draft says, as it is edited. */
+/** Form values of a draft. */
 export interface DraftForm {
   name: string
   segment: string
-  /** Ids of segments. */
+  /** Ids of excluded segments. */
   exclude: string[]
-  /** Empty: none. */
+  /** Empty for none. */
   topic: string
   from: string
-  /** Addresses with commas. */
+  /** Comma-separated addresses. */
   replyTo: string
   subject: string
   preview: string
   html: string
-  /** Null: made from the HTML. */
+  /** Null if generated from the HTML. */
   text: string | null
-  /** What HTML and text are compiled from by the server; null: they are written as code. */
+  /** The source that the server compiles into HTML and text; null if they are written as code. */
   document: Record<string, unknown> | null
 }
 
-/** The form of a stored draft. */
+/** Returns the form of a saved draft. */
 export const formOf = (draft: Broadcast): DraftForm => ({
   ...{ name: draft.name, segment: draft.segment_id, exclude: draft.exclude_segment_ids },
   ...{ topic: draft.topic_id ?? '', from: draft.from, replyTo: draft.reply_to?.join(', ') ?? '' },
@@ -38,7 +38,7 @@ const bodyOf = (form: DraftForm): UpdateBroadcast => ({
   ...(form.document === null ? { html: form.html || null, text: form.text } : { document: form.document }),
 })
 
-/** The fields that differ, as a request has them; null: none does. */
+/** Returns the changed fields for an update request; null if there are none. */
 export function changesOf(now: DraftForm, stored: DraftForm): UpdateBroadcast | null {
   const before = new Map(Object.entries(bodyOf(stored)))
   const changed = Object.entries(bodyOf(now)).filter(
@@ -47,6 +47,6 @@ export function changesOf(now: DraftForm, stored: DraftForm): UpdateBroadcast | 
   return changed.length === 0 ? null : Object.fromEntries(changed)
 }
 
-/** How often the server counts an edit for `changes`: a name is none. */
+/** Returns how many edits the server counts for `changes`. A new name isn't counted. */
 export const editsOf = (changes: UpdateBroadcast): number =>
   Object.keys(changes).some((field) => field !== 'name') ? 1 : 0

@@ -2,31 +2,33 @@ import { ApiError } from '../api/client.ts'
 import { type Broadcast, getBroadcast, updateBroadcast } from '../api/broadcasts.ts'
 import { changesOf, type DraftForm, editsOf, formOf } from './draft-form.ts'
 
-/** Milliseconds without a change before the draft is stored. */
+/** Milliseconds without a change before saving. */
 const PAUSE = 800
-/** HTTP status of a draft that somebody else has changed (RFC 9110 §15.5.10). */
+/** HTTP status if someone else has changed the draft (RFC 9110 §15.5.10). */
 const CONFLICT = 409
 
-/** How a draft stands to what is stored. `conflict`: somebody else has changed it; nothing is stored until that is settled. */
+/**
+ * The save state of a draft. `conflict`: someone else has changed it; nothing is saved until the conflict is resolved.
+ */
 export type Saved = 'saved' | 'unsaved' | 'saving' | 'refused' | 'conflict'
 
-/** A draft that is stored while it is edited. */
+/** A draft that is saved while it is edited. */
 export interface Draft {
   readonly form: DraftForm
   readonly saved: Saved
-  /** Why it was not stored; empty: it was. */
+  /** The error of the last save; empty if it succeeded. */
   readonly refusal: string
-  /** The edit of the broadcast that is stored. */
+  /** The number of the saved edit. */
   readonly edits: number
-  /** Raised when the form is replaced by what somebody else has stored. */
+  /** Increases when the form is replaced by someone else's version. */
   readonly taken: number
-  /** Stores what is not stored yet. Resolves to whether all is. */
+  /** Saves unsaved changes. Resolves to whether everything is saved. */
   flush(): Promise<boolean>
-  /** Ends a conflict: with what somebody else stored, or with what is in the form. */
+  /** Resolves a conflict with the other version, or with the form. */
   settle(keep: 'theirs' | 'mine'): Promise<void>
 }
 
-/** Keeps the draft of `broadcast` stored for as long as the calling component lives. @param locked stores nothing */
+/** Saves the draft of `broadcast` automatically while the calling component exists. @param locked saves nothing */
 export function autosaved(
   broadcast: Broadcast,
   { locked, onsaved }: { locked: boolean; onsaved: () => void },
@@ -60,7 +62,7 @@ class Autosave implements Draft {
   #saving = $state.raw<Promise<boolean> | null>(null)
   #refusal = $state('')
   #conflict = $state(false)
-  /** What was refused, so that it is not sent again unchanged. */
+  /** The rejected changes, so that they aren't sent again unmodified. */
   #refused = $state('')
 
   readonly #onsaved: () => void
@@ -96,14 +98,14 @@ class Autosave implements Draft {
 
   #changes = () => changesOf($state.snapshot(this.form), this.#stored)
 
-  /** Whether there is something to store, that was not refused already. Follows each change of the form. */
+  /** Whether there are unsaved changes that weren't already rejected. Depends on every field of the form. */
   changed(): boolean {
     const changes = this.#changes()
     return changes !== null && !this.#conflict && JSON.stringify(changes) !== this.#refused
   }
 
   async flush(): Promise<boolean> {
-    // What is typed while a part is being stored is stored after it.
+    // Edits during a save are saved after it.
     while (this.#saving) await this.#saving
     if (this.#conflict) return false
     const changes = this.#changes()

@@ -1,11 +1,11 @@
-/** What can be inserted, where the cursor is, and what is done to whole blocks. */
+/** Blocks that can be inserted, the cursor's position, and actions on whole blocks. */
 import type { Editor } from '@tiptap/core'
 import type { Node as Block } from '@tiptap/pm/model'
 import { type EditorState, NodeSelection, TextSelection } from '@tiptap/pm/state'
 
 export interface Insertable {
   words: string
-  /** More words to find it by. */
+  /** More search terms. */
   also: string
   node: { type: string; attrs?: object; content?: object[] }
 }
@@ -40,7 +40,7 @@ const INSERTABLE: Insertable[] = [
   { words: 'Footer', also: 'unsubscribe address', node: { type: 'footer' } },
 ]
 
-/** Those that a text finds. There is at most one footer. */
+/** Returns the blocks that match a search. A document can have one footer only. */
 export function insertable(query: string, state: EditorState): Insertable[] {
   let hasFooter = false
   state.doc.forEach((node) => (hasFooter ||= node.type.name === 'footer'))
@@ -51,7 +51,9 @@ export function insertable(query: string, state: EditorState): Insertable[] {
   )
 }
 
-/** Puts a block at the cursor: in place of an empty paragraph, or else after the block that has the cursor, where it fits. */
+/**
+ * Inserts a block at the cursor: replaces an empty paragraph, otherwise goes after the current block if allowed there.
+ */
 export function insertBlock(editor: Editor, json: Insertable['node']): void {
   const { state, view } = editor
   const block = state.schema.nodeFromJSON(json)
@@ -70,7 +72,7 @@ export function insertBlock(editor: Editor, json: Insertable['node']): void {
     const from = empty ? start : end
     const tr = state.tr.replaceWith(from, end, block)
     const isText = block.isTextblock || block.content.size > 0
-    // Typing replaces the words that a button starts with.
+    // Selects the default text of a button, so that typing replaces it.
     const inside =
       block.isTextblock && block.content.size > 0
         ? TextSelection.create(tr.doc, from + 1, from + 1 + block.content.size)
@@ -89,7 +91,7 @@ export interface Place {
   pos: number
 }
 
-/** The block at the cursor and those around it, the innermost first. */
+/** Returns the block at the cursor and its ancestors, innermost first. */
 export function placesOf({ selection }: EditorState): Place[] {
   const place = (node: Block, pos: number): Place => ({ type: node.type.name, attrs: node.attrs, pos })
   const { $from } = selection
@@ -108,7 +110,7 @@ export function setAttribute(editor: Editor, pos: number, name: string, value: u
   view.dispatch(tr)
 }
 
-/** Deletes a block; where nothing may be missing, an empty one takes its place. */
+/** Deletes a block. If its parent can't be empty, an empty block replaces it. */
 export function removeBlock({ state, view }: Editor, pos: number): void {
   const node = state.doc.nodeAt(pos)
   if (!node) return
@@ -120,7 +122,7 @@ export function removeBlock({ state, view }: Editor, pos: number): void {
   view.dispatch(tr.setSelection(TextSelection.near(tr.doc.resolve(Math.min(pos, tr.doc.content.size)))))
 }
 
-/** Whether the block can change places with its neighbor. @param by -1: up, 1: down */
+/** Swaps a block with its neighbor, if there is one. @param by -1: up, 1: down */
 export function moveBlock({ state, view }: Editor, pos: number, by: -1 | 1): void {
   const node = state.doc.nodeAt(pos)
   const $at = state.doc.resolve(pos)

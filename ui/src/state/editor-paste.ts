@@ -1,16 +1,16 @@
-/** HTML that is pasted or dropped: a stranger's. */
+/** Elements to remove from pasted or dropped HTML, which is untrusted. */
 
 const ACTIVE =
   'script, style, meta, link, title, base, iframe, frame, object, embed, template, noscript, svg, math'
-/** Attributes that the schema reads; `data-` ones are checked there. */
+/** Attributes that the schema reads. The schema validates `data-` attributes itself. */
 const READ = new Set(['href', 'src', 'alt'])
 
 /**
- * Takes out what documents can't have. The schema would drop it too; but handlers and styles are refused by the content security policy
- * as soon as the browser sees them.
+ * Removes what documents can't contain. The schema would drop it too, but the browser would report event handlers and
+ * styles as violations of the content security policy first.
  */
 export function cleanPasted(html: string): string {
-  // Nothing in such a document is run or loaded.
+  // A parsed document runs no scripts and loads nothing.
   const { body } = new DOMParser().parseFromString(html, 'text/html')
   for (const element of body.querySelectorAll(ACTIVE)) element.remove()
   for (const element of body.querySelectorAll('*'))

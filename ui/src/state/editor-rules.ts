@@ -1,4 +1,4 @@
-/** What keys and typed text do in the editor. */
+/** Keyboard shortcuts and input rules of the editor. */
 import { type Editor, Extension, InputRule, textblockTypeInputRule, wrappingInputRule } from '@tiptap/core'
 import { dropCursor } from '@tiptap/pm/dropcursor'
 import { gapCursor } from '@tiptap/pm/gapcursor'

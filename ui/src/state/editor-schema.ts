@@ -1,9 +1,12 @@
-/** The blocks and marks of documents (`grammar.ts`) as TipTap knows them: what a document may not have can't be made, typed or pasted. */
+/**
+ * The TipTap schema of documents (`grammar.ts`). It rejects all content that documents can't contain, also when
+ * pasting.
+ */
 import { type AnyExtension, Mark, Node } from '@tiptap/core'
 import { type Attribute, BLOCKS, MARKS, NODES } from '../../../appliance/document/grammar.ts'
 import { VIEWS } from './editor-views.ts'
 
-/** Elements that blocks are drawn as, and pasted HTML is read from. */
+/** The HTML element of each block, for rendering and for parsing pasted HTML. */
 const ELEMENTS: Record<string, string> = {
   paragraph: 'p',
   bulletList: 'ul',
@@ -26,7 +29,7 @@ const MARK_ELEMENTS: Record<string, string[]> = {
 const INLINE = new Set(['text', 'variable', 'hardBreak'])
 const BASE = { divider: 'div', image: 'div', heading: 'h2' } as Record<string, string>
 
-/** What an attribute is in copied HTML: JSON, read like a value of a stranger. */
+/** Reads and writes attributes in copied HTML as JSON. Pasted values are validated as untrusted. */
 function attributesOf(rules: Record<string, Attribute>) {
   const entries = Object.entries(rules).map(([name, { reader, initial }]) => {
     const called = `data-${name.toLowerCase()}`
@@ -36,7 +39,7 @@ function attributesOf(rules: Record<string, Attribute>) {
       try {
         return reader.read(JSON.parse(written) as unknown)
       } catch {
-        // Not ours.
+        // HTML from another program.
         return undefined
       }
     }
@@ -46,7 +49,7 @@ function attributesOf(rules: Record<string, Attribute>) {
   return Object.fromEntries(entries)
 }
 
-/** Attributes from elements that another program wrote. */
+/** Reads attributes from HTML of other programs. */
 const FOREIGN: Record<string, (element: HTMLElement) => Record<string, unknown> | false> = {
   image: (element) => {
     const src = read(NODES.image!.attrs.src!, element.getAttribute('src'))
@@ -60,7 +63,10 @@ const FOREIGN: Record<string, (element: HTMLElement) => Record<string, unknown> 
 }
 const read = ({ reader }: Attribute, value: unknown): unknown => reader.read(value)
 
-/** The content of a node as ProseMirror writes it. What may hold blocks is never empty: there would be no place to type. */
+/**
+ * Returns the content expression of a node (ProseMirror syntax). Containers need at least one block, so that there is a
+ * place to type.
+ */
 function contentOf(type: string): string {
   const { content, children } = NODES[type]!
   if (content.length === 0) return ''
@@ -118,7 +124,7 @@ function markOf(type: string): AnyExtension {
     renderHTML({ HTMLAttributes, mark }) {
       const color: unknown = mark.attrs.color
       const attributes = { ...HTMLAttributes, 'data-mark': type }
-      // Not a link: it would lead out of the dashboard.
+      // Rendered without `<a>`, so that a click doesn't leave the dashboard.
       if (type === 'link') return ['span', { ...attributes, class: 'link' }, 0]
       if (type === 'color') return ['span', { ...attributes, style: `color: ${String(color)}` }, 0]
       return [MARK_ELEMENTS[type]![0]!, attributes, 0]
@@ -130,9 +136,9 @@ function markOf(type: string): AnyExtension {
 export const SCHEMA: AnyExtension[] = [
   Node.create({ name: 'doc', topNode: true, content: `(${BLOCKS.join(' | ')})+` }),
   Node.create({ name: 'text' }),
-  // The first one that fits is what a new block becomes.
+  // The first matching type is the default for new blocks.
   ...Object.keys(NODES).map(nodeOf),
-  // Links are around other formatting: neighbors that lead to the same place are one link.
+  // Links are outside other marks, so that adjacent text with one target is a single link.
   ...Object.keys(MARKS)
     .sort((one, other) => Number(other === 'link') - Number(one === 'link'))
     .map(markOf),

@@ -1,10 +1,10 @@
-/** The settings of each block: how its attributes (`grammar.ts`) are called and chosen. */
+/** A setting of a block: the label and control of an attribute (`grammar.ts`). */
 export interface Setting {
   name: string
   label: string
   kind: 'align' | 'line' | 'number' | 'color' | 'check' | 'image' | 'links' | 'level'
   hint?: string
-  /** What an emptied field means. */
+  /** The value of an empty field. */
   empty?: string | number | null
 }
 

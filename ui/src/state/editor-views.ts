@@ -1,4 +1,7 @@
-/** How blocks that are more than text look in the editor. Styles are set by property: the content security policy refuses style attributes. */
+/**
+ * Renders blocks that aren't plain text in the editor. Sets styles as properties, since the content security policy
+ * forbids style attributes.
+ */
 import type { NodeViewRenderer } from '@tiptap/core'
 import { NETWORKS } from '../../../appliance/document/grammar.ts'
 import { ownImage } from './own-images.svelte.ts'
@@ -18,7 +21,7 @@ function make(name: string, className: string, text = ''): HTMLElement {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 const flow: Record<string, string> = { left: 'flex-start', center: 'center', right: 'flex-end' }
 
-/** A block of which the renderer draws the outside. */
+/** A block whose outer element the renderer creates. */
 const view =
   (type: string, draw: (attrs: Attrs) => View): NodeViewRenderer =>
   ({ node }) => {
@@ -118,7 +121,7 @@ function footer(attrs: Attrs): View {
   return { dom, contentDOM }
 }
 
-/** Texts, with their alignment. */
+/** Text blocks with alignment. */
 const aligned =
   (name: (attrs: Attrs) => string) =>
   (attrs: Attrs): View => {

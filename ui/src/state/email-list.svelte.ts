@@ -6,11 +6,11 @@ import type { EmailConditions } from '../../../appliance/api/email-search.ts'
 import { alsoForget } from './resource.svelte.ts'
 import { restore } from './router.svelte.ts'
 
-/** Lists that are remembered, so that Back returns to the row. */
+/** Number of cached lists, so that "Back" returns to the row. */
 const REMEMBERED = 8
-/** What is looked at again when something happened: emails of the last hour. Older ones are asked for by their id. */
+/** Milliseconds. Events refresh the emails of this period; older ones are requested by id. */
 const RECENT = 3_600_000
-/** Of those, at once. */
+/** Maximum number of older emails requested at a time. */
 const MOST_CHANGED = 10
 
 const memory = new Map<string, Loaded>()
@@ -25,36 +25,39 @@ function keep(key: string, loaded: Loaded): void {
 
 export interface EmailList {
   readonly rows: readonly FoundEmail[]
-  /** Undefined before the first part is there. */
+  /** Undefined before the first chunk has loaded. */
   readonly loaded: boolean
   readonly busy: boolean
-  /** Whether there may be more, which is loaded. */
+  /** Whether more rows can be loaded. */
   readonly more: boolean
-  /** There is more, but the list is as long as one can be: when its last email was accepted, in the API's words. */
+  /**
+   * Set if the list has reached its maximum length and there are more rows: when its last email was accepted (API
+   * timestamp).
+   */
   readonly cutAt: string | null
   readonly lookedBackTo: string | null
-  /** New emails above, which `show` lets in. */
+  /** The number of new emails that `show` adds at the top. */
   readonly waiting: number
   readonly error: string | null
-  /** Loads the next part. */
+  /** Loads the next chunk. */
   load(): Promise<void>
-  /** Looks for what is new and what became of the rows with these ids. `hold`: new rows wait. */
+  /** Loads new rows, and updates those with these ids. `hold`: doesn't show new rows yet. */
   refresh(ids: ReadonlySet<string>, hold: boolean): Promise<void>
   show(): void
 }
 
 interface Plan {
-  /** Which list it is. */
+  /** Identifies the list. */
   key: () => string
-  /** Null: there is nothing to search for. */
+  /** Null to search for nothing. */
   conditions: () => EmailConditions | null
   now: () => number
 }
 
-/** The emails that meet the conditions, part after part, for as long as the calling component lives. */
+/** Lists the emails of a search, chunk by chunk, while the calling component exists. */
 export function emailList(plan: Plan): EmailList {
   const list = new List(plan)
-  // Before the page is drawn: what is remembered is in the first drawing, and the answer comes meanwhile.
+  // Runs before the first render, so that cached rows are in it.
   let begun: string | null = untrack(plan.key)
   list.begin(begun)
   $effect(() => {
@@ -69,7 +72,7 @@ export function emailList(plan: Plan): EmailList {
 class List implements EmailList {
   readonly #plan: Plan
   #list = $state.raw<Loaded | null>(null)
-  /** With the new rows that wait. */
+  /** The list with new rows that aren't shown yet. */
   #held = $state.raw<Loaded | null>(null)
   #error = $state<string | null>(null)
   #busy = $state(false)
@@ -154,7 +157,7 @@ class List implements EmailList {
     })
   }
 
-  /** The newest of them, where they were asked for on the way here. */
+  /** Returns the preloaded newest rows, if any. */
   #ahead(): Promise<EmailSearch> | undefined {
     return takeAhead<EmailSearch>(`emails ${this.#plan.key()}`)
   }
@@ -164,7 +167,7 @@ class List implements EmailList {
     this.#held = null
   }
 
-  /** Rows with these ids that are older than what was read anew. */
+  /** Updates rows with these ids that are older than the refreshed chunk. */
   async #changed(ids: ReadonlySet<string>, fresh: EmailSearch, signal: AbortSignal): Promise<FoundEmail[]> {
     const seen = new Set(fresh.data.map(({ id }) => id))
     const older = [...ids].filter((id) => !seen.has(id) && rowOf(this.rows, id)).slice(0, MOST_CHANGED)

@@ -1,24 +1,24 @@
-/** The rows of a long list of emails, newest first, so by falling ids. Pure; what is here costs the more the longer the list is. */
+/** Operations on a long list of emails, sorted by descending id. Pure. Their cost grows with the length of the list. */
 import type { EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
 
-/** Rows of a part: one screen and a half. */
+/** Rows per chunk: one and a half screens. */
 export const PART = 100
 /**
- * Rows of one list. A row takes 600 bytes of the browser's memory, and no page can be higher than 33 million pixels, 800 000 rows; after so
- * many the list goes on as one of its own.
+ * Maximum number of rows in a list. A row takes 600 bytes of memory, and browsers limit a page to 33 million pixels, or
+ * 800,000 rows. Longer lists continue on another page.
  */
 export const MOST_ROWS = 100_000
 
-/** What was loaded of a search. */
+/** The loaded rows of a search. */
 export interface Loaded {
   rows: FoundEmail[]
-  /** Where to go on; null: that was all. */
+  /** Cursor of the next chunk; null at the end. */
   next: string | null
-  /** How far back was looked, when the last part was not full. */
+  /** How far back the search has looked, if the last chunk wasn't full. */
   lookedBackTo: string | null
 }
 
-/** How many rows are newer than `id`: where it is, or would be. */
+/** Returns how many rows are newer than `id`: its index, or where it would be. */
 export function placeOf(rows: readonly FoundEmail[], id: string): number {
   let [low, high] = [0, rows.length]
   while (low < high) {
@@ -29,20 +29,20 @@ export function placeOf(rows: readonly FoundEmail[], id: string): number {
   return low
 }
 
-/** The row with that id, if it is there. */
+/** Returns the row with that id, if it is loaded. */
 export function rowOf(rows: readonly FoundEmail[], id: string): FoundEmail | undefined {
   const row = rows[placeOf(rows, id)]
   return row?.id === id ? row : undefined
 }
 
-/** With a part that was read after the rows. */
+/** Appends a chunk to the rows. */
 export const afterPart = (rows: FoundEmail[], part: EmailSearch): Loaded => ({
   rows: rows.concat(part.data),
   next: part.next,
   lookedBackTo: part.data.length < PART ? part.looked_back_to : null,
 })
 
-/** The rows as they are now, of those that were read anew; the same array where none of them is there. */
+/** Returns the rows with fresh data; the same array if no row was refreshed. */
 export function renewed(rows: FoundEmail[], fresh: readonly FoundEmail[]): FoundEmail[] {
   const here = fresh.filter(({ id }) => rowOf(rows, id))
   if (here.length === 0) return rows
@@ -51,7 +51,10 @@ export function renewed(rows: FoundEmail[], fresh: readonly FoundEmail[]): Found
   return copy
 }
 
-/** The fresh rows before those that were known; without a row in common, and with more between, the fresh ones alone. */
+/**
+ * Prepends fresh rows. If they don't overlap with the known rows and there are more between, only the fresh ones
+ * remain.
+ */
 export function merged(known: Loaded, fresh: EmailSearch): Loaded {
   const last = fresh.data.at(-1)
   if (!last) return known

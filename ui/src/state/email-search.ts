@@ -1,20 +1,20 @@
-/** What the search box of the emails understands. Pure: text in, conditions of GET /emails/search out. */
+/** Parses the email search box into parameters of GET /emails/search. Pure. */
 import type { EmailConditions } from '../../../appliance/api/email-search.ts'
 import { idIn } from './find.ts'
 
 export interface SearchRead {
   conditions: EmailConditions
-  /** What was not understood, as a sentence; null when all was. Then nothing should be searched for. */
+  /** The syntax error; null if there is none. Don't search if there is one. */
   problem: string | null
 }
 
-/** One word of a search: `status:bounced`, or a bare one without a key. */
+/** A word of a search: `status:bounced`, or one without a key. */
 export interface Token {
   key: string | null
   value: string
 }
 
-/** What can be written before a colon, and what it asks for. */
+/** Search keys, with a description of each. */
 export const SEARCH_KEYS = {
   to: 'a recipient, or part of the address',
   from: 'the sender',
@@ -34,11 +34,11 @@ export const SEARCH_KEYS = {
   before: 'accepted before a date or time, or an age such as 24h or 7d',
 } as const
 type Key = keyof typeof SEARCH_KEYS
-/** A condition of the API. */
+/** A parameter of the API. */
 type Name = keyof EmailConditions
 const isKey = (text: string): text is Key => Object.hasOwn(SEARCH_KEYS, text)
 
-/** Splits a search into its words; quotation marks keep spaces. */
+/** Splits a search into words; quotation marks keep spaces. */
 export function tokens(text: string): Token[] {
   const found: Token[] = []
   for (const [, key, quoted, plain, words, word] of text.matchAll(
@@ -50,11 +50,11 @@ export function tokens(text: string): Token[] {
   return found
 }
 
-/** A word as it is written: in quotation marks where it has spaces. */
+/** Formats a word, in quotation marks if it has spaces. */
 export const written = ({ key, value }: Token): string =>
   `${key === null ? '' : `${key}:`}${/\s/.test(value) || value === '' ? `"${value}"` : value}`
 
-/** The search with `key` set to another value, at its place; null takes it out. */
+/** Replaces the value of `key` in a search; null removes it. */
 export function withToken(text: string, key: Key, value: string | null): string {
   const old = tokens(text)
   const at = old.findIndex((token) => token.key === key)
@@ -63,18 +63,18 @@ export function withToken(text: string, key: Key, value: string | null): string 
   return kept.map(written).join(' ')
 }
 
-/** The value of a key in a search; null without it. */
+/** Returns the value of a key in a search; null if absent. */
 export const tokenOf = (text: string, key: Key): string | null =>
   tokens(text).find((token) => token.key === key)?.value ?? null
 
-/** The dashboard's words for statuses whose name at the API is another. */
+/** Statuses that the dashboard and the API name differently. */
 const STATUS_WORDS: Record<string, string> = { delayed: 'delivery_delayed', cancelled: 'canceled' }
 
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /**
- * The instant that somebody means, in Unix milliseconds: `24h` ago, a day in the viewer's zone, or an instant in ISO 8601.
- * Undefined when it is none of them.
+ * Parses an instant to Unix milliseconds: `24h` ago, a day in the viewer's time zone, or ISO 8601. Undefined if
+ * invalid.
  */
 export function instantIn(text: string, now: number, utc: boolean): number | undefined {
   const [, count, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
@@ -84,7 +84,7 @@ export function instantIn(text: string, now: number, utc: boolean): number | und
   return /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(at) ? at : undefined
 }
 
-/** A bare word: what it looks like it is. */
+/** Guesses the condition that a word without a key means. */
 function bare(value: string): [name: Name, value: string] {
   if (/^<[^<>\s]+@[^<>\s]+>$/.test(value)) return ['message_id', value]
   if (value.length === 36 && idIn(value) !== null) return ['id', value.toLowerCase()]
@@ -93,7 +93,7 @@ function bare(value: string): [name: Name, value: string] {
   return ['subject', value]
 }
 
-/** A stretch of time: `START..END`, each as `instantIn` takes it; one of them may be left out. */
+/** Parses a time range, `START..END`, in the syntax of `instantIn`. One end may be missing. */
 function stretch(value: string, now: number, utc: boolean): EmailConditions | string {
   const [from = '', to = '', ...more] = value.split('..')
   const instants = [from, to].map((text) => (text === '' ? null : instantIn(text, now, utc)))
@@ -106,12 +106,12 @@ function stretch(value: string, now: number, utc: boolean): EmailConditions | st
   }
 }
 
-/** Reads one word; a text is what was not understood. */
+/** Parses one word. Returns a string if there is an error. */
 function condition({ key, value }: Token, now: number, utc: boolean): [name: Name, value: string] | string {
   if (key === null) return bare(value)
   if (!isKey(key))
     return `Unknown search key “${key}:”. Use ${Object.keys(SEARCH_KEYS).join(', ')}. To search subjects for it, put it in quotation marks.`
-  // With a value, `readSearch` reads it.
+  // `readSearch` handles it if it has a value.
   if (value === '' || key === 'happened') return `“${key}:” needs a value: ${SEARCH_KEYS[key]}.`
   if (key === 'after' || key === 'before') {
     const at = instantIn(value, now, utc)
@@ -146,9 +146,9 @@ const second = (token: Token, conditions: EmailConditions): SearchRead => ({
 })
 
 /**
- * Reads a search. Words without a key are sought in the subject; an address, an id and a Message-ID are recognised.
- * @param now what spans of time are counted back from (Unix milliseconds)
- * @param utc whether days begin at midnight in UTC rather than in the viewer's zone
+ * Parses a search. Words without a key search the subject, unless they are an address, an id or a Message-ID.
+ * @param now base of relative times (Unix milliseconds)
+ * @param utc whether days start at midnight in UTC instead of the viewer's time zone
  */
 export function readSearch(text: string, now: number, utc: boolean): SearchRead {
   const conditions: EmailConditions = {}
@@ -169,18 +169,20 @@ export function readSearch(text: string, now: number, utc: boolean): SearchRead 
   return { conditions, problem: null }
 }
 
-/** What a queue id of a mail server may look like (Postfix, Exim, Sendmail, Gmail): letters and digits mixed, eight at least. */
+/**
+ * Matches queue ids of mail servers (Postfix, Exim, Sendmail, Gmail): at least 8 characters, with letters and digits.
+ */
 const QUEUE_ID = /^(?=.*\d)(?=.*[a-z])[a-z0-9_.-]{8,100}$/i
 
 /**
- * The conditions that find the email somebody means who pasted one thing: an id (also within an address of the dashboard), a Message-ID, an
- * address, or the id that a mail server gave it. Null for other words.
+ * Returns the condition that finds an email by a pasted id (also in a dashboard URL), Message-ID, address, or remote
+ * queue id. Null for other text.
  */
 export function soughtIn(text: string): EmailConditions | null {
   const one = text.trim()
   const [, message] = /(<[^<>\s]+@[^<>\s]+>)/.exec(one) ?? []
   if (message !== undefined) return { message_id: message }
-  // Our own Message-IDs are the id of the email, an @ and the domain.
+  // Posthaste's own Message-IDs consist of the email's id, an @ and the domain.
   const id = idIn(one)
   if (id !== null) return { id }
   if (/^[^\s@:]+@[^\s@]*$/.test(one)) return { to: one }

@@ -1,9 +1,9 @@
-/** The stretch of time in a search of emails: `after:` and `before:`. Pure. */
+/** The time range of an email search: `after:` and `before:`. Pure. */
 import { daysLater, stretchOf, type Days, type Stretch } from './days.ts'
 import { tokenOf, withToken } from './email-search.ts'
 import type { Suggestion } from './suggestions.ts'
 
-/** Stretches up to now, by the value of `after:`. */
+/** Time ranges up to now, by the value of `after:`. */
 export const EMAIL_TIMES: readonly Suggestion[] = [
   ['', 'Any time'],
   ['1h', 'Last hour'],
@@ -12,14 +12,14 @@ export const EMAIL_TIMES: readonly Suggestion[] = [
   ['30d', 'Last 30 days'],
 ]
 
-/** What a search says of the time. */
+/** Returns the time range of a search. */
 export const emailTime = (search: string): Stretch =>
   stretchOf(tokenOf(search, 'after') ?? '', tokenOf(search, 'before') ?? '', EMAIL_TIMES)
 
-/** The search with one of `EMAIL_TIMES`. */
+/** Sets one of `EMAIL_TIMES` in a search. */
 export const withPreset = (search: string, preset: string): string =>
   withToken(withToken(search, 'before', null), 'after', preset || null)
 
-/** The search with days, the last one in it. */
+/** Sets a range of days in a search; the last day is inclusive. */
 export const withDays = (search: string, { from, to }: Days): string =>
   withToken(withToken(search, 'after', from), 'before', daysLater(to, 1))

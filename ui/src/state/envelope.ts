@@ -1,6 +1,6 @@
 import type { LogSummary } from '../../../appliance/api/logs.ts'
 
-/** Who a message of SMTP was from and to: `shop@example.com → ada@example.net +2`. */
+/** Formats an SMTP envelope: `shop@example.com → ada@example.net +2`. */
 export function envelopeWords({
   mail_from: from,
   rcpt_to: [first],

@@ -19,7 +19,7 @@ const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string
   suppressions: ['suppression', 'suppressions'],
 }
 
-/** What an erasure touched, or would touch: `2 emails`, `1 body`. Empty where there is nothing. Pure. */
+/** Describes what an erasure deletes, such as `2 emails`, `1 body`. Omits zero counts. Pure. */
 export const erasedWords = (counts: Erasure['counts']): string[] =>
   Object.entries(counts).flatMap(([name, count]) => {
     const [one, several] = WORDS[name as keyof Erasure['counts']]

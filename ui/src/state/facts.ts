@@ -1,10 +1,10 @@
 import { listApiKeys, listDomains, listEmails } from '../api/calls.ts'
 import { hasArrived, type Facts } from './set-up.ts'
 
-/** Of so many emails one may have arrived; a bounce after it does not undo the first run. */
+/** Number of recent emails to look at. A bounce after a delivered email doesn't undo the setup step. */
 const LOOKED_AT = 20
 
-/** Reads what the first run goes by. */
+/** Loads the state that the setup steps depend on. */
 export async function loadFacts(signal: AbortSignal): Promise<Facts> {
   const [domains, keys, emails] = await Promise.all([
     listDomains(signal),

@@ -1,12 +1,12 @@
-/** Finding in lists that the browser has whole: nothing is asked of the appliance. Pure. */
+/** Searches lists that are fully loaded, without a request. Pure. */
 
-/** Rows that are seen at a glance: with more of them there is a field to find one. */
+/** Longer lists have a search field. */
 export const FEW = 8
 
-/** A search with every whole API key cut to its prefix: the address bar and its history must not hold the secret. */
+/** Shortens API keys in a search to their prefix, so that secrets don't end up in the address bar or history. */
 export const withoutToken = (text: string): string => text.replaceAll(/\b(re_\w{8})\w+/g, '$1')
 
-/** The rows that have all the words somewhere in what is shown of them, in whatever case. */
+/** Returns the rows whose visible text contains all words, ignoring case. */
 export function withWords<T>(rows: readonly T[], text: string, shown: (row: T) => readonly string[]): T[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return rows.filter((row) => {

@@ -1,4 +1,4 @@
-/** What new content of blocks starts with. */
+/** Initial content of block documents. */
 
 const GREETING = [
   { type: 'heading', attrs: { level: 1 }, content: [{ type: 'text', text: 'A heading' }] },
@@ -13,10 +13,10 @@ const GREETING = [
   { type: 'paragraph' },
 ]
 
-/** For a template: its emails are answers to what people do, so they have no unsubscribe link. */
+/** For templates. No unsubscribe link, since template emails are usually transactional. */
 export const FIRST_TEMPLATE = { version: 1, content: GREETING }
 
-/** For a broadcast, which isn't sent without an unsubscribe link. */
+/** For broadcasts, which require an unsubscribe link. */
 export const FIRST_BROADCAST = {
   version: 1,
   content: [

@@ -1,6 +1,9 @@
 import { close, go, router, withQuery } from './router.svelte.ts'
 
-/** What is unfolded is in the address, as a list of ids: a pasted link shows the same transcript, and Back folds what was unfolded last. */
+/**
+ * Expands or collapses an entry. The ids of expanded entries are in the address, so that links show the same transcript
+ * and "Back" collapses the last one.
+ */
 export function toggle(id: string): void {
   const open = new Set((router.query.get('open') ?? '').split(',').filter((part) => part !== ''))
   const unfolded = open.delete(id)

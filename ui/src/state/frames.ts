@@ -1,6 +1,6 @@
-/** Doing something at another moment of a frame. Each returns how to leave it undone. */
+/** Schedules work relative to animation frames. Each function returns a cancel function. */
 
-/** Before the next frame, after all that is to be done now. */
+/** Runs `act` before the next frame, after the current work. */
 export function soon(act: () => void): () => void {
   let left = false
   queueMicrotask(() => {
@@ -9,7 +9,7 @@ export function soon(act: () => void): () => void {
   return () => void (left = true)
 }
 
-/** Once the next frame is painted. */
+/** Runs `act` after the next frame is painted. */
 export function afterFrame(act: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const frame = requestAnimationFrame(() => (timer = setTimeout(act)))

@@ -1,17 +1,20 @@
 import { afterFrame } from './frames.ts'
 import { returningTo } from './router.svelte.ts'
 
-/** Pixels of the lowest rows. */
+/** Minimum height of a row in pixels. */
 const LEAST = 32
-/** Rows that are added in a frame. */
+/** Rows added per frame. */
 const STEP = 30
 
-/** A long list that is drawn as far as it is in sight, and then row by row to its end. */
+/** A long list that renders its visible rows first and adds the others frame by frame. */
 export interface Growing<T> {
   readonly shown: readonly T[]
 }
 
-/** The rows of a list for as long as the calling component lives: those in sight in the first frame, the others in the next ones. */
+/**
+ * Renders the rows of a list while the calling component exists: visible ones in the first frame, the others in later
+ * ones.
+ */
 export function growing<T>(rows: () => readonly T[]): Growing<T> {
   let count = $state(Math.ceil((returningTo() + innerHeight) / LEAST))
   $effect(() => (count < rows().length ? afterFrame(() => (count += STEP)) : undefined))

@@ -1,4 +1,4 @@
-/** Columns of a file as one chooses what becomes of them, and imports in words. Pure. */
+/** The column mapping of a contact import, and texts about imports. Pure. */
 import Check from '@lucide/svelte/icons/check'
 import Clock from '@lucide/svelte/icons/clock'
 import LoaderCircle from '@lucide/svelte/icons/loader-circle'
@@ -14,15 +14,15 @@ export const IMPORT_LOOKS: Record<ContactImport['status'], Look> = {
   failed: { word: 'failed', tone: 'red', icon: X },
 }
 
-/** Whether something of it is still to be written. */
+/** Whether rows are still to be imported. */
 export const isOpen = ({ status }: Pick<ContactImport, 'status'>): boolean =>
   status === 'queued' || status === 'in_progress'
 
-/** How much of the file is written, 0 to 100. */
+/** Returns the progress in percent, 0 to 100. */
 export const percentOf = ({ processed_bytes: done, file_bytes: all }: ContactImport): number =>
   all === 0 ? 100 : Math.floor((100 * done) / all)
 
-/** What becomes of a column. `property`: one of the key beside it. */
+/** Targets of a column. `property` needs the property's key. */
 export const FIELDS = [
   ['', 'Don’t import'],
   ['email', 'Address'],
@@ -39,13 +39,13 @@ export interface Mapped {
   type: 'string' | 'number' | 'boolean'
 }
 
-/** What the columns seem to be. */
+/** Returns the guessed mapping of a file. */
 export const guessed = ({ columns }: Pick<ContactImportPreview, 'columns'>): Mapped[] =>
   columns.map(({ name, field, key, type }) => ({
     ...{ name, field: field ?? '', key: key ?? '', type: type ?? 'string' },
   }))
 
-/** What the API is told of the columns. */
+/** Returns the column mapping for the API. */
 export function columnMap(columns: readonly Mapped[]): ImportSettings['column_map'] {
   const named = (field: Mapped['field']) => columns.find((one) => one.field === field)?.name ?? null
   const properties = columns.filter(({ field, key }) => field === 'property' && key.trim() !== '')

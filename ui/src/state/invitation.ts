@@ -1,36 +1,39 @@
 import { parked, unparked } from './parked.ts'
 
-/** The secret of an invitation's link, while its person signs in: in this page's memory, and in its tab while the tab is at an identity provider. */
+/**
+ * The token of an invitation while the person signs in. Kept in memory, or in session storage while the tab is at an
+ * identity provider.
+ */
 let kept = ''
 
-/** Its name in the storage of the tab, which no other tab and no mail that is shown can read. */
+/** Key in session storage, which other tabs and shown emails can't read. */
 const PARKED = 'posthaste.invitation'
 
-/** Leaves the invitation to the page that comes back from a provider, where this page has one. `now`: Unix milliseconds. */
+/** Stores the invitation for the return from an identity provider, if this page has one. `now`: Unix milliseconds. */
 export function parkInvitation(now: number): void {
   if (kept === '') return
   try {
     sessionStorage.setItem(PARKED, parked(kept, now))
   } catch {
-    // Storage is off: the page of the invitation says that its link has to be opened again.
+    // Storage is disabled: the invitation page asks to open the link again.
   }
 }
 
-/** What was left to this page, which is the only one to get it. */
+/** Reads and removes the stored invitation. */
 function takeParked(now: number): string {
   try {
     const text = sessionStorage.getItem(PARKED)
     sessionStorage.removeItem(PARKED)
     return unparked(text, now)
   } catch {
-    // Storage is off, so nothing was left.
+    // Storage is disabled, so nothing was stored.
     return ''
   }
 }
 
 /**
- * Takes it from the address, where it stands behind the `#`, and out of the history; else the one that was taken before,
- * by this page or by the one that left for a provider. Empty: there is none. `now`: Unix milliseconds.
+ * Takes the token from the address's fragment and removes it from the history. Falls back to a token taken earlier, by
+ * this page or before going to an identity provider. Empty if there is none. `now`: Unix milliseconds.
  */
 export function takeInvitation(now: number): string {
   const left = takeParked(now)

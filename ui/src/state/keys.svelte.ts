@@ -1,6 +1,6 @@
 import { go, pathOfLink } from './router.svelte.ts'
 
-/** Keyboard commands. The list that `?` shows is this file's, so that it cannot promise what does not work. */
+/** Keyboard shortcuts, as listed by `?`. Defined beside their code so that the list stays correct. */
 export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['j', 'Next row'],
   ['k', 'Previous row'],
@@ -16,7 +16,7 @@ export const KEY_HELP: readonly [keys: string, does: string][] = [
 type Commands = Record<string, () => void>
 const layers: Commands[] = []
 
-/** Adds commands for as long as the calling component lives; the newest layer wins. */
+/** Adds commands while the calling component exists. The newest layer takes precedence. */
 export function commands(layer: Commands): void {
   $effect(() => {
     layers.push(layer)
@@ -25,8 +25,8 @@ export function commands(layer: Commands): void {
 }
 
 /**
- * Moves the focus by `step` among the rows of the page; Enter on a focused row is the browser's own. Where a row is open beside the list,
- * the next one is opened in its place.
+ * Moves the focus by `step` rows; the browser handles Enter on a row. If a row is open beside the list, opens the next
+ * one instead.
  */
 export function moveRow(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
@@ -44,14 +44,14 @@ export function moveRow(step: 1 | -1): void {
 
 const typing = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]'
 
-/** Puts the cursor into the page's search field. Returns whether there is one. */
+/** Focuses the page's search field. Returns whether there is one. */
 export function focusSearch(): boolean {
   const field = document.querySelector<HTMLInputElement>('main [data-search]')
   field?.select()
   return field !== null
 }
 
-/** Calls `act` on Ctrl K and ⌘ K, wherever the focus is but in an open dialog. */
+/** Calls `act` on Ctrl K and ⌘ K, unless a dialog is open. */
 export function onPaletteKey(act: () => void): void {
   $effect(() => {
     const pressed = (event: KeyboardEvent) => {
@@ -73,7 +73,7 @@ export function onPaletteKey(act: () => void): void {
 document.addEventListener('keydown', (event) => {
   if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
   if (event.target instanceof Element && event.target.closest(typing)) return
-  // Also when the focus has left the dialog, because what held it is gone.
+  // Checks for an open dialog, since the focus may be outside it after its element was removed.
   if (document.querySelector('dialog[open]')) return
   const command = layers.findLast((layer) => event.key in layer)?.[event.key]
   if (!command) return

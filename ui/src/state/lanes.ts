@@ -1,4 +1,4 @@
-/** How queued deliveries, backlogs and lanes are told in one word, and in which order. Pure. */
+/** Labels and sorts queued deliveries, backlogs and lanes. Pure. */
 import type { QueueLane } from '../../../appliance/api/queue.ts'
 import type { Lane } from '../../../appliance/api/shaping.ts'
 import type { Delivery } from '../../../appliance/api/timeline.ts'
@@ -7,16 +7,16 @@ import { exact, instant, zone } from './time.ts'
 
 export type QueueState = QueueLane['state']
 
-/** What keeps mail waiting first; of equal ones, the larger first. */
+/** Sort order: causes that block mail first, then larger backlogs. */
 const TROUBLE: readonly QueueState[] = ['no_source', 'no_route', 'paused']
 
-/** Rows in the order of what needs a person, then by size. Those that nothing waits for are last. */
+/** Sorts rows by urgency, then size. Empty rows come last. */
 export function queueLaneRows(rows: readonly QueueLane[]): QueueLane[] {
   const rank = ({ count, state }: QueueLane) => (count === 0 ? 2 : TROUBLE.includes(state) ? 0 : 1)
   return rows.toSorted((a, b) => rank(a) - rank(b) || b.count - a.count)
 }
 
-/** One word for a lane of several that share a backlog. */
+/** Returns the state of one of several lanes with a shared backlog. */
 export function laneState(lane: Lane): QueueState {
   if (lane.paused) return 'paused'
   if (lane.warm_up && lane.warm_up.sent >= lane.warm_up.share) return 'warm_up'
@@ -24,7 +24,7 @@ export function laneState(lane: Lane): QueueState {
   return (lane.in_flight ?? 0) > 0 ? 'sending' : 'idle'
 }
 
-/** What a row's deliveries wait for, in numbers: `3 due, 2 held`. */
+/** Counts the deliveries of a row by state: `3 due, 2 held`. */
 export function queuedParts({ due, later, held, in_flight }: QueueLane): string {
   const parts: [number, string][] = [
     [due, 'due'],
@@ -38,17 +38,17 @@ export function queuedParts({ due, later, held, in_flight }: QueueLane): string 
     .join(', ')
 }
 
-/** The sum of a figure over lanes; a lane without it adds nothing. */
+/** Sums a value over lanes; lanes without it are skipped. */
 export const laneTotal = (lanes: readonly Lane[], value: (lane: Lane) => number | null): number =>
   lanes.reduce((sum, lane) => sum + (value(lane) ?? 0), 0)
 
-/** Messages sent by several lanes in each minute of the last hour, oldest first; empty when none tells. */
+/** Returns messages sent per minute in the last hour, over several lanes, oldest first. Empty if no lane has data. */
 export function laneMinutes(lanes: readonly Lane[]): number[] {
   const told = lanes.map(({ minutes }) => minutes ?? []).filter(({ length }) => length > 0)
   return (told[0] ?? []).map((_, minute) => told.reduce((sum, one) => sum + (one[minute] ?? 0), 0))
 }
 
-/** An hour of minutes in words, for those who do not see its line. */
+/** Describes an hour of minutes, for screen readers. */
 export function hourWords(minutes: readonly number[]): string {
   const sum = minutes.reduce((all, count) => all + count, 0)
   return `${sum.toLocaleString('en')} messages in the last hour, peaking at ${Math.max(0, ...minutes)} per minute`
@@ -69,7 +69,7 @@ const STATE_OF: Record<WaitReason['key'], QueueState> = {
 
 const reasonOf = ({ waiting }: Delivery): WaitReason | null => (waiting?.reason ?? null) as WaitReason | null
 
-/** One word for a queued delivery. */
+/** Returns the state of a queued delivery. */
 export function deliveryState(delivery: Delivery): QueueState {
   const reason = reasonOf(delivery)
   if (reason === null) return delivery.state === 'held' ? 'held' : 'sending'
@@ -77,19 +77,19 @@ export function deliveryState(delivery: Delivery): QueueState {
   return STATE_OF[reason.key]
 }
 
-/** Why a delivery waits, in one line. */
+/** Returns the reason of a delivery in one line. */
 export function deliveryLine(delivery: Delivery): string {
   const reason = reasonOf(delivery)
   return reason === null ? 'An attempt is in progress' : waitLine(reason)
 }
 
-/** The same as a sentence, with its time in the viewer's zone. */
+/** Returns the reason as a sentence, with times in the viewer's time zone. */
 export function deliveryWords(delivery: Delivery, inUtc: boolean): string {
   const reason = reasonOf(delivery)
   if (reason === null) return 'An attempt is in progress.'
   const until = delivery.waiting?.until ? instant(delivery.waiting.until) : null
   const words = waitWords(reason, until, (at) => `${exact(at, inUtc)} ${zone(at, inUtc)}`)
   const [first = ''] = words.split(' ', 1)
-  // A host name at the beginning stays as it is written.
+  // A host name at the start isn't capitalized.
   return `${first.includes('.') ? words : words.charAt(0).toUpperCase() + words.slice(1)}.`
 }

@@ -1,14 +1,14 @@
 import { toast } from './toasts.svelte.ts'
 
-/** A part that is loaded when it is first wanted: what few people open costs the others nothing. */
+/** A component that is loaded on demand, for features that few people open. */
 export interface Late<Part> {
-  /** Undefined until it is there. */
+  /** Undefined until loaded. */
   readonly part: Part | undefined
-  /** Loads it unless it is there or on its way. */
+  /** Loads the component, unless it is loaded or loading. */
   readonly fetch: () => void
 }
 
-/** @param load the `import()` of the part */
+/** Creates a component that loads on demand. @param load its `import()` */
 export function late<Part>(load: () => Promise<{ default: Part }>): Late<Part> {
   let part = $state.raw<Part>()
   let loading = false

@@ -1,19 +1,19 @@
-/** The clicks on the links of an email, shown in the email itself. */
+/** Clicks on a link, shown in the email itself. */
 
 export interface LinkClicks {
   url: string
-  /** Contacts that clicked it. */
+  /** Number of contacts who clicked the link. */
   unique_clicks: number
 }
 
-/** Drawn alike on light and dark messages, whatever their own styles say. */
+/** Inline styles that look the same in light and dark messages. */
 const BADGE =
   'display:inline-block;margin:0 0 0 4px;padding:0 6px;border-radius:9px;background:#fde68a;color:#1c1917;' +
   'font:600 12px/18px system-ui,sans-serif;text-decoration:none;text-transform:none;letter-spacing:0;white-space:nowrap'
 
 /**
- * Puts a number beside each link that was counted. Links with the same address share it: a click doesn't say which of them it was.
- * @param html already as a reader gets it
+ * Adds a number beside each counted link. Links with the same URL share it, since a click doesn't tell them apart.
+ * @param html as readers see it, with merge tags filled
  */
 export function withLinkNumbers(html: string, links: readonly LinkClicks[]): string {
   if (links.length === 0) return html

@@ -1,14 +1,14 @@
-/** The links of a message: where they lead, and where they were made to lead when clicks are counted. */
+/** A link of a message, with its target before and after click tracking was added. */
 export interface MessageLink {
-  /** What the reader sees; empty for a picture without words. */
+  /** The visible text; empty for an image without alt text. */
   words: string
-  /** As the app wrote it. */
+  /** The target as the app wrote it. */
   href: string
-  /** As it was sent, through our own address; null where it was sent as it is, or where that cannot be told. */
+  /** The tracking URL as sent; null if the link wasn't changed or that is unknown. */
   sent: string | null
 }
 
-/** The links of an html text, in its order. */
+/** Returns the links in HTML, in order. */
 function linksIn(html: string): { words: string; href: string }[] {
   const message = new DOMParser().parseFromString(html, 'text/html')
   return [...message.querySelectorAll('a[href], area[href]')].map((link) => {
@@ -19,8 +19,8 @@ function linksIn(html: string): { words: string; href: string }[] {
 }
 
 /**
- * Pairs the links of the html as the app gave it with those of the html as it was sent: rewriting keeps their order and number.
- * @param sent null where the source has no html
+ * Pairs the links of the app's HTML with those of the sent HTML, since click tracking keeps their order and number.
+ * @param sent null if the source has no HTML
  */
 export function messageLinks(given: string, sent: string | null): MessageLink[] {
   const [links, others] = [linksIn(given), sent === null ? [] : linksIn(sent)]

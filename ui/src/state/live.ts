@@ -1,14 +1,17 @@
-/** What happens to emails and lanes, as the appliance tells it. Pages read by themselves too: this only makes them quicker. */
+/**
+ * Receives events about emails and lanes from the server. Pages also refresh on their own; events only make them
+ * faster.
+ */
 
-/** Pause before a stream that was refused is asked for again (milliseconds); those that break come back by themselves. */
+/** Milliseconds before reconnecting a rejected stream. The browser reconnects interrupted ones. */
 const AGAIN = 10_000
-/** A burst of events is one refresh (milliseconds). */
+/** Milliseconds in which a burst of events causes one refresh. */
 const PAUSE = 1000
 
 type Listener = (emailId: string | null) => void
 
 const listeners = new Set<Listener>()
-/** Those that want to know of lanes. */
+/** Listeners for lane changes. */
 const laneListeners = new Set<() => void>()
 let source: EventSource | undefined
 let retry: ReturnType<typeof setTimeout> | undefined
@@ -22,7 +25,7 @@ function open(): void {
   source.addEventListener('lanes', () => {
     for (const listener of laneListeners) listener()
   })
-  // What happened since the page asked for its data, and before it was listened to, was told to nobody.
+  // Events between the page's request and the connection were missed, so refresh.
   for (const type of ['open', 'reset'])
     source.addEventListener(type, () => {
       for (const listener of listeners) listener(null)
@@ -41,9 +44,9 @@ function close(): void {
 }
 
 /**
- * Calls `act` soon after something happened, at most once a second, with the emails that were named.
- * @param only the email that matters; undefined: all of them
- * @returns how to stop that
+ * Calls `act` soon after events, at most once a second, with the ids of the emails.
+ * @param only the id of one email; undefined for all
+ * @returns a function to stop
  */
 export function whenEmailsChange(act: (ids: ReadonlySet<string>) => void, only?: string): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -67,7 +70,7 @@ export function whenEmailsChange(act: (ids: ReadonlySet<string>) => void, only?:
   }
 }
 
-/** Calls `act` when a lane has changed: its pace, its pause, its reason. Only who runs the appliance is told. */
+/** Calls `act` when the pace, pause or reason of a lane changes. Only operators receive these events. */
 export function whenLanesChange(act: () => void): () => void {
   laneListeners.add(act)
   if (listeners.size + laneListeners.size === 1) open()

@@ -1,9 +1,9 @@
-/** What the list of requests is narrowed by. Pure: the address bar in, conditions of GET /logs/search out. */
+/** Parses the filters of the request log from the address into parameters of GET /logs/search. Pure. */
 import type { LogConditions } from '../../../appliance/api/logs.ts'
 
 const HOUR = 3600_000
 
-/** Times that go with the clock; the address has the word. */
+/** Relative time ranges, as in the address. */
 export const SPANS = [
   ['1h', 'Last hour', HOUR],
   ['24h', 'Last 24 hours', 24 * HOUR],
@@ -13,10 +13,10 @@ export const SPANS = [
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'SMTP'] as const
 
-/** Classes of HTTP statuses, and of SMTP replies. */
+/** Classes of HTTP statuses and SMTP replies. */
 export const STATUSES = ['2xx', '4xx', '5xx'] as const
 
-/** As the address and GET /logs/search call them. */
+/** Parameters, by their name in the address and in GET /logs/search. */
 const CONDITIONS = {
   method: true,
   status: true,
@@ -30,7 +30,7 @@ const CONDITIONS = {
 } as const satisfies Record<keyof LogConditions, true>
 export type LogCondition = keyof LogConditions
 
-/** The conditions in the address, as they stand there. */
+/** Returns the filters in the address, unchanged. */
 export function conditionsIn(query: URLSearchParams): LogConditions {
   const found: LogConditions = {}
   for (const name of Object.keys(CONDITIONS) as LogCondition[]) {
@@ -40,11 +40,11 @@ export function conditionsIn(query: URLSearchParams): LogConditions {
   return found
 }
 
-/** Whether a search is needed: the requests of one email are a list of their own. */
+/** Whether the search endpoint is needed. The requests of one email have a separate list. */
 export const isSearch = (conditions: LogConditions): boolean =>
   Object.keys(conditions).some((name) => name !== 'email_id')
 
-/** The same for the appliance: a span becomes the instant that it begins at (`now` in Unix milliseconds). */
+/** Converts filters for the API: a relative time becomes an instant (`now` in Unix milliseconds). */
 export function asAsked(conditions: LogConditions, now: number): LogConditions {
   const span = SPANS.find(([word]) => word === conditions.since)
   return span ? { ...conditions, since: new Date(now - span[2]).toISOString() } : conditions

@@ -1,4 +1,4 @@
-/** What the palette finds by name: domains, webhooks, API keys, suppressed addresses and emails. */
+/** Search results of the palette: domains, webhooks, API keys, suppressions and emails. */
 import Globe from '@lucide/svelte/icons/globe'
 import KeyRound from '@lucide/svelte/icons/key-round'
 import MailSearch from '@lucide/svelte/icons/mail-search'
@@ -11,18 +11,18 @@ import { holding } from './find.ts'
 import type { Place } from './places.ts'
 import { resource } from './resource.svelte.ts'
 
-/** Characters before anything is looked up. */
+/** Minimum number of characters to search for. */
 const ENOUGH = 2
-/** Entries of each kind that are shown. */
+/** Maximum number of results of each kind. */
 const SHOWN = 5
 
 export interface LookUp {
   readonly entries: readonly Place[]
-  /** What there is to say about them: that none was found, or why. */
+  /** A message if nothing was found or the search failed. */
   readonly said: string
 }
 
-/** Looks up what is typed, for as long as the calling component lives. */
+/** Searches for the typed text while the calling component exists. */
 export function lookUp(text: () => string): LookUp {
   const named = namedLike(text)
   const emails = emailsLike(text)
@@ -37,10 +37,10 @@ export function lookUp(text: () => string): LookUp {
   }
 }
 
-/** Milliseconds after the last key before suppressions are searched. */
+/** Milliseconds without a keystroke before suppressions are searched. */
 const REST = 150
 
-/** A list that is read once, when it is first needed. Pages read theirs anew: this one only leads to them. */
+/** Loads a list once, when first needed. It can be outdated, since it only links to pages. */
 function listOnce<Row>(
   needed: () => boolean,
   load: (signal: AbortSignal) => Promise<{ data: Row[] }>,
@@ -120,7 +120,7 @@ function namedLike(text: () => string): { readonly entries: readonly Place[]; re
   }
 }
 
-/** What looks like an email: an id, an address or its beginning, a Message-ID, or the queue id of the remote server. */
+/** Searches for text that looks like an email's id, a (partial) address, a Message-ID, or a remote queue id. */
 function emailsLike(text: () => string): LookUp {
   const wanted = $derived(soughtIn(text()))
   const email = resource({
