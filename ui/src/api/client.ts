@@ -58,15 +58,15 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   throw new ApiError(answer.status, await sentence(answer))
 }
 
-/** Milliseconds within which a new cookie that another tab requested reaches this browser. */
+/** Milliseconds to wait for a new session cookie that another tab's request may set. */
 const COOKIE_ON_ITS_WAY = 250
 
 /** Changes in progress. Some replace the session cookie, and the old one stops working. */
 const changing = new Set<Promise<unknown>>()
 
 /**
- * Like `reach`, but repeats a read that failed with an old cookie. `/session` isn't repeated: there may be no session
- * yet.
+ * Like `reach`, but repeats a GET once after a 401, since the session cookie may just have changed. `/session` isn't
+ * repeated: there may be no session yet.
  */
 async function reachSignedIn(path: string, init: RequestInit, repeatable: boolean): Promise<Response> {
   if (init.method !== 'GET') {

@@ -1,6 +1,6 @@
-/** Which stretch of time metrics are shown of, and the one before it. Pure; instants are Unix milliseconds. */
+/** Time ranges of the metrics page, and their previous periods. Pure. Instants are Unix milliseconds. */
 
-/** Those with a name; other days are a custom range. */
+/** Named ranges; other days are a custom range. */
 export const RANGES = [
   ['24h', '24 hours'],
   ['7d', '7 days'],
@@ -11,45 +11,45 @@ export type Range = (typeof RANGES)[number][0] | 'custom'
 const DAYS: Partial<Record<Range, number>> = { '7d': 7, '30d': 30, '90d': 90 }
 
 const HOUR = 3_600_000
-/** Days of a custom range that are drawn by the hour. */
+/** Custom ranges up to this many days are shown by the hour. */
 const BY_HOUR = 3
-/** Days of a custom range: more points than that no screen shows apart. */
+/** Maximum days of a custom range: a screen can't show more points. */
 export const MOST_DAYS = 400
 
 export interface Span {
   start: number
-  /** Not in it; may be later than now. */
+  /** Exclusive; may be in the future. */
   end: number
-  /** Start of the stretch of the same length before it. */
+  /** Start of the previous period. */
   before: number
   granularity: 'hourly' | 'daily'
-  /** `7 days`: completes "the … before". */
+  /** `7 days`, to complete "the … before". */
   words: string
 }
 
-/** What the address says. */
+/** Range parameters in the address. */
 export interface Asked {
   range: string | null
-  /** Days of a custom range, `2026-11-20`, both in it. */
+  /** First day of a custom range; both ends (`2026-11-20`) are inclusive. */
   from: string | null
   to: string | null
 }
 
-/** The first instant of a day in the zone, `plus` days later. */
+/** Returns the start of a day in the time zone, `plus` days later. */
 function dayOf(at: number, plus: number, utc: boolean): number {
   const date = new Date(at)
   if (utc) return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + plus)
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() + plus).getTime()
 }
 
-/** The hour on the clock of the zone: some zones are half an hour off. */
+/** Returns the start of an hour in the time zone, since some zones are offset by half an hour. */
 function hourOf(at: number, utc: boolean): number {
   const date = new Date(at)
   if (utc) return at - (at % HOUR)
   return at - (date.getMinutes() * 60 + date.getSeconds()) * 1000 - date.getMilliseconds()
 }
 
-/** The day that a text names, or undefined: `2026-02-31` is none. */
+/** Parses a day. Undefined if it doesn't exist, such as `2026-02-31`. */
 function dayIn(text: string | null, utc: boolean): number | undefined {
   if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
   const at = Date.parse(`${text}T00:00:00Z`)
@@ -58,13 +58,13 @@ function dayIn(text: string | null, utc: boolean): number | undefined {
   return utc ? at : new Date(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()).getTime()
 }
 
-/** The range that the address asks for; the last seven days where it asks for none. */
+/** Returns the range in the address; the last seven days by default. */
 export const rangeOf = ({ range }: Asked): Range =>
   range === 'custom' ? range : (RANGES.find(([name]) => name === range)?.[0] ?? '7d')
 
 /**
- * The stretch of time, whole hours or days of the viewer's zone; a text says what is wrong with a custom range.
- * @param utc whether days are those of UTC
+ * Returns the period, in whole hours or days of the viewer's time zone, or an error message for a custom range.
+ * @param utc whether days are in UTC
  */
 export function spanOf(asked: Asked, now: number, utc: boolean): Span | string {
   const range = rangeOf(asked)
@@ -79,7 +79,7 @@ export function spanOf(asked: Asked, now: number, utc: boolean): Span | string {
   if (from === undefined || to === undefined) return 'Choose the first and last day.'
   if (to < from) return 'The last day is before the first day.'
   if (from > now) return 'The first day is in the future.'
-  // Days with 23 or 25 hours.
+  // Rounded, since some days have 23 or 25 hours.
   const count = Math.round((to - from) / (24 * HOUR)) + 1
   if (count > MOST_DAYS) return `The range is longer than ${MOST_DAYS} days. Choose a shorter one.`
   return ofDays(from, count, utc, count <= BY_HOUR ? 'hourly' : 'daily')
@@ -93,7 +93,7 @@ const ofDays = (start: number, days: number, utc: boolean, granularity: Span['gr
   words: days === 1 ? 'day' : `${days} days`,
 })
 
-/** The day of an instant as the address writes it. */
+/** Formats the day of an instant for the address. */
 export function dayText(at: number, utc: boolean): string {
   const date = new Date(at)
   if (utc) return date.toISOString().slice(0, 10)
@@ -101,7 +101,10 @@ export function dayText(at: number, utc: boolean): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
-/** The stretches to ask for; that before ends where now would be in it, so that both are compared fairly. */
+/**
+ * Returns the periods to request. The previous one is cut off at the same point as the current one, so that the
+ * comparison is fair.
+ */
 export function bounds(span: Span, now: number): Record<'now' | 'before', { start: string; end: string }> {
   const iso = (at: number) => new Date(at).toISOString()
   const end = Math.min(span.end, now)

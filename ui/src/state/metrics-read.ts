@@ -1,27 +1,27 @@
-/** What the page of metrics reads, from its address: so it can be asked for before its script is there. */
+/** Requests of the metrics page, derived from its address so that they can start before its script has loaded. */
 import { breakDown, type MetricsBreakdown } from '../api/metrics.ts'
 import { bounds, type Span } from './metrics-range.ts'
 
-/** Which mail the numbers are of. */
+/** Filters of the metrics. */
 export interface MetricsOf {
   domain: string | null
   provider: string | null
-  /** Whether days are those of UTC. */
+  /** Whether days are in UTC. */
   utc: boolean
 }
 
 const BREAKDOWNS = ['domain', 'provider', 'tag', 'broadcast', 'bounce_category'] as const
 export type BrokenDownBy = (typeof BREAKDOWNS)[number]
 
-/** What the table below the charts is by, as the address says. */
+/** Returns the breakdown in the address. */
 export const byIn = (query: URLSearchParams): BrokenDownBy =>
   BREAKDOWNS.find((one) => one === query.get('by')) ?? 'domain'
 
-/** Which numbers these are; the same while time goes on within the stretch. */
+/** Returns a cache key, which stays the same as time passes within the period. */
 export const aboutOf = (span: Span, { domain, provider, utc }: MetricsOf): string =>
   [span.start, span.end, span.granularity, utc, domain, provider].join(' ')
 
-/** What to ask for, of the stretch or of that before it. */
+/** Returns the API parameters of the period or the previous one. */
 export function questionOf(
   span: Span,
   { domain, provider, utc }: MetricsOf,
@@ -37,7 +37,7 @@ export function questionOf(
   }
 }
 
-/** The numbers of the charts, with those of the stretch before. */
+/** Loads the data of the charts for the current and the previous period. */
 export async function readCharts(
   span: Span,
   of: MetricsOf,

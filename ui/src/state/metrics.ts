@@ -1,4 +1,4 @@
-/** What metrics say, in numbers and words, and which emails are behind them. Pure. */
+/** Numbers and texts of the metrics page, and searches for the emails behind them. Pure. */
 import { withUnicodeDomains } from '../../../appliance/mail/idn.ts'
 import type { MetricsBreakdown } from '../../../appliance/api/metrics.ts'
 import type { Status } from './status.ts'
@@ -6,28 +6,28 @@ import { written } from './email-search.ts'
 
 export type Counts = Record<string, number>
 
-/** A line that a rate should stay under. */
+/** A recommended maximum of a rate. */
 export interface Limit {
   at: number
   words: string
 }
 
-/** One chart: what it shows of the counts of a period. */
+/** A chart: how it derives its value from the counts of a period. */
 export interface Measure {
   id: string
   title: string
-  /** What one number counts, and of what a share is one. */
+  /** What the number counts, and the whole of a rate. */
   words: string
-  /** Whose colour and icon it has. */
+  /** Determines color and icon. */
   status: Status
-  /** Null: that cannot be told of these counts. */
+  /** Null if these counts can't tell. */
   of: (counts: Counts) => number | null
-  /** A share from 0 to 1. */
+  /** Whether the value is a share, from 0 to 1. */
   share: boolean
   limits: readonly Limit[]
-  /** What happened to the emails behind it, as the search calls it. */
+  /** The event of the emails behind it, as in the search. */
   event: string
-  /** The same by machines, which is in no rate. */
+  /** The same event by bots, which aren't included in rates. */
   robots?: { of: (counts: Counts) => number; event: string }
 }
 
@@ -45,15 +45,18 @@ const count = (
 
 const byRobots = (event: string): Measure['robots'] => ({ event, of: (counts) => counts[event] ?? 0 })
 
-/** What was sent, or where that is not told apart, what came to an end. */
+/** Emails sent or, if the breakdown doesn't count these, emails that are final. */
 export const handled = (counts: Counts): number =>
   counts.sent ?? (counts.delivered ?? 0) + (counts.bounced ?? 0) + (counts.failed ?? 0)
 
-/** What was sent in one period may bounce in the next: never above 1. */
+/** Returns a share of at most 1: emails sent in one period may bounce in the next. */
 export const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.min(1, part / whole)
 
-/** From these shares on, mailbox providers begin to refuse or to file as junk: common for bounces, Gmail's and Yahoo's for complaints. */
+/**
+ * Above these rates, mailbox providers start to reject mail or file it as spam. The bounce rate is a common limit; the
+ * complaint rate is Gmail's and Yahoo's.
+ */
 const BOUNCES_BAD = 0.04
 const COMPLAINTS_WARNING = 0.001
 const COMPLAINTS_BAD = 0.003
@@ -62,15 +65,15 @@ const COMPLAINTS_BAD = 0.003
 export interface Total {
   event: 'sent' | 'delivered' | 'bounced' | 'complained'
   count: number
-  /** Null: there is none. */
+  /** Null for none. */
   rate: number | null
-  /** What the number counts, or what the rate is of. */
+  /** What the number counts, or the whole of the rate. */
   of: string
-  /** Whether the rate is over a limit. */
+  /** Whether the rate exceeds a limit. */
   over: 'no' | 'warning' | 'bad'
 }
 
-/** The headline numbers of the page, of recipients. */
+/** Returns the headline numbers, which count recipients. */
 export function totalsOf(counts: Counts): Total[] {
   const { delivered = 0, bounced = 0, complained = 0 } = counts
   const sent = handled(counts)
@@ -95,7 +98,7 @@ export function totalsOf(counts: Counts): Total[] {
   ]
 }
 
-/** In the order of the page. */
+/** The charts, in the order of the page. */
 export const MEASURES: readonly Measure[] = [
   count('delivered', 'Delivered', 'delivered', 'recipients'),
   count('bounced', 'Bounced', 'bounced', 'recipients'),
@@ -126,19 +129,19 @@ export const MEASURES: readonly Measure[] = [
   },
 ]
 
-/** Made once: a format takes longer to make than a hundred numbers to write. */
+/** Formatters are slow to create, so each is created once. */
 const [WHOLE, TENTHS, HUNDREDTHS] = [0, 1, 2].map(
   (digits) => new Intl.NumberFormat('en', { maximumFractionDigits: digits }),
 ) as [Intl.NumberFormat, Intl.NumberFormat, Intl.NumberFormat]
 
-/** A number with its thousands, or a share in percent. */
+/** Formats a number with thousands separators, or a share in percent. */
 export function figure(value: number | null, asShare: boolean): string {
   if (value === null) return '–'
   if (!asShare) return WHOLE.format(value)
   return `${(value < 0.01 ? HUNDREDTHS : TENTHS).format(value * 100)}%`
 }
 
-/** How a number compares with that of the previous period, in a few words: `↑ 19% vs. 821`. */
+/** Compares a number with the previous period: `↑ 19% vs. 821`. */
 export function compared(now: number | null, before: number | null, asShare: boolean): string {
   if (now === null || before === null) return before === null ? 'no previous data' : 'none'
   const was = figure(before, asShare)
@@ -150,12 +153,12 @@ export function compared(now: number | null, before: number | null, asShare: boo
     return `${arrow} ${points} ${points === '1' ? 'point' : 'points'} vs. ${was}`
   }
   const percent = Math.round((Math.abs(now - before) / before) * 100)
-  // Three times as many is easier to grasp than 212% more.
+  // "3×" is easier to grasp than "212% more".
   if (now >= before * 2) return `↑ ${TENTHS.format(now / before)}× vs. ${was}`
   return `${arrow} ${percent < 1 ? 'under 1' : percent}% vs. ${was}`
 }
 
-/** Whose emails: what the page is narrowed to. */
+/** Filters of the page. */
 export interface Narrowed {
   domain?: string | null
   provider?: string | null
@@ -164,7 +167,7 @@ export interface Narrowed {
   bounce?: string | null
 }
 
-/** The address of the emails to which `event` happened in a stretch of time: exactly those that were counted. */
+/** Returns the URL of the emails with an `event` in a period: exactly those that were counted. */
 export function emailsOf(event: string, span: { start: number; end: number }, of: Narrowed): string {
   const iso = (at: number) => new Date(at).toISOString().replace(/:00\.000Z$/, 'Z')
   const words = [
@@ -177,7 +180,7 @@ export function emailsOf(event: string, span: { start: number; end: number }, of
   return `/emails?${new URLSearchParams({ q: words.map(written).join(' ') })}`
 }
 
-/** What bounces are about, in words that people know. */
+/** Labels of bounce categories. */
 const CATEGORY_WORDS: Record<string, string> = {
   recipient: 'Mailbox doesn’t exist or is closed',
   'mailbox-full': 'Mailbox full',
@@ -193,7 +196,7 @@ const CATEGORY_WORDS: Record<string, string> = {
   undetermined: 'Unknown cause',
 }
 
-/** How a row of a breakdown is called. */
+/** Returns the label of a row of a breakdown. */
 export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data'][number]): string {
   const { value, name } = row
   if (value === null) return 'All others'
@@ -206,7 +209,7 @@ export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data']
   return name ?? (value.startsWith('?') ? `${value.slice(1)} (never looked up)` : value)
 }
 
-/** The numbers of the page as CSV (RFC 4180): a line for each period, with those of the stretch before beside it. */
+/** Returns the numbers of the page as CSV (RFC 4180): one line per period, with the previous period beside it. */
 export function metricsCsv(now: MetricsBreakdown, before: MetricsBreakdown): string {
   const { metrics } = now
   const head = ['period', ...metrics, 'period_before', ...metrics.map((name) => `${name}_before`)]
@@ -224,7 +227,7 @@ const field = (value: string | number): string =>
 const csvOf = (lines: readonly (readonly (string | number | null)[])[]): string =>
   lines.map((line) => `${line.map((value) => field(value ?? '')).join(',')}\r\n`).join('')
 
-/** A breakdown as CSV: a line for each row, as the page calls it. */
+/** Returns a breakdown as CSV, one line per row, with the labels of the page. */
 export function breakdownCsv({ by, metrics, data }: MetricsBreakdown): string {
   const lines = data.map((row) => [
     row.value,

@@ -1,17 +1,17 @@
 import type { Attachment } from 'postal-mime'
 
-/** Reading of message sources; the only file that knows the MIME parser, which is loaded when first needed. */
+/** A parsed message. Only this file uses the MIME parser, which is loaded on demand. */
 
 export interface Opened {
-  /** In the order of the message, values unfolded and decoded (RFC 2047). */
+  /** In the order of the message; values are unfolded and decoded (RFC 2047). */
   headers: { name: string; value: string }[]
   /** Inline parts by Content-ID, as `data:` URLs. */
   inline: Map<string, string>
-  /** The html as it was sent; null without one. */
+  /** The HTML as sent; null for none. */
   html: string | null
 }
 
-/** Parses a message. Rejects when it is not one. */
+/** Parses a message. Rejects if the source isn't one. */
 export async function openMessage(source: Uint8Array | string): Promise<Opened> {
   const { default: PostalMime, decodeWords } = await import('postal-mime')
   const parsed = await PostalMime.parse(source, { attachmentEncoding: 'base64' })

@@ -1,21 +1,21 @@
-/** The health dot: the worst of readiness and the self-check. Pure. */
+/** The health indicator: the worse of readiness and the checks. Pure. */
 import type { Doctor } from '../../../appliance/api/doctor.ts'
 import type { Health } from '../../../appliance/api/health.ts'
 
 export interface NodeLook {
-  /** `none`: nothing is known yet. */
+  /** `none`: not known yet. */
   tone: 'good' | 'warn' | 'bad' | 'none'
   /** A sentence. */
   words: string
-  /** The problem in one line, shown beside the dot; null: there is none. */
+  /** The problem in one line, beside the indicator; null for none. */
   problem: string | null
 }
 
 interface Known {
   health: Health | undefined
-  /** Why the server could not be asked. */
+  /** Why the server couldn't be reached. */
   error: string | null
-  /** The latest self-check; undefined: not known, or not for this team. */
+  /** The latest findings; undefined if unknown or not visible to this team. */
   doctor: Doctor | undefined
 }
 

@@ -6,14 +6,14 @@ export interface Outlook {
   final: boolean
   title: string
   detail: string
-  /** When the next attempt is due and when it expires, Unix milliseconds. */
+  /** Next attempt and expiry, in Unix milliseconds. */
   next: number | null
   givenUp: number | null
 }
 
 type Ending = [title: string, detail: string]
 
-/** Why a bounce that no server spoke of is final, by our own enhanced code (RFC 3463). */
+/** Why a bounce without a remote reply is permanent, by Posthaste's enhanced status code (RFC 3463). */
 const NOBODY_ASKED: Record<string, string> = {
   '5.1.2': 'The recipient’s domain does not exist, so no mail server was contacted.',
   '5.1.3': 'The recipient’s address cannot be used in SMTP, so the message was not sent.',
@@ -34,7 +34,7 @@ function bounced({ cause }: Delivery): Ending {
   return ['Final status: undeliverable', `${host} does not support a feature that this message requires.`]
 }
 
-/** What kept a delivery from its end until its time was over. */
+/** The last problem of an expired delivery. */
 const LAST_PROBLEM: Partial<Record<string, string>> = {
   dns: 'The domain’s DNS records could not be looked up in time.',
   network: 'The recipient’s mail servers could not be reached in time.',
@@ -81,7 +81,7 @@ function ending(delivery: Delivery): Ending {
   }
 }
 
-/** See `Outlook`. */
+/** Returns the `Outlook` of a delivery. */
 export function outlook(delivery: Delivery, now: number): Outlook {
   const { state } = delivery
   if (state === 'held') {
@@ -99,7 +99,10 @@ export function outlook(delivery: Delivery, now: number): Outlook {
   return { final: false, title: `${which} attempt ${when}`, detail: whyWaiting(delivery), next, givenUp }
 }
 
-/** Why a delivery is where it is, with the code of the reply at the end of the first sentence: `Gmail asked us to slow down (421 4.7.28).` */
+/**
+ * Explains the state of a delivery, with the reply code at the end of the first sentence: `Gmail asked us to slow down
+ * (421 4.7.28).`
+ */
 export function withCode({ note, reply }: Pick<NonNullable<Delivery['cause']>, 'note' | 'reply'>): string {
   if (reply === null || note.includes(String(reply.code))) return note
   const code = [reply.code, reply.enhanced].filter((part) => part !== null).join(' ')
@@ -107,28 +110,28 @@ export function withCode({ note, reply }: Pick<NonNullable<Delivery['cause']>, '
 }
 
 /**
- * Why a delivery waits, as one sentence or more; empty where its time says it all. What it waits for may hold the reason
- * of the last attempt already, and the number and time of the next, which the reader is told in words of their own.
+ * Explains why a delivery is queued; empty if the time of the next attempt says enough. Omits the number and time of
+ * the next attempt, and the last attempt's reason if the text already contains it, since they are shown separately.
  */
 export function whyWaiting(delivery: Delivery): string {
   const cause = delivery.state === 'held' ? null : delivery.cause
   const why = delivery.waiting?.why ?? ''
   if (cause === null) return why === '' ? '' : sentence(why)
   const because = sentence(withCode(cause))
-  // It stands within what the delivery waits for without its full stop.
+  // The reason in the text has no full stop.
   return why === '' || why.endsWith(`: ${cause.note.replace(/\.$/, '')}`)
     ? because
     : `${because} ${sentence(why)}`
 }
 
-/** With a capital and a full stop; a host name at the beginning stays as it is written. */
+/** Adds a capital letter and a full stop. A host name at the start isn't capitalized. */
 function sentence(text: string): string {
   const [first = ''] = text.split(' ', 1)
   const begun = first.includes('.') ? text : text.charAt(0).toUpperCase() + text.slice(1)
   return begun.endsWith('.') ? begun : `${begun}.`
 }
 
-/** One line for the head of a story: how it stands, in the fewest words. */
+/** Summarizes a delivery in a few words, for the heading of its timeline. */
 export function summary(delivery: Delivery, now: number): string {
   const attempts = delivery.attempts === 1 ? '1 attempt' : `${delivery.attempts} attempts`
   const took = instant(delivery.updated_at) - instant(delivery.created_at)

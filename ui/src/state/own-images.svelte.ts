@@ -1,16 +1,16 @@
 import { IMAGE_TYPES } from '../../../appliance/mail/image.ts'
 import { readImage } from '../api/images.ts'
 
-/** An image that this server shows to readers of emails, wherever they reach it. */
+/** Matches image URLs of this server, with any host name. */
 const OWN = new RegExp(
   String.raw`https?://[^\s"'<>()]{1,255}(/i/[0-9a-f]{64}\.(?:${Object.values(IMAGE_TYPES).join('|')}))(?![\w.-])`,
   'g',
 )
 
-/** The path of an image of this server, which the dashboard may show; null: it is somebody else's. */
+/** Returns the path of an image of this server, which the dashboard may show; null for other images. */
 export const ownImage = (src: string): string | null => [...src.matchAll(OWN)][0]?.[1] ?? null
 
-/** HTML for a preview: images of this server are in it, as a preview loads nothing. @param html follows its changes */
+/** Embeds images of this server in HTML for a preview, which can't load anything. @param html a reactive getter */
 export function withOwnImages(html: () => string): { readonly html: string } {
   let read = $state.raw<ReadonlyMap<string, string>>(new Map())
   const asked = new Set<string>()
@@ -20,7 +20,7 @@ export function withOwnImages(html: () => string): { readonly html: string } {
       asked.add(path)
       readImage(path).then(
         (url) => (read = new Map(read).set(path, url)),
-        // Readers won't see it either; the preview shows the gap.
+        // Readers can't see the image either, so the preview shows a gap.
         () => undefined,
       )
     }

@@ -1,4 +1,4 @@
-/** What pages read first, by their addresses: asked for when somebody sets out for one. The keys are those that the pages read under. */
+/** The first requests of pages, by address, so that they can be preloaded. The pages use the same keys. */
 import {
   getDomain,
   getEmail,
@@ -20,7 +20,7 @@ import { utc } from './remembered.svelte.ts'
 
 type Reads = (query: URLSearchParams, id: string) => Read[]
 
-/** The newest emails. A search is left to the page, which says what is wrong with it. */
+/** Loads the newest emails. Searches aren't preloaded: the page reports their errors. */
 export const emails: Reads = (query) =>
   query.has('q')
     ? []
@@ -37,11 +37,14 @@ export const email: Reads = (_query, id) => [
   { key: `suppressions of ${id}`, load: () => listEmailSuppressions(id) },
 ]
 
-/** Does `act` once `first` ended, well or not. */
+/** Runs `act` after `first` has settled. */
 const after = <T>(first: Promise<unknown>, act: () => Promise<T>): Promise<T> =>
   first.catch(() => undefined).then(act)
 
-/** The charts, and then the table below them: the appliance answers first for what is seen first. The domains to choose from can wait: of a team with hundreds they are the longest answer. */
+/**
+ * Loads the charts, then the table below them, so that the server answers in the order shown. The filter's domains
+ * aren't preloaded: for large teams they are the longest response.
+ */
 export const metrics: Reads = (query) => {
   const [now, value] = [clock.now, (name: string) => query.get(name)]
   const asked = { range: value('range'), from: value('from'), to: value('to') }
@@ -69,5 +72,5 @@ export const apiKeys: Reads = () => [{ key: 'api-keys', load: () => listApiKeys(
 
 export const webhooks: Reads = () => [{ key: 'webhooks', load: () => listWebhooks() }]
 
-/** What the sandbox received. */
+/** Loads the messages in the sandbox. */
 export const inbox: Reads = () => [{ key: 'inbox', load: () => listSandboxMessages() }]

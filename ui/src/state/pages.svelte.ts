@@ -5,31 +5,31 @@ import { readAhead, type Read } from './ahead.ts'
 import * as reads from './page-reads.ts'
 import { match, restore, router, whenApproached, whenGoing, whenRested } from './router.svelte.ts'
 
-/** What every page is given; it takes what it needs. */
+/** Props that every page receives. */
 export interface PageProps {
-  /** The part of the address that stands for `:id`; empty where there is none. */
+  /** The path segment at `:id`; empty if there is none. */
   id: string
-  /** The part that stands for `:within`: what the page belongs to; empty where there is none. */
+  /** The path segment at `:within`, the parent object; empty if there is none. */
   within: string
   session: Session
 }
 
 type PageComponent = Component<PageProps> | Component<Record<string, never>>
 
-/** A page and its address. Each is a file of its own, loaded when it is first needed. */
+/** A page and its path. Each page is a separate script, loaded on demand. */
 export interface Page {
-  /** Its path; `:id` and `:within` are any one name. */
+  /** Its path. `:id` and `:within` match any segment. */
   readonly pattern: string
   readonly load: () => Promise<{ default: PageComponent }>
-  /** Only the sandbox has it. */
+  /** Only in the sandbox. */
   readonly sandbox?: true
-  /** What it reads first, asked for when somebody sets out for it. */
+  /** Its first requests, preloaded when someone is about to open it. */
   readonly reads?: (query: URLSearchParams, id: string) => Read[]
-  /** Seldom seen: not loaded before somebody goes there. */
+  /** Rarely used: not preloaded in the background. */
   readonly rare?: true
 }
 
-/** The pages within the frame with the rail, for those who are signed in. */
+/** Pages with the navigation rail, for signed-in people. */
 const PAGES: readonly Page[] = [
   { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: reads.emails },
   { pattern: '/emails/:id', load: () => import('../pages/Email.svelte'), reads: reads.email },
@@ -61,18 +61,18 @@ const PAGES: readonly Page[] = [
   { pattern: '/setup', load: () => import('../pages/SetUp.svelte'), rare: true },
 ]
 
-/** Pages that have moved, for links from before, and addresses without their tab. */
+/** Redirects of moved pages, and of addresses without a tab. */
 const MOVED: Readonly<Record<string, string>> = {
   '/audience': '/audience/contacts',
   '/usage': '/settings/usage',
   '/settings/limits': '/settings/usage',
 }
 
-/** Where the page of an old address is now. */
+/** Returns the new path of a moved page. */
 export const movedTo = (path: string): string | undefined =>
   Object.hasOwn(MOVED, path) ? MOVED[path] : undefined
 
-/** The page at `path`, and what its `:id` and `:within` are. */
+/** Returns the page at `path`, with the values of `:id` and `:within`. */
 export function pageAt(path: string): { page: Page | undefined; id: string; within: string } {
   for (const page of PAGES) {
     const found = match(page.pattern, path)
@@ -86,17 +86,17 @@ type Loaded = Component<PageProps>
 let loaded = $state.raw<ReadonlyMap<Page, Loaded>>(new Map())
 let failed = $state.raw<{ page: Page; why: string } | null>(null)
 
-/** The component of a page that was loaded, at once: Back finds the page as it was in the same moment. */
+/** Returns the component of a loaded page synchronously, so that "Back" restores the page at once. */
 export const component = (page: Page): Loaded | undefined => loaded.get(page)
 
-/** Why a page could not be loaded; null while it may still come. */
+/** Returns why a page couldn't be loaded; null while it is loading. */
 export const whyNot = (page: Page): string | null => (failed?.page === page ? failed.why : null)
 
-/** A page without properties ignores those that it is given. */
+/** Stores a loaded page. Pages without props ignore those that they receive. */
 const keep = (page: Page, made: PageComponent): void =>
   void (loaded = new Map(loaded).set(page, made as Loaded))
 
-/** Loads a page, and asks for what it reads first, unless it is there. A failure is kept, for `whyNot`. */
+/** Loads a page and its first data, unless it is loaded. `whyNot` returns the error. */
 export async function fetchPage(page: Page, id: string): Promise<void> {
   if (loaded.has(page)) return
   failed = null
@@ -109,7 +109,7 @@ export async function fetchPage(page: Page, id: string): Promise<void> {
   }
 }
 
-/** Loads the script of a page before somebody is there. Resolves to whether it is there. */
+/** Preloads the script of a page. Resolves to whether it is loaded. */
 function fetchQuietly(page: Page): Promise<boolean> {
   return page.load().then(
     ({ default: made }) => {
@@ -121,8 +121,8 @@ function fetchQuietly(page: Page): Promise<boolean> {
 }
 
 /**
- * Loads the script of the page that a link leads to once the pointer or the focus is on the link, from now on: the click then finds
- * it on its way. Its data is asked for where they rest there.
+ * From now on, preloads the script of a page when the pointer or the focus reaches a link to it. Its data is preloaded
+ * when they rest there.
  */
 function fetchApproached(): void {
   whenApproached((path) => {
@@ -132,7 +132,7 @@ function fetchApproached(): void {
   whenRested(fetchFor)
 }
 
-/** Asks for script and data of the page that somebody sets out for: at the press on a link, which comes before the click, or sooner. */
+/** Preloads script and data of a page that is about to open: when a link is pressed, before the click, or earlier. */
 function fetchFor(path: string, query: URLSearchParams): void {
   const { page, id } = pageAt(path)
   if (!page) return
@@ -140,16 +140,19 @@ function fetchFor(path: string, query: URLSearchParams): void {
   readAhead(page.reads?.(query, id) ?? [])
 }
 
-/** Milliseconds after which the other pages are loaded though this one is not there yet, and between two looks where a browser does not tell when it is idle. */
+/**
+ * Milliseconds until the other pages are preloaded even if this one is still loading, and between checks in browsers
+ * that can't report idle time.
+ */
 const [REST_AFTER, REST_STEP] = [1000, 20]
 const whenIdle = (act: () => void) =>
   'requestIdleCallback' in window ? requestIdleCallback(act) : setTimeout(act, REST_STEP)
 let begun = false
 
-/** Whether the person asked the browser to load no more than needed. */
+/** Whether the browser is set to save data. */
 const sparing = () => (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true
 
-/** Calls `act` once a page is there with its data, or does not come: what is looked at comes first. */
+/** Calls `act` once a page has loaded with its data, or failed, so that the visible page loads first. */
 function whenThere(act: () => void): void {
   const latest = performance.now() + REST_AFTER
   const look = () => {
@@ -159,7 +162,7 @@ function whenThere(act: () => void): void {
   whenIdle(look)
 }
 
-/** Loads the other pages, one after the other, so that going to one does not wait for the network. Once in the life of the window. */
+/** Preloads the other pages one by one, so that opening them doesn't wait for the network. Runs once per window. */
 export function fetchTheRest(): void {
   if (begun) return
   begun = true

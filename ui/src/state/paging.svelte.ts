@@ -1,7 +1,7 @@
 import type { Resource } from './resource.svelte.ts'
 import { go, router, withQuery } from './router.svelte.ts'
 
-/** Where in a long list the address bar is: after or before a row, by its id. */
+/** The position in a list, from the address bar: after or before the id of a row. */
 export const cursor = {
   get after(): string | null {
     return router.query.get('after')
@@ -9,19 +9,19 @@ export const cursor = {
   get before(): string | null {
     return router.query.get('before')
   },
-  /** On the first page. */
+  /** Whether this is the first page. */
   get newest(): boolean {
     return this.after === null && this.before === null
   },
 }
 
-/** The rows that the pages before and after begin at; null where there is none. */
+/** Cursors of the adjacent pages; null if there is none. */
 export interface Paging {
   readonly older: string | null
   readonly newer: string | null
 }
 
-/** The pages around the one that `list` shows. Whoever comes back to the first page gets its plain address. */
+/** Returns the cursors around the page that `list` shows. The first page has an address without a cursor. */
 export function paging(list: Resource<{ data: { id: string }[]; has_more: boolean }>): Paging {
   $effect(() => {
     if (cursor.before !== null && list.data?.has_more === false)

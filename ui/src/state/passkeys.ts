@@ -1,15 +1,18 @@
-/** What decides whether a page can use passkeys. */
+/** Conditions for using passkeys. */
 interface Surroundings {
-  /** Of the page's address. */
+  /** Host name of the page. */
   hostname: string
-  /** The browser offers them to this page; it does so only in a secure context. */
+  /** Whether the browser offers passkeys to this page, which needs a secure context. */
   offered: boolean
 }
 
-/** An IPv6 address is in brackets; a name's last label is never of digits alone (RFC 1123 §2.1). */
+/** IPv6 addresses are in brackets. The last label of a name is never all digits (RFC 1123 §2.1). */
 const isAddress = (hostname: string): boolean => hostname.startsWith('[') || /\.\d+$/.test(hostname)
 
-/** Why this page can use no passkeys, as a sentence; null when it can. Browsers bind them to a name, and an address is none. */
+/**
+ * Explains why this page can't use passkeys; null if it can. Browsers bind passkeys to a host name, not to an IP
+ * address.
+ */
 export function whyNoPasskeys({ hostname, offered }: Surroundings): string | null {
   if (!offered) return 'This browser supports passkeys only over HTTPS.'
   if (isAddress(hostname))

@@ -1,6 +1,6 @@
-/** Picking rows of a list, for doing something to all of them at once. Pure. */
+/** Selection of rows for bulk actions. Pure. */
 
-/** What is picked, and the row that was picked or let go last: a stretch begins there. */
+/** The selected rows, and the last row that was toggled, where a range starts. */
 export interface Picked {
   readonly ids: ReadonlySet<string>
   readonly last: string | null
@@ -9,8 +9,8 @@ export interface Picked {
 export const NONE: Picked = { ids: new Set(), last: null }
 
 /**
- * With a row picked or, when it was, let go; as a `stretch` so are all rows from the last one to it.
- * @param rows ids in the order in which they are shown
+ * Toggles a row; with `stretch`, also sets all rows between the last one and it.
+ * @param rows ids in the order shown
  */
 export function withRow(rows: readonly string[], picked: Picked, id: string, stretch: boolean): Picked {
   const to = rows.indexOf(id)
@@ -25,11 +25,11 @@ export function withRow(rows: readonly string[], picked: Picked, id: string, str
   return { ids, last: id }
 }
 
-/** With all rows or, when all of them were, with none. */
+/** Selects all rows or, if all are selected, none. */
 export const withAll = (rows: readonly string[], { ids }: Picked): Picked =>
   rows.every((id) => ids.has(id)) ? NONE : { ids: new Set(rows), last: null }
 
-/** Rows that stand still, as they are now: none comes between those that somebody is picking from. */
+/** Updates the held rows without adding or moving any, so that rows don't move during selection. */
 export function standing<Row extends { id: string }>(held: readonly Row[], fresh: readonly Row[]): Row[] {
   const now = new Map(fresh.map((row) => [row.id, row]))
   return held.map((row) => now.get(row.id) ?? row)

@@ -31,12 +31,12 @@ import { auth, changeTeam, depart } from './session.svelte.ts'
 import { openSettings } from './settings.ts'
 import { toast } from './toasts.svelte.ts'
 
-/** Where one can go: the rail and the palette show the same list. */
+/** A page in the navigation, listed by both the rail and the palette. */
 export interface Place {
   path: string
   label: string
   icon: Component<{ size?: number }>
-  /** Who lacks it cannot go there. */
+  /** The right that is required to open it. */
   right?: Session['rights'][number]
 }
 
@@ -58,11 +58,11 @@ const PLACES: readonly Place[] = [
 
 const INBOX: Place = { path: '/inbox', label: 'Inbox', icon: Inbox }
 
-/** The addresses of the machine, for those who run it; its place is after the suppressions. */
+/** Sending IPs, for operators; listed after the suppressions. */
 const SOURCES: Place = { path: '/sources', label: 'IPs', icon: Network }
 const BEFORE_SOURCES = '/suppressions'
 
-/** The pages in the order of the rail; the sandbox has one more, and so has the team that runs the server. */
+/** Returns the pages in the order of the rail. The sandbox has one more, and so has the team that runs the server. */
 export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: boolean }): readonly Place[] {
   const places = PLACES.flatMap((place) =>
     operator && place.path === BEFORE_SOURCES ? [place, SOURCES] : [place],
@@ -70,14 +70,14 @@ export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: bo
   return sandbox ? [...places, INBOX] : places
 }
 
-/** Tabs of the audience that the palette finds. */
+/** Tabs of the audience, in the palette. */
 const AUDIENCE: readonly Place[] = [
   { path: '/audience/segments', label: 'Audience: Segments', icon: Contact },
   { path: '/audience/topics', label: 'Audience: Topics', icon: Contact },
   { path: '/audience/properties', label: 'Audience: Properties', icon: Contact },
 ]
 
-/** What can be begun from anywhere. */
+/** Actions that can be started from any page. */
 export const ACTIONS: readonly Place[] = [
   { path: '/api-keys?new=1', label: 'Create API key', icon: Plus, right: 'keys' },
   { path: '/domains?new=1', label: 'Add domain', icon: Plus, right: 'configure' },
@@ -90,7 +90,7 @@ export const ACTIONS: readonly Place[] = [
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
 
-/** What can be done to the queue: the palette shows it to whoever types. */
+/** Actions on the queue, shown in the palette only for a search. */
 export const queueActionsOf = (operator: boolean): readonly Place[] =>
   QUEUE_ACTIONS.filter((look) => !look.operator || operator).map(({ action, words }) => ({
     path: `/queue?do=${action}`,
@@ -99,7 +99,7 @@ export const queueActionsOf = (operator: boolean): readonly Place[] =>
     right: 'operate',
   }))
 
-/** What is done at once, wherever one is. */
+/** An action that runs immediately, on any page. */
 export interface Act {
   label: string
   icon: Component<{ size?: number }>
@@ -112,7 +112,7 @@ const THEMES: readonly [value: Theme, label: string, icon: Act['icon']][] = [
   ['dark', 'Theme: dark', Moon],
 ]
 
-/** Further pages of the palette, and what can be done in it: each but what is so already. */
+/** Returns more pages and actions of the palette, without settings that are already active. */
 export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Act)[] {
   const session = auth.standing.kind === 'in' ? auth.standing.session : null
   const say = (doing: Promise<unknown>) =>

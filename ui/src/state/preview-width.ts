@@ -1,11 +1,11 @@
-/** Rules for narrow screens: the message fits them by itself. */
+/** Matches rules for narrow screens, which mean that the message adapts by itself. */
 const RESPONSIVE = /@media[^{]*max-(?:device-)?width/i
 const FIXED = /(?<![\w-])(?:min-)?width\s*(?:=\s*["']?|:\s*)(\d{3,4})(?:px)?\s*(?=["';\s>}])/gi
-/** Widest layout that a preview is shrunk for (pixels), and what the page's own margin adds. */
+/** Maximum width in pixels that a preview is scaled down for, and the margin of the page. */
 const WIDEST = 1000
 const MARGIN = 16
 
-/** Pixels that a message insists on; 0 where it fits any width. */
+/** Returns the minimum width of a message in pixels; 0 if it fits any width. */
 export function widestIn(html: string): number {
   if (RESPONSIVE.test(html)) return 0
   const widths = [...html.matchAll(FIXED)].map(([, width]) => Number(width))

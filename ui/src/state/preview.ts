@@ -1,30 +1,31 @@
 /**
- * The document for the preview frame. The message is a stranger's: it is locked in four times. The frame is sandboxed
- * with nothing allowed (no scripts, no forms, an origin of its own); the policy below forbids every load; and what could
- * act without loading (refresh, prefetch, base, frames) is taken out,
- * together with the addresses of remote images.
+ * Prepares an untrusted message for the preview frame. Four measures isolate it: the frame is sandboxed (no scripts, no
+ * forms, a separate origin); the policy below forbids all requests; elements that act without a request (refresh,
+ * prefetch, base, frames) are removed; and URLs of remote images are removed.
  */
 
-/** Must come first in the document: a policy in a meta element binds only what follows it (CSP3 §3.3). */
+/** Must be first in the document: a policy in a meta element applies only to what follows it (CSP3 §3.3). */
 const POLICY = "default-src 'none'; img-src data: cid:; style-src 'unsafe-inline'"
 
 const ACTIVE = 'script, meta, base, link, iframe, frame, object, embed'
 
 export interface Prepared {
   document: string
-  /** How many things the message wanted from other servers. */
+  /** Number of remote resources in the message. */
   remote: number
-  /** Whether it says which colours it has, and which in the dark. */
+  /** Whether the message sets colors, and has a dark variant. */
   colours: 'none' | 'own' | 'dark'
 }
 
-/** Makes `html` safe to show; `inline` gives the images that `cid:` means; `dark`: as a reader shows it that is set to dark. */
+/**
+ * Makes `html` safe to show. `inline` has the images of `cid:` URLs; `dark` shows it as in a mail client in dark mode.
+ */
 export function prepare(html: string, inline: ReadonlyMap<string, string>, dark = false): Prepared {
   const message = new DOMParser().parseFromString(html, 'text/html')
   const [remote, colours] = [unload(message), coloursIn(message)]
   for (const element of message.querySelectorAll(ACTIVE)) element.remove()
   for (const link of message.querySelectorAll('a, area')) {
-    // A new window is not allowed in the sandbox, so a click does nothing: it must not turn the frame into another site.
+    // The sandbox blocks new windows, so that a click does nothing instead of navigating the frame.
     link.setAttribute('target', '_blank')
     link.removeAttribute('ping')
   }
@@ -41,10 +42,13 @@ export function prepare(html: string, inline: ReadonlyMap<string, string>, dark 
 
 const DARK = /prefers-color-scheme\s*:\s*dark/i
 const COLOUR = /(^|[\s;{])(background|background-color|color)\s*:/i
-/** The attributes of HTML 3.2, which mail still has. */
+/** Presentational attributes of HTML 3.2, which email still uses. */
 const COLOURED = '[bgcolor], [background], body[text], font[color]'
 
-/** A reader that is set to dark turns only what a message leaves to it: what its declarations say, without drawing it. */
+/**
+ * Returns which colors a message sets, without rendering it. Mail clients in dark mode change only the colors that a
+ * message doesn't set.
+ */
 function coloursIn(message: Document): Prepared['colours'] {
   const css = [...message.querySelectorAll('style, [style]')].map((element) =>
     element.tagName === 'STYLE' ? element.textContent : (element.getAttribute('style') ?? ''),
@@ -54,22 +58,22 @@ function coloursIn(message: Document): Prepared['colours'] {
   return own ? 'own' : 'none'
 }
 
-/** The Content-ID that a `cid:` URL means (RFC 2392 §2). */
+/** Returns the Content-ID of a `cid:` URL (RFC 2392 §2). */
 function contentId(url: string): string {
   try {
     return decodeURIComponent(url.slice('cid:'.length))
   } catch {
-    // A stray percent sign: taken as it stands.
+    // A malformed percent-encoding: used unchanged.
     return url.slice('cid:'.length)
   }
 }
 
-/** Attributes whose value a browser fetches by itself. */
+/** Attributes with URLs that browsers load automatically. */
 const FETCHED = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'xlink:href']
 const REMOTE = /(^|[\s,])\s*([a-z][a-z0-9+.-]*:)?\/\//i
 const REMOTE_CSS = /(url\(|@import)\s*["']?\s*(https?:)?\/\//i
 
-/** Takes out what would be fetched from elsewhere, and counts it. What style sheets ask for is left to the policy. */
+/** Removes URLs of remote resources, and counts them. The policy blocks those in style sheets. */
 function unload(message: Document): number {
   let count = 0
   for (const element of message.querySelectorAll('*')) {

@@ -1,6 +1,6 @@
 import type { ProviderProblemCode } from '../../../appliance/api/identities.ts'
 
-/** What to tell somebody who comes back from an identity provider with nothing, and what to do. `%`: the provider's name. */
+/** Messages for people who return from an identity provider without being signed in. `%` is the provider's name. */
 const WORDS: Record<ProviderProblemCode, string> = {
   denied: 'You didn’t approve the request at %, so nothing changed.',
   unreachable: '% isn’t responding. Try again in a minute, or sign in another way.',
@@ -20,7 +20,7 @@ const WORDS: Record<ProviderProblemCode, string> = {
   no_team: 'You’re no longer a member of any team here. Ask for an invitation.',
 }
 
-/** The sentence for a `problem` of the address bar; null for what is none. */
+/** Returns the message for `problem` in the address; null for an unknown code. */
 export function providerProblem(code: string | null, provider: string): string | null {
   if (code === null || !Object.hasOwn(WORDS, code)) return null
   return WORDS[code as ProviderProblemCode].replaceAll('%', provider)

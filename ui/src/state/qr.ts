@@ -1,4 +1,6 @@
-/** A QR code as one path of an SVG, a unit for each module, with the quiet zone around it (ISO/IEC 18004: four modules). */
+/**
+ * Returns a QR code as one SVG path. One unit is one module; a quiet zone of four modules surrounds it (ISO/IEC 18004).
+ */
 export async function qrPath(text: string): Promise<{ size: number; path: string }> {
   const { encode } = await import('uqr')
   const { size, data } = encode(text, { ecc: 'M', border: 4 })

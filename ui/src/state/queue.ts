@@ -2,10 +2,10 @@ import type { QueueConditions } from '../../../appliance/api/queue.ts'
 import type { QueueChange } from '../../../appliance/api/queue-changes.ts'
 import { span } from './time.ts'
 
-/** What can be done to what waits. */
+/** An action on queued deliveries. */
 export type QueueAction = QueueChange['action']
 
-/** The conditions that the address of the page may hold, with their words. */
+/** Filters in the page's address, with their labels. */
 const CONDITIONS = {
   team_id: 'Team',
   domain: 'Domain',
@@ -25,39 +25,39 @@ const CONDITIONS = {
 } as const satisfies Record<keyof QueueConditions, string>
 type Condition = keyof typeof CONDITIONS
 
-/** Those that have a field or a button of their own; the others are shown as chips. */
+/** Filters with a field or button; the others are shown as chips. */
 const WITH_FIELD: readonly string[] = ['team_id', 'domain', 'provider', 'state', 'reply']
 
-/** Those that the address names. */
+/** Returns the filters in the address. */
 export function conditionsIn(query: URLSearchParams): QueueConditions {
   const given = Object.keys(CONDITIONS).map((name) => [name, query.get(name) ?? ''] as const)
   return Object.fromEntries(given.filter(([, value]) => value !== ''))
 }
 
-/** Conditions without a field, as chips that can be taken away. */
+/** Returns filters without a field, as removable chips. */
 export const chipsOf = (conditions: QueueConditions): { name: string; words: string; value: string }[] =>
   Object.entries(conditions)
     .filter(([name]) => !WITH_FIELD.includes(name))
     .map(([name, value]) => ({ name, words: CONDITIONS[name as Condition], value }))
 
-/** Whether new mail can be measured by these conditions: it has no age, no reply and no attempt yet. */
+/** Whether these filters can apply to new mail, which has no age, reply or attempt yet. */
 export const canHoldNew = (conditions: QueueConditions): boolean =>
   Object.keys(conditions).every((name) => ['team_id', 'domain', 'provider', 'tag'].includes(name))
 
-/** Whether they name all of one's mail; whose mail it is narrows nothing. */
+/** Whether the filters match all mail of the team. The team filter doesn't count. */
 export const isEverything = ({ team_id: _team, ...others }: QueueConditions): boolean =>
   Object.keys(others).length === 0
 
-/** What can be done there, in words. `final`: it does not come back. `undo`: it can be taken back. */
+/** Labels of an action. `final`: can't be undone. `undo`: can be undone. */
 export interface QueueActionLook {
   action: QueueAction
   words: string
-  /** The title of the dialog that confirms it. */
+  /** Title of the confirmation dialog. */
   question: string
   done: string
   final?: true
   undo?: true
-  /** For those who run the server. */
+  /** Only for operators. */
   operator?: true
 }
 
@@ -77,26 +77,26 @@ export const QUEUE_ACTIONS: readonly QueueActionLook[] = [
   { action: 'drop', words: 'Drop', question: 'Drop deliveries?', done: 'dropped', final: true },
 ]
 
-/** Whether an entry of the audit log can be taken back: `queue.hold` and the like. */
+/** Whether an audit log entry can be undone: `queue.hold` and others. */
 export const isUndoable = (action: string): boolean =>
   QUEUE_ACTIONS.some((look) => look.undo === true && action === `queue.${look.action}`)
 
-/** `1 delivery`, `1,204 deliveries`. */
+/** Formats a number of deliveries: `1 delivery`, `1,204 deliveries`. */
 export const many = (count: number): string =>
   count === 1 ? '1 delivery' : `${count.toLocaleString('en')} deliveries`
 
-/** One bar of the ages. */
+/** A bar of the age chart. */
 export interface AgeBar {
   /** `15 min to 1 h` */
   words: string
   count: number
-  /** Of the longest bar, 0 to 1. */
+  /** Length relative to the longest bar, 0 to 1. */
   share: number
-  /** The conditions that name exactly these. */
+  /** Filters that match exactly these deliveries. */
   conditions: { older_than: string | null; newer_than: string | null }
 }
 
-/** The ages of what waits as bars, the youngest first. */
+/** Returns the ages of queued deliveries as bars, youngest first. */
 export function ageBars(
   ages: readonly { from_minutes: number; to_minutes: number | null; count: number }[],
 ): AgeBar[] {

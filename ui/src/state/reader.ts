@@ -1,4 +1,4 @@
-/** How an email reads for somebody. Pure. */
+/** Renders an email for a contact. Pure. */
 import type { Contact } from '../../../appliance/api/contacts.ts'
 import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
 import {
@@ -11,13 +11,13 @@ import {
 
 type Person = Pick<Contact, 'email' | 'first_name' | 'last_name' | 'properties'>
 
-/** Shown where nobody is chosen. */
+/** Sample contact, used if none is selected. */
 const SOMEBODY: Person = {
   ...{ email: 'ada@example.com', first_name: 'Ada', last_name: 'Lovelace', properties: {} },
 }
 const NOTHING = { text: null, fallback: null, raw: false }
 
-/** What tags say to a contact. @param contact null: a made-up one */
+/** Returns the merge values of a contact. @param contact null: a sample contact */
 export function valuesOf(
   contact: Person | null,
   properties: readonly Pick<ContactPropertySummary, 'key' | 'fallback_value'>[],
@@ -35,7 +35,7 @@ export function valuesOf(
   return (key) => values(key) ?? NOTHING
 }
 
-/** A source for a reader. One with an incomplete tag is shown as it is: saving it says what is wrong. */
+/** Fills the merge tags of a source. A source with a syntax error is returned unchanged; saving reports the error. */
 export function readAs(kind: MergeKind, source: string, values: MergeValues): string {
   try {
     return renderMerge(parseMerge(kind, source, kind), values)

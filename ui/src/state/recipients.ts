@@ -1,24 +1,24 @@
-/** How an email to one or more recipients is shown in one glance. Pure. */
+/** Summarizes the recipients of an email. Pure. */
 import type { Timeline } from '../../../appliance/api/timeline.ts'
 import type { RecipientCounts, RecipientStatus } from '../../../appliance/api/emails.ts'
 
-/** What is known of the recipients of an email. */
+/** Statuses of the recipients of an email. */
 export interface Standing {
   recipients: RecipientCounts
   opened: boolean
   clicked: boolean
 }
 
-/** A status with how many recipients have it. */
+/** A status and its number of recipients. */
 export interface Share {
   status: RecipientStatus
-  /** `4/6 delivered`, or the status alone where all recipients have it. */
+  /** `4/6 delivered`, or only the status if all recipients have it. */
   words: string
-  /** The same without the status; empty where all have it. */
+  /** Without the status; empty if all recipients have it. */
   fraction: string
 }
 
-/** The statuses of an email's recipients, failures first, as the server orders them. */
+/** Returns the statuses of an email's recipients, failures first, in the server's order. */
 export function sharesOf({ recipients }: Pick<Standing, 'recipients'>): Share[] {
   const counts = Object.entries(recipients) as [RecipientStatus, number][]
   const all = counts.reduce((sum, [, count]) => sum + count, 0)
@@ -28,11 +28,11 @@ export function sharesOf({ recipients }: Pick<Standing, 'recipients'>): Share[] 
   })
 }
 
-/** What people did, in the status words; a click tells of an open, too. */
+/** Returns whether the email was opened and clicked. A click implies an open. */
 export const marksOf = ({ opened, clicked }: Standing): ('opened' | 'clicked')[] =>
   clicked ? ['clicked'] : opened ? ['opened'] : []
 
-/** All of it as a sentence: `4 delivered, 1 bounced; opened`. */
+/** Describes all statuses: `4 delivered, 1 bounced; opened`. */
 export function describeStanding(standing: Standing): string {
   const counts = Object.entries(standing.recipients)
   const words =
@@ -42,7 +42,7 @@ export function describeStanding(standing: Standing): string {
   return [words.join(', '), ...marksOf(standing)].join('; ')
 }
 
-/** What a timeline tells of an email's recipients. Opens and clicks by bots do not count. */
+/** Returns the statuses of the recipients in a timeline, without opens and clicks by bots. */
 export function standingIn({ recipients, events }: Pick<Timeline, 'recipients' | 'events'>): Standing {
   const seen = new Set(events.filter(({ visit }) => visit?.robot !== true).map(({ type }) => type))
   return { recipients, opened: seen.has('email.opened'), clicked: seen.has('email.clicked') }

@@ -1,21 +1,19 @@
 import { LANGUAGES, WAYS, type Way } from './snippets.ts'
 import type { Language } from './smtp-snippets.ts'
 
-/**
- * Preferences of this browser: they survive a reload, and belong to nobody's account.
- */
+/** Preferences stored in this browser, independent of the account. */
 
 function read<T>(name: string, fallback: T, allowed: (value: unknown) => boolean): T {
   try {
     const value: unknown = JSON.parse(localStorage.getItem(`posthaste.${name}`) ?? 'null')
     return allowed(value) ? (value as T) : fallback
   } catch {
-    // Storage is off, or another version wrote something that is not JSON.
+    // Storage is disabled, or the value isn't valid JSON.
     return fallback
   }
 }
 
-/** A preference named `name`; `allowed` guards against what an older version may have stored. */
+/** A preference with a `name`. `allowed` validates values that older versions stored. */
 class Remembered<T> {
   #value: T = $state()!
   readonly #name: string
@@ -34,7 +32,7 @@ class Remembered<T> {
     try {
       localStorage.setItem(`posthaste.${this.#name}`, JSON.stringify(value))
     } catch {
-      // Storage is off or full: the choice holds until the page is left.
+      // Storage is disabled or full: the value lasts until the page is closed.
     }
   }
 }
@@ -47,25 +45,25 @@ const isBoolean = (value: unknown) => typeof value === 'boolean'
 export const theme = new Remembered<Theme>('theme', 'system', (value) =>
   ['system', 'light', 'dark'].includes(String(value)),
 )
-/** Whether the rail shows icons only. */
+/** Whether the rail shows only icons. */
 export const railFolded = new Remembered<boolean>('rail-folded', false, isBoolean)
-/** Whether exact instants are written in UTC instead of the browser's zone. */
+/** Whether to show times in UTC instead of the browser's time zone. */
 export const utc = new Remembered<boolean>('utc', false, isBoolean)
 
 const isTexts = (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string')
 
-/** Ids of the teams whose first run is done or dismissed. */
+/** Ids of teams whose setup is completed or dismissed. */
 export const setUpOver = new Remembered<readonly string[]>('set-up-over', [], isTexts)
 
-/** In which language examples are shown. */
+/** The language of code snippets. */
 export const language = new Remembered<Language>('language', 'curl', (value) =>
   LANGUAGES.some(([known]) => known === value),
 )
 
-/** Which door examples go through. */
+/** Whether code snippets use the API or SMTP. */
 export const way = new Remembered<Way>('way', 'api', (value) => WAYS.some(([known]) => known === value))
 
-/** Puts the chosen theme on the document; the system's needs no attribute. */
+/** Applies the theme to the document; "system" removes the attribute. */
 export function showTheme(chosen: Theme): void {
   if (chosen === 'system') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = chosen

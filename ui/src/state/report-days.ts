@@ -1,11 +1,11 @@
-/** Days of DMARC or TLS reports as columns of a chart. Pure. */
+/** Daily columns of DMARC or TLS reports. Pure. */
 import type { DmarcSummary } from '../../../appliance/api/report-summaries.ts'
 import { instant } from './time.ts'
 import { periodWords } from './usage.ts'
 
 const DAY = 86_400_000
 
-/** One UTC day: what was reported for it. */
+/** The reports of one UTC day. */
 export interface ReportedDay {
   /** `2026-11-25` */
   date: string
@@ -13,7 +13,7 @@ export interface ReportedDay {
   failed: number
 }
 
-/** All days of a period, oldest first; those without a report count nothing. */
+/** Returns all days of a period, oldest first. Days without a report have zero counts. */
 export function reportedDays({
   since,
   until,
@@ -28,7 +28,7 @@ export function reportedDays({
   })
 }
 
-/** A day in words: `Nov 25: 1,240 passed, 100 failed`. */
+/** Describes a day: `Nov 25: 1,240 passed, 100 failed`. */
 export function dayWords({ date, passed, failed }: ReportedDay): string {
   const [good, bad] = [passed, failed].map((count) => count.toLocaleString('en'))
   return passed + failed === 0

@@ -1,17 +1,20 @@
-/** How a logged request is written: an HTTP request by its path and query, an SMTP message by its envelope or the command that was refused. Pure. */
+/**
+ * Formats logged requests: an HTTP request by path and query, an SMTP message by its envelope or the rejected command.
+ * Pure.
+ */
 import type { Log, LogSummary } from '../../../appliance/api/logs.ts'
 import { envelopeWords } from './envelope.ts'
 
 export interface RequestWords {
   method: string
   words: string
-  /** With its question mark; empty: none. */
+  /** With its question mark; empty for none. */
   query: string
-  /** The port of the SMTP listener; null: HTTP. */
+  /** The port of the SMTP listener; null for HTTP. */
   port: string | null
 }
 
-/** A request in one line. */
+/** Formats a request in one line. */
 export function requestWords(log: LogSummary): RequestWords {
   const { method, endpoint, envelope, query } = log
   if (method !== 'SMTP')
@@ -22,14 +25,14 @@ export function requestWords(log: LogSummary): RequestWords {
   return { method, words, query: '', port }
 }
 
-/** Commands that say too little by themselves. */
+/** Explains commands whose name isn't clear. */
 const COMMANDS: Record<string, string> = {
   AUTH: 'AUTH, no message',
   MAIL: 'message',
   SESSION: 'session closed by the server',
 }
 
-/** A query as people read it; what is encoded wrongly stays as it came. */
+/** Decodes a query for display; invalid encoding is left unchanged. */
 const readable = (text: string): string => {
   try {
     return decodeURIComponent(text)
@@ -38,11 +41,11 @@ const readable = (text: string): string => {
   }
 }
 
-/** Names and values of a query, in their order. */
+/** Returns the parameters of a query, in order. */
 export const parametersOf = (query: string | null): [name: string, value: string][] =>
   query === null ? [] : [...new URLSearchParams(query)]
 
-/** What was said over SMTP; null over HTTP, or where it is not kept. */
+/** Returns the SMTP conversation; null for HTTP, or if it isn't stored. */
 export function exchangesOf({ method, response_body: body }: Log): { said: string; reply: string }[] | null {
   if (method !== 'SMTP' || body === null || !Array.isArray(body.replies)) return null
   return body.replies as { said: string; reply: string }[]

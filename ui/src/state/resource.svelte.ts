@@ -3,22 +3,20 @@ import { ApiError } from '../api/client.ts'
 import { dropAhead, takeAhead } from './ahead.ts'
 import { restore } from './router.svelte.ts'
 
-/**
- * Something read from the appliance, shown at once from memory when it was seen before, and kept fresh.
- */
+/** Data from the server, shown from a cache first and kept up to date. */
 
-/** Enough for Back to be instant through a long walk. */
+/** Number of cached resources, enough for "Back" to be instant. */
 const REMEMBERED = 60
-/** HTTP statuses of what is forbidden, not there, and gone (RFC 9110 §15.5.4, §15.5.5, §15.5.11). */
+/** HTTP statuses that a retry doesn't change (RFC 9110 §15.5.4, §15.5.5, §15.5.11). */
 const LAST_WORDS: ReadonlySet<number> = new Set([403, 404, 410])
 const memory = new Map<string, unknown>()
 
 const forgetful = [() => memory.clear(), dropAhead]
 
-/** Has `act` called too when everything that was read is dropped. */
+/** Registers `act` to run when all cached data is dropped. */
 export const alsoForget = (act: () => void): void => void forgetful.push(act)
 
-/** Drops everything that was read: at the end of a session. */
+/** Drops all cached data, at the end of a session. */
 export const forget = () => forgetful.forEach((act) => act())
 
 function keep(key: string, value: unknown): void {
@@ -28,25 +26,25 @@ function keep(key: string, value: unknown): void {
   if (oldest !== undefined) memory.delete(oldest)
 }
 
-/** One readable thing: `data` stays while it is read anew; `error` tells of the last attempt only. */
+/** Data from the server. `data` remains while it reloads; `error` is that of the last request only. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: string | null
-  /** Whether that was the appliance's last word: asking again changes nothing (403, 404, 410). */
+  /** Whether a retry is pointless (403, 404, 410). */
   readonly refused: boolean
-  /** Reads again now. Resolves when the answer is in, whether good or bad. */
+  /** Reloads now. Resolves after success or failure. */
   refresh(): Promise<void>
 }
 
 interface Plan<T> {
-  /** What is read; a change reads the new one. Null reads nothing. */
+  /** Cache key of the data. A change loads the new one; null loads nothing. */
   key: () => string | null
   load: (signal: AbortSignal) => Promise<T>
-  /** Milliseconds until it is read again while the tab is visible; null for never. */
+  /** Milliseconds until the next reload while the tab is visible; null for never. */
   every?: (data: T | undefined) => number | null
 }
 
-/** Calls `act` each time the tab comes to the front. Returns how to stop that. */
+/** Calls `act` each time the tab becomes visible. Returns a function to stop. */
 function whenSeenAgain(act: () => void): () => void {
   const changed = () => {
     if (!document.hidden) act()
@@ -55,10 +53,13 @@ function whenSeenAgain(act: () => void): () => void {
   return () => document.removeEventListener('visibilitychange', changed)
 }
 
-/** Reads what `plan` says for as long as the calling component lives, and at once: what its key and its load use stands above. */
+/**
+ * Loads the resource while the calling component exists. Loading starts at once, so declare everything that `key` and
+ * `load` use before the call.
+ */
 export function resource<T>(plan: Plan<T>): Resource<T> {
   const reading = new Reading(plan)
-  // Before the page is drawn: what is remembered is in the first drawing, and the answer comes meanwhile.
+  // Runs before the first render, so that cached data is in it.
   let begun: { key: string | null } | null = { key: untrack(plan.key) }
   reading.begin(begun.key)
   $effect(() => {

@@ -1,4 +1,4 @@
-/** What a message to a return path says and what it changed, in words. */
+/** Texts about returned messages: their content and effect. */
 import type { ReturnedMessage } from '../../../appliance/api/received.ts'
 
 type Report = NonNullable<ReturnedMessage['report']>
@@ -29,7 +29,7 @@ const EFFECTS: Record<Report['entries'][number]['effect'], string> = {
   ambiguous: 'no change, because the email has several recipients',
 }
 
-/** One line for a message. Without a report it was not read yet, or its return path has no code. */
+/** Describes a message in one line. Without a report, it wasn't parsed yet, or its return path has no code. */
 export function describeReport(report: ReturnedMessage['report']): string {
   if (!report) return 'Not read: no changes'
   const from = report.reporting_mta ? ` from ${report.reporting_mta}` : ''

@@ -2,7 +2,7 @@ import type { Session } from '../../../appliance/api/session.ts'
 
 export type Role = Session['role']
 
-/** The roles in words, the mightiest first. */
+/** Roles with labels, from the most to the fewest rights. */
 export const ROLE_CHOICES: readonly { value: Role; words: string; hint: string }[] = [
   {
     value: 'owner',
@@ -22,9 +22,9 @@ export const ROLE_CHOICES: readonly { value: Role; words: string; hint: string }
   { value: 'viewer', words: 'Viewer', hint: 'Can view mail, logs and settings, but can’t change anything.' },
 ]
 
-/** A role as a word. */
+/** Returns the label of a role. */
 export const roleWord = (role: Role): string =>
   ROLE_CHOICES.find(({ value }) => value === role)?.words ?? role
 
-/** Those that somebody may give: only owners make owners. */
+/** Returns the roles that someone may assign: only owners can make owners. */
 export const givable = (own: Role) => ROLE_CHOICES.filter(({ value }) => own === 'owner' || value !== 'owner')

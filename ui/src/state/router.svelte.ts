@@ -1,21 +1,21 @@
 import { tick, untrack } from 'svelte'
 
 /**
- * The address bar as state. Paths here are below `/dashboard`; plain `<a href={href('/emails')}>` links are followed
- * without a page load. Back returns to where the page was scrolled and to the row that had the focus.
+ * The address bar as state. Paths are relative to `/dashboard`. Plain `<a href={href('/emails')}>` links don't reload
+ * the page. "Back" restores the scroll position and the focused row.
  */
 
 const base = import.meta.env.BASE_URL.replace(/\/$/, '')
 
-/** What a history entry remembers of its page. */
+/** State of a page when it was left. */
 interface Left {
   scroll: number
   row: string | null
 }
 
 /**
- * The state of a history entry: which addresses led to it, the last one first, which address of another page did (the tabs
- * of a page lead to each other), and how it was left, once it was.
+ * State of a history entry: the addresses that led to it, newest first; the address of the other page that led to it
+ * (tabs of one page link to each other); and, if it was left, the page's state.
  */
 interface Entry {
   trail?: readonly string[]
@@ -23,7 +23,7 @@ interface Entry {
   left?: Left
 }
 
-/** Addresses in a trail: a list, a sheet above it, and a question about what the sheet shows. */
+/** Maximum number of stored addresses: a list, a sheet above it, and a dialog about the sheet. */
 const TRAIL = 2
 
 const entry = (): Entry => (history.state ?? {}) as Entry
@@ -36,7 +36,7 @@ function here(): { path: string; search: string } {
 let current = $state(here())
 let pending: Left | null = entry().left ?? null
 
-/** The current place. Reading it in a template or a derived value follows the address bar. */
+/** The current address. Reading it in a template or derived value makes that update. */
 export const router = {
   get path(): string {
     return current.path
@@ -44,7 +44,7 @@ export const router = {
   get query(): URLSearchParams {
     return new URLSearchParams(current.search)
   },
-  /** Path and query as one, for coming back to. */
+  /** Path and query, to return to. */
   get here(): string {
     return current.path + current.search
   },
@@ -52,17 +52,19 @@ export const router = {
 
 const pathOf = (address: string): string => address.split('?', 1)[0] ?? address
 
-/** The path of the page from which this one was opened, whatever tabs were looked at since; null: by a link from outside. */
+/**
+ * Returns the path of the page that this one was opened from, ignoring tabs; null if it was opened by an external link.
+ */
 export function originPath(): string | null {
   void current
   const { origin } = entry()
   return origin === undefined ? null : pathOf(origin)
 }
 
-/** The address of a dashboard path, for `href`. */
+/** Returns the URL of a dashboard path, for `href`. */
 export const href = (path: string): string => base + path
 
-/** The current path with some query parameters changed; null removes one. */
+/** Returns the current path with changed query parameters; null removes one. */
 export function withQuery(changes: Record<string, string | null>): string {
   const query = router.query
   for (const [name, value] of Object.entries(changes)) {
@@ -73,7 +75,7 @@ export function withQuery(changes: Record<string, string | null>): string {
   return current.path + (search === '' ? '' : `?${search}`)
 }
 
-/** What the entry of `to` knows of the page before. */
+/** Returns the history state for going to `to`. */
 function entryFor(to: string): Entry {
   const origin = pathOf(to) === current.path ? entry().origin : router.here
   const trail = [router.here, ...(entry().trail ?? [])].slice(0, TRAIL)
@@ -82,10 +84,10 @@ function entryFor(to: string): Entry {
 
 type Going = (path: string, query: URLSearchParams) => void
 
-/** Those that want to know where somebody sets out for. */
+/** Listeners for navigation that is about to happen. */
 const goings: Going[] = []
 
-/** Tells of another page that somebody is about to go to: when a link to it is pressed, and before the way there is gone. */
+/** Calls `act` before navigation to another page: when a link is pressed, or before `go`. */
 export const whenGoing = (act: Going): void => void goings.push(act)
 
 function tell(to: string, whom: readonly Going[]): void {
@@ -97,7 +99,7 @@ function tell(to: string, whom: readonly Going[]): void {
 
 const tellGoing = (to: string): void => tell(to, goings)
 
-/** Goes to a dashboard path. `replace` leaves no history entry behind: for redirects and small view state. */
+/** Navigates to a dashboard path. `replace` creates no history entry, for redirects and small view state. */
 export function go(to: string, options: { replace?: boolean } = {}): void {
   const before = current.path
   tellGoing(to)
@@ -116,17 +118,20 @@ export function go(to: string, options: { replace?: boolean } = {}): void {
   })
 }
 
-/** Closes what has its own address, a sheet for one, and goes to `to`: a step or two back where that leads there, so that no Back press does nothing. */
+/**
+ * Closes a view with its own address, such as a sheet, and goes to `to`. Goes back one or two history entries if that
+ * leads there, so that "Back" never seems to do nothing.
+ */
 export function close(to: string): void {
   const at = entry().trail?.indexOf(to) ?? -1
   if (at >= 0) history.go(-at - 1)
   else go(to, { replace: true })
 }
 
-/** How each page was last seen, by its path: the list that an email was opened from keeps its cursor and scroll. */
+/** The last state of each page, by path, so that a list keeps its cursor and scroll position. */
 const seen = new Map<string, Left & { address: string }>()
 
-/** Up one level, to the page as it was left: for Esc and for the link above a title. */
+/** Goes up one level, to the last state of that page. Used by Esc and the link above the title. */
 export function up(path: string): void {
   const last = seen.get(path)
   const { origin = path } = entry()
@@ -135,7 +140,7 @@ export function up(path: string): void {
   void tick().then(restore)
 }
 
-/** Writes down how the page is being left, in the history and for `up`. */
+/** Stores the state of the page that is being left, in the history and for `up`. */
 function remember(): void {
   const focused = document.activeElement
   const row = focused instanceof HTMLElement ? (focused.dataset.row ?? null) : null
@@ -144,16 +149,16 @@ function remember(): void {
   seen.set(current.path, { ...left, address: router.here })
 }
 
-/** Whether this is a page that was left before, and is not yet as it was. */
+/** Whether this page was visited before and its state isn't restored yet. */
 export const returning = (): boolean => pending !== null
 
-/** How far down a page was scrolled that was left before, and is not yet as it was; 0 for all others. */
+/** Returns the scroll position to restore; 0 if there is none. */
 export const returningTo = (): number => pending?.scroll ?? 0
 
-/** Pixels by which a page may be shorter than it was and have its place: rows that are made anew round to other heights. */
+/** Pixels by which a page may be shorter than before and still be restored, since row heights are rounded. */
 const SHORTER = 64
 
-/** Returns to where the page was left. Called after each first load of data, since only then is there a place to return to. */
+/** Restores the scroll position. Called after data first loads, since the page is too short before. */
 export function restore(): void {
   if (pending === null) return
   const row = pending.row && document.querySelector<HTMLElement>(`[data-row="${CSS.escape(pending.row)}"]`)
@@ -164,7 +169,7 @@ export function restore(): void {
   }
 }
 
-/** The parameters of `path` when it has the shape of `pattern` (`/emails/:id`), else null. */
+/** Returns the parameters of `path` if it matches `pattern` (`/emails/:id`), otherwise null. */
 export function match(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/')
   const given = path.replace(/(.)\/$/, '$1').split('/')
@@ -178,17 +183,17 @@ export function match(pattern: string, path: string): Record<string, string> | n
   return found
 }
 
-/** Where within the dashboard a link around the target of an event leads. */
+/** Returns the dashboard path of the link around an event's target. */
 function wayAround(target: EventTarget | null): string | null {
   const link = target instanceof Element ? target.closest('a') : null
   if (link?.origin !== location.origin || !link.pathname.startsWith(`${base}/`)) return null
   return link.pathname.slice(base.length) + link.search
 }
 
-/** Where a link leads within the dashboard; null: elsewhere. */
+/** Returns the dashboard path of a link; null for other links. */
 export const pathOfLink = (link: Element): string | null => wayAround(link)
 
-/** Tells of each link within the dashboard that the pointer or the focus comes to. */
+/** Calls `act` with each dashboard link that the pointer or the focus reaches. */
 export function whenApproached(act: (path: string) => void): void {
   const approached = ({ target }: Event) => {
     const to = wayAround(target)
@@ -198,34 +203,36 @@ export function whenApproached(act: (path: string) => void): void {
   document.addEventListener('focusin', approached)
 }
 
-/** Where a link around the target of an event leads within this window and the dashboard; null: elsewhere, or nowhere. */
+/** Returns the dashboard path of the link around an event's target if it opens in this window; otherwise null. */
 function wayWithin(target: EventTarget | null): string | null {
   const link = target instanceof Element ? target.closest('a') : null
   return link?.target !== '' || link.hasAttribute('download') ? null : wayAround(link)
 }
 
-/** Where a press or a click leads. */
+/** Returns where a press or click leads. */
 function wayOf(event: MouseEvent): string | null {
   if (event.defaultPrevented || event.button !== 0) return null
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null
   return wayWithin(event.target)
 }
 
-/** Milliseconds without a move after which a pointer or a focus no longer passes over a link: whoever presses it needs longer. */
+/** Milliseconds without a move after which the pointer or focus rests on a link. A click takes longer. */
 const REST = 50
 
-/** Those that want to know where somebody is about to set out for. */
+/** Listeners for navigation that is likely to happen. */
 const restings: Going[] = []
 
-/** Tells of `to` unless the returned function is called soon: somebody has chosen it, and did not go there yet. */
+/**
+ * Reports `to` as likely next, unless the returned function is called soon. For a selected entry that isn't opened yet.
+ */
 export function rest(to: string): () => void {
   const timer = setTimeout(() => tell(to, restings), REST)
   return () => clearTimeout(timer)
 }
 
 /**
- * Tells of each link to another page that the pointer rests on, or that the focus was led to by keys and stays on, and of what `rest`
- * is told. Not of what moves below a pointer that lies still, as when the page is scrolled, nor of what is touched: that is pressed at once.
+ * Calls `act` with each link that the pointer or the keyboard focus rests on, and with the paths of `rest`. Ignores
+ * links that scroll below the pointer, and touch, where the press follows at once.
  */
 export function whenRested(act: Going): void {
   restings.push(act)
@@ -265,7 +272,8 @@ addEventListener('popstate', (event) => {
   void tick().then(restore)
 })
 addEventListener('pagehide', remember)
-// A link with a secret behind the `#`, opened in a tab where its page is open already: the page reads it when it begins.
+// A link with a secret in the fragment, opened in a tab that already shows its page: the page reads the secret only on
+// load.
 addEventListener('hashchange', () => {
   if (location.hash.length > 1) location.reload()
 })

@@ -1,13 +1,13 @@
 /**
- * A row of a list is a link as a whole. What has more to tell on hover lies above the link, which would hide it; a click on
- * such a thing is one on the link, with the same keys held.
+ * Makes an entire row act as a link. Elements with a tooltip are above the link, so a click on one is forwarded to the
+ * link, with the same modifier keys.
  */
 const OWN = 'a, button, input, select, label, summary'
 
 document.addEventListener('click', (event) => {
   const { target } = event
   if (event.defaultPrevented || !(target instanceof Element) || target.closest(OWN)) return
-  // Who has just selected a word does not want to go away.
+  // Selecting text in the row must not open it.
   if (getSelection()?.isCollapsed === false) return
   const link = target.closest('.list tr')?.querySelector('a[data-row]')
   const { button, ctrlKey, metaKey, shiftKey, altKey } = event

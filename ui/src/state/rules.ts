@@ -1,4 +1,4 @@
-/** Rules of segments as rows that one edits, and in words. Pure. */
+/** Segment rules as editable rows, and as text. Pure. */
 import {
   OPERATORS_OF,
   type Rule,
@@ -8,14 +8,14 @@ import {
   type Rules,
 } from '../../../appliance/mail/rules.ts'
 
-/** A row. The value is as it was typed; whether it fits, the appliance says. */
+/** A rule. The value is as typed; the server validates it. */
 export interface RuleRow {
   field: string
   operator: RuleOperator
   value: string
 }
 
-/** Rows and groups of which all must hold, or one. */
+/** Rows and groups, joined by `and` or `or`. */
 export interface RuleRows {
   join: 'and' | 'or'
   rows: (RuleRow | RuleRows)[]
@@ -23,25 +23,25 @@ export interface RuleRows {
 
 export const isGroup = (one: RuleRow | RuleRows): one is RuleRows => 'rows' in one
 
-/** Rules in all, those of groups among them. */
+/** Counts all rules, including those in groups. */
 export const countRules = ({ rows }: RuleRows): number =>
   rows.reduce((sum, one) => sum + (isGroup(one) ? countRules(one) : 1), 0)
 
-/** Whether a rule is so, in any group. */
+/** Whether any rule, in any group, satisfies `is`. */
 export const someRule = ({ rows }: RuleRows, is: (row: RuleRow) => boolean): boolean =>
   rows.some((one) => (isGroup(one) ? someRule(one, is) : is(one)))
 
-/** What the team has that rules can name. */
+/** Names that the team's rules can refer to. */
 export interface RuleNames {
   properties: readonly { key: string; type: 'string' | 'number' }[]
   topics: readonly { id: string; name: string }[]
   segments: readonly { id: string; name: string; filter: unknown }[]
 }
 
-/** A field with its words. */
+/** A field and its label. */
 export type FieldChoice = readonly [field: string, words: string]
 
-/** Fields that can be chosen, by group. */
+/** Returns the available fields, by group. */
 export function fieldGroups({ properties, topics, segments }: RuleNames): [group: string, FieldChoice[]][] {
   const groups: [string, FieldChoice[]][] = [
     [
@@ -72,7 +72,7 @@ export function fieldGroups({ properties, topics, segments }: RuleNames): [group
   return groups.filter(([, fields]) => fields.length > 0)
 }
 
-/** What a field holds. A property that is gone is taken for a text. */
+/** Returns the type of a field. A deleted property is treated as text. */
 export function ruleKind(field: string, { properties }: Pick<RuleNames, 'properties'>): RuleKind {
   const named = ruleField(field)
   if (named?.kind !== 'property') return named?.kind ?? 'text'
@@ -101,17 +101,17 @@ const TIME_WORDS: Partial<Record<RuleOperator, string>> = {
   is_empty: 'never',
 }
 
-/** Operators of a field with their words. */
+/** Returns the operators of a field type, with labels. */
 export const operatorChoices = (kind: RuleKind): (readonly [RuleOperator, string])[] =>
   OPERATORS_OF[kind].map(
     (one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? WORDS[one]] as const,
   )
 
-/** Whether an operator takes a value. */
+/** Whether an operator needs a value. */
 export const takesValue = (operator: RuleOperator): boolean =>
   operator !== 'exists' && operator !== 'is_empty'
 
-/** The values that can be chosen; undefined: one is typed. */
+/** Returns the possible values; undefined for free text. */
 export function valueChoices(kind: RuleKind): (readonly [string, string])[] | undefined {
   if (kind === 'topic')
     return [
@@ -130,13 +130,13 @@ export function valueChoices(kind: RuleKind): (readonly [string, string])[] | un
       ]
 }
 
-/** A new row about a field. */
+/** Creates a row for a field. */
 export function rowFor(field: string, kind: RuleKind): RuleRow {
   const [operator = 'eq'] = kind === 'time' ? (['gte'] as const) : OPERATORS_OF[kind]
   return { field, operator, value: valueChoices(kind)?.[0]?.[0] ?? (kind === 'time' ? '30 days ago' : '') }
 }
 
-/** Rows and groups that mean the same. */
+/** Converts rules into rows and groups. */
 export function rowsOf(rules: Rules): RuleRows {
   if (rules.type === 'rule') return { join: 'and', rows: [rowOf(rules)] }
   const rows = rules.rules.map((one) => (one.type === 'rule' ? rowOf(one) : rowsOf(one)))
@@ -145,7 +145,7 @@ export function rowsOf(rules: Rules): RuleRows {
 
 const rowOf = ({ field, operator, value = '' }: Rule): RuleRow => ({ field, operator, value: String(value) })
 
-/** The rules that rows mean. Null: a value is missing. */
+/** Converts rows into rules. Null if a value is missing. */
 export function rulesOf({ join, rows }: RuleRows, names: RuleNames): Rules | null {
   const rules = rows.map((one) => (isGroup(one) ? rulesOf(one, names) : ruleOf(one, names)))
   const complete = rules.filter((rule) => rule !== null)
@@ -162,7 +162,7 @@ function ruleOf({ field, operator, value: typed }: RuleRow, names: RuleNames): R
   return Number.isFinite(Number(value)) ? { type: 'rule', field, operator, value: Number(value) } : null
 }
 
-/** A rule in words, such as “plan is pro”. */
+/** Describes a rule, such as “plan is pro”. */
 export function ruleWords({ field, operator, value }: RuleRow, names: RuleNames): string {
   const kind = ruleKind(field, names)
   const known = fieldGroups(names).flatMap(([, fields]) => fields)

@@ -1,4 +1,4 @@
-/** Has the browser save what the page made. */
+/** Saves content as a file download. */
 export function saveFile(name: string, content: Blob): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(content)
@@ -7,6 +7,6 @@ export function saveFile(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
-/** The same of a table (RFC 4180). */
+/** Saves a CSV table (RFC 4180) as a file download. */
 export const saveCsv = (name: string, text: string): void =>
   saveFile(name, new Blob([text], { type: 'text/csv' }))

@@ -4,7 +4,7 @@ import { ApiError, whenSessionEnds } from '../api/client.ts'
 import { forget } from './resource.svelte.ts'
 import { go, router } from './router.svelte.ts'
 
-/** Who is signed in. `unknown` until the appliance has been asked. */
+/** Who is signed in; `unknown` until the server has responded. */
 export type Standing =
   | { kind: 'unknown' }
   | { kind: 'unreachable'; message: string }
@@ -13,14 +13,14 @@ export type Standing =
 
 let standing = $state.raw<Standing>({ kind: 'unknown' })
 
-/** The standing of this browser with the appliance. */
+/** The session of this browser. */
 export const auth = {
   get standing(): Standing {
     return standing
   },
 }
 
-/** Asks who is signed in. */
+/** Loads the session. */
 export async function recognise(): Promise<void> {
   standing = { kind: 'unknown' }
   try {
@@ -31,45 +31,48 @@ export async function recognise(): Promise<void> {
   }
 }
 
-/** Takes the session that signing in returned and goes on to where the person was. */
+/** Starts the session that a sign-in returned, and goes to the page the person came from. */
 export function enter(session: Session): void {
   standing = { kind: 'in', session }
   const next = router.query.get('next')
   go(next?.startsWith('/') ? next : '/emails', { replace: true })
 }
 
-/** Whether the person's role includes a right. What it does not is hidden or disabled; the appliance refuses it anyway. */
+/** Whether the person's role includes a right. Without it, controls are hidden or disabled; the server enforces it. */
 export const may = (right: Session['rights'][number]): boolean =>
   standing.kind === 'in' && standing.session.rights.includes(right)
 
-/** Whether the team runs the server: what belongs to the whole machine is shown to no other. */
+/** Whether the team runs the server. Only this team sees what concerns the whole server. */
 export const operates = (): boolean => standing.kind === 'in' && standing.session.operator
 
-/** Where apps reach SMTP; null: nowhere. In the sandbox the host's name leads nowhere, so it is the name of this page. */
+/**
+ * Returns the host and port for SMTP clients; null if there is no listener. In the sandbox, the configured host name
+ * doesn't resolve, so this is the page's host.
+ */
 export function smtpDoor(): { host: string; port: number } | null {
   if (standing.kind !== 'in') return null
   const { hostname, sandbox, smtp_port: port } = standing.session.node
   return port === null ? null : { host: sandbox ? location.hostname : hostname, port }
 }
 
-/** Goes on in another team: nothing of the one before is kept. */
+/** Switches to another team, and drops all data of the previous one. */
 export function changeTeam(session: Session): void {
   forget()
   standing = { kind: 'in', session }
   go('/emails')
 }
 
-/** Asks again who is signed in, without a blank page meanwhile: after a role or a name has changed. */
+/** Reloads the session without clearing the page, after a role or name has changed. */
 export async function renewSession(): Promise<void> {
   standing = { kind: 'in', session: await getSession() }
 }
 
-/** Signs out here and at the appliance. */
+/** Signs out, here and on the server. */
 export async function depart(): Promise<void> {
   try {
     await signOut()
   } catch (error) {
-    // A session that had ended already is what was asked for.
+    // A session that has already ended is fine.
     if (!(error instanceof ApiError && error.status === 401)) throw error
   }
   forget()
@@ -77,10 +80,12 @@ export async function depart(): Promise<void> {
   go('/sign-in')
 }
 
-/** Pages for those who are not signed in. */
+/** Pages for people who aren't signed in. */
 const OUTSIDE = ['/sign-in', '/setup', '/forgot-password', '/reset', '/invitation']
 
-/** To the sign-in page, with the way back. What was loaded belongs to the one who was signed in: it is dropped. */
+/**
+ * Goes to the sign-in page, which returns here afterwards. Drops all data, since it belongs to the previous session.
+ */
 function leave(): void {
   forget()
   standing = { kind: 'out' }

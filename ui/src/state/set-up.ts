@@ -1,33 +1,33 @@
 import type { DomainSummary } from '../../../appliance/api/domains.ts'
 import type { Email } from '../../../appliance/api/emails.ts'
 
-/** How far the first run has come. It is read from what exists, so that it can be left and come back to. */
+/** Progress of the setup. It is derived from existing data, so people can leave and return. */
 
-/** What exists. */
+/** Existing data that the steps depend on. */
 export interface Facts {
   domains: readonly Pick<DomainSummary, 'id' | 'name' | 'status'>[]
-  /** How many API keys there are. */
+  /** Number of API keys. */
   keys: number
-  /** An email that arrived, or else the newest. */
+  /** An email that was delivered, otherwise the newest. */
   email: Pick<Email, 'id' | 'last_event'> | null
 }
 
 export const STEPS = ['owner', 'host', 'domain', 'key', 'email'] as const
 export type Step = (typeof STEPS)[number] | 'done'
 
-/** The domain that the steps are about: the first that is verified, or else the oldest. */
+/** Returns the domain for the setup: the first verified one, otherwise the oldest. */
 export const domainOf = ({ domains }: Facts): Facts['domains'][number] | undefined =>
   domains.find(({ status }) => status === 'verified') ?? domains.at(-1)
 
 const ARRIVED: readonly Email['last_event'][] = ['delivered', 'opened', 'clicked']
 
-/** Whether the recipient's mail server has taken it. */
+/** Whether the recipient's server accepted the email. */
 export const hasArrived = ({ last_event: last }: Pick<Email, 'last_event'>): boolean => ARRIVED.includes(last)
 
 /**
- * The step that is open.
+ * Returns the current step.
  * @param facts null: nobody is signed in
- * @param accepted whether the checks of the host were seen and taken; a domain says so as well
+ * @param accepted whether the person confirmed the host's checks; an existing domain implies that
  */
 export function stepOf(facts: Facts | null, accepted: boolean): Step {
   if (facts === null) return 'owner'
@@ -38,5 +38,5 @@ export function stepOf(facts: Facts | null, accepted: boolean): Step {
   return facts.email !== null && hasArrived(facts.email) ? 'done' : 'email'
 }
 
-/** How many steps are behind. */
+/** Returns the number of completed steps. */
 export const behind = (step: Step): number => (step === 'done' ? STEPS.length : STEPS.indexOf(step))

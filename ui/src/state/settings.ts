@@ -2,19 +2,19 @@ import type { Component } from 'svelte'
 import type { Session } from '../../../appliance/api/session.ts'
 import { may, operates } from './session.svelte.ts'
 
-/** A tab of the settings; each is loaded when it is opened. */
+/** A tab of the settings, loaded on demand. */
 export interface SettingsTab {
   /** Its address is `/settings/<id>`. */
   id: string
   label: string
-  /** Who lacks it does not see the tab. */
+  /** The right required to see the tab. */
   right?: Session['rights'][number]
-  /** About the whole machine: other teams do not see the tab. */
+  /** Concerns the whole server: only operators see the tab. */
   operator?: true
   load: () => Promise<{ default: Component }>
 }
 
-/** In the order of the page. */
+/** Tabs, in the order shown. */
 const SETTINGS: readonly SettingsTab[] = [
   { id: 'team', label: 'Team', load: () => import('../parts/SettingsTeam.svelte') },
   { id: 'members', label: 'Members', load: () => import('../parts/SettingsMembers.svelte') },
@@ -43,6 +43,6 @@ const SETTINGS: readonly SettingsTab[] = [
   },
 ]
 
-/** Those that the person sees. */
+/** Returns the tabs that the person may see. */
 export const openSettings = (): readonly SettingsTab[] =>
   SETTINGS.filter(({ right, operator }) => (!right || may(right)) && (!operator || operates()))

@@ -1,4 +1,4 @@
-/** How the queue and source addresses look in one glance. */
+/** Labels and icons of queue states and sending IPs. */
 import CalendarClock from '@lucide/svelte/icons/calendar-clock'
 import CircleCheck from '@lucide/svelte/icons/circle-check'
 import CircleDashed from '@lucide/svelte/icons/circle-dashed'
@@ -31,7 +31,7 @@ export const QUEUE_STATE: Record<QueueState, Look> = {
   idle: { word: 'idle', tone: 'green', icon: CircleCheck },
 }
 
-/** Whether mail leaves from an address. */
+/** Labels of the states of a sending IP. */
 export const SOURCE_STATE: Record<Source['state'], Look> = {
   active: { word: 'in use', tone: 'green', icon: CircleCheck },
   suspended: { word: 'suspended', tone: 'red', icon: Pause },

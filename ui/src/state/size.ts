@@ -1,4 +1,4 @@
-/** A number of bytes as people read it: `812 bytes`, `14.2 KiB`, `3.5 MiB`, `70.8 GiB`. */
+/** Formats a number of bytes: `812 bytes`, `14.2 KiB`, `3.5 MiB`, `70.8 GiB`. */
 export function bytes(count: number): string {
   if (count < 1024) return `${count} ${count === 1 ? 'byte' : 'bytes'}`
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`

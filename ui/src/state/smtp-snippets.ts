@@ -1,19 +1,19 @@
-/** What people paste from; `LANGUAGES` has their labels. */
+/** Languages of the snippets; `LANGUAGES` has their labels. */
 export type Language = 'curl' | 'node' | 'python' | 'php'
 
-/** What a snippet over SMTP is filled in with. */
+/** Values in an SMTP snippet. */
 export interface SmtpBlanks {
   host: string
-  /** Where STARTTLS is offered. */
+  /** A port with STARTTLS. */
   port: number
   token: string
-  /** The address alone, and with its name. */
+  /** The sender's address, without and with a name. */
   sender: string
   from: string
   to: string
 }
 
-/** Sends one email over SMTP, encrypted, with the server's certificate checked. */
+/** Returns code that sends one email over SMTP with TLS and verifies the server's certificate. */
 export function smtpSnippet(language: Language, blanks: SmtpBlanks): string {
   const { host, port, token, sender, from, to } = blanks
   switch (language) {

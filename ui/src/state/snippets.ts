@@ -1,4 +1,4 @@
-/** A first email in the languages that people paste from, filled in with what is known. */
+/** Code snippets that send a first email, filled in with known values. */
 import { smtpSnippet, type Language } from './smtp-snippets.ts'
 
 export const LANGUAGES = [
@@ -8,7 +8,7 @@ export const LANGUAGES = [
   ['php', 'PHP'],
 ] as const satisfies readonly (readonly [Language, string])[]
 
-/** The doors that a key opens. */
+/** Ways to send with an API key. */
 export const WAYS = [
   ['api', 'API'],
   ['smtp', 'SMTP'],
@@ -16,16 +16,16 @@ export const WAYS = [
 export type Way = (typeof WAYS)[number][0]
 
 export interface Blanks {
-  /** Origin of the API, without a slash at the end. */
+  /** Origin of the API, without a trailing slash. */
   origin: string
-  /** Where SMTP is spoken, with STARTTLS; null where it is not. */
+  /** Host and port with STARTTLS; null if there is no SMTP listener. */
   smtp: { host: string; port: number } | null
   token: string
   /** The domain of the From address. */
   domain: string
 }
 
-/** Sends one email with the token, ready to paste. Over the API where SMTP is not spoken. */
+/** Returns code that sends one email with the token. Uses the API if there is no SMTP listener. */
 export function snippet(language: Language, way: Way, { origin, smtp, token, domain }: Blanks): string {
   const mail = { sender: `hello@${domain}`, from: `Me <hello@${domain}>`, to: 'someone@example.com' }
   return way === 'smtp' && smtp !== null

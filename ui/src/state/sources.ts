@@ -1,4 +1,4 @@
-/** What the page of source addresses shows of them. Pure. */
+/** Texts for the page of sending IPs. Pure. */
 import type { Lane } from '../../../appliance/api/shaping.ts'
 import type { Source } from '../../../appliance/api/sources.ts'
 
@@ -7,19 +7,19 @@ type Status = Finding['status']
 
 const WORST: readonly Status[] = ['failed', 'warning', 'skipped', 'ok']
 
-/** The worst of the checks whose id begins like this; null where there is none. */
+/** Returns the worst status of the checks whose id starts with `prefix`; null if there are none. */
 export function worstOf(checks: readonly Finding[], prefix: string): Status | null {
   const found = checks.filter(({ id }) => id.startsWith(prefix)).map(({ status }) => status)
   return WORST.find((status) => found.includes(status)) ?? null
 }
 
-/** `auto` stands for an address that the system chooses. */
+/** Formats an IP; `auto` means that the system chooses it. */
 export const addressWords = (ip: string): string => (ip === 'auto' ? 'Chosen by the system' : ip)
 
 const isSound = ({ state, checks }: Pick<Source, 'state' | 'checks'>): boolean =>
   state === 'active' && !checks.some(({ status }) => status === 'failed' || status === 'warning')
 
-/** How all addresses stand, in a sentence. */
+/** Summarizes the state of all IPs in a sentence. */
 export function summaryOf(sources: readonly Pick<Source, 'state' | 'checks'>[]): string {
   const wrong = sources.filter((source) => !isSound(source)).length
   if (sources.length === 1)
@@ -28,18 +28,18 @@ export function summaryOf(sources: readonly Pick<Source, 'state' | 'checks'>[]):
   return `${wrong} of ${sources.length} IPs ${wrong === 1 ? 'needs' : 'need'} attention.`
 }
 
-/** Pools that have an address; `default` is always there. */
+/** Returns pools with at least one IP; always includes `default`. */
 export const poolsOf = (sources: readonly Pick<Source, 'pool'>[]): string[] => [
   ...new Set(['default', ...sources.map(({ pool }) => pool)]),
 ]
 
-/** Reads what was typed as a plan: whole numbers with spaces or commas between them. Null: it is none. */
+/** Parses a warm-up plan: whole numbers, separated by spaces or commas. Null if invalid. */
 export function readPlan(text: string): number[] | null {
   const words = text.split(/[\s,]+/).filter(Boolean)
   return words.every((word) => /^\d{1,9}$/.test(word)) ? words.map(Number) : null
 }
 
-/** Where the warm-up of an IP stands with the provider that is furthest behind. */
+/** Returns the warm-up progress of an IP at the provider with the least progress. */
 export function warmUpOf(lanes: readonly Lane[], ip: string) {
   const plans = lanes.flatMap((lane) =>
     lane.source === ip && lane.warm_up ? [{ ...lane.warm_up, name: lane.provider_name }] : [],

@@ -23,7 +23,7 @@ import type { Propagation } from '../../../appliance/api/propagation.ts'
 import type { Suppression } from '../../../appliance/api/suppressions.ts'
 import type { EmailEvent } from '../../../appliance/api/timeline.ts'
 
-/** The language of status: one word, one colour and one icon each, the same everywhere. Never colour alone. */
+/** The tone of a status. Each status has one label, color and icon everywhere; color is never the only difference. */
 
 export type Tone = 'slate' | 'blue' | 'green' | 'amber' | 'red' | 'magenta' | 'violet'
 
@@ -61,14 +61,14 @@ export function ofEvent(type: EmailEvent['type']): Status {
 const ACCEPTED = look('accepted', 'slate', Inbox)
 const WAITED = look('waited', 'slate', HourglassIcon)
 
-/** The look of an entry of a story. @param now how the delivery stands, for an attempt without an event */
+/** Returns the look of a timeline entry. @param now the delivery's state, for an attempt without an event */
 export function lookOf(kind: EmailEvent['type'] | 'attempt' | 'accepted' | 'wait', now: Status): Look {
   if (kind === 'accepted') return ACCEPTED
   if (kind === 'wait') return WAITED
   return STATUS[kind === 'attempt' ? now : ofEvent(kind)]
 }
 
-/** The look of an event by the name that webhooks are told; undefined for what is no status of an email. */
+/** Returns the look of a webhook event; undefined if its type isn't an email status. */
 export function ofEventName(type: string): Look | undefined {
   if (!type.startsWith('email.')) return undefined
   const word = ofEvent(type as EmailEvent['type'])
@@ -92,14 +92,14 @@ export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
   temporary_failure: look('no answer', 'amber', TriangleAlert),
 }
 
-/** What DMARC reports say of a source. */
+/** Labels of results in DMARC reports. */
 export const REPORT_STATUS: Record<'ok' | 'warning' | 'failed', Look> = {
   ok: look('passes', 'green', Check),
   warning: look('not set up', 'amber', TriangleAlert),
   failed: look('fails', 'red', X),
 }
 
-/** A kind of record at a glance: what nobody asked for is not missing, only not there. */
+/** Returns the look of a record type. A missing optional record isn't a problem. */
 export function ofLight({ name, status }: ListedDomain['lights'][number]): Look {
   if (status === 'verified') return look('in place', 'green', Check)
   if (status === 'failed') return look('wrong', 'red', X)
@@ -110,13 +110,13 @@ export function ofLight({ name, status }: ListedDomain['lights'][number]): Look 
     : look('not found', 'slate', CircleDashed)
 }
 
-/** How far a record has come to the servers of its zone. */
+/** Labels of how many name servers have a record. */
 export const PROPAGATION: Record<Propagation['records'][number]['status'], Look> = {
   ...RECORD_STATUS,
   partial: look('propagating', 'amber', HourglassIcon),
 }
 
-/** What a self-check came to. */
+/** Labels of check results. */
 export const FINDING: Record<Doctor['checks'][number]['status'], Look> = {
   failed: look('failed', 'red', X),
   warning: look('warning', 'amber', TriangleAlert),
@@ -124,7 +124,7 @@ export const FINDING: Record<Doctor['checks'][number]['status'], Look> = {
   ok: look('ok', 'green', Check),
 }
 
-/** Where a DKIM key is in its life. */
+/** Labels of the states of a DKIM key. */
 export const DKIM_STATE: Record<DkimKey['state'], Look> = {
   pending: look('waiting for record', 'blue', Clock),
   active: look('signing', 'green', Check),
@@ -132,21 +132,21 @@ export const DKIM_STATE: Record<DkimKey['state'], Look> = {
   retired: look('retired', 'slate', Ban),
 }
 
-/** Why an address is on the suppression list. */
+/** Labels of suppression reasons. */
 export const ORIGIN: Record<Suppression['origin'], Look> = {
   bounce: look('bounced', 'red', CornerUpLeft),
   complaint: look('complained', 'magenta', Flag),
   manual: look('manual', 'slate', Hand),
 }
 
-/** The status of an answer (RFC 9110 §15): its number is the word. */
+/** Returns the look of an HTTP status (RFC 9110 §15), with the number as the label. */
 export function ofHttp(status: number): Look {
   if (status >= 500) return look(String(status), 'red', X)
   if (status >= 400) return look(String(status), 'amber', TriangleAlert)
   return look(String(status), 'green', Check)
 }
 
-/** A verdict of an independent verifier, `dkim=pass` and the like (RFC 8601 §2.7). */
+/** Returns the look of an authentication result, `dkim=pass` and others (RFC 8601 §2.7). */
 export function ofVerdict(verdict: string): Look {
   if (verdict === 'pass') return look('pass', 'green', Check)
   if (['fail', 'permerror', 'policy'].includes(verdict)) return look(verdict, 'red', X)

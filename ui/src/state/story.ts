@@ -1,23 +1,20 @@
 import type { Attempt, Delivery, EmailEvent, Step, Timeline, Wait } from '../../../appliance/api/timeline.ts'
 import { duration, instant, span } from './time.ts'
 
-/**
- * The story of one delivery: its events and attempts as one list. An attempt and the event it caused are one entry,
- * since for the reader they are one happening.
- */
+/** An entry in the timeline of a delivery. An attempt and the event it caused are one entry. */
 export interface Entry {
   key: string
   /** Unix milliseconds. */
   at: number
-  /** What it was: an event, an attempt that left none, the acceptance, or a wait. */
+  /** An event, an attempt without an event, the acceptance, or the wait for the next attempt. */
   kind: EmailEvent['type'] | 'attempt' | 'accepted' | 'wait'
   title: string
   reply: Step['reply']
-  /** The attempt with its number among those of this delivery, from 1. */
+  /** The attempt, and its number for this delivery, from 1. */
   attempt: { data: Attempt; number: number } | null
 }
 
-/** Events that an attempt ends with. */
+/** Events that end an attempt. */
 const OUTCOMES: readonly EmailEvent['type'][] = [
   'email.delivered',
   'email.delivery_delayed',
@@ -26,7 +23,7 @@ const OUTCOMES: readonly EmailEvent['type'][] = [
   'email.suppressed',
 ]
 
-/** All that happened to `delivery`, oldest first. */
+/** Returns the timeline of `delivery`, oldest first. */
 export function storyOf(timeline: Timeline, delivery: Delivery): Entry[] {
   const attempts = timeline.attempts
     .filter((attempt) => attempt.delivery_ids.includes(delivery.id))
@@ -54,14 +51,17 @@ export function storyOf(timeline: Timeline, delivery: Delivery): Entry[] {
   ].sort((a, b) => a.at - b.at || rank(a) - rank(b))
 }
 
-/** The acceptance comes first, and what comes of a delivered message last: test addresses answer within the same millisecond. */
+/**
+ * Sort order of entries at the same millisecond, which test addresses cause: acceptance first, events after the
+ * delivery last.
+ */
 function rank({ kind }: Entry): number {
   if (kind === 'accepted') return -1
   if (kind === 'wait') return 1
   return kind === 'email.complained' || kind === 'email.opened' || kind === 'email.clicked' ? 2 : 0
 }
 
-/** A scheduled email has an event of its own for this. */
+/** Returns the entry of the acceptance. Scheduled emails have an event for it. */
 function accepted({ email_id: id, accepted_at: at }: Timeline, events: readonly EmailEvent[]): Entry[] {
   if (events.some(({ type }) => type === 'email.scheduled')) return []
   const title = 'Accepted and stored'
@@ -76,7 +76,7 @@ function waitEntry({ delivery_id: of, from, until, why }: Wait): Entry {
   return { key: `wait ${of} ${from}`, at, kind: 'wait', title, reply: null, attempt: null }
 }
 
-/** The last attempt begun before the outcome was written down. */
+/** Returns the last attempt that began before the event was recorded. */
 function causeOf(event: EmailEvent, attempts: Attempt[]): Attempt | undefined {
   if (event.delivery_id === null || !OUTCOMES.includes(event.type)) return undefined
   return attempts.findLast((attempt) => instant(attempt.started_at) <= instant(event.created_at))
@@ -97,14 +97,14 @@ function eventEntry(event: EmailEvent): Entry {
   }
 }
 
-/** Who came, and for what; machines are told apart. */
+/** Describes an open or click, and whether it was by a bot. */
 function visitTitle({ link, robot, seen_by: seenBy }: NonNullable<EmailEvent['visit']>): string {
   const what = link === null ? 'Opened' : `Followed a link to ${link}`
   if (robot) return `${what} by a bot${seenBy === null ? '' : ` (${seenBy})`}, not counted`
   return seenBy === null ? what : `${what} through the ${seenBy}`
 }
 
-/** A note of one sentence loses its full stop as a title. */
+/** Removes the full stop of a single sentence for use as a title. */
 const asTitle = (note: string) => (/^[^.]*(\.\S[^.]*)*\.$/.test(note) ? note.slice(0, -1) : note)
 
 function plainTitle(type: EmailEvent['type']): string {
@@ -154,7 +154,7 @@ function plainOutcome(attempt: Attempt, step: Step | undefined): string {
   return step?.note ?? 'The attempt failed'
 }
 
-/** Whether a step is about this recipient: all are but the RCPT commands of others. */
+/** Whether a step concerns this recipient: all but RCPT commands for others. */
 export function concerns(step: Step, recipient: string): boolean {
   if (step.name !== 'rcpt' || step.sent === null) return true
   return step.sent.toLowerCase().includes(`<${recipient.toLowerCase()}>`)
@@ -162,10 +162,10 @@ export function concerns(step: Step, recipient: string): boolean {
 
 const isDecision = (step: Step) => step.name !== 'quit' && step.name !== 'rset'
 
-/** The commands of a mail transaction (RFC 5321 §3.3), and its body. */
+/** Commands of a mail transaction (RFC 5321 §3.3), and its body. */
 const TRANSACTION: readonly string[] = ['mail', 'rcpt', 'data', 'body']
 
-/** The steps of an attempt, those of a transaction together. */
+/** Groups the steps of an attempt by transaction. */
 function transactions(steps: readonly Step[]): Step[][] {
   const found: Step[][] = []
   for (const step of steps) {
@@ -177,8 +177,8 @@ function transactions(steps: readonly Step[]): Step[][] {
 }
 
 /**
- * What of a transaction is about one recipient: up to the first refusal. Commands are sent ahead (RFC 2920), so those behind a refusal
- * are answered too, and the message may still be taken for others.
+ * Returns the steps of a transaction for one recipient, up to the first rejection. With pipelining (RFC 2920), later
+ * commands are answered too, and the message may be accepted for others.
  */
 function about(recipient: string, transaction: readonly Step[]): Step[] {
   const own = transaction.filter((step) => isDecision(step) && concerns(step, recipient))
@@ -188,7 +188,7 @@ function about(recipient: string, transaction: readonly Step[]): Step[] {
   return refused === -1 ? own : own.slice(0, refused + 1)
 }
 
-/** The step that decided about one recipient: the last refusal, or the reply to the body. */
+/** Returns the step that decided about a recipient: the last rejection, or the reply to the body. */
 function decisiveStep(attempt: Attempt, recipient: string): Step | undefined {
   const own = transactions(attempt.steps).flatMap((transaction) => about(recipient, transaction))
   return (

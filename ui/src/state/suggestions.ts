@@ -1,14 +1,16 @@
-/** What a field suggests while somebody types. Pure. */
+/** Suggestions while typing in a field. Pure. */
 
-/** A value, and what is shown for it. */
+/** A value and its label. */
 export type Suggestion = readonly [value: string, words: string]
 
-/** Of those that meet a text at most so many are shown: more nobody reads. */
+/** Maximum number of suggestions shown. */
 export const MOST_SUGGESTED = 100
 
 const byWords = ([, a]: Suggestion, [, b]: Suggestion) => a.localeCompare(b)
 
-/** Those whose words hold the text, whatever its case, by the alphabet; those that begin with it come first. */
+/**
+ * Returns the suggestions that contain the text, ignoring case. Sorted alphabetically, those that start with it first.
+ */
 export function suggested(all: readonly Suggestion[], text: string): Suggestion[] {
   const sought = text.trim().toLowerCase()
   const at = ([, words]: Suggestion) => words.toLowerCase().indexOf(sought)

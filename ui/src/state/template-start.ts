@@ -1,4 +1,4 @@
-/** A template as the beginning of a broadcast, which has tags of contacts and no variables of its own. Pure. */
+/** Converts a template into the start of a broadcast, which has merge tags of contacts but no variables. Pure. */
 
 interface Variable {
   key: string
@@ -11,11 +11,11 @@ interface Start {
   document: Record<string, unknown> | null
 }
 
-/** What can't stand in a tag. */
+/** Characters not allowed in a fallback. */
 const UNFIT = /[{}|\r\n]/
 
 /**
- * The content with the fallbacks of variables in their tags: in a broadcast, nothing else would fill them.
+ * Puts the fallbacks of variables into their tags, since a broadcast has no other values for them.
  * @param variables of the template
  */
 export function withVariableFallbacks<T extends Start>(start: T, variables: readonly Variable[]): T {
@@ -38,7 +38,7 @@ export function withVariableFallbacks<T extends Start>(start: T, variables: read
   }
 }
 
-/** A node of a document, or what is in one. Variables are nodes of their own; tags also stand in addresses. */
+/** Converts a node of a document, or a value in it. Variables are nodes, but URLs contain tags too. */
 function withFallbacks(
   part: unknown,
   fallbacks: ReadonlyMap<string, string>,

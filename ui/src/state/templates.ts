@@ -1,4 +1,4 @@
-/** How templates look, and how they read with samples for values. */
+/** Labels of templates, and previews with sample values. */
 import CircleDashed from '@lucide/svelte/icons/circle-dashed'
 import Check from '@lucide/svelte/icons/check'
 import Pencil from '@lucide/svelte/icons/pencil'
@@ -12,7 +12,7 @@ import {
 } from '../../../appliance/merge/merge.ts'
 import type { Look } from './status.ts'
 
-/** Whether a template can be sent, and whether it has changes that aren't. */
+/** Returns the label of a template: whether it is published, and has unpublished changes. */
 export function ofTemplate(template: Pick<TemplateSummary, 'status' | 'has_unpublished_versions'>): Look {
   if (template.status === 'draft') return { word: 'draft', tone: 'slate', icon: CircleDashed }
   return template.has_unpublished_versions
@@ -36,23 +36,23 @@ const SAMPLES: Record<string, string> = {
   'contact.email': 'ada@example.com',
 }
 
-/** Fallbacks, fields of a made-up contact, or else the name itself. */
+/** Returns sample values: fallbacks, fields of a sample contact, or the variable's name. */
 function samplesOf(variables: Content['variables']): MergeValues {
   const fallbacks = new Map(variables.map((one) => [one.key, one.fallback_value?.toString() ?? null]))
   return (key) => ({ text: fallbacks.get(key) ?? SAMPLES[key] ?? `[${key}]`, fallback: null, raw: false })
 }
 
-/** A source with samples. A source that can't be parsed is shown as it is. */
+/** Fills a source with sample values. A source with a syntax error is returned unchanged. */
 export function sampled(kind: MergeKind, source: string, { variables }: Pick<Content, 'variables'>): string {
   try {
     return renderMerge(parseMerge(kind, source, kind), samplesOf(variables))
   } catch {
-    // Saving it says what is wrong.
+    // Saving reports the error.
     return source
   }
 }
 
-/** Names in tags that the template doesn't declare and no contact has. */
+/** Returns names in merge tags that are neither declared variables nor contact fields. */
 export function undeclared({ subject, html, text, variables }: Content): string[] {
   const known = new Set(variables.map(({ key }) => key))
   const keys = (['html', 'text', 'header'] as const).flatMap((kind, at) => {

@@ -1,8 +1,8 @@
-/** Reading and writing instants. Milliseconds since the epoch inside, words outside. */
+/** Parses and formats instants, which are Unix milliseconds. */
 
 /**
- * Reads a timestamp of the REST interface, `2026-11-20 20:39:59.540771+00`, or ISO 8601.
- * Returns NaN when it is neither.
+ * Parses an API timestamp, `2026-11-20 20:39:59.540771+00`, or ISO 8601.
+ * Returns NaN if invalid.
  */
 export function instant(text: string): number {
   const iso = text.replace(' ', 'T').replace(/(\.\d{3})\d+/, '$1')
@@ -10,8 +10,8 @@ export function instant(text: string): number {
 }
 
 /**
- * A sentence of the appliance, cut where it names the instant `at`: there it says `14:31 UTC`, with the day before it where it is
- * not today's (appliance/shaping/words.ts). Whoever shows it puts the time of the reader's zone between the pieces.
+ * Splits a sentence of the server where it contains the instant `at`, so that the caller can insert the time in the
+ * viewer's time zone. The server writes `14:31 UTC`, with the date unless it is today (appliance/shaping/words.ts).
  */
 export function aroundTime(sentence: string, at: number): string[] {
   if (Number.isNaN(at)) return [sentence]
@@ -26,13 +26,13 @@ const units: [label: string, ms: number][] = [
   ['s', 1000],
 ]
 
-/** A span in its largest whole unit: `3 d`, `5 h`, `12 min`, `40 s`; below a second `0 s`. */
+/** Formats a duration in its largest whole unit: `3 d`, `5 h`, `12 min`, `40 s`; `0 s` below a second. */
 export function span(ms: number): string {
   for (const [label, size] of units) if (ms >= size) return `${Math.floor(ms / size)} ${label}`
   return '0 s'
 }
 
-/** A measured duration, with the precision that matters: `0.4 ms`, `12 ms`, `1.24 s`, `3 min 5 s`, `2 h 4 min`. */
+/** Formats a measured duration: `0.4 ms`, `12 ms`, `1.24 s`, `3 min 5 s`, `2 h 4 min`. */
 export function duration(ms: number): string {
   if (ms < 10) return `${Number(ms.toFixed(1))} ms`
   if (ms < 1000) return `${Math.round(ms)} ms`
@@ -41,7 +41,7 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/** How far away an instant is: `now`, `12 min ago`, `in 3 h`. */
+/** Formats an instant relative to `now`: `now`, `12 min ago`, `in 3 h`. */
 export function relative(at: number, now: number): string {
   const distance = at - now
   if (Math.abs(distance) < 1000) return 'now'
@@ -50,7 +50,7 @@ export function relative(at: number, now: number): string {
 
 const two = (value: number) => String(value).padStart(2, '0')
 
-/** Date and time of day in the browser's zone or in UTC, `2026-11-20 21:39:59`. */
+/** Formats date and time in the browser's time zone or UTC: `2026-11-20 21:39:59`. */
 export function exact(at: number, inUtc: boolean): string {
   const date = new Date(at)
   if (inUtc) return date.toISOString().slice(0, 19).replace('T', ' ')
@@ -58,10 +58,10 @@ export function exact(at: number, inUtc: boolean): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
 
-/** Names of zones by their minutes from UTC: a formatter takes 0.2 ms to make, and a list names the zone in each row. */
+/** Time zone names by offset in minutes. Creating a formatter takes 0.2 ms, and lists name the zone in each row. */
 const zones = new Map<number, string>()
 
-/** The zone that `exact` used, as short as the browser knows it: `UTC`, `GMT+1`. */
+/** Returns the zone that `exact` used, in its short form: `UTC`, `GMT+1`. */
 export function zone(at: number, inUtc: boolean): string {
   if (inUtc) return 'UTC'
   const offset = new Date(at).getTimezoneOffset()

@@ -1,14 +1,14 @@
 import { NOTE_OFFERED, NOTE_SHOWN } from './moments.ts'
 
-/** Short notes on what was done, where the thing it was done to is no longer on the page to show it. */
+/** A short notification about an action whose object is no longer on the page. */
 export interface Toast {
   id: number
   text: string
-  /** What can still be done about it: a button. */
+  /** A button for a follow-up action, such as undo. */
   offer: Offer | null
 }
 
-/** A button of a note, while it is shown. */
+/** A button of a notification. */
 export interface Offer {
   words: string
   act: () => void
@@ -25,7 +25,7 @@ export const toasts = {
 
 export const dismiss = (id: number): void => void (shown = shown.filter((toast) => toast.id !== id))
 
-/** Shows `text` for a few seconds, with a button for ten where something is offered; screen readers speak it. */
+/** Shows `text` for a few seconds, or ten with a button. Screen readers announce it. */
 export function toast(text: string, offer: Offer | null = null): void {
   const id = ++last
   shown = [...shown.slice(-2), { id, text, offer }]

@@ -1,9 +1,12 @@
-/** What a team used of its plan, ready to be shown. Pure. */
+/** A team's usage of its plan, formatted. Pure. */
 import type { UsageHistory } from '../../../appliance/api/usage.ts'
 
 type Period = UsageHistory['days'][number]
 
-/** The largest safe number stands for "no limit" where clients of the hosted service expect a number. */
+/**
+ * Returns null for the largest safe integer, which means "no limit" in the API for compatibility with the hosted
+ * service.
+ */
 export const limitOf = (limit: number | null): number | null =>
   limit === Number.MAX_SAFE_INTEGER ? null : limit
 
@@ -14,14 +17,14 @@ export const rateWords = (duration: string): string =>
 const DAY_WORDS = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
 const MONTH_WORDS = new Intl.DateTimeFormat('en', { month: 'short', year: 'numeric', timeZone: 'UTC' })
 
-/** `2026-11-20` is `Nov 20`, and `2026-11` is `Nov 2026`. */
+/** Formats a period: `2026-11-20` is `Nov 20`, and `2026-11` is `Nov 2026`. */
 export function periodWords(period: string): string {
   const at = Date.parse(period)
   if (Number.isNaN(at)) return ''
   return (period.length > 7 ? DAY_WORDS : MONTH_WORDS).format(at)
 }
 
-/** The periods in a sentence: their sum, and the busiest one. */
+/** Describes the periods: total and maximum. */
 export function historyWords(periods: readonly Period[]): string {
   const total = periods.reduce((sum, { used }) => sum + used, 0)
   if (total === 0) return 'No recipients in this period.'
@@ -30,19 +33,19 @@ export function historyWords(periods: readonly Period[]): string {
   return `${many} in total. Busiest: ${periodWords(busiest.period)} with ${busiest.used.toLocaleString('en')}.`
 }
 
-/** Columns of a chart. Heights are in percent of it. */
+/** Columns of a chart. Heights are in percent. */
 export interface UsageBars {
-  /** What its upper edge stands for. */
+  /** The value at the top of the chart. */
   top: number
-  /** Where the limit is; null where there is none, or too far up to be shown. */
+  /** The position of the limit; null if there is none or it is out of range. */
   limitAt: number | null
   bars: (Period & { height: number; over: boolean })[]
 }
 
-/** A limit up to so many times the highest column is within the chart. */
+/** A limit of at most this many times the highest column is shown. */
 const LIMIT_SHOWN = 3
 
-/** @param limit of one period; null: none */
+/** Returns the columns of the chart. @param limit per period; null for none */
 export function barsOf(periods: readonly Period[], limit: number | null): UsageBars {
   const most = Math.max(1, ...periods.map(({ used }) => used))
   const shown = limit !== null && limit > 0 && limit <= most * LIMIT_SHOWN

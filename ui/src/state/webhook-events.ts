@@ -1,10 +1,10 @@
-/** The rows of the log of a webhook, in words. Pure. */
+/** Texts for rows of the webhook log. Pure. */
 import type { WebhookAbout, WebhookEventSummary } from '../../../appliance/api/webhook-events.ts'
 import { duration } from './time.ts'
 
 const ERASED = '@erased.invalid'
 
-/** What an event is about: whom or which thing, and what more is known of it. */
+/** Describes the subject of an event. */
 export function ofAbout({ object, names, subject, erased, removed }: WebhookAbout): {
   who: string
   what: string
@@ -16,19 +16,19 @@ export function ofAbout({ object, names, subject, erased, removed }: WebhookAbou
   return { who, what: removed ? `email removed · ${words}` : words }
 }
 
-/** Where an event leads to: its email, while that is there. */
+/** Returns the path of the event's email; null if it has none or it was deleted. */
 export function emailOf(about: WebhookAbout | null): string | null {
   if (about?.object === 'received_email') return `/inbound/${about.id}`
   return about?.object === 'email' && !about.removed ? `/emails/${about.id}` : null
 }
 
-/** How its newest request went: `503, 1.24 s`; empty before the first. */
+/** Describes the newest request: `503, 1.24 s`; empty before the first one. */
 export function ofLast({ last_request: last }: Pick<WebhookEventSummary, 'last_request'>): string {
   if (last === null) return ''
   return `${last.http_status_code === 0 ? 'no response' : last.http_status_code}, ${duration(last.duration_ms)}`
 }
 
-/** What a replay started. A disabled endpoint receives nothing yet. */
+/** Describes a started replay. A disabled endpoint receives nothing until it is enabled. */
 export function ofReplay(events: number, enabled: boolean): string {
   const many = events === 1 ? '1 event' : `${events} events`
   if (events === 0) return 'No events to replay.'

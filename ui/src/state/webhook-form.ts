@@ -1,6 +1,6 @@
-/** The form of a webhook: its choices, and what is wrong with what was entered. Pure. */
+/** The webhook form: choices and validation. Pure. */
 
-/** The events that happen here: what a new webhook can choose from. */
+/** Event types that Posthaste sends, offered for a new webhook. */
 export const TOLD_EVENTS = [
   'email.scheduled',
   'email.sent',
@@ -26,7 +26,7 @@ export const TOLD_EVENTS = [
   'topic.deleted',
 ] as const
 
-/** Events of one noun. */
+/** Events about one type of object. */
 export interface EventGroup {
   noun: string
   /** `Email events` */
@@ -34,7 +34,7 @@ export interface EventGroup {
   types: string[]
 }
 
-/** Events by their noun, both in the order in which they come. */
+/** Groups events by object type, keeping their order. */
 export function eventGroups(types: readonly string[]): EventGroup[] {
   const nounOf = (type: string) => type.split('.', 1)[0] ?? ''
   return [...new Set(types.map(nounOf))].map((noun) => ({
@@ -44,7 +44,7 @@ export function eventGroups(types: readonly string[]): EventGroup[] {
   }))
 }
 
-/** Why a text cannot be an endpoint, as far as the browser can tell; empty where the server decides. */
+/** Returns why a text isn't a valid endpoint; empty if only the server can tell. */
 export function endpointMistake(text: string): string {
   if (text.trim() === '') return 'Enter the endpoint URL.'
   return /^https?:\/\/[^/]/i.test(text.trim()) && URL.canParse(text.trim())
@@ -52,11 +52,11 @@ export function endpointMistake(text: string): string {
     : 'Enter a full URL, such as https://app.example.com/webhooks.'
 }
 
-/** A refusal as it is told beside its field, which needs no name there. */
+/** Shortens a server error for display beside its field, which needn't be named. */
 export const besideField = (refusal: string): string =>
   refusal.replace(/^Invalid `endpoint` field: /, 'Enter ')
 
-/** The field of the form that a refusal of the server is about: ``Invalid `endpoint` field: …``. */
+/** Returns the field that a server error concerns: ``Invalid `endpoint` field: …``. */
 export function refusedField(refusal: string): 'endpoint' | 'events' | null {
   const name = /^(?:Invalid|Missing) `(\w+)` field/.exec(refusal)?.[1]
   return name === 'endpoint' || name === 'events' ? name : null

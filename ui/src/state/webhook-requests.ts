@@ -1,12 +1,12 @@
 import type { WebhookRequests } from '../../../appliance/api/webhooks.ts'
 import { duration } from './time.ts'
 
-/** The share of requests that succeeded, with a 2xx. Not quite all of them is never 100%. */
+/** Returns the share of requests that succeeded (2xx). Shows 100% only if all succeeded. */
 export function successShare({ count, taken }: Pick<WebhookRequests, 'count' | 'taken'>): string {
   return count === 0 ? 'no requests' : `${Math.floor((1000 * taken) / count) / 10}%`
 }
 
-/** How the requests of a day went: `65 requests in the last 24 h · 100% succeeded · p50 2 ms · p95 8 ms`. */
+/** Summarizes the requests of a day: `65 requests in the last 24 h · 100% succeeded · p50 2 ms · p95 8 ms`. */
 export function ofRequests(requests: WebhookRequests): string {
   const { count, median_ms: median, p95_ms: p95 } = requests
   if (count === 0) return 'No requests in the last 24 h'

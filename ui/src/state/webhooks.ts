@@ -17,7 +17,7 @@ const HEALTH: Record<WebhookHealth['state'], Omit<Look, 'word'>> = {
   untried: { tone: 'slate', icon: Clock },
 }
 
-/** How an endpoint does, in one glance. */
+/** Returns the label of a webhook's health. */
 export function ofWebhook(
   webhook: Pick<WebhookSummary, 'status' | 'failing_since' | 'last_success_at' | 'requests_last_day'>,
 ): Look {
@@ -30,7 +30,7 @@ export function ofWebhook(
   return { word: words, ...HEALTH[state] }
 }
 
-/** How an event on its way to an endpoint stands. */
+/** Labels of webhook delivery statuses. */
 export const WEBHOOK_EVENT: Record<WebhookEventSummary['status'], Look> = {
   pending: { word: 'pending', tone: 'amber', icon: Clock },
   attempting: { word: 'sending', tone: 'blue', icon: Send },
@@ -38,10 +38,10 @@ export const WEBHOOK_EVENT: Record<WebhookEventSummary['status'], Look> = {
   failed: { word: 'failed', tone: 'red', icon: TriangleAlert },
 }
 
-/** The type of a test event, which is not sent again. */
+/** The type of test events, which can't be replayed. */
 export const PING = 'webhook.ping'
 
-/** By what the log of a webhook is narrowed: the status in the address, and its label. */
+/** Values and labels of the status filter of the webhook log. */
 export const WEBHOOK_EVENT_STATES = [
   ['', 'All'],
   ['pending', 'Pending'],

@@ -1,4 +1,4 @@
-/** Whether the window has room for a list and what is selected in it, side by side. */
+/** Whether the window is wide enough to show a list and the selected item side by side. */
 const query = matchMedia('(min-width: 1400px)')
 let matches = $state(query.matches)
 query.addEventListener('change', () => (matches = query.matches))

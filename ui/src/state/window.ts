@@ -1,6 +1,6 @@
-/** Which rows of a long list are worth making: those in sight, and some beyond. Pure. */
+/** Calculates which rows of a long list to render: the visible ones and some beyond. Pure. */
 export interface View {
-  /** Pixels from the top of the list to the top of the window; negative above it. */
+  /** Pixels from the list's top to the window's top; negative above the list. */
   above: number
   /** Height of the window in pixels. */
   height: number
@@ -9,14 +9,14 @@ export interface View {
   count: number
 }
 
-/** Rows beyond the edges of the window: j and k need the next one, and scrolling must not show a gap. */
+/** Extra rows on each side: j and k need the next one, and scrolling must not show gaps. */
 const BEYOND = 12
 
-/** The rows from `from` up to, not including, `to`. */
+/** Returns the rows to render, from `from` up to but excluding `to`. */
 export function inSight({ above, height, row, count }: View): { from: number; to: number } {
   const first = Math.floor(Math.max(0, above) / row) - BEYOND
   const last = Math.ceil((Math.max(0, above) + height) / row) + BEYOND
-  // A list that became shorter under a window that is far down: its end.
+  // If the list became shorter than the scroll position, shows its end.
   const to = Math.min(count, Math.max(last, 0))
   return { from: Math.max(0, Math.min(first, count - 2 * BEYOND)), to }
 }

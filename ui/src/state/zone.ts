@@ -1,12 +1,12 @@
 import type { DomainRecord } from '../../../appliance/api/domains.ts'
 
-/** Seconds; the records' own "Auto" is not a number that a zone file knows. */
+/** Seconds. The API's "Auto" isn't valid in a zone file. */
 const TTL = 3600
 
-/** Length limit of one character-string in a TXT record (RFC 1035 §3.3). */
+/** Maximum length of a character-string in a TXT record (RFC 1035 §3.3). */
 const CHARACTER_STRING = 255
 
-/** The records as lines of a zone file (RFC 1035 §5.1), names absolute. */
+/** Formats records as lines of a zone file (RFC 1035 §5.1) with absolute names. */
 export function zoneText(records: readonly DomainRecord[]): string {
   return records.map((record) => `${record.fqdn}. ${TTL} IN ${record.type} ${rdata(record)}\n`).join('')
 }
