@@ -116,7 +116,7 @@ function fetchQuietly(page: Page): Promise<boolean> {
       if (!loaded.has(page)) keep(page, made)
       return true
     },
-    () => false, // Asked for again when somebody goes there, and then it is said.
+    () => false, // Opening the page tries again and reports the error.
   )
 }
 
