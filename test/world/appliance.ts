@@ -9,7 +9,7 @@ import type { Timeline } from '../../appliance/api/timeline.ts'
 import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'
 
-/** The whole appliance in a test, with a team, a verified domain and a key: against a world, or as a sandbox. */
+/** The whole appliance with a team, a verified domain and an API key, connected to a world or running as a sandbox. */
 export interface TestAppliance {
   readonly appliance: Appliance
   readonly config: Config
@@ -19,35 +19,35 @@ export interface TestAppliance {
   readonly ownerEmail: string
   readonly ownerPassword: string
   readonly apiKey: string
-  /** A request with the key; `body` is sent as JSON. */
+  /** Makes a request with the API key; `body` is sent as JSON. */
   call<T = unknown>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }>
-  /** Sends an email from the domain with small defaults; returns its id. */
+  /** Sends an email from the domain, with defaults for missing fields. Returns its ID. */
   send(email: Record<string, unknown>): Promise<string>
   timeline(id: string): Promise<Timeline>
-  /** Polls the timeline until it satisfies `enough`; fails with the last one when that does not come. */
+  /** Polls the timeline until it satisfies `enough`. On timeout, fails with the last timeline. */
   until(id: string, enough: (timeline: Timeline) => boolean): Promise<Timeline>
-  /** Stops and starts again on the same data directory, after what happens meanwhile. */
+  /** Stops the appliance, runs `meanwhile`, and starts it again on the same data directory. */
   restart(meanwhile?: () => Promise<void>): Promise<void>
   close(): Promise<void>
 }
 
 export interface TestApplianceOptions {
   world?: World
-  /** Further configuration keys, by section. */
+  /** Additional configuration keys, by section. */
   config?: Partial<Config>
-  /** The folder of another build of the dashboard than `ui/dist`. */
+  /** A folder with a dashboard build to serve instead of `ui/dist`. */
   dashboard?: string
-  /** The time of a sandbox; a world brings its own. */
+  /** The clock of a sandbox. A world brings its own. */
   clock?: Clock
-  /** Where MTA-STS policies are had. */
+  /** Hosts that serve MTA-STS policies. */
   policyHosts?: ComposeOptions['policyHosts']
-  /** Where its log goes; by default nowhere. */
+  /** Where the appliance logs to. By default, the log is discarded. */
   log?: Logger
 }
 
 const OWNER = { email: 'owner@sender.test', password: 'a long password for tests' }
 
-/** Every state but the two that wait. */
+/** Reports whether every delivery is in a final state. */
 export const isFinal = (timeline: Timeline): boolean =>
   timeline.deliveries.every(({ state }) => state !== 'waiting' && state !== 'held')
 
@@ -59,7 +59,7 @@ function configFor(dataDir: string, { world, config }: TestApplianceOptions): Co
     ...base,
     ...config,
     data_dir: dataDir,
-    // Hundreds of appliances need no reserve on this disk.
+    // Hundreds of appliances share this disk, so none needs a reserve.
     storage: { ...base.storage, reserve_mb: 0, ...config?.storage },
     http: { ...base.http, listen: ['127.0.0.1:0'], ...config?.http },
     smtp: { ...base.smtp, starttls: [], implicit_tls: [], ...config?.smtp },
@@ -70,12 +70,12 @@ function configFor(dataDir: string, { world, config }: TestApplianceOptions): Co
       ...(world ? { port: world.deliveryPort } : {}),
       ...config?.delivery,
     },
-    // Tests ask faster than apps, on a clock that stands still between its moves.
+    // Tests make requests faster than apps do, on a clock that only moves when told to.
     limits: { ...base.limits, rate_per_second: 1_000_000, ...config?.limits },
   }
 }
 
-/** Publishes what the domain expects in the world's DNS, and verifies it. */
+/** Publishes the domain's records in the world's DNS and verifies the domain. */
 export async function publishAndVerify(
   appliance: Appliance,
   world: World,
@@ -96,7 +96,7 @@ export async function publishAndVerify(
   await appliance.senders.verifyDomain({ teamId, id: domain.id })
 }
 
-/** Makes team, owner, domain and key through the same doors as the command line. */
+/** Creates a team, owner, domain and API key the same way the command line does. */
 async function setUp(appliance: Appliance, world: World): Promise<{ teamId: string; apiKey: string }> {
   const { team } = await appliance.accounts.createOwner({ ...OWNER, teamName: 'Test' })
   await appliance.senders.addDomain({ teamId: team.id, name: 'sender.test' })
@@ -122,7 +122,7 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
       ...(options.dashboard ? { dashboard: options.dashboard } : {}),
       ...(options.clock ? { clock: options.clock } : {}),
       ...(options.policyHosts ? { policyHosts: options.policyHosts } : {}),
-      // A moved clock would otherwise stop at every second on its way over days.
+      // With a short interval, advancing the clock by days would stop at every second.
       pollMs: world ? 3_600_000 : 1000,
       ...(world ? { clock: world.clock, resolver: { authoritativePort: world.authoritativePort } } : {}),
     })

@@ -8,31 +8,33 @@ import { join } from 'node:path'
 import { freeAddress } from './addresses.ts'
 import { createCertificates } from './certificates.ts'
 
-/** A certificate authority of the world: Let's Encrypt's test server Pebble, with a DNS that knows one address. */
+/**
+ * A test certificate authority: Pebble, Let's Encrypt's test server, with a DNS that maps every name to one address.
+ */
 export interface Authority {
-  /** Its directory, and the file and text of what its own server is certified by. */
+  /** The URL of its ACME directory. */
   directory: string
   caFile: string
   ca: string
-  /** Every name leads here; it looks at ports 5080 (http-01) and 5443 (tls-alpn-01). */
+  /** Every name resolves to this address. Challenges go to ports 5080 (http-01) and 5443 (tls-alpn-01). */
   address: string
-  /** Where TXT records are set, `http://host:port`. */
+  /** The API that sets TXT records, as `http://host:port`. */
   dns: string
-  /** PEM of the root that it issues under. */
+  /** Returns the issuing root certificate as PEM. */
   root(): Promise<string>
   close(): Promise<void>
 }
 
 export interface AuthorityOptions {
-  /** External account binding: key ids with their keys. */
+  /** External account binding: keys by key ID. */
   customers?: Record<string, string>
-  /** Percentage of good nonces that are refused. */
+  /** Percentage of valid nonces to reject. */
   nonceReject?: number
 }
 
 const folderOf = () => mkdtemp(join(tmpdir(), 'posthaste-authority-'))
 
-/** Starts it; both programs are ended by `close`. */
+/** Starts Pebble and its DNS server. `close` stops both. */
 export async function startAuthority(options: AuthorityOptions = {}): Promise<Authority> {
   const { customers, nonceReject = 0 } = options
   const [folder, made] = await Promise.all([folderOf(), createCertificates()])
@@ -105,7 +107,7 @@ async function listening(host: string, port: number): Promise<void> {
   }
 }
 
-/** Its own certificate is of no interest here. */
+/** Fetches a URL without verifying the server's certificate. */
 function read(url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     request(url, { rejectUnauthorized: false }, (response) => {

@@ -1,28 +1,28 @@
-/** How an exchanger reacts to commands: written as small functions that combine. */
+/** Behaviors of a mail exchanger: small functions that decide how it reacts to commands, and that can be combined. */
 
-/** A moment at which an exchanger may do something else than accept. */
+/** A point in the conversation at which an exchanger may react. */
 export interface Step {
-  /** `data`: the body begins to come; `message`: it is complete. */
+  /** `data`: the body begins to arrive. `message`: the body is complete. */
   command: 'connect' | 'mail' | 'rcpt' | 'data' | 'message'
-  /** The reverse-path of `mail`, the forward-path of `rcpt`, else null. */
+  /** The reverse-path of `mail` or the forward-path of `rcpt`; otherwise null. */
   address: string | null
-  /** How often this exchanger has come to this command, this time included. */
+  /** How many times this exchanger has received this command, including this one. */
   count: number
   ehlo: string
   tls: boolean
 }
 
 /**
- * A reply such as `450 4.7.1 later`; `drop`, which closes the connection without a word; or a pause, in milliseconds or
- * until the test says so, before going on. At `data` only `drop` and a pause are possible, because the reply follows the
- * body.
+ * One of: a reply such as `450 4.7.1 later`; `drop`, which closes the connection without a reply; or a pause before
+ * continuing, in milliseconds or until a promise resolves. At `data`, only `drop` and a pause are possible, because the
+ * reply follows the body.
  */
 export type Reaction = string | (({ pauseMs: number } | { until: Promise<unknown> }) & { then?: string })
 
-/** Undefined accepts. */
+/** Decides how to react. Undefined means accept. */
 export type Behaviour = (step: Step) => Reaction | undefined
 
-/** Reacts to one command: always, or for some addresses, or the first `times` times only. */
+/** Reacts to one command: always, only for some addresses, or only the first `times` times. */
 export function on(
   command: Step['command'],
   reaction: Reaction,
@@ -36,7 +36,7 @@ export function on(
   }
 }
 
-/** The first behaviour that reacts wins. */
+/** Combines behaviors. The first one that reacts wins. */
 export function firstOf(...behaviours: Behaviour[]): Behaviour {
   return (step) => {
     let reaction: Reaction | undefined

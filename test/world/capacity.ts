@@ -4,7 +4,7 @@ import type { Clock } from '../../appliance/clock/clock.ts'
 
 const PLENTY = { total: 2000, perAddress: 1000, perStranger: 1000 }
 
-/** What clients of a listener under test may use at once: plenty, unless a test says otherwise. */
+/** Limits for the clients of a listener under test. They are generous unless a test overrides them. */
 export function testCapacity(
   clock: Clock,
   dataDir: string,

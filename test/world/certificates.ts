@@ -8,29 +8,29 @@ import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-/** A certificate with its key, made by openssl for one test. */
+/** A certificate and its key, created by openssl for one test. */
 export interface Made {
-  /** PEM of the certificate alone, and of its key. */
+  /** The certificate as PEM, without its key. */
   cert: string
   key: string
   x509: X509Certificate
 }
 
 export interface MakeOptions {
-  /** Subject: the common name. */
+  /** The subject's common name. */
   name: string
-  /** Names and addresses in the subjectAltName; none writes none. */
+  /** Names and addresses for the subjectAltName extension. If missing, the extension is omitted. */
   hosts?: string[]
-  /** Who signs; without, it signs itself. */
+  /** The issuer. If missing, the certificate is self-signed. */
   by?: Made
   ca?: boolean
-  /** Extended key usage, `serverAuth` for example; none writes none. */
+  /** Extended key usage, such as `serverAuth`. If missing, the extension is omitted. */
   use?: string
-  /** Days from now; a negative number is over already. */
+  /** Days of validity from now. A negative number creates an expired certificate. */
   days?: number
 }
 
-/** Makes certificates in a folder of its own; `close` removes it. */
+/** Creates certificates in a temporary folder, which `close` removes. */
 export async function createCertificates(): Promise<{
   make(options: MakeOptions): Promise<Made>
   close(): Promise<void>

@@ -1,10 +1,10 @@
 import type { Clock } from '../../appliance/clock/clock.ts'
 
-/** Real time plus an offset that the test moves. */
+/** Real time plus an offset that the test can change. */
 export interface TestClock extends Clock {
-  /** Moves time forward by `ms`, stopping at each timer that becomes due on the way and letting its work begin. */
+  /** Advances time by `ms`. Stops at each timer that becomes due on the way, so that its work can start. */
   advance(ms: number): Promise<void>
-  /** Moves time to a Unix instant in milliseconds. Backwards, no timer fires and those that wait have longer to wait. */
+  /** Sets time to a Unix instant in milliseconds. Going backwards fires no timers; pending timers then wait longer. */
   set(instant: number): Promise<void>
 }
 
@@ -15,8 +15,8 @@ interface Timer {
 }
 
 /**
- * Makes a clock that runs by itself, so that sockets and timers behave as always, and that can be moved, so that a
- * retry after a day is tested in a moment.
+ * Creates a clock that runs in real time, so that sockets and timers work as usual, but that tests can advance. A retry
+ * that is due in a day can then be tested at once.
  */
 export function createTestClock(): TestClock {
   let offset = 0
@@ -44,12 +44,12 @@ export function createTestClock(): TestClock {
       fire(next)
       await breath()
     }
-    // Real time went on meanwhile, and must not be taken back.
+    // Real time passed in the meantime and must not be undone.
     offset += Math.max(0, instant - now())
     for (const timer of timers) schedule(timer)
     await breath()
   }
-  // One move after the other: two at once would both measure from the same start.
+  // Moves run one after the other. Two concurrent moves would both start from the same instant.
   const queue = (move: () => Promise<void>) => (moves = moves.then(move))
 
   return {
@@ -74,7 +74,7 @@ function earliest(timers: Set<Timer>): Timer | undefined {
   return first
 }
 
-/** Lets what a timer started run until it waits for something outside, and set timers of its own. */
+/** Lets the work that a timer started run until it waits for I/O, including setting timers of its own. */
 async function breath(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

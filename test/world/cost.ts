@@ -1,6 +1,6 @@
 /**
- * The processor time that `work` takes in this process, in milliseconds: unlike a clock it does not run while other programs
- * have the machine. For bounds that catch work that grows with the square of its input.
+ * Measures the CPU time that `work` takes in this process, in milliseconds. Unlike elapsed time, it excludes time when
+ * other programs run. Use it for bounds that catch quadratic work.
  */
 export async function costOf(work: () => unknown): Promise<number> {
   const before = process.cpuUsage()

@@ -3,25 +3,25 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { PROGRAM } from './program.ts'
 
-/** The daemon as a process of its own, to be killed. */
+/** The daemon as a separate process that tests can kill. */
 export interface Daemon {
   readonly url: string
   readonly pid: number
-  /** Everything it printed so far. */
+  /** Everything the daemon has printed so far. */
   output(): string
-  /** Sends a signal and waits for the end; returns the exit code, null after a kill. */
+  /** Sends a signal and waits for the exit. Returns the exit code, or null if a signal killed the process. */
   end(signal: NodeJS.Signals): Promise<number | null>
-  /** Waits until it ends by itself; returns the signal that ended it. */
+  /** Waits until the process ends by itself. Returns the signal that ended it. */
   died(): Promise<NodeJS.Signals | null>
 }
 
-/** A start takes one second, and more than twenty on a machine that runs other tests beside. */
+/** A start takes one second, but more than 20 on a machine that runs other tests at the same time. */
 const START_MS = 90_000
 
-/** The bundled program needs none of the hooks that tests load sources with. */
+/** Drops the hooks that tests use to load sources; the bundled program doesn't need them. */
 const ownEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, NODE_OPTIONS: '' })
 
-/** Writes a configuration file; the values must be plain TOML values of one table level. */
+/** Writes a configuration file. Values must be plain TOML values, and tables must not be nested. */
 export async function writeConfig(file: string, config: Record<string, unknown>): Promise<void> {
   const value = (item: unknown): string => JSON.stringify(item)
   const top = Object.entries(config).filter(([, item]) => typeof item !== 'object')
@@ -36,7 +36,10 @@ export async function writeConfig(file: string, config: Record<string, unknown>)
   await writeFile(file, lines.join('\n') + '\n')
 }
 
-/** Starts `posthaste serve` and waits until it says where it listens. @param env variables beside those of this process */
+/**
+ * Starts `posthaste serve` and waits until it reports its listeners.
+ * @param env variables in addition to those of this process
+ */
 export async function startDaemon(
   configFile: string,
   program = PROGRAM,
@@ -80,7 +83,7 @@ export async function startDaemon(
   }
 }
 
-/** Runs one command of the command line; `input` is its standard input. */
+/** Runs one CLI command. `input` is its standard input. */
 export async function run(
   args: string[],
   input = '',

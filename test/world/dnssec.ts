@@ -10,7 +10,7 @@ import { PATIENCE } from './patience.ts'
 
 const execute = promisify(execFile)
 
-/** A signed zone behind a real unbound that validates it. */
+/** A DNSSEC-signed zone, served and validated by a real unbound. */
 export interface Dnssec {
   /** For `dns.servers`. */
   readonly server: string
@@ -18,15 +18,15 @@ export interface Dnssec {
 }
 
 export interface DnssecOptions {
-  /** Names of the zone that is signed; below `test`. */
+  /** The name of the signed zone; below `test`. */
   zone: string
-  /** Its records as a zone file has them, without SOA and NS. */
+  /** Its records in zone file format, without SOA and NS. */
   records: string[]
-  /** Changes the signed zone before it is served, so that signatures become bogus. */
+  /** Modifies the signed zone before it is served, to make signatures bogus. */
   forge?: (signed: string) => string
-  /** Unsigned zones, served likewise. */
+  /** Additional unsigned zones. */
   unsigned?: Record<string, string[]>
-  /** Names that another server, `ip:port`, knows with all that is below them. */
+  /** Names to forward, with everything below them, to another server (`ip:port`). */
   elsewhere?: { server: string; names: string[] }
 }
 
@@ -38,7 +38,7 @@ const START = (zone: string): string[] => [
   'ns IN A 127.0.0.1',
 ]
 
-/** Signs the zone and starts an unbound on loopback. */
+/** Signs the zone and starts unbound on a loopback address. */
 export async function startDnssec(options: DnssecOptions): Promise<Dnssec> {
   const { zone, unsigned = {}, elsewhere } = options
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-dnssec-'))
@@ -49,7 +49,7 @@ export async function startDnssec(options: DnssecOptions): Promise<Dnssec> {
     await writeFile(file, [...START(name), ...records, ''].join('\n'))
     zones.push({ name, file })
   }
-  // A root at which nobody is: what is known neither here nor elsewhere fails at once.
+  // A root hint where nothing listens: a name that is neither served nor forwarded fails at once.
   await writeFile(join(folder, 'root'), '. 300 IN NS root.test.\nroot.test. 300 IN A 127.255.255.254\n')
   const port = likelyFreePort()
   const at = '127.0.0.1'
@@ -64,7 +64,7 @@ export async function startDnssec(options: DnssecOptions): Promise<Dnssec> {
       ...[`name: "${name}"`, `zonefile: "${file}"`, 'for-downstream: no', 'for-upstream: yes'],
       'fallback-enabled: no',
     ]),
-    // Not the root: a zone to forward to goes before a zone that is served here.
+    // Forwards names, not the root: a forwarded root would take precedence over the zones served here.
     ...(elsewhere?.names ?? []).flatMap((name) => [
       'forward-zone:',
       ...[`name: "${name}"`, `forward-addr: ${elsewhere!.server.replace(':', '@')}`],
@@ -92,7 +92,7 @@ export async function startDnssec(options: DnssecOptions): Promise<Dnssec> {
   }
 }
 
-/** Returns the file of the trust anchor. */
+/** Signs the zone. Returns the trust anchor file. */
 async function sign(folder: string, { zone, records, forge }: DnssecOptions): Promise<string> {
   await writeFile(join(folder, zone), [...START(zone), ...records, ''].join('\n'))
   const { stdout } = await execute('ldns-keygen', ['-a', 'ECDSAP256SHA256', '-k', zone], { cwd: folder })
@@ -103,7 +103,7 @@ async function sign(folder: string, { zone, records, forge }: DnssecOptions): Pr
   return join(folder, `${key}.key`)
 }
 
-/** Waits until the zone is validated. */
+/** Waits until the zone validates. */
 async function answers(server: string, zone: string, child: ChildProcess, said: () => string): Promise<void> {
   const end = Date.now() + PATIENCE
   for (;;) {

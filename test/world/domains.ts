@@ -3,7 +3,7 @@ import type { TestAppliance } from './appliance.ts'
 import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'
 
-/** Puts records of a domain into the world's DNS. */
+/** Publishes a domain's records in the world's DNS. */
 export function publishRecords(world: World, records: Domain['records']): void {
   for (const fqdn of new Set(records.map((record) => record.fqdn))) {
     const here = records.filter((record) => record.fqdn === fqdn)
@@ -16,23 +16,23 @@ export function publishRecords(world: World, records: Domain['records']): void {
   }
 }
 
-/** The life of a sending domain in a test: its records in the world's DNS, and time up to the next look at them. */
+/** A sending domain in a test: publishes its records in the world's DNS and moves time to its next check. */
 export interface TestDomain {
   readonly id: string
   get(): Promise<Domain>
-  /** Publishes all its records, or those that `which` takes. */
+  /** Publishes all records, or those that match `which`. */
   publish(which?: (record: Domain['records'][number]) => boolean): Promise<void>
-  /** Moves time to the next look of the daemon and waits for its result. */
+  /** Moves time to the daemon's next check of the domain and waits for the result. */
   look(): Promise<Domain>
-  /** Looks until `enough`; fails after `most` looks. */
+  /** Runs checks until `enough` returns true. Fails after `most` checks. */
   lookUntil(enough: (domain: Domain) => boolean, most?: number): Promise<Domain>
 }
 
-/** An instant of the REST interface in Unix milliseconds. */
+/** Converts a timestamp of the REST API to Unix milliseconds. */
 export const instantOf = (text: string | null): number =>
   Date.parse(text!.replace(' ', 'T').replace('+00', 'Z'))
 
-/** A domain that exists. */
+/** Returns a handle on an existing domain. */
 export function testDomain(appliance: TestAppliance, world: World, id: string): TestDomain {
   const get = async (): Promise<Domain> => (await appliance.call<Domain>('GET', `/domains/${id}`)).body
   const look = async (): Promise<Domain> => {

@@ -6,7 +6,7 @@ import { loadConfig, type Config } from '../../appliance/config/config.ts'
 import { silentLogger } from '../../appliance/watch/log.ts'
 import type { World } from './world.ts'
 
-/** An appliance on an empty data directory, as after its installation: no owner, no team, nothing. In real time. */
+/** An appliance with an empty data directory, as right after installation: no owner and no team. Runs in real time. */
 export interface EmptyAppliance {
   readonly appliance: Appliance
   readonly config: Config
@@ -15,8 +15,8 @@ export interface EmptyAppliance {
 }
 
 /**
- * Starts one in a world.
- * @param dashboard the folder of another build of the dashboard than `ui/dist`
+ * Starts an empty appliance in a world.
+ * @param dashboard the folder of a dashboard build to serve instead of `ui/dist`
  */
 export async function startEmptyAppliance(world: World, dashboard?: string): Promise<EmptyAppliance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-empty-'))

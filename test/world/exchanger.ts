@@ -6,19 +6,22 @@ import type { Behaviour, Step } from './behaviour.ts'
 import { Mailbox } from './mailbox.ts'
 import { tlsOptions, type TlsMode } from './tls.ts'
 
-/** A mail exchanger of the test world: smtp-server, told how to misbehave. It greets 100 ms after the connection. */
+/**
+ * A test mail exchanger: smtp-server with scriptable misbehavior. It sends its greeting 100 ms after the connection
+ * opens.
+ */
 
 export interface ExchangerOptions {
   address: string
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   port: number
   /** The host name in the greeting. */
   name: string
-  /** Default none: STARTTLS is not offered. */
+  /** Default `none`: STARTTLS is not offered. */
   tls?: TlsMode
-  /** What it does other than accept. */
+  /** How it reacts. By default, it accepts everything. */
   behave?: Behaviour
-  /** For what is not modelled here, such as `hidePIPELINING` or `size`. */
+  /** Options not covered here, such as `hidePIPELINING` or `size`. */
   smtp?: SMTPServerOptions
 }
 
@@ -26,16 +29,16 @@ export interface Exchanger {
   readonly address: string
   readonly port: number
   readonly mailbox: Mailbox
-  /** All moments at which it could have reacted, in order. */
+  /** All steps at which it could have reacted, in order. */
   readonly steps: readonly Step[]
-  /** Changes how it reacts from now on; undefined accepts everything. */
+  /** Replaces its behavior. Undefined accepts everything. */
   behave(behaviour: Behaviour | undefined): void
-  /** Connections that are open now. */
+  /** Returns the number of open connections. */
   open(): number
   close(): Promise<void>
 }
 
-/** Starts an exchanger. Rejects with the system's error when the address or port is taken. */
+/** Starts an exchanger. Rejects with the system's error if the address or port is in use. */
 export async function startExchanger(options: ExchangerOptions): Promise<Exchanger> {
   const mailbox = new Mailbox()
   const actor = new Actor(options.behave)
@@ -66,7 +69,7 @@ export async function startExchanger(options: ExchangerOptions): Promise<Exchang
     },
   })
   actor.drop = (session) => drop(server, session)
-  // Clients that reset the connection or fail the handshake are what the tests are about.
+  // Tests reset connections and fail handshakes on purpose.
   server.on('error', () => undefined)
   const listener = await listen(server, options)
   return {
@@ -92,7 +95,7 @@ async function listen(server: SMTPServer, { port, address }: ExchangerOptions): 
 
 type Done = (error?: Error | null, text?: string) => void
 
-/** Asks the behaviour and does what it says. */
+/** Asks the behavior for reactions and carries them out. */
 class Actor {
   readonly steps: Step[] = []
   behave: Behaviour | undefined

@@ -2,13 +2,13 @@ import * as fc from 'fast-check'
 import { relative } from 'node:path'
 import { expect } from 'vitest'
 
-/** fast-check with one seed for all properties. Import this, not `fast-check`: ESLint enforces it. */
+/** fast-check with one seed for all properties. Import this instead of `fast-check`; ESLint enforces it. */
 export * from 'fast-check'
 
-/** `./scripts/test` generates the same values in each run; `./scripts/fuzz` sets another seed in each round. */
+/** `./scripts/test` generates the same values in every run. `./scripts/fuzz` sets a new seed in each round. */
 const seed = Number(process.env.FUZZ_SEED ?? 1)
 
-/** Checks a property. A failure names the seed and the command that repeats it. */
+/** Checks a property. A failure prints the seed and the command to reproduce it. */
 export function assert<Ts>(property: fc.IAsyncProperty<Ts>, params?: fc.Parameters<Ts>): Promise<void>
 export function assert<Ts>(property: fc.IProperty<Ts>, params?: fc.Parameters<Ts>): void
 export function assert<Ts>(

@@ -10,12 +10,12 @@ import {
 } from '../../appliance/shaping/shaping.ts'
 import type { LaneState, Provider, Signal } from '../../appliance/shaping/shaping.ts'
 
-/** A lane with more mail than it can send, towards a server that does not tell its limit, on a clock of its own. */
+/** Simulates a lane with more mail than it can send, to a server with an undocumented limit, on its own clock. */
 
-/** Whether a server accepts a message now. */
+/** Reports whether a server accepts a message at this moment. */
 export type HiddenLimit = (now: number) => boolean
 
-/** So many messages in any time of this length; those that were refused do not count. */
+/** Accepts at most `most` messages in any window of this length. Refused messages don't count. */
 export function slidingLimit(most: number, windowMs: number): HiddenLimit {
   const times: number[] = []
   return (now) => {
@@ -26,7 +26,7 @@ export function slidingLimit(most: number, windowMs: number): HiddenLimit {
   }
 }
 
-/** So many messages in each minute, hour or day of the clock. */
+/** Accepts at most `most` messages in each minute, hour or day of the clock. */
 export function fixedLimit(most: number, windowMs: number): HiddenLimit {
   let [window, count] = [0, 0]
   return (now) => {
@@ -37,7 +37,7 @@ export function fixedLimit(most: number, windowMs: number): HiddenLimit {
   }
 }
 
-/** A bucket that holds so many messages and fills evenly. */
+/** Token bucket: holds up to `most` messages and refills evenly. */
 export function bucketLimit(most: number, windowMs: number): HiddenLimit {
   let [level, at] = [most, 0]
   return (now) => {
@@ -49,13 +49,13 @@ export function bucketLimit(most: number, windowMs: number): HiddenLimit {
   }
 }
 
-/** The first limit before an instant, the second from then on. */
+/** Applies the first limit before an instant and the second one afterwards. */
 export const until = (instant: number, before: HiddenLimit, after: HiddenLimit): HiddenLimit => {
   return (now) => (now < instant ? before : after)(now)
 }
 
 export interface MinuteOfLane {
-  /** Messages a minute that the lane allowed at the end of the minute. */
+  /** Messages per minute that the lane allowed at the end of the minute. */
   allowed: number
   accepted: number
   refused: number
@@ -66,27 +66,27 @@ export interface HiddenLimitOptions {
   server: HiddenLimit
   minutes: number
   start: number
-  /** What a refusal says. */
+  /** The content of a refusal. */
   refusal: Pick<Signal, 'said' | 'note'> & Pick<Signal, 'asks'>
-  /** From MAIL to the answer to an accepted message, in milliseconds. */
+  /** Time from MAIL to the reply that accepts a message, in milliseconds. */
   latency?: number
-  /** Called after each minute; what it returns replaces the state: a restart. */
+  /** Called after each minute. Its return value replaces the state, to simulate a restart. */
   eachMinute?: (state: LaneState, minute: number) => LaneState
 }
 
 const MINUTE = 60_000
-/** MAIL is refused before the message is sent, so a refusal overtakes messages that were accepted before it. */
+/** MAIL is refused before the message is sent, so a refusal overtakes messages that were accepted earlier. */
 const REFUSED_SOONER = 5
 
 interface InFlight {
   since: number
   mailAt: number
-  /** Null until MAIL was said. */
+  /** Null until MAIL was sent. */
   answerAt: number | null
   accepted: boolean
 }
 
-/** Runs a lane for so many minutes; returns what happened in each. */
+/** Runs a lane for the given number of minutes. Returns what happened in each. */
 export function runLane(options: HiddenLimitOptions): MinuteOfLane[] {
   const { provider, server, minutes, start, refusal, latency = 100 } = options
   const { limits } = provider

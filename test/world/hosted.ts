@@ -1,31 +1,34 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What the other side answers instead of the object or list that was asked for. */
+/** A response to send instead of the requested object or list. */
 export interface Instead {
   status: number
   body?: unknown
   headers?: Record<string, string>
-  /** As it is, no JSON. */
+  /** The body as raw text instead of JSON. */
   raw?: string
 }
 
-/** The API of a hosted service with scripted content: a real HTTP server on loopback, with cursors as the real one has them. */
+/**
+ * A fake API of the hosted service with scripted content: a real HTTP server on loopback, with the same pagination
+ * cursors.
+ */
 export interface HostedWorld {
   readonly url: string
   readonly key: string
-  /** By path: an array is a list, anything else an object. */
+  /** Content by path. An array is served as a list, anything else as an object. */
   content: Record<string, unknown>
-  /** Every request, as `GET /path?query`. */
+  /** All requests, as `GET /path?query`. */
   readonly asked: string[]
-  /** Asked first, with the number of the request from 1; undefined: the content is the answer. */
+  /** Called before each request with its number, from 1. Undefined serves the content. */
   instead: (path: string, number: number) => Instead | undefined
   close(): Promise<void>
 }
 
 const KEY = 're_hosted_0123456789'
 
-/** Starts one. It knows one key, `re_hosted_0123456789`. */
+/** Starts the API. It accepts one key, `re_hosted_0123456789`. */
 export async function startHosted(content: Record<string, unknown> = {}): Promise<HostedWorld> {
   const server = createServer((request, response) => answer(request, response, world))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -53,7 +56,7 @@ function answer(request: IncomingMessage, response: ServerResponse, world: Hoste
   response.end(raw ?? JSON.stringify(body ?? {}))
 }
 
-/** An error body as the service writes it. */
+/** Returns an error body in the service's format. */
 export function refusal(statusCode: number, name: string, message: string): Instead {
   return { status: statusCode, body: { statusCode, name, message } }
 }

@@ -1,15 +1,15 @@
-/** A real provider of OpenID Connect on loopback: the package oidc-provider, with people who say what a test wants them to say. */
+/** A real OpenID Connect provider on loopback (the oidc-provider package). Tests decide who signs in and how. */
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Provider, type Configuration } from 'oidc-provider'
 
-/** Who sits at the provider, and what the provider tells of them. */
+/** The user at the provider, and the claims it reports about them. */
 export interface Visitor {
   subject: string
   claims: Record<string, unknown>
-  /** denies: says no · page: a page with a button, for a browser · agrees: at once */
+  /** denies: refuses · page: shows a page with a button, for a browser · agrees: approves at once */
   does: 'agrees' | 'denies' | 'page'
 }
 
@@ -17,18 +17,18 @@ export interface IdentityProvider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** What the next one does. */
+  /** The next user to sign in. */
   visitor: Visitor
-  /** Answers everything with this status from now on; null: as it should. */
+  /** Answers every request with this status; null works normally. */
   broken: number | null
-  /** Answers in the place of the provider where it returns true. */
+  /** Handles a request instead of the provider. Returns true if it did. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | null
   close(): Promise<void>
 }
 
 const CLIENT = { id: 'posthaste', secret: 'a-secret-of-the-provider-that-is-long-enough' }
 
-/** @param redirectUris where it may send people back to; may grow until it is asked first */
+/** @param redirectUris allowed redirect URIs; the list may grow until the first request */
 export async function startIdentityProvider(redirectUris: string[]): Promise<IdentityProvider> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
@@ -43,7 +43,7 @@ export async function startIdentityProvider(redirectUris: string[]): Promise<Ide
     broken: null as number | null,
     instead: null as IdentityProvider['instead'],
   }
-  // Made with the first request: until then the list may grow.
+  // Created on the first request, because the list may grow until then.
   let made: Provider | undefined
   const provider = () =>
     (made ??= new Provider(
@@ -127,7 +127,7 @@ async function interact(
   await provider.interactionFinished(request, response, { login: { accountId: visitor.subject }, consent })
 }
 
-/** Follows redirects as a browser does, with the cookies of each origin. Stops at the first address for which `until` holds. */
+/** Follows redirects like a browser, with cookies per origin. Stops at the first URL for which `until` returns true. */
 export async function browse(start: string, until: (url: URL) => boolean): Promise<URL> {
   const jar = new Map<string, Map<string, string>>()
   let url = new URL(start)

@@ -1,8 +1,11 @@
 import type { Clock } from '../../appliance/clock/clock.ts'
 
-/** Real time, some days behind, that can be brought nearer in leaps. */
+/** A clock that starts some days in the past, runs in real time, and can leap forward. */
 export interface JumpingClock extends Clock {
-  /** Leaps forward. What was to happen meanwhile happens once, now: for making a past, not for testing what waits. */
+  /**
+   * Leaps forward. Each pending timer that becomes due fires once, at the new time. Use it to create history, not to
+   * test timers.
+   */
   leap(ms: number): void
 }
 
@@ -12,7 +15,7 @@ interface Timer {
   real: NodeJS.Timeout | undefined
 }
 
-/** @param behind milliseconds by which it begins behind the machine's clock */
+/** @param behind how far behind the system clock it starts, in milliseconds */
 export function createJumpingClock(behind: number): JumpingClock {
   let offset = -behind
   const timers = new Set<Timer>()

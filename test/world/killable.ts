@@ -1,4 +1,6 @@
-/** A daemon that tests kill and start again on the same data, with an exchanger for busy.test and a key of sender.test. */
+/**
+ * A daemon that tests kill and restart on the same data, with an exchanger for busy.test and an API key of sender.test.
+ */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,25 +13,25 @@ import { createWorld, type World } from './world.ts'
 
 export interface Killable {
   world: World
-  /** Mail to busy.test. */
+  /** The mail that busy.test received. */
   mailbox: Mailbox
   dataDir: string
-  /** The configuration file. */
+  /** Path of the configuration file. */
   config: string
-  /** A request with the key, which must succeed; `body` is sent as JSON. */
+  /** Makes a request with the API key and expects success. `body` is sent as JSON. */
   call<T>(method: string, path: string, body?: object): Promise<T>
   start(env?: NodeJS.ProcessEnv): Promise<void>
   kill(): Promise<void>
-  /** Waits until it dies by itself; returns the signal that ended it. */
+  /** Waits until the process ends by itself. Returns the signal that ended it. */
   died(): Promise<NodeJS.Signals | null>
-  /** Lets it end; returns the exit code. */
+  /** Stops the daemon gracefully. Returns the exit code. */
   stop(): Promise<number | null>
   close(): Promise<void>
 }
 
 const HOST = 'mx.busy.test'
 
-/** Sets up everything but starts no daemon. */
+/** Sets up everything, but doesn't start the daemon. */
 export async function createKillable(): Promise<Killable> {
   const world = await createWorld({
     domains: { 'busy.test': { mx: [{ preference: 10, host: HOST }] } },

@@ -1,6 +1,6 @@
 import { afterAll, expect } from 'vitest'
 
-/** Globals that tests replace: the clock, its timers, requests, chance. */
+/** Globals that tests may replace: the clock, timers, fetch and random numbers. */
 const REPLACEABLE = ['Date', 'fetch', 'queueMicrotask', 'setImmediate', 'setInterval', 'setTimeout'] as const
 
 const state = () => ({
@@ -15,5 +15,5 @@ const state = () => ({
 
 const before = state()
 
-/** Fails a file that shares its process with others and leaves the process changed for them. */
+/** Fails a test file that leaves modified globals behind in a process shared with other files. */
 afterAll(() => expect(state()).toEqual(before))

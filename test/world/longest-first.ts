@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files that take longest, longest first: begun last, one of them would keep one worker busy while the others have nothing left. */
+/** The slowest test files, slowest first. If one of them started last, it would run alone at the end. */
 const LONGEST = [
   'test/scenarios/simulation.test.ts',
   'test/browser/axe.test.ts',
@@ -23,7 +23,10 @@ const LONGEST = [
   'test/scenarios/stuck-exchanger.test.ts',
 ]
 
-/** Vitest's own order, which knows durations only after a first run on the machine, after the files that take longest. */
+/**
+ * Runs the slowest files first, then the rest in Vitest's own order. Vitest knows durations only after a first run on
+ * the machine.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { root } = this.ctx.config

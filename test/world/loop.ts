@@ -1,8 +1,11 @@
-/** How long the event loop of this thread was busy without a pause, and a client that does not share it. */
+/** Measures how long this thread's event loop is blocked, and provides a client that runs in another thread. */
 import { Worker } from 'node:worker_threads'
 
 interface LoopWatch extends Disposable {
-  /** The longest turn so far, in milliseconds of this thread's processor time: other load on the machine does not count. */
+  /**
+   * Returns the longest turn so far, in milliseconds of this thread's CPU time, so that other load on the machine
+   * doesn't count.
+   */
   longest(): number
 }
 
@@ -22,9 +25,10 @@ function watchLoop(): LoopWatch {
 }
 
 /**
- * The longest turn of the event loop while something is done to it, in milliseconds of processor time. A collection of garbage or
- * a shared core can lengthen any one turn; what input does to the loop it does every time, so the best of three counts.
- * @param enough no second time below this
+ * Returns the longest turn of the event loop while `act` runs, in milliseconds of CPU time. Garbage collection or a
+ * shared core can lengthen any single turn, but bad input blocks the loop every time. So it returns the minimum of up
+ * to three runs.
+ * @param enough no further runs once a result is below this
  */
 export async function longestTurn(act: () => Promise<void>, enough = 50): Promise<number> {
   let best = Infinity
@@ -41,18 +45,21 @@ function spent(): number {
   return (user + system) / 1000
 }
 
-/** What a client in another thread says: `before`, then `piece` so many times, then `after`, and all that it heard. */
+/** What a client in another thread sends: `before`, then `piece` a number of times, then `after`. */
 export interface Speech {
   port: number
   before: string
   piece: string
   times: number
   after: string
-  /** For SMTP: what to say one after the other, each after a reply, before the rest. */
+  /** For SMTP: lines to send first, each after a reply. */
   dialog?: string[]
 }
 
-/** Speaks from a thread of its own; resolves with everything that the server said until it closed or `until` matched. */
+/**
+ * Runs the client in another thread. Resolves with everything the server sent until it closed the connection or `until`
+ * matched.
+ */
 export function speak(speech: Speech, until: RegExp): Promise<string> {
   const worker = new Worker(CLIENT, { eval: true, workerData: { ...speech, until: until.source } })
   return new Promise((resolve, reject) => {

@@ -1,16 +1,16 @@
 import { PATIENCE } from './patience.ts'
 
-/** A message that an exchanger took, with all that is known about how it came. */
+/** A message that an exchanger accepted, and how it arrived. */
 export interface Arrival {
   envelope: { from: string; to: string[] }
-  /** The bytes between DATA and the final dot, dots removed as RFC 5321 §4.5.2 says. */
+  /** The bytes between DATA and the final dot, with dot-stuffing removed (RFC 5321 §4.5.2). */
   raw: Buffer
-  /** What carried it; null for plain text. */
+  /** The TLS session; null for plain text. */
   tls: { version: string; cipher: string } | null
   session: { id: string; ehlo: string; clientAddress: string; transaction: number }
 }
 
-/** What arrived at one exchanger, oldest first. */
+/** The messages that arrived at one exchanger, oldest first. */
 export class Mailbox extends Array<Arrival> {
   static override get [Symbol.species](): ArrayConstructor {
     return Array
@@ -18,13 +18,13 @@ export class Mailbox extends Array<Arrival> {
 
   readonly #waiting = new Set<() => void>()
 
-  /** Adds a message and wakes who waits for it. */
+  /** Adds a message and wakes up waiters. */
   receive(arrival: Arrival): void {
     this.push(arrival)
     for (const look of this.#waiting) look()
   }
 
-  /** Resolves with the first `count` messages once they are there; rejects after `timeoutMs` and tells how many were. */
+  /** Resolves with the first `count` messages. After `timeoutMs`, rejects and says how many arrived. */
   waitFor(count: number, timeoutMs = PATIENCE): Promise<Arrival[]> {
     return new Promise((resolve, reject) => {
       const look = () => {

@@ -1,5 +1,5 @@
 /**
- * How long tests wait for what is to come (milliseconds). It guards against a hang and measures nothing: a machine that is
- * busy with other things may take ten times as long as a quiet one, and no test fails because of that.
+ * How long tests wait for something to happen, in milliseconds. This only guards against hangs. A busy machine may be
+ * ten times slower than an idle one, and tests must not fail because of that.
  */
 export const PATIENCE = 60_000

@@ -7,29 +7,29 @@ import { freeAddress } from './addresses.ts'
 
 const execute = promisify(execFile)
 
-/** A real Postfix with its own configuration, queue and log, listening on port 25 of a loopback address. Needs root. */
+/** A real Postfix with its own configuration, queue and log, on port 25 of a loopback address. Needs root. */
 export interface PostfixInstance {
   readonly address: string
-  /** The configuration's folder, for `postfix -c` and its relatives. */
+  /** The configuration folder, for `postfix -c` and related commands. */
   readonly etc: string
   readonly log: () => Promise<string>
   readonly close: () => Promise<void>
 }
 
 export interface PostfixFolders {
-  /** Everything is in it; goes with the instance. */
+  /** Contains all files of the instance and is removed with it. */
   folder: string
-  /** For mailboxes; belongs to Postfix's user. */
+  /** For mailboxes; owned by Postfix's user. */
   mail: string
-  /** Ids of Postfix's user and group. */
+  /** User and group ID of Postfix's user. */
   uid: number
   gid: number
 }
 
 export interface PostfixSetup {
-  /** Lines of main.cf, over those that every instance has. */
+  /** Additional main.cf parameters. They override the defaults of all instances. */
   settings: Record<string, string | number>
-  /** Further lines of master.cf. */
+  /** Additional lines for master.cf. */
   services?: string
 }
 
@@ -57,7 +57,7 @@ async function idOf(user: string, option: '-u' | '-g'): Promise<number> {
   return Number((await execute('id', [option, user])).stdout)
 }
 
-/** Starts a Postfix; `setup` says what for, knowing its folders. */
+/** Starts a Postfix. `setup` receives its folders and returns its settings. */
 export async function startPostfixInstance(
   setup: (folders: PostfixFolders) => PostfixSetup,
 ): Promise<PostfixInstance> {
@@ -74,7 +74,7 @@ export async function startPostfixInstance(
     compatibility_level: '3.6',
     mydestination: '',
     alias_maps: '',
-    // It must be an address of an interface; where it listens is in master.cf.
+    // This must be the address of an interface. The listening address is set in master.cf.
     inet_interfaces: '127.0.0.1',
     inet_protocols: 'ipv4',
     queue_directory: queue,

@@ -1,25 +1,27 @@
 import { startPostfixInstance } from './postfix-instance.ts'
 import { PATIENCE } from './patience.ts'
 
-/** A way on which a Postfix hands its mail to a smarthost. */
+/** A route by which a Postfix relays mail to a smarthost. */
 export interface Route {
-  /** Address of the smarthost; 127.0.0.1 unless given. */
+  /** The smarthost's address. Default 127.0.0.1. */
   host?: string
   port: number
-  /** Settings of this way alone; values without spaces. */
+  /** Settings of this route only. Values must not contain spaces. */
   settings: Record<string, string | number>
 }
 
-/** A real Postfix that relays through smarthosts: the domain of a recipient chooses the route. Needs root. */
+/** A real Postfix that relays through smarthosts, chosen by the recipient's domain. Needs root. */
 export interface SmarthostClient {
-  /** Where it takes mail, on port 25. */
+  /** The address where it accepts mail, on port 25. */
   readonly address: string
-  /** What became of the mail to these recipients, as its log tells: one line each, `sent (…)`, `bounced (…)`, `deferred (…)`. */
+  /**
+   * Returns the outcome for these recipients from its log, one line each: `sent (…)`, `bounced (…)`, `deferred (…)`.
+   */
   outcomes(recipients: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
 
-/** @param routes by the domain of the recipients, `NAME.test` */
+/** @param routes by recipient domain, `NAME.test` */
 export async function startSmarthostClient(routes: Record<string, Route>): Promise<SmarthostClient> {
   const maps = Object.entries(routes).map(
     ([domain, { host = '127.0.0.1', port }]) => `{ ${domain} = to-${domain}:[${host}]:${port} }`,
@@ -32,12 +34,12 @@ export async function startSmarthostClient(routes: Record<string, Route>): Promi
     myhostname: 'app-host.test',
     mynetworks: '127.0.0.0/8',
     transport_maps: `inline:{ ${maps.join(', ')} }`,
-    // Bounces go to a sender that does not exist here.
+    // Discards bounces, because their recipient doesn't exist here.
     default_transport: 'discard:',
     smtp_sasl_security_options: 'noanonymous',
     smtp_address_preference: 'ipv4',
     message_size_limit: 0,
-    // More than we take: by default it never has more than 50 in a transaction.
+    // More recipients than the listener accepts. By default, Postfix puts at most 50 in a transaction.
     default_destination_recipient_limit: 200,
   }
   const { address, log, close } = await startPostfixInstance(() => ({

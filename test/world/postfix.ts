@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { startPostfixInstance, type PostfixFolders } from './postfix-instance.ts'
 import { PATIENCE } from './patience.ts'
 
-/** A real Postfix as a receiver on port 25 of a loopback address. Needs root. */
+/** A real Postfix that receives mail on port 25 of a loopback address. Needs root. */
 export interface Postfix {
   readonly address: string
-  /** The messages in its mailbox as delivered, in the order in which they came. */
+  /** Returns the delivered messages in the mailbox, in order of arrival. */
   messages(): Promise<string[]>
-  /** Waits until so many are there. */
+  /** Waits until this many messages have arrived. */
   waitFor(count: number): Promise<string[]>
   log(): Promise<string>
   close(): Promise<void>
@@ -17,19 +17,22 @@ export interface Postfix {
 export interface PostfixOptions {
   domain: string
   host: string
-  /** Further lines of main.cf, which go before ours. */
+  /** Additional main.cf parameters, which override the defaults. */
   settings?: Record<string, string | number>
-  /** Further lines of master.cf. */
+  /** Additional lines for master.cf. */
   services?: string
 }
 
-/** When a file came into a maildir: Postfix writes seconds at the begin of its name, and microseconds after an M (virtual(8)). */
+/**
+ * Parses the arrival time of a maildir file. Postfix starts its name with seconds and puts microseconds after an M
+ * (virtual(8)).
+ */
 function arrivalOf(name: string): number {
   const [, seconds, micros] = /^(\d+)\..*M(\d+)\./.exec(name)!
   return Number(seconds) + Number(micros) / 1_000_000
 }
 
-/** Starts a Postfix that takes mail for `domain`, offers STARTTLS, and is called `host`. */
+/** Starts a Postfix named `host` that accepts mail for `domain` and offers STARTTLS. */
 export async function startPostfix({
   domain,
   host,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
-/** The program as ./scripts/start and the packages run it: put together by scripts/bundle.ts before the tests begin. */
+/** The program that ./scripts/start and the packages run, bundled by scripts/bundle.ts before the tests start. */
 export const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
 
-// Not imported, so that each test has the program of the bundle: only what `vitest --changed` follows.
+// Never called. It lets `vitest --changed` see the dependency, while tests run the bundle.
 void (() => import('../../appliance/main.ts'))

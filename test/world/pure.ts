@@ -1,15 +1,15 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Imports that are left when the types are gone. */
+/** Matches imports that remain after types are stripped. */
 const IMPORT = /^(?:import|export)(?! type )(?:[^'"=;()]*? from)? '([^']+)'/gm
-/** Sockets, processes, threads, databases, servers of the tests, measurements of the own process, and IDs. */
+/** Modules that use sockets, processes, threads, databases or test servers, measure the own process, or create IDs. */
 const IMPURE =
   /^node:(?:child_process|cluster|dgram|dns|dns\/promises|http|http2|https|tls|v8|worker_threads)$|^(?:better-sqlite3|fastify|playwright-core)$|\/test\/world\/(?!fast-check\.ts)|\/mail\/ids\.ts$/
 
 /**
- * Unit tests that reach no socket, process, thread or database, and make no ID: `newId` never goes back within a process, so
- * files with clocks of their own can't share it.
+ * Returns unit tests that use no socket, process, thread or database, and create no IDs. IDs from `newId` never go
+ * backwards within a process, so test files with clocks of their own can't share a process.
  * @param root the project's folder
  */
 export function pureFiles(root: string): string[] {
@@ -21,7 +21,7 @@ export function pureFiles(root: string): string[] {
   }
   const isPure = (file: string): boolean => {
     const reached = new Set([file])
-    // The set grows while it is walked.
+    // The set grows during the iteration.
     for (const one of reached) for (const found of importsOf(one)) reached.add(found)
     return ![...reached].some((one) => IMPURE.test(one))
   }
@@ -34,7 +34,10 @@ function readImports(file: string): string[] {
   return names.map((name) => (name.startsWith('.') ? join(dirname(file), name) : name))
 }
 
-/** Tests that make Vitest load modules again or replace them. @param root the project's folder */
+/**
+ * Returns tests that reset or mock modules with Vitest.
+ * @param root the project's folder
+ */
 export const reloadingFiles = (root: string): string[] =>
   globSync('test/**/*.test.ts', { cwd: root }).filter((file) =>
     /\bvi\.(?:resetModules|(?:do)?[mM]ock)\(/.test(readFileSync(join(root, file), 'utf8')),

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { PATIENCE } from './patience.ts'
 
-/** A request that a receiver of webhooks got. */
+/** A request that a webhook receiver got. */
 export interface Received {
   headers: Record<string, string>
   body: string
@@ -10,18 +10,18 @@ export interface Received {
   at: number
 }
 
-/** An app that is told of events: a real HTTP server on loopback. */
+/** An app that receives events: a real HTTP server on loopback. */
 export interface Receiver {
   readonly url: string
   readonly received: Received[]
-  /** How it answers from now on; without an argument with 200. */
+  /** Sets how it responds from now on. Without an argument, it responds with 200. */
   behave(answer?: (request: Received, response: ServerResponse, raw: IncomingMessage) => void): void
-  /** Polls until that many requests came; fails when they do not come. */
+  /** Polls until this many requests have arrived; fails on timeout. */
   waitFor(count: number, ms?: number): Promise<Received[]>
   close(): Promise<void>
 }
 
-/** Starts one. */
+/** Starts a receiver. */
 export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = []
   let answer: Parameters<Receiver['behave']>[0]

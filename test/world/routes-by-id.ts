@@ -1,18 +1,18 @@
-/** The part of `GET /openapi.json` that is looked at. */
+/** The part of `GET /openapi.json` used here. */
 export interface ApiDocument {
   paths: Record<string, Record<string, { security?: unknown[] }>>
 }
 
-/** One request to a route that takes an id. */
+/** A request to a route that takes an ID. */
 export interface RouteById {
-  /** As the document writes it: `GET /emails/{id}`. */
+  /** The route as in the document: `GET /emails/{id}`. */
   name: string
   method: string
   path: string
   body: unknown
 }
 
-/** Bodies that would be taken, were the thing one's own. */
+/** Request bodies that would be valid if the caller owned the object. */
 const BODIES: Record<string, unknown> = {
   'PATCH /emails/{id}': { scheduled_at: 'in 1 hour' },
   'POST /emails/{id}/share': {},
@@ -33,14 +33,14 @@ const BODIES: Record<string, unknown> = {
   'POST /audiences/{audience_id}/contacts': { email: 'mine@people.example' },
 }
 
-/** Clients of the hosted service expect that deleting what is not there succeeds. */
+/** Deletes that succeed even if the object doesn't exist, because clients of the hosted service expect it. */
 export const GONE_ANYWAY = [
   'DELETE /segments/{id}',
   'DELETE /audiences/{id}',
   'DELETE /audiences/{audience_id}/contacts/{id}',
 ]
 
-/** Every route of the API that takes an id and asks who one is, called with each of `ids`. */
+/** Returns requests to every authenticated API route that takes an ID, one for each of `ids`. */
 export function routesById({ paths }: ApiDocument, ids: Iterable<string>): RouteById[] {
   const all = [...ids]
   return Object.entries(paths)

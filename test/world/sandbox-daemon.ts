@@ -1,24 +1,24 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { PROGRAM } from './program.ts'
 
-/** The sandbox as a process of its own, to be put under faults. */
+/** The sandbox as a separate process, for fault injection. */
 export interface SandboxDaemon {
   readonly url: string
   readonly pid: number
   readonly apiKey: string
-  /** Everything it printed so far, one JSON object a line but for the welcome. */
+  /** Everything it has printed so far: one JSON object per line, except for the welcome text. */
   output(): string
-  /** Answers with status and body; rejects when the connection breaks. */
+  /** Resolves with status and body. Rejects if the connection breaks. */
   call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>
-  /** Sends a signal and waits for the end; the exit code, null after a kill. */
+  /** Sends a signal and waits for the exit. Returns the exit code, or null if a signal killed the process. */
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
 export interface SandboxDaemonOptions {
   dataDir: string
-  /** Further environment variables: configuration keys, `NODE_OPTIONS`, `LD_PRELOAD`. */
+  /** Additional environment variables: configuration keys, `NODE_OPTIONS`, `LD_PRELOAD`. */
   env?: Record<string, string>
-  /** Shell words before the program, such as `ulimit -n 80;`. */
+  /** Shell code to run before the program, such as `ulimit -n 80;`. */
   before?: string
 }
 
@@ -36,7 +36,10 @@ function spawnSandbox({ dataDir, env = {}, before = '' }: SandboxDaemonOptions):
   })
 }
 
-/** Starts `posthaste serve --sandbox` and waits for its welcome. Rejects with what it printed when it ends before. */
+/**
+ * Starts `posthaste serve --sandbox` and waits for the welcome text. If the process ends earlier, rejects with its
+ * output.
+ */
 export async function startSandboxDaemon(options: SandboxDaemonOptions): Promise<SandboxDaemon> {
   const child = spawnSandbox(options)
   let output = ''

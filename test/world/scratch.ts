@@ -2,12 +2,12 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Where files in memory are kept on Linux. */
+/** The in-memory file system on Linux. */
 const MEMORY = '/dev/shm'
-/** Free memory below which the files of the tests go to the disk. A whole run holds less than 1 GB at a time. */
+/** Minimum free memory for keeping test files in memory. A whole run uses less than 1 GB at a time. */
 const LEAST_FREE = 4 * 1024 ** 3
 
-/** Whether there is room in memory, and programs may be run from there. */
+/** Reports whether enough memory is free and the file system allows executing programs. */
 function fitsMemory(): boolean {
   if (!existsSync(MEMORY) || process.availableMemory() < LEAST_FREE) return false
   const { bavail, bsize } = statfsSync(MEMORY)
@@ -19,15 +19,15 @@ function fitsMemory(): boolean {
 }
 
 /**
- * Gives a run of the tests a temporary directory of its own, in memory where it fits: thousands of commits would each wait some
- * milliseconds for a disk. Removes it when the run ends, with what tests left behind.
+ * Gives a test run its own temporary directory, in memory if possible: on disk, each of thousands of commits would wait
+ * several milliseconds. Removes it at the end, with any files that tests left behind.
  */
 export function setup(): () => void {
   const directory = mkdtempSync(join(fitsMemory() ? MEMORY : tmpdir(), 'posthaste-tests-'))
-  // Programs of other users, such as Postfix, have to get through.
+  // Programs that run as other users, such as Postfix, need access.
   chmodSync(directory, 0o755)
   process.env.TMPDIR = directory
-  // Hundreds of daemons, commands, and test files are started from the same code; part of it is compiled already.
+  // Hundreds of daemons, commands and test files load the same code. The cache avoids compiling it each time.
   process.env.NODE_COMPILE_CACHE = join(import.meta.dirname, '..', '..', '.runtime', 'bundled-compiled')
   return () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
 }

@@ -14,17 +14,19 @@ import { createCertificates } from './certificates.ts'
 
 const execute = promisify(execFile)
 
-/** What an order asked for. */
+/** The contents of an order. */
 export interface SeenOrder {
   names: string[]
-  /** RFC 9773 §5; undefined where the order says nothing of it. */
+  /** RFC 9773 §5; undefined if the order doesn't have it. */
   replaces: string | undefined
 }
 
-/** An authority that knows RFC 9773 and believes everybody: orders need no proof. Debian's Pebble knows no such renewals. */
+/**
+ * A certificate authority that supports RFC 9773 and requires no challenges. Debian's Pebble doesn't support RFC 9773.
+ */
 export interface ScriptedAuthority extends Pick<Authority, 'directory' | 'ca' | 'address'> {
   orders: SeenOrder[]
-  /** Problem types (RFC 8555 §6.7) with which the next orders that replace something are refused, one after the other. */
+  /** Problem types (RFC 8555 §6.7) with which to reject the next orders that have `replaces`, one each. */
   refusals: { type: string; status: number }[]
   close(): Promise<void>
 }
@@ -35,7 +37,7 @@ interface Jws {
   signature: string
 }
 
-/** Starts it. Signatures and nonces are checked; what is wrong with them is answered with 400. */
+/** Starts the authority. It checks signatures and nonces, and responds with 400 to errors. */
 export async function startScriptedAuthority(): Promise<ScriptedAuthority> {
   const issuer = await createIssuer()
   const orders: SeenOrder[] = []
@@ -131,7 +133,7 @@ interface Answer {
 
 const decode = (part: string): string => Buffer.from(part, 'base64url').toString()
 
-/** Who signs requests for certificates, by openssl. */
+/** Creates an issuer that signs certificate requests with openssl. */
 async function createIssuer() {
   const made = await createCertificates()
   const root = await made.make({ name: 'Scripted authority', ca: true })
@@ -148,7 +150,7 @@ async function createIssuer() {
     own,
     async sign(csr: string): Promise<string> {
       await writeFile(file('csr'), Buffer.from(csr, 'base64url'))
-      // The first bit of each serial number is set: its encoding begins with an octet of zero (X.690 §8.3).
+      // The first bit of each serial number is set, so its encoding starts with a zero octet (X.690 §8.3).
       const number = `0x87654321${String(++serial).padStart(4, '0')}`
       await execute('openssl', [
         ...['x509', '-req', '-inform', 'DER', '-in', file('csr'), '-copy_extensions', 'copy', '-days', '90'],

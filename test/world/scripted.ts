@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type TlsOptions, TLSSocket } from 'node:tls'
 import { tlsOptions, type TlsMode } from './tls.ts'
 
-/** A server that follows a script byte for byte, for what a real mail server would never say. */
+/** A server that follows a script byte for byte, to send what a real mail server never would. */
 
 /**
- * send: exactly these bytes · expect: the next line, without CRLF, equals the string or matches · expectBody: everything up
- * to CRLF.CRLF · startTls: goes on inside TLS, with further options, or resets the connection when the ClientHello has more
- * than `mostHello` bytes · wait: milliseconds · close: an orderly end or a reset.
- * After the last step the connection stays open and swallows what comes, until the client ends it.
+ * send: sends exactly these bytes · expect: the next line, without CRLF, must equal the string or match · expectBody:
+ * reads up to CRLF.CRLF · startTls: continues inside TLS, with further options, or resets the connection if the
+ * ClientHello is longer than `mostHello` bytes · wait: milliseconds · close: closes or resets the connection.
+ * After the last step, the connection stays open and discards input until the client closes it.
  */
 export type ScriptStep =
   | { send: string | Buffer }
@@ -20,33 +20,33 @@ export type ScriptStep =
   | { wait: number }
   | { close: 'end' | 'reset' }
 
-/** What one connection came to. */
+/** The record of one connection. */
 export interface ScriptedConnection {
-  /** All that the client sent, inside TLS too. */
+  /** Everything the client sent, including inside TLS. */
   received: Buffer
-  /** What did not go as the script says; null when all did. */
+  /** How the connection deviated from the script; null if it didn't. */
   mismatch: string | null
-  /** Whether the script came to its end. */
+  /** Whether the script ran to its end. */
   complete: boolean
 }
 
 export interface ScriptedServer {
   readonly address: string
   readonly port: number
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly connections: readonly ScriptedConnection[]
   close(): Promise<void>
 }
 
 export interface ScriptedOptions {
   address: string
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   port: number
-  /** The script of each connection; a function is given the number of the connection, from 1. */
+  /** The script of each connection. A function receives the connection's number, from 1. */
   script: ScriptStep[] | ((connection: number) => ScriptStep[])
 }
 
-/** Starts a scripted server. Rejects with the system's error when the address or port is taken. */
+/** Starts a scripted server. Rejects with the system's error if the address or port is in use. */
 export async function startScripted(options: ScriptedOptions): Promise<ScriptedServer> {
   const connections: ScriptedConnection[] = []
   const sockets = new Set<Socket>()
@@ -72,8 +72,8 @@ export async function startScripted(options: ScriptedOptions): Promise<ScriptedS
 }
 
 /**
- * A script from a dialog: lines `S: ` are sent, lines `C: ` are expected, where `*` stands for anything; `C: <body>` is a
- * message with its final dot; `S: <close>` and `S: <reset>` end the connection.
+ * Parses a dialog into a script. Lines with `S: ` are sent. Lines with `C: ` are expected, and `*` matches anything.
+ * `C: <body>` is a message with its final dot. `S: <close>` and `S: <reset>` end the connection.
  */
 export function dialog(text: string): ScriptStep[] {
   const lines = text.split('\n').map((line) => line.trim())
@@ -93,7 +93,7 @@ function readLine(line: string): ScriptStep {
   return { expect: new RegExp(`^${pattern}$`) }
 }
 
-/** One connection going through a script. */
+/** Runs a script on one connection. */
 class Performance {
   #socket: Socket
   readonly #connection: ScriptedConnection
@@ -134,7 +134,7 @@ class Performance {
     return null
   }
 
-  /** What comes before `mark`; null when the client ends first. */
+  /** Reads up to `mark`. Returns null if the client ends the connection first. */
   async #take(mark: string): Promise<string | null> {
     for (;;) {
       const at = this.#unread.indexOf(mark)
@@ -157,7 +157,7 @@ class Performance {
     }
     if (mostHello === undefined) return secure()
     plain.once('data', (hello: Buffer) => {
-      // The length of the first record, behind its type and version (RFC 8446 §5.1).
+      // The length of the first record follows its type and version (RFC 8446 §5.1).
       if (hello.readUInt16BE(3) > mostHello) plain.resetAndDestroy()
       else {
         plain.pause()
@@ -182,7 +182,7 @@ class Performance {
       this.#unread = Buffer.concat([this.#unread, chunk])
       this.#wake()
     })
-    // A client may reset the connection; the script notices that nothing more comes.
+    // A client may reset the connection. The script then sees the end of input.
     socket.on('error', end).on('end', end).on('close', end)
   }
 }

@@ -1,6 +1,6 @@
-/** What a bookshop writes to its readers: emails that look like those of a real team. Pure. */
+/** Emails from a bookshop to its readers, similar to those of a real team. Pure. */
 
-/** Domains of the shop that sends. */
+/** The sending shop's domain. */
 export const SHOP = 'harbourbooks.example'
 export const NEWS = 'news.harbourbooks.example'
 
@@ -34,7 +34,7 @@ const PEOPLE = [
     'yuki',
   ],
 ]
-/** Where they read, the frequent ones more than once. */
+/** Recipient domains. Frequent ones are listed more than once. */
 const HOMES = [
   ...[
     'bigmail.example',
@@ -46,7 +46,7 @@ const HOMES = [
   ],
   ...['cloudpost.example', 'wires.example', 'museum.example', 'kastanien.example', 'studio-nord.example'],
 ]
-/** What receivers do, one in a hundred each (docs/sandbox.md). */
+/** Misbehaving receivers, 1% of the mail each (docs/sandbox.md). */
 const TROUBLE = new Map([
   [3, 'bounce'],
   [41, 'greylist'],
@@ -97,7 +97,7 @@ const html = (line: string, n: number): string => `<!doctype html>
 <p style="color:#666;font-size:14px">Harbour Books, Pier 4 · <a href="https://www.${SHOP}/help" style="color:#1b4d5c">Help</a></p>
 </div></body></html>`
 
-/** The `n`th email, as `POST /emails/batch` takes it; always the same for the same number. */
+/** Returns the `n`th email as a `POST /emails/batch` item. It is always the same for the same number. */
 export function bookshopEmail(n: number): Record<string, unknown> {
   const { from, subject, line, tag } = KINDS[((n * 7) % 11) % KINDS.length]!
   const trouble = TROUBLE.get(n % 100)

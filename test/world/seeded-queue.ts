@@ -1,6 +1,6 @@
 import type { TestAppliance } from './appliance.ts'
 
-/** Recipients that are put off with one attempt each, for reasons of their own (docs/sandbox.md). */
+/** Recipients that are deferred after one attempt, each for a different reason (docs/sandbox.md). */
 const PUT_OFF = [
   'full@bigmail.example',
   'full+2@bigmail.example',
@@ -11,11 +11,11 @@ const PUT_OFF = [
 ]
 
 export interface SeededQueue {
-  /** Deliveries in the queue, all of the one team. */
+  /** Number of queued deliveries, all of one team. */
   count: number
 }
 
-/** Fills the queue of a sandbox with mail that waits for as many reasons as there are. */
+/** Fills a sandbox's queue with mail that is queued for every possible reason. */
 export async function seedQueue(posthaste: TestAppliance): Promise<SeededQueue> {
   const scheduled_at = new Date(Date.now() + 6 * 3_600_000).toISOString()
   const put = PUT_OFF.map(async (to) => {
@@ -26,7 +26,7 @@ export async function seedQueue(posthaste: TestAppliance): Promise<SeededQueue> 
     )
   })
   await Promise.all(put)
-  // A first message makes the lane; it is paused before the others come.
+  // The first message creates the lane, which is paused before the others arrive.
   const first = await posthaste.send({ to: 'first@paused.example' })
   await posthaste.until(first, ({ deliveries }) => deliveries[0]!.state === 'delivered')
   await posthaste.call('POST', `/lanes/auto~paused.example/pause`, { minutes: 45 })

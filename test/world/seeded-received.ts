@@ -40,8 +40,8 @@ const message = (from: string, to: string, subject: string): Buffer =>
   )
 
 /**
- * Stores two emails that were received for a domain: an answer to `answers`, and one that somebody forged. Returns the id of the answer.
- * @param domain name and id of a domain of the team
+ * Stores two received emails for a domain: a reply to `answers`, and a forged one. Returns the ID of the reply.
+ * @param domain name and ID of a domain of the team
  */
 export async function seedReceived(
   { appliance: { storage }, teamId }: TestAppliance,

@@ -1,4 +1,4 @@
-/** DMARC and TLS reports in the storage of an appliance, as other servers would have sent them. */
+/** Stores DMARC and TLS reports in an appliance as if other servers had sent them. */
 import type { PublishedPolicy } from '../../appliance/mail/dmarc-report.ts'
 import type { DmarcRow, TlsRow } from '../../appliance/mail/domain-report.ts'
 import { newId } from '../../appliance/mail/ids.ts'
@@ -7,7 +7,7 @@ import type { TestAppliance } from './appliance.ts'
 const DAY = 86_400_000
 const LIMITS = { submitter: 50, reports: 500, rows: 20_000 }
 
-/** Three sources: this domain's own service, a service that is not set up, and forged mail. */
+/** Three sources: the domain's own service, a service that isn't set up correctly, and forged mail. */
 const sourcesOf = (name: string): DmarcRow[] => {
   const passing: DmarcRow = {
     ...{
@@ -31,7 +31,7 @@ const sourcesOf = (name: string): DmarcRow[] => {
   ]
 }
 
-/** Stores one report of each kind about yesterday, and returns the id of the DMARC report. */
+/** Stores one report of each kind about yesterday. Returns the ID of the DMARC report. */
 export async function seedReports(
   { appliance }: TestAppliance,
   domain: { id: string; name: string },

@@ -6,10 +6,10 @@ import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
 import { seedReceived } from './seeded-received.ts'
 import { seedReports } from './seeded-reports.ts'
 
-/** A sandbox with a past: a bookshop that has sent for some days, with everything that its dashboard can show. */
+/** A sandbox with history: a bookshop that has been sending for some days, with data for every dashboard page. */
 export interface Seeded {
   readonly posthaste: TestAppliance
-  /** Ids of things that have pages of their own. */
+  /** IDs of objects that have their own pages. */
   readonly ids: Readonly<
     Record<
       | 'domain'
@@ -36,20 +36,20 @@ export interface Seeded {
 export interface Past {
   days: number
   emailsPerDay: number
-  /** The folder of the dashboard, instead of `ui/dist`. */
+  /** The dashboard's folder, instead of `ui/dist`. */
   dashboard?: string
 }
 
 const HOUR = 3_600_000
-/** Hours between the sendings of a day. */
+/** Hours between the batches of a day. */
 const STEPS = [5, 4, 6, 9]
-/** Shares of the day's emails that go out then, in hundredths. */
+/** Each batch's share of the day's emails, in percent. */
 const SHARES = [20, 40, 30, 10]
 const BATCH = 100
 
 type Browser = <T = unknown>(method: string, path: string, body?: unknown) => Promise<T>
 
-/** Signs in as the owner; requests as the dashboard makes them. */
+/** Signs in as the owner and makes requests like the dashboard does. */
 async function openBrowser({ url, ownerEmail, ownerPassword }: TestAppliance): Promise<Browser> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -73,7 +73,7 @@ async function openBrowser({ url, ownerEmail, ownerPassword }: TestAppliance): P
   }
 }
 
-/** What a team sets up before it sends. */
+/** Creates what a team sets up before it sends. */
 async function furnish(
   posthaste: TestAppliance,
   receiver: Receiver,
@@ -82,7 +82,7 @@ async function furnish(
   const news = await posthaste.call<{ id: string }>('POST', '/domains', { name: NEWS })
   for (const { body } of [domain, news]) {
     await posthaste.call('POST', `/domains/${body.id}/verify`)
-    // The check goes on after the answer; mail from the domain is refused before its end.
+    // The check continues after the response. Until it ends, mail from the domain is refused.
     await found(async () => {
       const { body: now } = await posthaste.call<{ status: string }>('GET', `/domains/${body.id}`)
       return now.status === 'verified' ? body.id : undefined
@@ -105,7 +105,7 @@ async function furnish(
   return { domain: domain.body.id, webhook: webhook.body.id }
 }
 
-/** A template that is published, and has changes that are not. */
+/** Creates a published template with unpublished changes. */
 async function templates(posthaste: TestAppliance): Promise<string> {
   const made = await posthaste.call<{ id: string }>('POST', '/templates', {
     ...{ name: 'Order confirmation', alias: 'order-confirmation', from: `Shop <shop@${SHOP}>` },
@@ -122,7 +122,7 @@ async function templates(posthaste: TestAppliance): Promise<string> {
   return id
 }
 
-/** A template of blocks. */
+/** Creates a template made of blocks. */
 async function blocks(posthaste: TestAppliance): Promise<string> {
   const text = (words: string) => ({ type: 'text', text: words })
   const paragraph = (...content: object[]) => ({ type: 'paragraph', content })
@@ -163,7 +163,7 @@ async function blocks(posthaste: TestAppliance): Promise<string> {
 
 const READERS = ['Ada Marsh', 'Ben Okafor', 'Clara Lindqvist', 'Dmitri Orlov', 'Elif Kaya', 'Farah Haddad']
 
-/** Whom the shop writes to, and what they chose. */
+/** Creates the shop's contacts and their topic choices. */
 async function readers(posthaste: TestAppliance): Promise<{ contact: string; segment: string }> {
   const made = async (path: string, body: unknown) =>
     (await posthaste.call<{ id: string }>('POST', path, body)).body.id
@@ -191,7 +191,7 @@ async function readers(posthaste: TestAppliance): Promise<{ contact: string; seg
   return { contact, segment }
 }
 
-/** A broadcast that is being written. */
+/** Creates a broadcast in draft. */
 async function draftOf(posthaste: TestAppliance, segment: string): Promise<string> {
   const { body } = await posthaste.call<{ id: string }>('POST', '/broadcasts', {
     ...{ segment_id: segment, from: `Harbour Books <news@${NEWS}>`, name: 'Spring list' },
@@ -201,7 +201,7 @@ async function draftOf(posthaste: TestAppliance, segment: string): Promise<strin
   return body.id
 }
 
-/** A copy of a draft that was sent. */
+/** Sends a copy of a draft. */
 async function sentOf(posthaste: TestAppliance, draft: string): Promise<string> {
   const { body } = await posthaste.call<{ id: string }>('POST', `/broadcasts/${draft}/duplicate`)
   const path = `/broadcasts/${body.id}`
@@ -213,18 +213,18 @@ async function sentOf(posthaste: TestAppliance, draft: string): Promise<string> 
   })
 }
 
-/** Who works there, and who is asked to. */
+/** Adds members and a pending invitation. */
 async function staff(browse: Browser): Promise<void> {
   await browse('PATCH', '/team', { name: 'Harbour Books' })
   await browse('POST', '/invitations', { email: `nadia@${SHOP}`, role: 'developer' })
   await browse('POST', '/invitations', { email: `oskar@${SHOP}`, role: 'viewer' })
 }
 
-/** Looks until time is helped on: where receivers asked for patience, others wait behind them. */
+/** Polls before the clock is advanced: deliveries may be waiting behind receivers that asked Posthaste to slow down. */
 const LOOKS_UNHELPED = 20
 const LOOKS = 2000
 
-/** Waits until nothing is on its way: what is left waits for a later day. */
+/** Waits until nothing is in flight. The rest of the queue waits for a later day. */
 async function quiet(posthaste: TestAppliance, clock: JumpingClock): Promise<void> {
   for (let looks = 1; looks <= LOOKS; looks++) {
     const { body } = await posthaste.call<{ data: { last_event: string }[] }>('GET', '/emails?limit=100')
@@ -234,7 +234,7 @@ async function quiet(posthaste: TestAppliance, clock: JumpingClock): Promise<voi
   }
 }
 
-/** Some of the readers open what came last, and follow a link. */
+/** Lets some readers open the newest emails and click a link. */
 async function readSome(posthaste: TestAppliance, many: number): Promise<void> {
   const { body } = await posthaste.call<{ data: { id: string }[] }>('GET', `/sandbox/messages?limit=${many}`)
   const headers = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
@@ -246,7 +246,7 @@ async function readSome(posthaste: TestAppliance, many: number): Promise<void> {
   }
 }
 
-/** Sends the emails from `from` to `to`, day by day until now. */
+/** Sends emails `from` to `to`, day by day until now. */
 async function liveThrough(
   posthaste: TestAppliance,
   clock: JumpingClock,
@@ -272,7 +272,7 @@ async function liveThrough(
   }
 }
 
-/** The newest email of the shop with that last event: letters of the server itself show no content. */
+/** Returns the shop's newest email with that last event. Emails of the server itself show no content. */
 async function newest(posthaste: TestAppliance, event: string): Promise<string | undefined> {
   const { body } = await posthaste.call<{ data: { id: string }[] }>(
     'GET',
@@ -281,7 +281,7 @@ async function newest(posthaste: TestAppliance, event: string): Promise<string |
   return body.data[0]?.id
 }
 
-/** Asks until there is one. */
+/** Polls until there is a result. */
 async function found(ask: () => Promise<string | undefined>): Promise<string> {
   for (const end = Date.now() + PATIENCE; Date.now() < end;) {
     const id = await ask()
@@ -291,7 +291,7 @@ async function found(ask: () => Promise<string | undefined>): Promise<string> {
   throw new Error('the past lacks something that has a page of its own')
 }
 
-/** Starts it and lets the past happen. */
+/** Starts the sandbox and creates its history. */
 export async function startSeeded(past: Past): Promise<Seeded> {
   const receiver = await startReceiver()
   const clock = createJumpingClock(past.days * 24 * HOUR)
@@ -315,7 +315,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
   const later = new Date(clock.now() + 6 * HOUR).toISOString()
   for (let i = 0; i < 4; i++)
     await posthaste.call('POST', '/emails', { ...bookshopEmail(9000 + i), scheduled_at: later })
-  // Two that meet a full mailbox now, and wait with their reason.
+  // Two emails to full mailboxes, which stay queued with a reason.
   for (const n of [178, 278]) await posthaste.call('POST', '/emails', bookshopEmail(n))
   const first = (path: string) =>
     found(async () => {

@@ -2,7 +2,10 @@ import { expect } from 'vitest'
 import { run } from './daemon.ts'
 import type { World } from './world.ts'
 
-/** Sets an appliance up by the command line, as an operator does, with the verified domain sender.test; returns an API key. */
+/**
+ * Sets up an appliance through the command line, as an operator does, with the verified domain sender.test. Returns an
+ * API key.
+ */
 export async function setUpByCommands(config: string, world: World): Promise<string> {
   const common = ['--config', config, '--json']
   expect(

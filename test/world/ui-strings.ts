@@ -3,22 +3,22 @@ import { join } from 'node:path'
 import { parse } from 'svelte/compiler'
 import ts from 'typescript'
 
-/** A text that a user of the dashboard can read. */
+/** A text that the dashboard shows to users. */
 export interface UiString {
-  /** Path below the project. */
+  /** Path relative to the project. */
   file: string
   line: number
-  /** White space is one space each; `…` stands for a value that is filled in. */
+  /** Whitespace is collapsed to single spaces. `…` stands for an interpolated value. */
   text: string
 }
 
-/** Attributes whose values are for the program or for style sheets. */
+/** Attributes whose values users don't see. */
 const SILENT =
   /^(class|style|href|src|id|for|name|type|role|d|viewBox|points|transform|fill|stroke.*|data-.*|autocomplete|inputmode|pattern|rel|target|scope|method|key|param|page|look|kind|accept|aria-(live|controls|describedby|labelledby|current|haspopup|autocomplete|activedescendant|owns|expanded|hidden|modal|sort))$/
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const squeeze = (text: string): string => text.replace(/\s+/g, ' ').trim()
-/** Prose has two words or begins with a capital; what is left are keys, paths and styles. */
+/** Prose has two words or starts with a capital letter. The rest are keys, paths and styles. */
 const isProse = (text: string): boolean =>
   /[a-zA-Z]{2}/.test(text) &&
   !/^[a-z]+(-[a-z0-9]+)*$/.test(text) &&
@@ -28,7 +28,7 @@ const isProse = (text: string): boolean =>
   !/(^| )(var|calc|minmax|rgb|translate)\(|[{};]|=>|::|(^|\W)\[data-/.test(text) &&
   (/\s/.test(text) || /^[A-Z][a-z]/.test(text))
 
-/** Imports, types, comparisons and the names of cached answers are not shown to anybody. */
+/** Imports, types, comparisons and cache keys are not shown to users. */
 const isSilent = (node: ts.Node): boolean =>
   ts.isImportDeclaration(node) ||
   (ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined) ||
@@ -36,7 +36,7 @@ const isSilent = (node: ts.Node): boolean =>
   (ts.isBinaryExpression(node) && /^[!=]==$/.test(node.operatorToken.getText())) ||
   (ts.isPropertyAssignment(node) && node.name.getText() === 'key')
 
-/** Literals and templates of TypeScript. */
+/** Collects literals and templates from TypeScript. */
 function ofScript(file: string, source: string, firstLine: number): UiString[] {
   const found: UiString[] = []
   const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true)
@@ -74,7 +74,7 @@ const isNode = (value: unknown): value is Node =>
 const INLINE = new Set(['Text', 'ExpressionTag', 'RegularElement', 'Component'])
 const WORDS = new Set(['a', 'b', 'strong', 'em', 'code', 'span', 'kbd', 'abbr'])
 
-/** What a run of nodes reads as: texts and inline elements become one string, expressions `…`. */
+/** Joins runs of nodes: text and inline elements become one string, with expressions as `…`. */
 function runs(nodes: Node[]): { start: number; text: string }[] {
   const all: { start: number; text: string }[] = []
   let open: { start: number; text: string } | null = null
@@ -144,7 +144,7 @@ function ofSvelte(file: string, source: string): UiString[] {
   return found
 }
 
-/** Every text of the dashboard, file by file; the same text of one line only once. */
+/** Returns every text of the dashboard, file by file. Repeated single-line texts are listed once. */
 export function uiStrings(): UiString[] {
   const files = readdirSync(join(PROJECT, 'ui/src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     /\.(ts|svelte)$/.test(file),

@@ -11,38 +11,40 @@ import { startExchanger, type Exchanger, type ExchangerOptions } from './exchang
 import type { Mailbox } from './mailbox.ts'
 import { startScripted, type ScriptedServer, type ScriptStep } from './scripted.ts'
 
-/** A small internet on loopback: DNS, mail exchangers and a clock, from one description. */
+/** A fake internet on loopback: DNS, mail exchangers and a clock, created from one description. */
 
-/** A host and who answers at its address. Without anything: an exchanger that accepts everything in plain text. */
+/** A host and the server at its address. By default, an exchanger that accepts everything in plain text. */
 export interface WorldHost extends Pick<ExchangerOptions, 'tls' | 'behave' | 'smtp'> {
-  /** A server that follows a script, in the place of the exchanger. */
+  /** Runs a server that follows a script, instead of an exchanger. */
   script?: ScriptStep[] | ((connection: number) => ScriptStep[])
-  /** Nobody listens: connections are refused. */
+  /** Nothing listens: connections are refused. */
   down?: true
-  /** So many addresses at which nobody listens come before the good one. */
+  /** The number of dead addresses listed before the working one. */
   deadAddresses?: number
-  /** The look-up of its address fails in this way. */
+  /** Makes the lookup of its address fail this way. */
   dns?: ZoneFailure
 }
 
 /** A recipient domain. */
 export interface WorldDomain {
   mx?: { preference: number; host: string; exchanger?: WorldHost }[]
-  /** Takes no mail (RFC 7505). */
+  /** Publishes a null MX: the domain accepts no mail (RFC 7505). */
   nullMx?: true
-  /** No MX record, but an address: the domain itself is the exchanger (RFC 5321 §5.1). */
+  /** No MX record, only an address: the domain itself is the exchanger (RFC 5321 §5.1). */
   implicit?: WorldHost
-  /** Every look-up of the domain itself fails in this way. */
+  /** Makes every lookup of the domain itself fail this way. */
   dns?: ZoneFailure
-  /** Further records of the domain. */
+  /** Additional records of the domain. */
   records?: ZoneRecords
 }
 
 export interface WorldOptions {
   domains: Record<string, WorldDomain>
-  /** Further names of the zone. */
+  /** Additional names of the zone. */
   names?: Zone
-  /** Where DNS is served; a free port if not given. 53, for root alone, is where a program looks for authoritative servers. */
+  /**
+   * The DNS server's port; default a free one. Programs look for authoritative servers on port 53, which needs root.
+   */
   dnsPort?: number
 }
 
@@ -56,9 +58,9 @@ export interface World {
   /** For `delivery.allow_networks`. */
   readonly allowNetworks: string[]
   readonly clock: TestClock
-  /** To change names, and to see what was asked. */
+  /** Changes names, and shows which queries arrived. */
   readonly dns: ZoneServer
-  /** These throw for a host that is not described, or that is of the other kind. */
+  /** These throw if the host isn't described or is of the other kind. */
   exchanger(host: string): Exchanger
   scripted(host: string): ScriptedServer
   mailboxOf(host: string): Mailbox
@@ -70,7 +72,7 @@ type Running = Map<string, { exchanger?: Exchanger; scripted?: ScriptedServer }>
 const NAME_SERVER = 'ns.world.test'
 const MAX_PORT_TRIES = 5
 
-/** Starts everything that is described. */
+/** Starts everything described in `options`. */
 export async function createWorld(options: WorldOptions): Promise<World> {
   const hosts = collectHosts(options.domains)
   const addresses = new Map([...hosts].map(([name, host]) => [name, giveAddresses(host)]))
@@ -109,7 +111,9 @@ function need<T>(value: T | undefined, why: string): T {
   return value
 }
 
-/** Every host by name; one that several domains share is described where it has an `exchanger`. */
+/**
+ * Returns all hosts by name. A host that several domains share must be described in one place, with its `exchanger`.
+ */
 function collectHosts(domains: Record<string, WorldDomain>): Map<string, WorldHost> {
   const hosts = new Map<string, WorldHost>()
   for (const [name, domain] of Object.entries(domains)) {
@@ -121,7 +125,7 @@ function collectHosts(domains: Record<string, WorldDomain>): Map<string, WorldHo
   return hosts
 }
 
-/** The last address is the good one. */
+/** Assigns addresses; the last one works. */
 function giveAddresses(host: WorldHost): string[] {
   return Array.from({ length: 1 + (host.deadAddresses ?? 0) }, freeAddress)
 }
@@ -143,7 +147,10 @@ function describeZone(
   return zone
 }
 
-/** All hosts listen on one port, because `delivery.port` is one number; another is tried when somebody has it. */
+/**
+ * Starts all hosts on one port, because `delivery.port` is a single number. If the port is in use anywhere, tries
+ * another.
+ */
 async function startHosts(
   hosts: Map<string, WorldHost>,
   addresses: Map<string, string[]>,
