@@ -12,7 +12,7 @@ import { createCertificates } from './certificates.ts'
  * A test certificate authority: Pebble, Let's Encrypt's test server, with a DNS that maps every name to one address.
  */
 export interface Authority {
-  /** The URL of its ACME directory. */
+  /** The URL of its ACME directory, and the CA of its HTTPS server as a file and as text. */
   directory: string
   caFile: string
   ca: string

@@ -10,7 +10,7 @@ const execute = promisify(execFile)
 
 /** A certificate and its key, created by openssl for one test. */
 export interface Made {
-  /** The certificate as PEM, without its key. */
+  /** The certificate and its key, each as PEM. */
   cert: string
   key: string
   x509: X509Certificate

@@ -111,9 +111,7 @@ function need<T>(value: T | undefined, why: string): T {
   return value
 }
 
-/**
- * Returns all hosts by name. A host that several domains share must be described in one place, with its `exchanger`.
- */
+/** Returns all hosts by name. If several domains share a host, the entry with an `exchanger` describes it. */
 function collectHosts(domains: Record<string, WorldDomain>): Map<string, WorldHost> {
   const hosts = new Map<string, WorldHost>()
   for (const [name, domain] of Object.entries(domains)) {

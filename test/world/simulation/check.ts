@@ -5,22 +5,22 @@ import type { Plan, PlannedDelivery } from './plan.ts'
 import type { Answer, Connection, Records } from './record.ts'
 import type { Outcome } from './simulation.ts'
 
-/** What must always hold after a campaign, whatever the order in which sockets were served. Pure. */
+/** Checks what must hold after every campaign, regardless of the order in which sockets were served. Pure. */
 
-/** Limits of one lane, as far as a receiver can see them. */
+/** Limits of one lane that a receiver can observe. */
 export interface Limits {
-  /** Connections of one source to one provider at once. */
+  /** Maximum concurrent connections from one source to one provider. */
   connections: number
-  /** Transactions on one connection. */
+  /** Maximum transactions per connection. */
   messagesPerConnection: number
-  /** Transactions of one source in any minute. */
+  /** Maximum transactions of one source in any minute. */
   messagesPerMinute: number
 }
 
 const MINUTE = 60_000
 const DAY = 1440 * MINUTE
 
-/** The spool's states and the receivers' words tell the same story. */
+/** Checks that the spool's delivery states match what the receivers recorded. */
 export function compareStories(plan: Plan, outcomes: readonly Outcome[], { answers }: Records): Complaints {
   const complaints = new Few()
   const told = Map.groupBy(
@@ -63,18 +63,18 @@ function* complaintsOf(
     yield { kind: 'unsaid', text: `${recipient} was taken without a word by ${planned.personality.name}` }
 }
 
-/** The ends that are right for a delivery. */
+/** Returns the valid final states of a delivery. */
 function endsOf({ personality, recipient }: PlannedDelivery): End[] {
   const { end } = personality
   if (end === null) return ['bounced', 'expired']
   if (end !== undefined) return [end]
   const mailbox = mailboxOf(recipient)
   if (mailbox === 'unknown') return ['bounced']
-  // A full mailbox may be given up sooner than the rest.
+  // A delivery to a full mailbox may expire earlier than others.
   return mailbox === 'full' ? ['expired', 'bounced'] : ['delivered']
 }
 
-/** No source went over its lane's limits at any moment, as the receivers counted. */
+/** Checks that no source ever exceeded its lane's limits, by the receivers' count. */
 export function checkLimits(
   { connections }: Records,
   limitsOf: (personality: string) => Limits | undefined,
@@ -107,7 +107,7 @@ export function checkLimits(
   return complaints.all
 }
 
-/** The most transactions within any 60 seconds, wherever they begin. */
+/** Returns the maximum number of transactions within any 60 seconds, wherever the window starts. */
 export function mostInAMinute(connections: readonly Connection[]): number {
   let most = 0
   for (const [, count] of within(MINUTE, timesOf(connections))) most = Math.max(most, count)
@@ -115,7 +115,7 @@ export function mostInAMinute(connections: readonly Connection[]): number {
 }
 
 /**
- * A source that warms up reaches no more recipients of a provider on a day of UTC than the plan says.
+ * Checks that a source in warm-up reaches no more recipients of a provider per UTC day than its plan allows.
  * @param since when its warm-up began
  */
 export function checkWarmUp(
@@ -133,7 +133,7 @@ export function checkWarmUp(
       ({ at }) => Math.floor(at / DAY) - Math.floor(since / DAY),
     )) {
       const most = planOf(name)?.[day] ?? Infinity
-      // One that was put off at the first exchanger is asked for at the next one too.
+      // A recipient deferred at the first exchanger is attempted at the next one too.
       const reached = new Set(ofDay.map(({ recipient }) => recipient)).size
       if (reached > most)
         complaints.add(
@@ -145,13 +145,17 @@ export function checkWarmUp(
   return complaints.all
 }
 
-/** Between a lane's decision and what the receiver sees of it, or what is saved of it: a message is signed, a host dialled, a timer waited for. */
+/**
+ * Maximum time between a lane's decision and when the receiver sees it or the storage saves it. The message is signed,
+ * the host dialed, and timers elapse in between. In milliseconds.
+ */
 const LAG = 5000
 
 /**
- * No source went over what its lane allowed at that moment: not in connections, not in any minute (less the lag: of a minute's messages
- * the first may have been on their way for longer than the last), and not during a pause.
- * Only for receivers that do not make a conversation last by themselves.
+ * Checks that no source exceeded what its lane allowed at that moment: connections, messages in any minute, and pauses.
+ * The minute is shortened by the lag, because the first message of a minute may have been in flight longer than the
+ * last.
+ * Only for receivers that don't slow conversations down themselves.
  */
 export function checkMoments(
   { connections }: Records,
@@ -186,7 +190,7 @@ export function checkMoments(
 const timesOf = (connections: readonly Connection[]): number[] =>
   connections.flatMap(({ transactions }) => transactions).toSorted((a, b) => a - b)
 
-/** For each of these instants, how many there are in the span of time that begins with it. */
+/** Yields, for each instant, how many instants fall within the time span that starts there. */
 function* within(span: number, times: readonly number[]): Generator<[at: number, count: number]> {
   for (let first = 0, end = 0; first < times.length; first++) {
     while (end < times.length && times[end]! - times[first]! < span) end++

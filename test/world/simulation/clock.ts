@@ -5,21 +5,21 @@ import type { TestClock } from '../clock.ts'
 import { Timers, type SharedTime } from './time.ts'
 import type { Work } from './work.ts'
 
-/** The daemon's clock in a simulation. It passes by itself, and is moved on when nothing happens any more. */
+/** The daemon's clock in a simulation. It runs in real time and skips ahead when nothing is happening. */
 export interface SimulationClock extends TestClock {
   readonly time: SharedTime
-  /** When the next timer of the daemon is due; Infinity when it has none. */
+  /** When the daemon's next timer is due; Infinity if it has none. */
   readonly nextDue: number
-  /** Timers of the daemon that came due so far. */
+  /** Number of the daemon's timers that have fired. */
   readonly fired: number
 }
 
 export interface SimulationClockOptions {
-  /** Told after each move, so that the receivers look at their own timers. */
+  /** Called after each skip, so that the receivers check their own timers. */
   onMove: () => void
 }
 
-/** Makes the clock of a simulation. It never goes back. */
+/** Creates a simulation's clock. It never goes backwards. */
 export function createSimulationClock(time: SharedTime, { onMove }: SimulationClockOptions): SimulationClock {
   const timers = new Timers(() => time.now())
   const set = async (instant: number): Promise<void> => {
@@ -45,20 +45,23 @@ export function createSimulationClock(time: SharedTime, { onMove }: SimulationCl
 export interface DriverOptions {
   clock: SimulationClock
   work: Work
-  /** Resolves when the receivers have read what had arrived before. */
+  /** Resolves when the receivers have read all data that had already arrived. */
   receiversReady: () => Promise<void>
-  /** Timers this close together come due together, in milliseconds: as on a machine that is a little slow. */
+  /** Timers that are due within this many milliseconds of each other fire together, as on a slightly slow machine. */
   grain: number
 }
 
-/** Looks without any event before the clock is moved: when nobody has work; when somebody has who may be waiting for the clock. */
+/**
+ * How many checks without an event are needed before the clock skips: when there is no work in progress, and when the
+ * work may be waiting for the clock.
+ */
 const LOOKS = 2
 const LOOKS_WITH_WORK = 40
 
-/** Moves the clock on over times in which nothing happens. */
+/** Skips the clock over periods in which nothing happens. */
 export class Driver {
   readonly #options: DriverOptions
-  /** How often it was moved. */
+  /** Number of skips. */
   moves = 0
 
   constructor(options: DriverOptions) {
@@ -66,8 +69,8 @@ export class Driver {
   }
 
   /**
-   * Runs until `done`, which is asked whenever nothing happens.
-   * @param patience real milliseconds after which it gives up and rejects
+   * Runs until `done` returns true. It is called whenever nothing is happening.
+   * @param patience real milliseconds after which it rejects
    */
   async run(done: () => Promise<boolean> | boolean, patience: number): Promise<void> {
     const { clock, grain } = this.#options
@@ -84,8 +87,8 @@ export class Driver {
   }
 
   /**
-   * Resolves when nothing happens. A machine that is short of time must not look like one that is at rest: a delivery in flight whose
-   * receiver is not the one who waits is being worked on, or waits for one of the daemon's own timers.
+   * Resolves when nothing is happening. A slow machine must not be mistaken for an idle one: if a delivery is in flight
+   * and its receiver isn't the one waiting, the delivery is being processed or waits for one of the daemon's timers.
    */
   async #quiet(): Promise<void> {
     const { clock, work, receiversReady } = this.#options
@@ -95,7 +98,7 @@ export class Driver {
       await new Promise((resolve) => setImmediate(resolve))
       const atWork = work.calls > 0 || work.deliveries > clock.time.patient
       looks = atWork ? LOOKS_WITH_WORK : LOOKS
-      // Only a delivery in flight can be with the pool.
+      // Only deliveries in flight use the thread pool.
       if (atWork) await Promise.all([threadPool(), sleep(1)])
       const events = clock.fired + clock.time.events + work.done
       still = events === before ? still + 1 : 0
@@ -104,7 +107,7 @@ export class Driver {
   }
 }
 
-/** Resolves when each thread of the pool, which signs, has had a turn. */
+/** Resolves after each thread of the pool, which signs messages, has had a turn. */
 async function threadPool(): Promise<void> {
   await Promise.all(Array.from({ length: 4 }, () => promisify(randomBytes)(1)))
 }

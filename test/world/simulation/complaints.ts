@@ -1,9 +1,9 @@
-/** Complaints, one sentence each. */
+/** Violations, one sentence each. */
 export type Complaints = string[]
 
 const MOST = 5
 
-/** Keeps a few of each kind and counts the rest. */
+/** Keeps the first few violations of each kind and counts the rest. */
 export class Few {
   readonly #kinds = new Map<string, string[]>()
 

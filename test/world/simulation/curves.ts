@@ -1,8 +1,8 @@
 import type { Answer, Connection, Records } from './record.ts'
 
-/** What receivers counted, over time. Pure. */
+/** What receivers counted over time. Pure. */
 
-/** How much came in each span of time, the first one beginning at `begin`. */
+/** Counts instants per time span. The first span starts at `begin`. */
 export function countBy(times: readonly number[], begin: number, span: number, spans: number): number[] {
   const counts = new Array<number>(spans).fill(0)
   for (const time of times) {
@@ -12,7 +12,7 @@ export function countBy(times: readonly number[], begin: number, span: number, s
   return counts
 }
 
-/** When a personality took messages, by the address that they came from; also those it took without a word. */
+/** Returns when a personality accepted messages, by source address, including messages accepted without a reply. */
 export function takenBySource({ answers, connections }: Records, personality: string): Map<string, number[]> {
   const taken = answers.filter(
     (one) => one.personality === personality && (one.verdict === 'said' || one.verdict === 'unsaid'),
@@ -21,14 +21,14 @@ export function takenBySource({ answers, connections }: Records, personality: st
   return new Map([...groups].map(([ip, own]) => [ip, own.map(({ at }) => at)]))
 }
 
-/** When a source began transactions with a personality. */
+/** Returns when a source started transactions with a personality. */
 export function transactionsOf({ connections }: Records, personality: string, ip: string): number[] {
   return connections
     .filter((one) => one.personality === personality && one.ip === ip)
     .flatMap(({ transactions }) => transactions)
 }
 
-/** When a personality put a source off, in order. */
+/** Returns when a personality deferred a source, in order. */
 export function putOffs({ answers, connections }: Records, personality: string, ip: string): number[] {
   const isPutOff = ({ verdict, recipient }: Answer): boolean => verdict === 'deferred' && recipient === ''
   return answers
@@ -37,5 +37,5 @@ export function putOffs({ answers, connections }: Records, personality: string, 
     .map(({ at }) => at)
 }
 
-/** Connections are numbered from 0 as they came. */
+/** Connections are numbered from 0 in order of arrival. */
 const sourceOf = (connections: readonly Connection[], id: number): string => connections[id]!.ip

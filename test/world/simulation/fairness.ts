@@ -2,24 +2,30 @@ import { Few, type Complaints } from './complaints.ts'
 import type { Plan, PlannedDelivery } from './plan.ts'
 import type { Answer, Records } from './record.ts'
 
-/** Whether each had its turn, as the receivers saw it. Pure; times in Unix milliseconds of the simulation. */
+/** Checks fairness as the receivers observed it. Pure; times are Unix milliseconds of the simulation. */
 
-/** The mail that was handed over at once. */
+/** One day's mail, handed over at once. */
 export interface Day {
   recipients: ReadonlySet<string>
-  /** When the last of it had been accepted. */
+  /** When the last email was accepted. */
   acceptedAt: number
-  /** Real milliseconds until nothing of the day happened any more: a busy machine lets time pass. */
+  /**
+   * Real milliseconds until the day's activity ended. Simulated time passes faster than it should on a busy machine.
+   */
   took: number
 }
 
-/** What a receiver that is always ready may be late, beside what its own lane asks for: less than the slow ones take for one message. */
+/**
+ * How late mail to an always-ready receiver may be, beyond its own lane's rate: less than the slow receivers take for
+ * one message. In milliseconds.
+ */
 const GRACE = 120_000
-/** One message after the other at a lane's rate (shaping/rate.ts): a minute's worth of them takes 63 seconds. */
+/** A minute's worth of messages takes 63 seconds at a lane's rate (shaping/rate.ts). */
 const SPACED_MINUTE = 63_000
 
 /**
- * Receivers that were always ready had the whole of a day's mail as soon as one lane's rate allows: nobody slow stood in their way.
+ * Checks that always-ready receivers got a whole day's mail as fast as one lane's rate allows, unaffected by slow
+ * receivers.
  * @param perMinute what a warm source may send to a personality
  */
 export function checkPromptness(
@@ -47,15 +53,15 @@ export function checkPromptness(
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
 
-/** Of ten places broadcast mail has one; this much of what is seen leaves room for what was put off and came again. */
+/** Broadcast mail gets one turn in ten. The higher share allows for deferred mail that is retried. */
 const BROADCAST_SHARE = 0.2
-/** Counts below this say nothing. */
+/** Smaller counts are not significant. */
 const ENOUGH = 25
-/** The last tenth is left aside: mail that was put off comes later by its own schedule. */
+/** Ignores the last tenth: deferred mail arrives later, on its own schedule. */
 const MOST_OF = 0.9
 
 /**
- * Where mail waits, transactional mail goes first: until nine tenths of it were tried, little else was.
+ * Checks that transactional mail goes first when there is a queue: until 90% of it was attempted, little else was sent.
  * At least one day must have had a queue.
  */
 export function checkStreams(
@@ -84,7 +90,10 @@ export function checkStreams(
   return complaints.all
 }
 
-/** While mail of every team waits for a receiver, each has the same number of turns. At least one day must have had such a queue. */
+/**
+ * Checks that teams get equal numbers of turns while all of them have mail queued for a receiver. At least one day must
+ * have had such a queue.
+ */
 export function checkTeams(
   plan: Plan,
   { answers }: Records,
@@ -110,7 +119,7 @@ export function checkTeams(
   return complaints.all
 }
 
-/** Turns of each team until the first has had nine tenths of its mail; undefined when that is too little to say anything. */
+/** Counts each team's turns until one team has sent 90% of its mail. Returns undefined if the counts are too small. */
 function turnsOf(tries: readonly Try[]): number[] | undefined {
   const teams = [...Map.groupBy(tries, ({ planned }) => planned.team).values()]
   if (teams.length < 2 || teams.some(({ length }) => length < ENOUGH)) return undefined
@@ -118,7 +127,7 @@ function turnsOf(tries: readonly Try[]): number[] | undefined {
   return teams.map((own) => own.filter(({ at }) => at <= until).length)
 }
 
-/** When a message was first answered for. */
+/** The first reply for a message, and when it came. */
 interface Try {
   at: number
   planned: PlannedDelivery
@@ -127,7 +136,7 @@ interface Try {
 const of = (tries: readonly Try[], stream: string): Try[] =>
   tries.filter(({ planned }) => planned.stream === stream)
 
-/** First tries of each day's mail to a personality after all of it was accepted, in order. */
+/** Returns the first attempts of each day's mail to a personality, made after all of it was accepted, in order. */
 function triesOf(plan: Plan, answers: readonly Answer[], days: readonly Day[], personality: string): Try[][] {
   const first = firsts(answers.filter((one) => one.personality === personality))
   return days.map(({ recipients, acceptedAt }) =>
@@ -143,7 +152,7 @@ function triesOf(plan: Plan, answers: readonly Answer[], days: readonly Day[], p
 const plannedOf = ({ deliveries }: Plan, recipients: Iterable<string>): PlannedDelivery[] =>
   [...recipients].map((recipient) => deliveries.get(recipient)!)
 
-/** The first answer for each recipient; they are in order of time. */
+/** Returns the first answer for each recipient. Answers are sorted by time. */
 function firsts(answers: readonly Answer[]): Map<string, Answer> {
   const first = new Map<string, Answer>()
   for (const answer of answers) if (!first.has(answer.recipient)) first.set(answer.recipient, answer)

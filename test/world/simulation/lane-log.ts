@@ -2,9 +2,9 @@ import { allowed, freshLane, isPaused, readLane, type LaneState } from '../../..
 import type { Limits } from '../../../appliance/shaping/shaping.ts'
 import type { LaneRecord, Storage } from '../../../appliance/storage/storage.ts'
 
-/** What the daemon's lanes allowed over time, as it saved them itself: at most two seconds after each change. */
+/** What the daemon's lanes allowed over time, from the states it saved. It saves a change within two seconds. */
 
-/** A lane at an instant, Unix milliseconds of the simulation. */
+/** A lane's state at an instant, in Unix milliseconds of the simulation. */
 export interface LaneSample {
   at: number
   source: string
@@ -12,14 +12,14 @@ export interface LaneSample {
   state: LaneState
 }
 
-/** An interval in which a lane let nothing go. */
+/** An interval in which a lane was paused. */
 export interface Silence {
   from: number
-  /** Infinity: until somebody ends it, and nobody did. */
+  /** Infinity: the pause has no end and was never lifted. */
   to: number
 }
 
-/** Collects what is saved of lanes from now on; what the storage does is not touched. */
+/** Records every lane state that is saved from now on. Doesn't change what the storage does. */
 export function logLanes(
   storage: Pick<Storage, 'saveLanes'>,
   limitsOf: (provider: string) => Limits,
@@ -39,25 +39,28 @@ const sampleOf = (
   at: number,
 ): LaneSample => ({ at, source, provider, state: readLane(state, limitsOf(provider)) })
 
-/** One lane's past. Pure. */
+/** One lane's history. Pure. */
 export class LaneHistory {
   readonly #samples: readonly LaneSample[]
   readonly #limits: Limits
 
-  /** @param samples of this lane, in order of time */
+  /** @param samples of this lane, sorted by time */
   constructor(samples: readonly LaneSample[], limits: Limits) {
     this.#samples = samples
     this.#limits = limits
   }
 
-  /** What it allowed at an instant; no messages a minute while it was paused. */
+  /** Returns what the lane allowed at an instant. While it was paused, that is 0 messages per minute. */
   at(instant: number): { connections: number; rate: number } {
     const state = this.#stateAt(instant)
     const now = allowed(state, this.#limits, instant)
     return isPaused(state, instant) ? { ...now, rate: 0 } : now
   }
 
-  /** The most that it allowed at any instant of an interval, with the samples before and after it; pauses left aside. */
+  /**
+   * Returns the most that the lane allowed at any instant of an interval, including the samples right before and after
+   * it. Pauses are ignored.
+   */
   most(from: number, to: number): { connections: number; rate: number } {
     const last = this.#after(to)
     const most = { connections: 0, rate: 0 }
@@ -65,7 +68,7 @@ export class LaneHistory {
       const state = at < 0 ? freshLane(this.#limits) : this.#samples[at]?.state
       if (state === undefined) break
       const ends = this.#samples[at + 1]?.at ?? to
-      // Narrow limits may end between two samples.
+      // A reduced limit may end between two samples.
       for (const instant of [from, Math.min(ends, to)]) {
         const { connections, rate } = allowed(state, this.#limits, instant)
         most.connections = Math.max(most.connections, connections)
@@ -75,7 +78,7 @@ export class LaneHistory {
     return most
   }
 
-  /** When it was paused, in order. */
+  /** Pauses, in order. */
   get silences(): Silence[] {
     const silences: Silence[] = []
     for (const [at, { state }] of this.#samples.entries()) {
@@ -93,7 +96,7 @@ export class LaneHistory {
     return this.#samples[this.#after(instant) - 1]?.state ?? freshLane(this.#limits)
   }
 
-  /** Index of the first sample after an instant. */
+  /** Returns the index of the first sample after an instant. */
   #after(instant: number): number {
     let low = 0
     let high = this.#samples.length

@@ -9,25 +9,25 @@ import { PERSONALITIES } from './personalities.ts'
 import { domainsOf, type Personality } from './personality.ts'
 import { exchangers } from './receivers.ts'
 
-/** A personality as the appliance's table of providers sees it. */
+/** How the appliance's provider table classifies a personality. */
 export interface KnownAs {
-  /** Id of the provider. */
+  /** The provider's ID. */
   provider: string
   limits: LaneLimits
   /** Whether the table has an entry for it. */
   listed: boolean
-  /** Messages that a new source may send on its first, second, … day. */
+  /** Messages a new source may send on its first day, second day, and so on. */
   warmUp: readonly number[]
 }
 
-/** The shipped table. */
+/** Loads the shipped provider table. */
 export function shippedProviders(): Providers {
   const loaded = loadConfig({ env: { POSTHASTE_HOSTNAME: 'mail.sender.test' }, defaultFile: '/nonexistent' })
   if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
   return new Providers(loadProviders({ connections: loaded.config.delivery.max_connections_per_domain }))
 }
 
-/** What the shipped table (config/providers.toml) allows one source towards each personality, by its name. */
+/** Returns, by personality name, what the shipped table (config/providers.toml) allows one source. */
 export function shippedLimits(): Map<string, KnownAs> {
   const providers = shippedProviders()
   return new Map(

@@ -6,7 +6,7 @@ const MINUTE = 60 * SECOND
 
 const recipientOnce = (seen: { recipients: readonly string[] }): string => seen.recipients.join()
 
-/** Receivers with one peculiarity each: greylisters, tar pits, broken TLS, broken replies, strange DNS. */
+/** Receivers with one unusual behavior each: greylisting, tar pits, broken TLS, broken replies, strange DNS. */
 export const ODDITIES: readonly Personality[] = [
   {
     name: 'plain',

@@ -2,5 +2,5 @@ import { ODDITIES } from './oddities.ts'
 import type { Personality } from './personality.ts'
 import { PROVIDERS } from './providers.ts'
 
-/** Who lives in the simulated internet. */
+/** All receivers of the simulated internet. */
 export const PERSONALITIES: readonly Personality[] = [...PROVIDERS, ...ODDITIES]

@@ -1,55 +1,55 @@
 import type { TlsMode } from '../tls.ts'
 
-/** What a mail exchanger of the simulation is like: data, and rules that see one moment of a conversation. */
+/** Describes a mail exchanger of the simulation: data, and rules that react to steps of a conversation. */
 
-/** `hello` is EHLO or HELO; `body`: the first octets of the message are there; `message`: the final dot is. */
+/** `hello`: EHLO or HELO. `body`: the first octets of the message have arrived. `message`: the final dot has. */
 export type At = 'connect' | 'hello' | 'starttls' | 'mail' | 'rcpt' | 'data' | 'body' | 'message' | 'rset'
 
-/** One moment at which a receiver may do something else than accept. */
+/** A point in the conversation at which a receiver may react. */
 export interface Moment {
   at: At
   /** Unix milliseconds of the simulation. */
   now: number
-  /** Where the client dials from. */
+  /** The client's IP address. */
   ip: string
-  /** The line that was said; empty at `connect`, `body` and `message`. */
+  /** The command line; empty at `connect`, `body` and `message`. */
   line: string
-  /** The forward-path at `rcpt`, lower case; else empty. */
+  /** The forward-path at `rcpt`, in lower case; otherwise empty. */
   recipient: string
-  /** Those accepted so far in this transaction. */
+  /** Recipients accepted so far in this transaction. */
   recipients: readonly string[]
-  /** Connections that this source has open to this personality now, this one included. */
+  /** Connections that this source has open to this personality, including this one. */
   abreast: number
-  /** Of this connection. MAIL commands so far, the present one included. */
+  /** MAIL commands on this connection so far, including this one. */
   transactions: number
   encrypted: boolean
-  /** Whether the message at `message` has a DKIM-Signature. */
+  /** At `message`: whether the message has a DKIM-Signature. */
   signed: boolean
 }
 
 /**
- * What a receiver does. `say` has lines parted by LF; `{ip}` and `{recipient}` are put in. `raw` is sent as it is. Without either it
- * accepts, after the wait. Then it may end the connection.
+ * A receiver's reaction. `say` has lines separated by LF, with `{ip}` and `{recipient}` substituted. `raw` is sent as
+ * is. Without either, the receiver accepts after the wait. It may then end the connection.
  */
 export interface Act {
-  /** Milliseconds of the simulation to wait first. */
+  /** How long to wait first, in milliseconds of the simulation. */
   after?: number
   say?: string
   raw?: string
-  /** `silence`: it listens no more, and keeps the connection open. */
+  /** `silence`: stops reading, but keeps the connection open. */
   then?: 'close' | 'reset' | 'silence'
 }
 
-/** The first rule that acts decides; undefined leaves it to the next one, and to acceptance. */
+/** Decides how to react. The first rule that acts wins. If all return undefined, the receiver accepts. */
 export type Rule = (moment: Moment) => Act | undefined
 
-/** What becomes of a delivery in the end. */
+/** The final state of a delivery. */
 export type End = 'delivered' | 'bounced' | 'expired'
 
-/** A mailbox as its address tells: `…-ok@`, `…-unknown@`, `…-full@`. */
+/** The kind of mailbox, encoded in its address: `…-ok@`, `…-unknown@`, `…-full@`. */
 export type Mailbox = 'ok' | 'unknown' | 'full'
 
-/** What DNS says of the domain, where that is not simply its exchangers. */
+/** How the domain's DNS differs from a plain MX record. */
 export type Dns = 'implicit' | 'null-mx' | 'servfail-first' | 'absent'
 
 export interface Personality {
@@ -58,36 +58,45 @@ export interface Personality {
   says: string
   /** Weight in the mix of recipients. */
   share: number
-  /** Recipient domains; default 1. */
+  /** Number of recipient domains. Default 1. */
   domains?: number
-  /** Host names by preference. `*` stands for the domain with hyphens. At a name after `dead:` nobody listens. */
+  /**
+   * Host names by preference. `*` is replaced by the domain with hyphens. Nothing listens at names that start with
+   * `dead:`.
+   */
   mx: string[]
-  /** Default none: STARTTLS is not offered. */
+  /** Default `none`: STARTTLS is not offered. */
   tls?: TlsMode | 'refused' | 'garbage' | 'small-hello'
-  /** What EHLO lists besides; default PIPELINING, 8BITMIME, SIZE 35882577, ENHANCEDSTATUSCODES. Null: EHLO is not known. */
+  /**
+   * Other EHLO keywords. Default: PIPELINING, 8BITMIME, SIZE 35882577, ENHANCEDSTATUSCODES. Null: EHLO is rejected as
+   * unknown.
+   */
   extensions?: readonly string[] | null
   /** Default `220 NAME ESMTP`. */
   greeting?: Act
   dns?: Dns
-  /** Answers to RCPT for mailboxes that are not ok. */
+  /** Replies to RCPT for mailboxes that aren't ok. */
   unknown?: string
   full?: string
-  /** Of the mailboxes, per hundred; the rest is ok. Default 3 and 1. */
+  /** Percentages of mailboxes that are unknown (default 3) and full (default 1). The rest are ok. */
   mix?: { unknown: number; full: number }
-  /** Takes mail at the first try, so that nothing but the sender's own shaping may delay it. */
+  /** Accepts mail at the first attempt, so that only the sender's own shaping can delay it. */
   healthy?: true
-  /** What mail to a good mailbox must come to; undefined where two ends are right. Default delivered. */
+  /** The required final state of mail to a good mailbox; null if two states are valid. Default `delivered`. */
   end?: End | null
-  /** Made anew for each run: rules remember. */
+  /** Called for each run, because rules keep state. */
   rules?: () => Rule[]
 }
 
-/** The recipient domains of a personality. They are not real, its exchangers' names are: providers are told by those. */
+/**
+ * Returns a personality's recipient domains. They are made up, but its exchangers have real names, because those
+ * identify providers.
+ */
 export function domainsOf({ name, domains = 1 }: Personality): string[] {
   return Array.from({ length: domains }, (_, at) => (at === 0 ? `${name}.test` : `${name}-${at + 1}.test`))
 }
 
-/** The kind of a mailbox, from its address. */
+/** Parses the kind of mailbox from its address. */
 export function mailboxOf(recipient: string): Mailbox {
   const kind = /-(unknown|full)@/.exec(recipient)?.[1]
   return (kind as Mailbox | undefined) ?? 'ok'

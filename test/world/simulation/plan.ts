@@ -4,13 +4,13 @@ import { domainsOf, type Mailbox, type Personality } from './personality.ts'
 
 /** One email of a campaign. */
 export interface PlannedEmail {
-  /** Which of the teams, from 0. */
+  /** Index of the team, from 0. */
   team: number
   stream: Stream
   to: string[]
 }
 
-/** One delivery as it was meant. */
+/** A planned delivery and its expected outcome. */
 export interface PlannedDelivery {
   recipient: string
   personality: Personality
@@ -21,20 +21,20 @@ export interface PlannedDelivery {
 
 export interface Plan {
   emails: PlannedEmail[]
-  /** By recipient: each gets one email. */
+  /** By recipient. Each recipient gets one email. */
   deliveries: Map<string, PlannedDelivery>
 }
 
-/** How much of the mail is each team's: one large, one middling, one small. */
+/** Each team's share of the mail: one large, one medium, one small. */
 const TEAM_SHARES: readonly number[] = [60, 30, 10]
 const TRANSACTIONAL = 0.3
-/** Of emails, those to several people. */
+/** Share of emails with several recipients. */
 const TO_SEVERAL = 0.03
 const SEVERAL = 5
 
 export const TEAMS = TEAM_SHARES.length
 
-/** Numbers in [0, 1) that a seed decides (mulberry32). */
+/** Returns a generator of pseudo-random numbers in [0, 1), determined by the seed (mulberry32). */
 export function dice(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -45,7 +45,7 @@ export function dice(seed: number): () => number {
   }
 }
 
-/** Plans a campaign of so many deliveries: the same for the same seed. */
+/** Plans a campaign with this many deliveries. The same seed gives the same plan. */
 export function planCampaign(count: number, seed: number): Plan {
   const random = dice(seed)
   const plan: Plan = { emails: [], deliveries: new Map() }
@@ -70,7 +70,7 @@ function planDelivery(
   { team, stream }: Pick<PlannedEmail, 'team' | 'stream'>,
   random: () => number,
 ): PlannedDelivery {
-  // The first ones see to it that every personality gets mail, however small the campaign.
+  // The first deliveries cover every personality, so that even small campaigns include all of them.
   const personality = PERSONALITIES[number] ?? PERSONALITIES[pick(SHARES, random)]!
   const domains = domainsOf(personality)
   const domain = domains[Math.floor(random() * domains.length)]!
@@ -80,7 +80,7 @@ function planDelivery(
   return { recipient, personality, mailbox, team, stream }
 }
 
-/** An index, each as likely as its weight. */
+/** Picks an index with a probability proportional to its weight. */
 function pick(weights: readonly number[], random: () => number): number {
   let left = random() * weights.reduce((sum, weight) => sum + weight, 0)
   const found = weights.findIndex((weight) => (left -= weight) < 0)

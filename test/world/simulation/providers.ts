@@ -5,8 +5,8 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 /**
- * Receivers like the big providers. They say what their namesakes say (config/bounces.toml names the sources); their limits are plausible
- * and not known: no provider publishes them.
+ * Receivers modeled on the big providers. Their replies are the providers' own (config/bounces.toml names the sources).
+ * Their limits are plausible guesses, because no provider publishes its limits.
  */
 export const PROVIDERS: readonly Personality[] = [
   {

@@ -4,7 +4,7 @@ import { mailboxOf, type Act, type At, type Moment, type Personality, type Rule 
 import { verdictOf, type Answer, type Connection } from './record.ts'
 import type { SharedTime, Timers } from './time.ts'
 
-/** One personality as it lives: its rules with their memory, and who is connected. */
+/** A running personality: its rules with their state, and its open connections. */
 export interface Living {
   personality: Personality
   rules: readonly Rule[]
@@ -13,7 +13,7 @@ export interface Living {
   secureContext: SecureContext | undefined
 }
 
-/** Where receivers live: time, and where they write down what they saw. */
+/** The receivers' environment: the clock and the records. */
 export interface Surroundings {
   time: SharedTime
   timers: Timers
@@ -23,10 +23,15 @@ export interface Surroundings {
 
 const EXTENSIONS = ['PIPELINING', '8BITMIME', 'SIZE 35882577', 'ENHANCEDSTATUSCODES']
 const END_OF_DATA = '\r\n.\r\n'
-/** A ClientHello without post-quantum key shares stays below this; middleboxes were built for it. */
+/**
+ * A ClientHello without post-quantum key shares stays below this many bytes. Some middleboxes can't handle longer ones.
+ */
 const SMALL_HELLO = 700
 
-/** The receiver's side of one connection: as much of RFC 5321 as senders meet, and the personality's rules at each moment. */
+/**
+ * The receiver's side of one connection: the part of RFC 5321 that senders use, with the personality's rules applied at
+ * each step.
+ */
 export class Receiver {
   readonly #living: Living
   readonly #world: Surroundings
@@ -35,7 +40,7 @@ export class Receiver {
   #unread = ''
   #out = ''
   #state: 'command' | 'data' | 'peek' | 'done' = 'command'
-  /** An answer waits for time to pass. */
+  /** Whether a reply is waiting for time to pass. */
   #waiting = false
   #left = false
   #sender: string | null = null
@@ -62,7 +67,7 @@ export class Receiver {
     }
     world.connections.push(this.#record)
     this.#listen(socket)
-    // Goodbyes that have arrived are read first: who has left is not counted beside who has come.
+    // Reads pending disconnects first, so that closed connections aren't counted along with new ones.
     setImmediate(() => this.#welcome())
   }
 
@@ -82,7 +87,7 @@ export class Receiver {
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#receive(chunk.toString('latin1')))
     socket.on('end', gone).on('close', gone)
-    // The client may go away whenever it likes.
+    // The client may disconnect at any time.
     socket.on('error', gone)
   }
 
@@ -94,7 +99,7 @@ export class Receiver {
     this.#flush()
   }
 
-  /** Obeys what has come, up to where an answer has to wait. */
+  /** Processes input up to the point where a reply has to wait. */
   #pump(): void {
     while (!this.#waiting) {
       if (this.#state === 'data') {
@@ -148,7 +153,7 @@ export class Receiver {
     })
   }
 
-  /** Looks at the ClientHello's length (RFC 8446 §5.1) before TLS begins. */
+  /** Checks the ClientHello's length (RFC 8446 §5.1) before TLS starts. */
   #peek(chunk: Buffer): void {
     this.#world.time.note()
     if (this.#state === 'done') return
@@ -210,12 +215,12 @@ export class Receiver {
       this.#say('354 End data with <CR><LF>.<CR><LF>')
       this.#state = 'data'
       this.#bodyBegun = this.#signed = false
-      // A message without a line ends with the line end of DATA (RFC 5321 §4.1.1.4).
+      // In an empty message, the line end of DATA serves as the one before the final dot (RFC 5321 §4.1.1.4).
       this.#unread = `\r\n${this.#unread}`
     })
   }
 
-  /** Reads message octets; false when more are wanted. */
+  /** Reads message data. Returns false if more is needed. */
   #data(): boolean {
     if (!this.#bodyBegun && this.#unread.length > 2) {
       this.#bodyBegun = true
@@ -244,7 +249,7 @@ export class Receiver {
     this.#say(reply)
   }
 
-  /** Lets the rules act, else goes on with `accept`. */
+  /** Applies the rules. If none acts, calls `accept`. */
   #moment(at: At, line: string, accept: () => void, recipient = ''): void {
     const { ip, transactions, encrypted } = this.#record
     const seen: Moment = {
@@ -267,7 +272,7 @@ export class Receiver {
     accept()
   }
 
-  /** What an act means: without words of its own, and without an end, it accepts. */
+  /** Records the effect of an act. An act without a reply and without an end means acceptance. */
   #decided(act: Act, { at, recipient }: Moment, accept: () => void): void {
     if (act.say === undefined && act.raw === undefined && !act.then) return accept()
     if (recipient) this.#note([recipient], act.say)
@@ -343,7 +348,7 @@ export class Receiver {
     this.#socket.end()
   }
 
-  /** The connection counts no more. */
+  /** Stops counting the connection. */
   #leave(): void {
     this.#state = 'done'
     if (this.#left) return

@@ -1,6 +1,6 @@
 /**
- * The receivers' thread: all personalities on loopback addresses, away from the daemon's event loop.
- * Is given a `ThreadData`, says `{ listening: port }` or `{ failed: code }`, then obeys `ThreadCommand`s.
+ * The receivers' thread: runs all personalities on loopback addresses, away from the daemon's event loop. Gets a
+ * `ThreadData`, sends `{ listening: port }` or `{ failed: code }`, then follows `ThreadCommand`s.
  */
 import { createServer, type Server } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
@@ -14,11 +14,14 @@ import { SharedTime, Timers } from './time.ts'
 export interface ThreadData {
   buffer: SharedArrayBuffer
   port: number
-  /** Who listens where. */
+  /** Which personality listens at which address. */
   hosts: { personality: string; host: string; address: string }[]
 }
 
-/** ping: is answered when what had arrived is read · moved: the clock was · records: send what was seen so far · close: stop listening. */
+/**
+ * ping: reply once all data that had arrived is read · moved: the clock was skipped ahead · records: send all records
+ * so far · close: stop listening
+ */
 export type ThreadCommand = 'ping' | 'moved' | 'records' | 'close'
 
 const { buffer, port, hosts } = workerData as ThreadData

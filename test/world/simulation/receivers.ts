@@ -8,16 +8,16 @@ import type { ThreadCommand, ThreadData } from './receivers-thread.ts'
 import type { Records } from './record.ts'
 import type { SharedTime } from './time.ts'
 
-/** All personalities, running in a thread of their own, and the DNS that leads to them. */
+/** All personalities, running in a thread of their own, and the DNS that resolves to them. */
 export interface Receivers {
-  /** All listen on one port, because `delivery.port` is one number. */
+  /** All receivers listen on one port, because `delivery.port` is a single number. */
   port: number
   zone: Zone
-  /** To be called when the clock was moved. */
+  /** Must be called after the clock was skipped ahead. */
   moved(): void
-  /** Resolves when they have read what had arrived before. */
+  /** Resolves when they have read all data that had already arrived. */
   ready(): Promise<void>
-  /** What they saw so far; a second call copies all of it again. */
+  /** Returns all records so far. Each call copies them again. */
   records(): Promise<Records>
   close(): Promise<void>
 }
@@ -70,7 +70,7 @@ function receivers(thread: Worker, port: number, zone: Zone): Receivers {
   }
 }
 
-/** Its exchangers, each name once, with an address of its own. */
+/** Returns the personality's exchangers, each name once, with an address of its own. */
 function placesOf(personality: Personality): Place[] {
   const names = domainsOf(personality).flatMap((domain) => exchangersOf(personality, domain))
   return [...new Set(names)].map((name) => {
@@ -99,7 +99,7 @@ function entryOf(personality: Personality, domain: string): Zone {
   return { [domain]: exchangers(personality, domain) }
 }
 
-/** The MX records of a domain. */
+/** Returns a domain's MX records. */
 export function exchangers(personality: Personality, domain: string): ZoneRecords {
   if (personality.dns === 'null-mx') return { MX: { preference: 0, exchange: '' } }
   const names = exchangersOf(personality, domain).map((name) => name.replace('dead:', ''))

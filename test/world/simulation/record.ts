@@ -1,16 +1,16 @@
-/** What the receivers saw, in their own words. Times in Unix milliseconds of the simulation. */
+/** What the receivers recorded. Times are Unix milliseconds of the simulation. */
 
-/** Said: the sender was told that the message is taken. Unsaid: taken, but the connection broke before a word. */
+/** said: accepted, and the sender got the reply · unsaid: accepted, but the connection broke before the reply */
 export type Verdict = 'said' | 'unsaid' | 'refused' | 'deferred' | 'broken'
 
-/** What became of one recipient in one transaction. */
+/** The outcome for one recipient in one transaction. */
 export interface Answer {
   at: number
   personality: string
   connection: number
   recipient: string
   verdict: Verdict
-  /** The reply's code; 0 without one. */
+  /** The reply code; 0 if there was no reply. */
   code: number
 }
 
@@ -19,13 +19,13 @@ export interface Connection {
   personality: string
   /** The exchanger's name. */
   host: string
-  /** Where it was dialled from. */
+  /** The client's IP address. */
   ip: string
   openedAt: number
   closedAt: number
-  /** Connections from that address to this personality when it opened, this one included. */
+  /** Connections from that address to this personality when it opened, including this one. */
   abreast: number
-  /** When each MAIL command came. */
+  /** When each MAIL command arrived. */
   transactions: number[]
   encrypted: boolean
 }
@@ -35,7 +35,7 @@ export interface Records {
   connections: Connection[]
 }
 
-/** The verdict that a reply makes. */
+/** Converts a reply code to a verdict. */
 export function verdictOf(code: number): Verdict {
   if (code >= 200 && code < 300) return 'said'
   if (code >= 500) return 'refused'

@@ -1,18 +1,18 @@
 import type { Act, At, Moment, Rule } from './personality.ts'
 
-/** Rules that personalities are put together from. Each call makes one with a memory of its own. */
+/** Rules that make up personalities. Each call creates a rule with its own state. */
 
 const MINUTE = 60_000
 const DAY = 1440 * MINUTE
 
-/** Acts at one moment: each time, or for the first `times` times only. */
+/** Reacts at one step: always, or only the first `times` times. */
 export function at(moment: At, act: Act | string, { times = Infinity } = {}): Rule {
   let left = times
   const what = typeof act === 'string' ? { say: act } : act
   return (seen) => (seen.at === moment && left-- > 0 ? what : undefined)
 }
 
-/** Acts at one moment once for each key that it meets. */
+/** Reacts at one step, once for each key. */
 export function oncePer(moment: At, key: (seen: Moment) => string, act: Act): Rule {
   const met = new Set<string>()
   return (seen) => {
@@ -22,7 +22,7 @@ export function oncePer(moment: At, key: (seen: Moment) => string, act: Act): Ru
   }
 }
 
-/** Acts on a fixed share of what it meets, told by the envelope; always the same recipients, whatever the order. */
+/** Applies a rule to a fixed share of recipients, chosen by address, so that the order of arrival doesn't matter. */
 export function share(percent: number, rule: Rule): Rule {
   return (seen) => {
     const one = seen.recipient || seen.recipients[0]
@@ -30,31 +30,31 @@ export function share(percent: number, rule: Rule): Rule {
   }
 }
 
-/** More connections from one source than this are answered with `reply` and closed. */
+/** Replies with `reply` to connections of one source beyond `most`, and closes them. */
 export function mostConnections(most: number, reply: string): Rule {
   return ({ at: when, abreast }) =>
     when === 'connect' && abreast > most ? { say: reply, then: 'close' } : undefined
 }
 
-/** After this many transactions of a connection the next MAIL is answered with `reply`, and the connection closed. */
+/** After `most` transactions on a connection, replies to the next MAIL with `reply` and closes the connection. */
 export function mostTransactions(most: number, reply: string): Rule {
   return ({ at: when, transactions }) =>
     when === 'mail' && transactions > most ? { say: reply, then: 'close' } : undefined
 }
 
 export interface RateOptions {
-  /** Transactions a minute that a source may begin on its first day. */
+  /** Transactions per minute that a source may start on its first day. */
   perMinute: number
-  /** Times as much each day that the source is known. Default 1: it never grows. */
+  /** Growth factor per day since the source was first seen. Default 1: no growth. */
   growth?: number
-  /** How long a source is refused once it went over, in milliseconds. Default until the minute is over. */
+  /** How long a source over its limit is refused, in milliseconds. By default, until the minute is over. */
   penalty?: number
   reply: string
-  /** Default `close`: after a 421 the server goes away (RFC 5321 §3.8). */
+  /** Default `close`: after a 421, the server closes the connection (RFC 5321 §3.8). */
   then?: 'close'
 }
 
-/** A source that begins more transactions in a minute than it may is refused at MAIL. */
+/** Refuses MAIL from a source that starts more transactions per minute than allowed. */
 export function rate({ perMinute, growth = 1, penalty = 0, reply, then }: RateOptions): Rule {
   const sources = new Map<string, { first: number; minute: number; count: number; until: number }>()
   return ({ at: when, now, ip }) => {
@@ -71,16 +71,16 @@ export function rate({ perMinute, growth = 1, penalty = 0, reply, then }: RateOp
 }
 
 export interface GreyOptions {
-  /** What must come back. Default the recipient, from anywhere. */
+  /** What is remembered. Default: the recipient, from any source. */
   key?: 'recipient' | 'source' | 'network-and-recipient'
-  /** Milliseconds before which coming back is too early. */
+  /** Minimum time before a retry is accepted, in milliseconds. */
   wait: number
   reply: string
-  /** When it says so. Default at RCPT. */
+  /** The step at which it replies. Default RCPT. */
   when?: At
 }
 
-/** Greylisting (RFC 6647): what is not known is to come back after a while. */
+/** Greylisting (RFC 6647): defers unknown senders until they retry after a while. */
 export function greylist({ key = 'recipient', wait, reply, when = 'rcpt' }: GreyOptions): Rule {
   const first = new Map<string, number>()
   return (seen) => {
@@ -94,21 +94,21 @@ export function greylist({ key = 'recipient', wait, reply, when = 'rcpt' }: Grey
   }
 }
 
-/** Waits on the simulation's clock before it answers these moments, and then accepts. */
+/** Delays its replies at these steps by the simulation's clock, then accepts. */
 export function slow(ms: number, ...moments: At[]): Rule {
   return (seen) => (moments.includes(seen.at) ? { after: ms } : undefined)
 }
 
-/** Refuses to talk in plain text (RFC 3207 §4). */
+/** Requires TLS (RFC 3207 §4). */
 export const tlsOnly: Rule = (seen) =>
   seen.at === 'mail' && !seen.encrypted ? { say: '530 5.7.0 Must issue a STARTTLS command first' } : undefined
 
-/** Refuses what carries no DKIM signature. */
+/** Rejects messages without a DKIM signature. */
 export function signedOnly(reply: string): Rule {
   return (seen) => (seen.at === 'message' && !seen.signed ? { say: reply } : undefined)
 }
 
-/** FNV-1a, to choose by an address and not by the order of arrival. */
+/** Hashes a string with FNV-1a. Choices then depend on the address instead of the order of arrival. */
 export function hash(text: string): number {
   let value = 0x811c9dc5
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)

@@ -7,16 +7,16 @@ import { planCampaign, TEAMS, type Plan } from './plan.ts'
 import type { Records } from './record.ts'
 import { startSimulation, type Outcome, type Simulation } from './simulation.ts'
 
-/** A whole campaign, from the first request to the last final state, and what is wrong with it. */
+/** Runs a whole campaign, from the first request to the last final state, and reports violations. */
 
 export interface RunOptions {
   deliveries: number
-  /** The mail is handed over in so many equal parts, a day apart. */
+  /** The mail is handed over in this many equal parts, one per day. */
   days: number
   seed: number
-  /** Real milliseconds after which the run is given up. */
+  /** Real milliseconds after which the run is aborted. */
   patience: number
-  /** Told of each day. */
+  /** Called with a line about each day. */
   say?: (line: string) => void
 }
 
@@ -24,7 +24,7 @@ export interface Run {
   plan: Plan
   outcomes: Outcome[]
   records: Records
-  /** The first one is new, the second one warm. */
+  /** The first source IP is new, the second one is warm. */
   sourceIps: readonly string[]
   lanes: readonly LaneSample[]
   days: Day[]
@@ -33,16 +33,16 @@ export interface Run {
   end: number
   /** Real milliseconds from the first request to the last final state. */
   took: number
-  /** By the sentence that must hold; empty where it does. */
+  /** Violations by assertion; empty if it holds. */
   complaints: Record<Assertion, Complaints>
 }
 
 const DAY_MS = 86_400_000
 const SOURCES = 2
-/** Where more mail waits than may go: the receiver at which streams and teams are compared. */
+/** The receiver at which streams and teams are compared, because it has a queue. */
 const CONGESTED = 'gmail'
 
-/** Runs a campaign and checks what must hold. Rejects when it does not end in time. */
+/** Runs a campaign and checks all assertions. Rejects if it doesn't end in time. */
 export async function runCampaign(options: RunOptions): Promise<Run> {
   const plan = planCampaign(options.deliveries, options.seed)
   const simulation = await startSimulation({ teams: TEAMS, sources: SOURCES })
@@ -61,7 +61,7 @@ export async function runCampaign(options: RunOptions): Promise<Run> {
   }
 }
 
-/** One part a day; the last one until nothing waits. */
+/** Hands over one part per day, then runs until the queue is empty. */
 async function handOver(
   simulation: Simulation,
   { emails }: Plan,
@@ -89,10 +89,13 @@ async function handOver(
   return days
 }
 
-/** The past of a source's lane to a personality; undefined for a personality outside the table of providers. */
+/**
+ * Returns the history of a source's lane to a personality; undefined if the provider table doesn't have the
+ * personality.
+ */
 export type LaneOf = (ip: string, personality: string) => LaneHistory | undefined
 
-/** Finds lanes in what was saved of all of them. */
+/** Creates a lookup of lanes from the saved states of all of them. */
 export function laneFinder(samples: readonly LaneSample[]): LaneOf {
   const known = shippedLimits()
   const lanes = Map.groupBy(samples, ({ source, provider }) => `${source} ${provider}`)
@@ -107,7 +110,7 @@ export function laneFinder(samples: readonly LaneSample[]): LaneOf {
   }
 }
 
-/** What must hold. */
+/** The assertions that each run checks. */
 export const ASSERTIONS = [
   'spool and receivers tell the same story',
   'no lane goes over the limits of its provider',

@@ -16,26 +16,26 @@ import { exchangers, startReceivers, type Receivers } from './receivers.ts'
 import { SharedTime } from './time.ts'
 import { watchWork } from './work.ts'
 
-/** The whole appliance amid the simulated internet, with several teams. */
+/** The whole appliance in the simulated internet, with several teams. */
 export interface Simulation {
   readonly appliance: TestAppliance
   readonly clock: SimulationClock
   readonly driver: Driver
   readonly receivers: Receivers
-  /** The first one is new: its warm-up begins with the simulation. */
+  /** The first source IP is new: its warm-up starts with the simulation. */
   readonly sourceIps: readonly string[]
-  /** Hands emails to the API, a hundred in a request; rejects unless all are accepted. */
+  /** Sends emails to the API, 100 per request. Rejects unless all are accepted. */
   accept(emails: readonly PlannedEmail[]): Promise<void>
-  /** Runs until nothing waits any more; rejects after `patience` real milliseconds. */
+  /** Runs until the queue is empty. Rejects after `patience` real milliseconds. */
   finish(patience: number): Promise<void>
-  /** What the lanes' states were when they were saved, in order of time. */
+  /** All saved lane states, sorted by time. */
   readonly lanes: readonly LaneSample[]
-  /** What the spool holds of each recipient. */
+  /** Returns the spool's record of each recipient. */
   outcomes(): Outcome[]
   close(): Promise<void>
 }
 
-/** One delivery as the spool ended it. Times in Unix milliseconds of the simulation. */
+/** The final state of a delivery in the spool. Times are Unix milliseconds of the simulation. */
 export interface Outcome {
   recipient: string
   state: string
@@ -48,19 +48,19 @@ export interface Outcome {
 
 export interface SimulationOptions {
   teams: number
-  /** How many local addresses mail leaves from. */
+  /** Number of local addresses to send from. */
   sources: number
 }
 
 const HOUR = 3_600_000
 const NAME_SERVER = 'ns.simulation.test'
 const BATCH = 100
-/** Requests on their way at once. */
+/** Number of concurrent requests. */
 const REQUESTS = 4
-/** Timers within a second come due together. */
+/** Timers within one second fire together. */
 const GRAIN = 1000
 
-/** Starts everything; the clock runs at real speed until `finish`. */
+/** Starts everything. The clock runs in real time until `finish`. */
 export async function startSimulation({ teams, sources }: SimulationOptions): Promise<Simulation> {
   await using started = new AsyncDisposableStack()
   const time = new SharedTime()
@@ -119,7 +119,7 @@ export async function startSimulation({ teams, sources }: SimulationOptions): Pr
   }
 }
 
-/** The sources have names that lead back to them. */
+/** Reverse DNS of the sources: names that resolve back to them. */
 function reverse(ips: readonly string[]): Zone {
   const names = ips.map((ip, at): [string, string] => [ip, `out${at + 1}.sender.test`])
   const zone: Zone = {}
@@ -145,13 +145,13 @@ function config(sourceIps: readonly string[], world: World): Partial<Config> {
   }
 }
 
-/** Who sends: a key and the address it sends from. */
+/** A team's API key and the address it sends from. */
 interface Sender {
   apiKey: string
   from: string
 }
 
-/** The first team is there; others get a domain and a key like it. */
+/** Creates further teams, each with a domain and an API key like the first team's. */
 async function makeTeams(appliance: TestAppliance, world: World, count: number): Promise<Sender[]> {
   const made: Sender[] = [{ apiKey: appliance.apiKey, from: `Team 1 <hello@${appliance.domain}>` }]
   const { senders } = appliance.appliance
@@ -159,7 +159,7 @@ async function makeTeams(appliance: TestAppliance, world: World, count: number):
   for (let number = 2; number <= count; number++) {
     const now = world.clock.now()
     const teamId = newId(now)
-    // No door makes a second team yet.
+    // There is no public function yet to create a second team.
     database
       .prepare('insert into teams (id, name, created_at) values (?, ?, ?)')
       .run(teamId, `Team ${number}`, now)
@@ -173,7 +173,7 @@ async function makeTeams(appliance: TestAppliance, world: World, count: number):
   return made
 }
 
-/** The zones that nobody can look up at first. */
+/** Repairs, after a while, the zones whose lookups fail at first. */
 function mendLater(clock: SimulationClock, world: World): void {
   const broken = PERSONALITIES.filter(({ dns }) => dns === 'servfail-first')
   clock.after(HOUR, () => {
@@ -202,7 +202,8 @@ async function accept(emails: readonly PlannedEmail[], senders: Sender[], url: s
     for (let at = 0; at < bodies.length; at += BATCH)
       requests.push({ when: at / bodies.length, sender, body: JSON.stringify(bodies.slice(at, at + BATCH)) })
   }
-  // All teams' mail comes from the first request to the last: first come, first served would give the largest the most turns.
+  // Mixes the teams' mail from the first request to the last. Otherwise the largest team would get the most turns just
+  // by arriving first.
   requests.sort((a, b) => b.when - a.when)
   const work = async (): Promise<void> => {
     for (let next = requests.pop(); next; next = requests.pop()) await post(url, next.sender, next.body)

@@ -2,7 +2,7 @@ import { mostInAMinute } from './check.ts'
 import { PERSONALITIES } from './personalities.ts'
 import type { Run } from './run.ts'
 
-/** A run in figures, one line for each personality, for people. */
+/** Formats a run as a table for humans, one line per personality. */
 export function tableOf({ plan, outcomes, records, begin }: Run): string {
   const head = [
     'personality',

@@ -1,20 +1,23 @@
 /**
- * Time of the simulation, shared by the daemon's thread and the receivers': real time plus an offset that only grows.
- * What runs does so at its own pace; what waits is skipped.
+ * Simulated time, shared by the daemon's thread and the receivers' thread: real time plus an offset that only grows.
+ * Work runs at its real speed; waiting is skipped.
  */
 
-/** Milliseconds, as bigints because the offset may pass 2^31. */
+/** Milliseconds, as bigint because the offset may exceed 2^31. */
 const OFFSET = 0
 const RECEIVERS_DUE = 1
 const NEVER = 2n ** 62n
 
-/** What threads share: the offset, when a receiver wants to act next, how many of them wait, and how much was seen to happen. */
+/**
+ * State shared between threads: the offset, when a receiver acts next, how many receivers are waiting, and an event
+ * counter.
+ */
 export class SharedTime {
   readonly buffer: SharedArrayBuffer
   readonly #instants: BigInt64Array
   readonly #events: Int32Array
 
-  /** @param buffer of another thread's `SharedTime`, to be the same */
+  /** @param buffer of another thread's `SharedTime`, to share its state */
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(24)) {
     this.buffer = buffer
     this.#instants = new BigInt64Array(buffer, 0, 2)
@@ -26,12 +29,12 @@ export class SharedTime {
     return Date.now() + Number(Atomics.load(this.#instants, OFFSET))
   }
 
-  /** Makes it later, by whole milliseconds. */
+  /** Skips ahead by whole milliseconds. */
   skip(ms: number): void {
     Atomics.add(this.#instants, OFFSET, BigInt(Math.max(0, Math.ceil(ms))))
   }
 
-  /** When a receiver acts next by itself; Infinity when none waits for time to pass. */
+  /** When a receiver next acts by itself; Infinity if none waits for time to pass. */
   get receiversDue(): number {
     const due = Atomics.load(this.#instants, RECEIVERS_DUE)
     return due === 0n || due === NEVER ? Infinity : Number(due)
@@ -41,17 +44,17 @@ export class SharedTime {
     Atomics.store(this.#instants, RECEIVERS_DUE, due === Infinity ? NEVER : BigInt(Math.ceil(due)))
   }
 
-  /** Conversations in which it is the receiver who waits for time to pass, or will never say a word. */
+  /** Number of conversations whose receiver waits for time to pass or never replies again. */
   get patient(): number {
     return Atomics.load(this.#events, 1)
   }
 
-  /** Counts such conversations. */
+  /** Changes the number of such conversations. */
   addPatient(by: 1 | -1): void {
     Atomics.add(this.#events, 1, by)
   }
 
-  /** Something happened at a socket. */
+  /** Records that something happened on a socket. */
   note(): void {
     Atomics.add(this.#events, 0, 1)
   }
@@ -64,12 +67,15 @@ export class SharedTime {
 
 interface Timer {
   due: number
-  /** Keeps timers of one instant in the order in which they were set. */
+  /** Keeps timers for the same instant in the order in which they were set. */
   order: number
   callback: (() => void) | null
 }
 
-/** Timers by a clock that may be moved: a binary heap, since a delivery sets a dozen and takes nearly all of them back. */
+/**
+ * Timers on a clock that can skip ahead. A binary heap, because each delivery sets a dozen timers and cancels most of
+ * them.
+ */
 export class Timers {
   readonly #now: () => number
   readonly #heap: Timer[] = []
@@ -77,16 +83,16 @@ export class Timers {
   #real: NodeJS.Timeout | undefined
   #realDue = Infinity
   readonly #tell: (nextDue: number) => void
-  /** Timers that came due so far. */
+  /** Number of timers that have fired. */
   fired = 0
 
-  /** @param tell is called when the instant of the next timer may have changed */
+  /** @param tell called when the time of the next timer may have changed */
   constructor(now: () => number, tell: (nextDue: number) => void = () => undefined) {
     this.#now = now
     this.#tell = tell
   }
 
-  /** Calls `callback` once, `ms` from now; the returned function takes it back. */
+  /** Calls `callback` once, in `ms` milliseconds. The returned function cancels it. */
   after(ms: number, callback: () => void): () => void {
     const timer: Timer = { due: this.#now() + Math.max(0, ms), order: this.#order++, callback }
     this.#push(timer)
@@ -94,13 +100,13 @@ export class Timers {
     return () => (timer.callback = null)
   }
 
-  /** When the next one is due; Infinity when none is. */
+  /** When the next timer is due; Infinity if there is none. */
   get nextDue(): number {
     while (this.#heap[0]?.callback === null) this.#pop()
     return this.#heap[0]?.due ?? Infinity
   }
 
-  /** Calls what is due by now, in order. To be called after the clock was moved. */
+  /** Calls all due timers in order. Must be called after the clock skips ahead. */
   fire(): void {
     for (let due = this.nextDue; due <= this.#now(); due = this.nextDue) {
       const { callback } = this.#pop()
@@ -110,7 +116,7 @@ export class Timers {
     this.#arm(this.nextDue)
   }
 
-  /** Real time passes too: one real timer for the first of all. */
+  /** Sets one real timer for the earliest timer, because real time passes too. */
   #arm(due: number): void {
     clearTimeout(this.#real)
     this.#realDue = due

@@ -1,18 +1,18 @@
 import type { Storage } from '../../../appliance/storage/storage.ts'
 
-/** What the daemon is at, as its calls of the storage show. */
+/** The daemon's work in progress, as seen from its storage calls. */
 export interface Work {
-  /** Calls without an answer yet. */
+  /** Number of storage calls in progress. */
   readonly calls: number
-  /** Calls that were answered. */
+  /** Number of completed storage calls. */
   readonly done: number
-  /** Deliveries that are leased. */
+  /** Number of leased deliveries. */
   readonly deliveries: number
 }
 
 type Method = (args: unknown, now: number) => Promise<unknown>
 
-/** Counts the calls of a storage from now on; what they do is not touched. */
+/** Counts a storage's calls from now on. Doesn't change what they do. */
 export function watchWork(storage: Storage): Work {
   const leased = new Set<string>()
   const work = {
