@@ -1,18 +1,18 @@
 /**
- * Makes config/breached-passwords.bin: which passwords everybody tries first, as sorted prefixes of their hashes.
+ * Generates config/breached-passwords.bin: the most common passwords, as sorted prefixes of their hashes.
  *
  *   npm pack @zxcvbn-ts/language-common@4.1.3 && tar xzf zxcvbn-ts-language-common-4.1.3.tgz
  *   node scripts/breached-passwords.ts package/src/passwords.json
  *
- * The source is a list by frequency in published breaches (MIT licence: config/breached-passwords.license.txt).
+ * The source is a frequency list from published breaches (MIT license: config/breached-passwords.license.txt).
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { coreOf, prefixOf } from '../appliance/accounts/breached.ts'
 
-/** Entries kept: with four octets each, a file of 120 kB. */
+/** Number of entries to keep. At four bytes each, the file has 120 kB. */
 const MOST = 30_000
-/** What the rule never asks for is not kept: shorter words, and those that would lose signs at their ends. */
+/** Skips words that the password rule never looks up: short ones, and those that lose characters at their ends. */
 const SHORTEST_WORD = 5
 const SHORTEST_WHOLE = 10
 

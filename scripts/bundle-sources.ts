@@ -1,7 +1,7 @@
 /**
- * Bundles the sources for tests: each file of appliance/ becomes a few names of one large file, which a test's process loads in
- * a quarter of the time of 800 files (docs/decisions/0019-the-program-is-bundled.md). Tests import the sources as ever, and
- * scripts/bundled-sources.mjs gives them these.
+ * Bundles the sources for tests: each file of appliance/ becomes a few exports of one large file. A test process loads
+ * it in a quarter of the time of 800 files (docs/decisions/0019-the-program-is-bundled.md). Tests import the sources as
+ * usual; scripts/bundled-sources.mjs redirects the imports.
  * usage: node scripts/bundle-sources.ts FOLDER     replaces FOLDER
  */
 import { globSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { ENTRIES, EXTERNAL, oneByte } from './bundled.ts'
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
 
-/** What a source takes relative to itself is where it was. */
+/** Resolves paths relative to a source file's original location. */
 const places: Plugin = {
   name: 'places',
   transform(code, id) {
@@ -27,7 +27,7 @@ const places: Plugin = {
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/bundle-sources.ts FOLDER')
 
-// A program or thread begins its work when it is loaded.
+// Programs and threads start working when they are loaded, so they are excluded.
 const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !ENTRIES.includes(file))
 const bundle = await rolldown({
   cwd: project,
@@ -36,7 +36,7 @@ const bundle = await rolldown({
   external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
   preserveEntrySignatures: 'strict',
   plugins: [places, oneByte],
-  // Only of interest where a program is loaded in parts.
+  // Only matters if a program is loaded in parts.
   checks: { ineffectiveDynamicImport: false },
   logLevel: 'warn',
 })

@@ -1,8 +1,8 @@
 /**
- * Bundles the program: the sources and their packages become a few files of plain JavaScript, in which every function keeps
- * its name (docs/decisions/0019-the-program-is-bundled.md).
+ * Bundles the program: the sources and their packages become a few files of plain JavaScript. Functions keep their
+ * names (docs/decisions/0019-the-program-is-bundled.md).
  * usage: node scripts/bundle.ts FOLDER
- * FOLDER replaces appliance/. It needs config/, package.json, ui/dist/ and the packages of EXTERNAL in its parent folder.
+ * Replaces FOLDER/appliance. FOLDER must contain config/, package.json, ui/dist/ and the packages of EXTERNAL.
  */
 import { cpSync, rmSync } from 'node:fs'
 import http from 'node:http'
@@ -13,12 +13,10 @@ import { ENTRIES, EXTERNAL, oneByte } from './bundled.ts'
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
 
-/** A file beside the running one, given by name to a thread or process. */
+/** Matches a sibling file that is passed by name to a thread or process. */
 const STARTED = /(new URL\(|'\.\.', )(['"`])([^'"`\s]+)\.ts\2/g
 
-/**
- * All files come into one folder: a place that a source gives relative to its own folder is given relative to that one.
- */
+/** Adjusts relative paths: all files end up in one folder, so paths relative to a source's folder change. */
 const places: Plugin = {
   name: 'places',
   transform(code, id) {
@@ -30,8 +28,8 @@ const places: Plugin = {
 }
 
 /**
- * Node makes all names of a module when it is imported: those of `node:http` include its WebSocket, for which the whole of
- * fetch is loaded, 13 MB. Taken from the module itself, a name that nobody uses costs nothing.
+ * Accesses `node:http` through its default export. Node creates all named exports of a module on import, and the
+ * WebSocket export of `node:http` loads all of fetch (13 MB).
  */
 const httpAlone: Plugin = {
   name: 'http-alone',
@@ -46,7 +44,7 @@ export const { ${names.map(([name]) => name).join(', ')} } = http`
   },
 }
 
-/** Parts of Fastify that the program never asks for: requests without a socket, and serializers made from schemas. */
+/** Parts of Fastify that the program never uses: requests without a socket, and serializers built from schemas. */
 const UNUSED = ['light-my-request', '@fastify/fast-json-stringify-compiler']
 
 const unused: Plugin = {
@@ -76,7 +74,7 @@ await bundle.write({
 })
 await bundle.close()
 const migrations = join('storage', 'migrations')
-// Those that are gone must not stay: all that are there are applied.
+// Removes the old folder first: the program applies every migration it finds.
 rmSync(join(folder, migrations), { recursive: true, force: true })
 cpSync(join(sources, migrations), join(folder, migrations), { recursive: true })
 cpSync(join(sources, 'api', 'openapi.json'), join(folder, 'api', 'openapi.json'))

@@ -1,9 +1,11 @@
 import type { Plugin } from 'rolldown'
 
-/** What the bundle (scripts/bundle.ts) leaves in node_modules: native parts, and what is loaded only when somebody needs it. */
+/**
+ * Packages that the bundle (scripts/bundle.ts) leaves in node_modules: native ones, and those loaded only on demand.
+ */
 export const EXTERNAL = ['better-sqlite3', '@node-rs/argon2', 'chrono-node']
 
-/** Files that are started by name: the program, its threads, the container's health check. */
+/** Files that are started by name: the program, its threads, and the container's health check. */
 export const ENTRIES = [
   'main.ts',
   'commands/healthcheck.ts',
@@ -20,8 +22,8 @@ export const ENTRIES = [
 ]
 
 /**
- * One character outside of Latin-1 makes Node keep a whole file with two bytes a character, and there are always some:
- * they are written as escapes, which mean the same in texts, patterns and names.
+ * Escapes non-Latin-1 characters. A single one makes Node store the whole file with two bytes per character. Escapes
+ * mean the same in strings, patterns and names.
  */
 export const oneByte: Plugin = {
   name: 'one-byte',

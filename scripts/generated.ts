@@ -8,7 +8,7 @@ import { renderPostgresSchema } from './generators/postgres-schema.ts'
 import { renderSandbox } from './generators/sandbox.ts'
 import { renderOpenapi } from './generators/openapi.ts'
 
-/** Every generated file and what writes it; `test/generated.test.ts` holds the committed ones against it. */
+/** Every generated file and its renderer. `test/generated.test.ts` compares the committed files with the output. */
 export const GENERATED: Record<string, () => string | Promise<string>> = {
   'appliance/api/openapi.json': renderOpenapi,
   'appliance/storage/migrations/postgres/0002_tables.sql': renderPostgresSchema,

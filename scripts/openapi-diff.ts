@@ -1,7 +1,7 @@
 /**
- * Compares two OpenAPI documents by meaning: references are followed, so it does not matter which parts have names.
+ * Compares two OpenAPI documents by meaning. References are resolved, so component names don't matter.
  * usage: node scripts/openapi-diff.ts BEFORE.json AFTER.json
- * Prints what AFTER lost, changed and added. Fails where something is lost or changed.
+ * Prints what AFTER removed, changed and added. Fails if anything was removed or changed.
  */
 import { readFileSync } from 'node:fs'
 
@@ -10,7 +10,7 @@ interface JsonObject {
   [key: string]: Json
 }
 
-/** Depth from which on a reference is not followed any more: no schema of ours contains itself. */
+/** Maximum depth for resolving references. None of our schemas contains itself. */
 const DEEPEST = 40
 
 const [before, after] = process.argv.slice(2)
@@ -27,7 +27,7 @@ const facts = (path: string): Map<string, string> => {
   return found
 }
 
-/** Notes each value of a document under the path that leads to it. */
+/** Collects each value of a document under its path. */
 function collect(part: Json, at: string, document: Json, found: Map<string, string>, depth = 0): void {
   if (depth > DEEPEST) throw new Error(`${at} is too deep.`)
   if (part === null || typeof part !== 'object') return void found.set(at, JSON.stringify(part))
@@ -35,14 +35,14 @@ function collect(part: Json, at: string, document: Json, found: Map<string, stri
   const { $ref, ...own } = part
   if (typeof $ref === 'string') collect(resolve($ref, document), at, document, found, depth + 1)
   for (const [key, value] of Object.entries(own)) {
-    // Examples are data: compared whole.
+    // Examples and defaults are data, and compared as a whole.
     if (key === 'example' || key === 'examples' || key === 'default')
       found.set(`${at}/${key}`, JSON.stringify(value))
     else collect(value, `${at}/${key}`, document, found, depth + 1)
   }
 }
 
-/** Parameters and tags have names, words stand for themselves; only the alternatives of a union are told apart by place. */
+/** Keys list items: parameters and tags by name, strings by value, and alternatives of a union by position. */
 function listed(list: Json[], at: string, document: Json, found: Map<string, string>, depth: number): void {
   if (list.length === 0) found.set(at, '[]')
   list.forEach((one, index) => {

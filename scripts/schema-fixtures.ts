@@ -1,4 +1,4 @@
-/** Makes the databases of test/fixtures/schemas that are missing: one for each migration. */
+/** Creates the missing databases of test/fixtures/schemas: one for each migration. */
 import Database from 'better-sqlite3'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { applyMigrations, shippedMigrations } from '../appliance/storage/sqlite/
 const folder = join(import.meta.dirname, '..', 'test', 'fixtures', 'schemas')
 const scratch = mkdtempSync(join(tmpdir(), 'posthaste-schemas-'))
 const migrations = shippedMigrations()
-// `--until 12` leaves out those that are not finished.
+// `--until 12` skips later migrations, which are not finished.
 const last = process.argv[2] === '--until' ? Number(process.argv[3]) : Infinity
 const digits = (number: number): string => String(number).padStart(4, '0')
 

@@ -1,5 +1,5 @@
 /**
- * Strips the types from the sources before tests and tools run from them, so that threads don't do it while they start
+ * Strips the types from the sources before tests and tools run them, so that threads start faster
  * (docs/decisions/0019-the-program-is-bundled.md). The remaining code keeps its lines and columns.
  * usage: node scripts/strip-types.ts     writes changed files to .runtime/stripped/, for scripts/stripped.mjs
  */

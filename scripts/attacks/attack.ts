@@ -1,6 +1,6 @@
 /**
- * Attacks the appliance as strangers and as tenants, while a normal client of another team sends through it. Each attack has a daemon
- * of its own with shipped limits; everything stays on loopback.
+ * Attacks the appliance as strangers and as tenants, while a normal client of another team sends mail through it. Each
+ * attack gets its own daemon with the shipped limits. All traffic stays on loopback.
  * usage: ./scripts/attack [--only NAME]... [--seconds 10]
  *        ./scripts/attack --soak [--seconds 600]      all attacks at once
  *        ./scripts/attack --list
@@ -20,7 +20,7 @@ const COLUMNS = ['accepted', 'p50', 'p99', 'memory', 'descriptors', 'longest tur
   name.padStart(14),
 )
 const NAME_WIDTH = 20
-/** The normal client gives up then (milliseconds). */
+/** Timeout of the normal client, in milliseconds. */
 const PATIENCE = 10_000
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
@@ -71,7 +71,7 @@ function wrong(why: string): number {
   return 2
 }
 
-/** A whole number; null for anything else. */
+/** Parses a whole number. Returns null for anything else. */
 function number(text: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null
 }

@@ -1,6 +1,7 @@
 /**
- * One attacker, in a process of its own. Its argument is an `Assignment` as JSON. It says that it is ready, begins when it is answered,
- * goes on until its time is over, and ends when its parent does. It talks to loopback addresses only.
+ * One attacker, as a separate process. Its argument is an `Assignment` as JSON. It reports that it is ready, starts
+ * when it gets a reply, runs until its time is over, and exits if its parent does. It connects to loopback addresses
+ * only.
  */
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
@@ -9,15 +10,15 @@ import { Hostile } from './hostile.ts'
 import type { Target } from './target.ts'
 
 export interface Assignment {
-  /** Names of attacks, all at once. */
+  /** Names of attacks to run at once. */
   attacks: string[]
   target: Target
-  /** Which of the two. */
+  /** Which of the two attackers this is. */
   number: 0 | 1
   seconds: number
 }
 
-/** In reality attackers have machines of their own: here the daemon and the customer go first. */
+/** Real attackers have machines of their own. Here, the daemon and the customer get a higher priority. */
 const PRIORITY = 3
 
 const assignment = JSON.parse(process.argv[2]!) as Assignment

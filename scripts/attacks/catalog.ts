@@ -6,9 +6,9 @@ import { HTTP } from './http.ts'
 import { SLOW } from './slow.ts'
 import { SMTP } from './smtp.ts'
 
-/** What one attacker does. Two of them do it at once. */
+/** What one attacker does. Two attackers run it at the same time. */
 export interface Attack {
-  /** For the table. */
+  /** Description for the table. */
   what: string
   /** Returns when the time is over. */
   run(hostile: Hostile): Promise<void>

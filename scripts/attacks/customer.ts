@@ -1,38 +1,40 @@
-/** The normal client: sends API requests and messages at a steady rate, and notes what became of each. */
+/** The normal client: sends API requests and messages at a steady rate and records the results. */
 import { Agent, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { freeAddress } from '../../test/world/addresses.ts'
 import { SmtpClient } from './smtp-client.ts'
 import { RECIPIENT, type Target } from './target.ts'
 
-/** What became of the requests and messages so far. */
+/** Results of requests and messages so far. */
 export interface Record {
   asked: number
   accepted: number
-  /** Milliseconds from the start of the request to its answer, of accepted ones; a message includes TLS and sign-in. */
+  /**
+   * Milliseconds from the start of an accepted request to its response. For a message, this includes TLS and sign-in.
+   */
   times: number[]
-  /** Why others were not accepted, with how often. */
+  /** Reasons why others were not accepted, with counts. */
   failures: Map<string, number>
 }
 
 export interface Customer {
   record: Record
-  /** Begins no more, and waits for what is on its way. */
+  /** Stops starting requests and waits for those in progress. */
   finish(): Promise<void>
 }
 
-/** Milliseconds between two requests, and between two messages: half of the shipped 10 a second of a team. */
+/** Milliseconds between requests, and between messages: half of a team's shipped limit of 10 per second. */
 const REQUEST_EVERY = 300
 const MESSAGE_EVERY = 500
-/** It waits for answers before it asks more, so that a busy machine makes no burst of it that is beyond its rate. */
+/** Maximum concurrent requests. Without it, a busy machine would cause a burst that exceeds the rate. */
 const MOST_AT_ONCE = 5
-/** One message in so many has a large attachment, in octets. */
+/** One in this many messages has a large attachment, whose size is in bytes. */
 const LARGE_EVERY = 10
 const LARGE = 1.5 * 1024 * 1024
 
 /**
- * Begins to send. Half of the connections are new ones, from addresses where nobody has signed in.
- * @param patience after so many milliseconds without an answer it gives up
+ * Starts sending. Half of the connections are new, from addresses where nobody has signed in.
+ * @param patience timeout for a response, in milliseconds
  */
 export function startCustomer(target: Target, patience: number): Customer {
   const record: Record = { asked: 0, accepted: 0, times: [], failures: new Map() }
@@ -107,7 +109,7 @@ interface How {
   patience: number
 }
 
-/** Sends an email, lists some, or listens to the live stream until it greets. */
+/** Sends an email, lists some, or opens the live stream and waits for its greeting. */
 function call({ host, http, https, customer }: Target, n: number, how: How): Promise<void> {
   const path = n % 10 === 5 ? '/live' : n % 3 === 0 ? '/emails?limit=10' : '/emails'
   const email = {
@@ -141,7 +143,7 @@ function call({ host, http, https, customer }: Target, n: number, how: How): Pro
     request.once('error', (error: NodeJS.ErrnoException) => done(new Error(error.code ?? error.message)))
     request.once('response', (response) => {
       const wrong = response.statusCode === 200 ? undefined : new Error(`status ${response.statusCode}`)
-      // The stream does not end by itself: its first words are the answer.
+      // The stream never ends, so its first data counts as the response.
       if (path === '/live')
         response.once('data', () => {
           done(wrong)

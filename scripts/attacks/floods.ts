@@ -1,15 +1,15 @@
-/** Floods: as many connections, requests, commands and sign-ins as go, and everything larger than it may be. */
+/** Floods: as many connections, requests, commands and sign-ins as possible, and everything larger than allowed. */
 import type { Family } from './catalog.ts'
 import type { Hostile } from './hostile.ts'
 import { post } from './http.ts'
 
 const MB = 1024 * 1024
-/** Connections of each attacker at once. */
+/** Concurrent connections per attacker. */
 const AT_ONCE = 50
 
 const HOST = 'Host: mail.sender.example\r\n'
 
-/** Requests of one kind, pipelined in blocks, each connection until it is closed. */
+/** Sends pipelined blocks of one kind of request until each connection is closed. */
 function requests(request: (hostile: Hostile) => string) {
   return (hostile: Hostile): Promise<void> =>
     hostile.swarm(AT_ONCE, async () => {
@@ -25,7 +25,7 @@ function requests(request: (hostile: Hostile) => string) {
     })
 }
 
-/** A key with the given prefix that nobody has. */
+/** Returns a key with the given prefix that doesn't exist. */
 const wrongKey = (key: string, n: number): string =>
   `${key.slice(0, 12)}${`${n}`.padStart(key.length - 12, 'x')}`
 
@@ -121,7 +121,7 @@ export const FLOODS: Family = {
   },
 }
 
-/** One of each kind, as fast as the daemon takes it. */
+/** Oversized input of each kind, sent as fast as the daemon accepts it. */
 const OVERSIZED: ((hostile: Hostile) => Promise<void>)[] = [
   (hostile) => say(hostile, 'http', 'GET /', 'a', MB),
   (hostile) => say(hostile, 'http', `GET / HTTP/1.1\r\n${HOST}`, 'X-A: b\r\n', MB),
@@ -149,7 +149,7 @@ const OVERSIZED: ((hostile: Hostile) => Promise<void>)[] = [
     ),
 ]
 
-/** Connects and says something very large, then waits for the end. */
+/** Connects, sends something very large, and waits until the connection closes. */
 async function say(
   hostile: Hostile,
   listener: 'http' | 'starttls' | 'trusted',

@@ -1,9 +1,11 @@
-/** Requests for the fuzzer: of every route, with bodies and header fields that are right, nearly right, or nonsense. */
+/**
+ * Generates requests for the fuzzer: to every route, with bodies and headers that are valid, almost valid, or nonsense.
+ */
 import { damaged, happens, json, pick, text } from './noise.ts'
 import type { Target } from './target.ts'
 import type { Dice } from '../../appliance/crashtest/plan.ts'
 
-/** What to say, how many replies it asks for, and whether they must come. */
+/** The bytes to send, how many replies they request, and whether the replies must arrive. */
 export interface Batch {
   octets: Buffer
   count: number
@@ -13,10 +15,13 @@ export interface Batch {
 /** A method and a path with `{parameters}`. */
 export type Route = [method: string, path: string]
 
-/** Left out: what would end the fuzzer's own key or team, and downloads, which get as long as all that the fuzzer did before. */
+/**
+ * Skips routes that would end the fuzzer's own key or team, and exports, which grow with everything the fuzzer did
+ * before.
+ */
 const SPARED = /^\/(?:live|team|session|account|\w+\/export)/
 
-/** All routes that the daemon describes. */
+/** Reads all routes from the daemon's API description. */
 export async function readRoutes({ host, http }: Target): Promise<Route[]> {
   const response = await fetch(`http://${host}:${http}/openapi.json`)
   const { paths } = (await response.json()) as { paths: Record<string, object> }
@@ -25,15 +30,15 @@ export async function readRoutes({ host, http }: Target): Promise<Route[]> {
     .flatMap(([path, methods]) => Object.keys(methods).map((method): Route => [method.toUpperCase(), path]))
 }
 
-/** Requests in one batch, at most. */
+/** Maximum requests in a batch. */
 const MOST = 20
 
-/** The next requests for a connection; at most `left` of them. */
+/** Generates the next requests for a connection, at most `left`. */
 export function httpBatch(dice: Dice, target: Target, routes: readonly Route[], left: number): Batch {
   const count = Math.min(left, dice.between(1, MOST))
   const requests = Array.from({ length: count }, () => requestOf(dice, target, routes))
   const tidy = !happens(dice, 0.2)
-  // What comes after something damaged may be read as a part of it.
+  // Anything after a damaged request may be parsed as part of it.
   if (!tidy) requests.push(damaged(dice, requests.pop()!))
   return { octets: Buffer.concat(requests), count, tidy }
 }
@@ -96,7 +101,7 @@ function requestOf(dice: Dice, target: Target, routes: readonly Route[]): Buffer
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n${length}\r\n`), body])
 }
 
-/** An id as the daemon makes them, of nothing. */
+/** Returns an ID in the daemon's format that belongs to nothing. */
 function idOf(dice: Dice): string {
   const hex = Array.from({ length: 32 }, () => dice.between(0, 15).toString(16)).join('')
   return `01a2${hex.slice(0, 4)}-${hex.slice(4, 8)}-7${hex.slice(8, 11)}-8${hex.slice(11, 14)}-${hex.slice(14, 26)}`
@@ -111,7 +116,7 @@ function bodyOf(dice: Dice): Buffer {
   return kind === 2 ? damaged(dice, octets) : octets
 }
 
-/** An email that is right but for a field or two. */
+/** Returns an email that is valid except for a field or two. */
 function emailOf(dice: Dice): object {
   const email: Record<string, unknown> = {
     from: 'app@one.example',

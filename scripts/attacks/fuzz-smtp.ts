@@ -1,4 +1,4 @@
-/** Command lines and messages for the fuzzer. */
+/** Generates SMTP commands and messages for the fuzzer. */
 import type { Batch } from './fuzz-http.ts'
 import { damaged, happens, pick, text } from './noise.ts'
 import type { Dice } from '../../appliance/crashtest/plan.ts'
@@ -39,10 +39,10 @@ const LINES = [
   'XCLIENT ADDR=127.0.0.1',
   'BURL x',
 ]
-/** Lines in one batch, at most. */
+/** Maximum lines in a batch. */
 const MOST = 30
 
-/** The next command lines; at most `left` of them. Nothing but a reply to each can be expected of them, or the end. */
+/** Generates the next command lines, at most `left`. The daemon must reply to each or close the connection. */
 export function linesBatch(dice: Dice, left: number): Batch {
   const count = Math.min(left, dice.between(1, MOST))
   const lines = Array.from({ length: count }, () => Buffer.concat([lineOf(dice), Buffer.from('\r\n')]))
@@ -103,16 +103,16 @@ const BODIES = [
   '\u00e9\r\n',
 ]
 
-/** What is said before a message, pipelined (RFC 2920): four replies, of which the last is 354 where all went well. */
+/** The commands before a message, pipelined (RFC 2920). They get four replies; the last is 354 on success. */
 export const ENVELOPE = Buffer.from(
   'RSET\r\nMAIL FROM:<app@one.example> BODY=8BITMIME\r\nRCPT TO:<ada@customer.example>\r\nDATA\r\n',
 )
 
-/** A message with its end mark. */
+/** Returns a message with the final dot. */
 export function messageOf(dice: Dice): Buffer {
   const whole = Buffer.from(partOf(dice, dice.between(0, 4), true), happens(dice, 0.8) ? 'utf8' : 'latin1')
   const octets = happens(dice, 0.2) ? damaged(dice, whole) : whole
-  // Dots are stuffed, so that nothing but the end mark ends it.
+  // Dots are stuffed, so that only the final dot ends the message.
   const stuffed = octets.toString('latin1').replace(/(^|\r\n)\./g, '$1..')
   return Buffer.from(`${stuffed}\r\n.\r\n`, 'latin1')
 }

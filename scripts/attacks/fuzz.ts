@@ -1,4 +1,7 @@
-/** Sends malformed and random input at the listeners, and watches the daemon's life, its turns, its errors and its memory. */
+/**
+ * Sends malformed and random input to the listeners. Checks that the daemon stays up, and watches its event loop, log
+ * errors and memory.
+ */
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,31 +15,34 @@ import { Lane } from './lane.ts'
 import { startTarget, type RunningTarget, type Target } from './target.ts'
 import { createDice } from '../../appliance/crashtest/plan.ts'
 
-/** What can be fuzzed. */
+/** The parts that can be fuzzed. */
 export type Fuzzed = 'http' | 'smtp-lines' | 'smtp-messages'
 
-/** Whether it is one of them. */
+/** Reports whether `name` is one of them. */
 export const isFuzzed = (name: string): name is Fuzzed =>
   ['http', 'smtp-lines', 'smtp-messages'].includes(name)
 
 export interface FuzzOptions {
   what: Fuzzed
-  /** Requests, command lines or messages. */
+  /** Number of requests, command lines or messages. */
   count: number
   seed: number
 }
 
 interface Tally {
   sent: number
-  /** What was well-formed and got no answer. */
+  /** Number of well-formed requests that got no reply. */
   unanswered: number
 }
 
-/** Connections at once. */
+/** Number of concurrent connections. */
 const LANES = 60
-/** The part of all that is sent before memory at rest is measured: enough to fill the caches. */
+/** Share of the input to send before the baseline memory is measured: enough to fill the caches. */
 const WARM_UP = 0.25
-/** How long the daemon rests before its memory is looked at, and how long it may take to deliver and to give back what it used (milliseconds). */
+/**
+ * How long the daemon rests before its memory is measured, and how long it may take to deliver and free memory, in
+ * milliseconds.
+ */
 const REST_MS = 12_000
 const DELIVER_MS = 1_200_000
 const GIVE_BACK_MS = 120_000
@@ -44,7 +50,7 @@ const MOST_TURN = 50
 const MOST_GROWTH = 1.2
 const TELL_MS = 30_000
 
-/** Runs the fuzzer and prints what was seen. Resolves with whether all goals were met. */
+/** Runs the fuzzer and prints the results. Resolves with whether all goals were met. */
 export async function runFuzz(options: FuzzOptions): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-attack-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -88,7 +94,7 @@ async function settledMemory(running: RunningTarget, rest: number): Promise<numb
   return memoryOf(pid).now
 }
 
-/** Waits until no delivery is in flight or due: before that, the daemon isn't at rest. */
+/** Waits until no delivery is in flight or due. Until then, the daemon isn't idle. */
 async function nothingDue(running: RunningTarget): Promise<void> {
   const { host, metrics } = running.target
   const end = performance.now() + DELIVER_MS
@@ -128,7 +134,7 @@ async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) 
   return { tally, counts }
 }
 
-/** Each connection comes from another address: those that send nonsense are banned, which would end the test. */
+/** Creates a connection from its own address: addresses that send nonsense get banned, which would end the test. */
 function laneOf(what: Fuzzed, { host, http, starttls, trusted }: Target): Lane {
   if (what === 'http')
     return new Lane({ host, port: () => http, address: freeAddress, reply: /HTTP\/1\.1 (\d)\d\d /g })
@@ -156,7 +162,7 @@ async function batches(what: Fuzzed, target: Target): Promise<Next> {
       const requests = octets.toString('latin1').match(/^[A-Z]+ \/.* HTTP\/1\.1\r$/gm) ?? []
       console.error(`no answer to ${requests.at(-lane.missing)}`)
     }
-    // It may still wait for the rest of a damaged body, and would take the next batch for it.
+    // The daemon may still be waiting for the rest of a damaged body, and would read the next batch as part of it.
     if (!tidy) lane.close()
     return count
   }

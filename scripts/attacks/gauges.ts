@@ -1,7 +1,7 @@
-/** Memory and descriptors of a process, read from /proc (proc(5)). Linux only. */
+/** Reads a process's memory and file descriptors from /proc (proc(5)). Linux only. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Resident memory in bytes, now and at its highest so far; zero once the process has ended. */
+/** Returns current and peak resident memory in bytes; zero if the process has ended. */
 export function memoryOf(pid: number): { now: number; peak: number } {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1')
@@ -13,7 +13,7 @@ export function memoryOf(pid: number): { now: number; peak: number } {
   }
 }
 
-/** Open descriptors of a process: files, sockets and everything else. */
+/** Counts a process's open descriptors: files, sockets and everything else. */
 export function descriptorsOf(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/fd`).length

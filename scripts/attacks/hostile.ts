@@ -1,24 +1,27 @@
-/** What attacks are made of: connections from the attacker's addresses that break rules, again and again until the time is over. */
+/**
+ * Building blocks of attacks: connections from the attacker's addresses that break rules, repeatedly until the time is
+ * over.
+ */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Assignment } from './attacker.ts'
 import { RECIPIENT, type Target, type Team } from './target.ts'
 
-/** Rest after a connection that was refused or broke, in milliseconds. */
+/** Pause after a refused or broken connection, in milliseconds. */
 const REST = 20
-/** Octets in one write of a flood. */
+/** Bytes per write of a flood. */
 const BLOCK = 64 * 1024
 
 export interface OpenOptions {
   tls?: boolean
-  /** Which of the attacker's addresses; the first when not given. */
+  /** Index of the attacker's address. Default: the first. */
   address?: number
-  /** Leave unread whatever the daemon says. */
+  /** Never reads what the daemon sends. */
   deaf?: boolean
 }
 
-/** A connection of an attacker; what is done with one that broke does nothing. */
+/** An attacker's connection. On a broken connection, its methods do nothing. */
 export class Wire {
   heard = ''
   readonly socket: Socket
@@ -35,7 +38,7 @@ export class Wire {
     return !this.socket.destroyed && this.socket.writable
   }
 
-  /** Begins to read what the daemon says; the last kilobytes are kept. */
+  /** Starts reading. Keeps the last kilobytes. */
   listen(): void {
     this.socket.on('data', (chunk: Buffer) => {
       this.heard = (this.heard + chunk.toString('latin1')).slice(-4096)
@@ -47,7 +50,7 @@ export class Wire {
     })
   }
 
-  /** Writes, and waits until the daemon has taken it. */
+  /** Writes, and waits until the data is flushed. */
   async say(what: string | Buffer): Promise<void> {
     if (!this.open) return
     const { socket } = this
@@ -62,7 +65,7 @@ export class Wire {
     })
   }
 
-  /** Says `piece` so many times. */
+  /** Writes `piece` a number of times. */
   async repeat(piece: string, times: number): Promise<void> {
     const block = Buffer.from(piece.repeat(Math.max(1, Math.ceil(BLOCK / piece.length))), 'latin1')
     for (let left = piece.length * times; left > 0 && this.open;) {
@@ -72,7 +75,10 @@ export class Wire {
     }
   }
 
-  /** Waits until it is heard, the connection is over, or `ms` have passed; forgets it and all before it. */
+  /**
+   * Waits until the pattern is received, the connection ends, or `ms` milliseconds pass. Discards input up to the
+   * match.
+   */
   async hear(pattern: RegExp, ms = 20_000): Promise<boolean> {
     const end = performance.now() + ms
     for (;;) {
@@ -117,22 +123,22 @@ export class Hostile {
     return performance.now() >= this.#until
   }
 
-  /** Milliseconds that are left. */
+  /** Milliseconds left. */
   get left(): number {
     return Math.max(0, this.#until - performance.now())
   }
 
-  /** Gives up all connections. */
+  /** Closes all connections. */
   end(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** One of the attacker's addresses. */
+  /** Returns one of the attacker's addresses. */
   address(n = 0): string {
     return `127.0.${2 + this.number}.${1 + (n % 250)}`
   }
 
-  /** Connects; null when that fails, after a rest. */
+  /** Connects. After a failure, pauses and returns null. */
   async open(port: number, options: OpenOptions = {}): Promise<Wire | null> {
     const { tls = false, address = 0, deaf = false } = options
     const plain = connect({
@@ -150,7 +156,7 @@ export class Hostile {
     return new Wire(secure, deaf)
   }
 
-  /** Speaks TLS over a connection. */
+  /** Starts TLS on a connection. */
   secure(plain: Socket): TLSSocket {
     const secure = connectTls({ socket: plain, rejectUnauthorized: false, maxVersion: 'TLSv1.2' })
     this.#hold(secure)
@@ -158,8 +164,8 @@ export class Hostile {
   }
 
   /**
-   * Does something `count` times side by side, each again and again until the time is over. Whatever waits for a connection goes on
-   * then, because all connections are given up.
+   * Runs `count` copies of something in parallel, each in a loop until the time is over. All connections are then
+   * closed, which wakes up everything that waits for one.
    */
   async swarm(count: number, once: (n: number) => Promise<void>): Promise<void> {
     await Promise.all(
@@ -172,13 +178,13 @@ export class Hostile {
     )
   }
 
-  /** Keeps a connection until it breaks or the time is over. */
+  /** Keeps a connection open until it breaks or the time is over. */
   async hold(wire: Wire): Promise<void> {
     if (!wire.socket.destroyed)
       await new Promise<void>((resolve) => void wire.socket.once('close', () => resolve()))
   }
 
-  /** An SMTP connection on which the attacker has signed in. */
+  /** Opens an SMTP connection and signs in as the attacker. */
   async signedIn(address = 0): Promise<Wire | null> {
     const wire = await this.open(this.target.implicit, { tls: true, address })
     if (!wire) return null
@@ -197,7 +203,7 @@ export class Hostile {
     return wire
   }
 
-  /** Says everything that comes before the octets of a message, with DATA or without. */
+  /** Sends the envelope of a message, and DATA unless told otherwise. */
   async begin(wire: Wire, data = true): Promise<boolean> {
     await wire.say(`MAIL FROM:<app@${this.team.domain}>\r\n`)
     if (!(await wire.hear(/^250 .*\r\n/m))) return false
@@ -220,7 +226,7 @@ export class Hostile {
   }
 }
 
-/** Whether the event comes before the connection is over. */
+/** Reports whether the event occurs before the connection ends. */
 function settles(socket: Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
   return new Promise((resolve) => {
     socket.once(event, () => resolve(true)).once('close', () => resolve(false))

@@ -1,4 +1,4 @@
-/** Attacks on HTTP: connections and bodies without an end, bodies that cost more than their size, live streams. */
+/** Attacks on HTTP: endless connections and bodies, bodies that cost more than their size, and live streams. */
 import type { Family } from './catalog.ts'
 import type { Hostile, Wire } from './hostile.ts'
 
@@ -6,7 +6,7 @@ const MB = 1024 * 1024
 /** The shipped `limits.message_bytes`. */
 const LIMIT = 40 * MB
 
-/** The head of a request with a JSON body. */
+/** Returns the head of a request with a JSON body. */
 export function post(path: string, key: string | null, length: number | 'chunked'): string {
   return [
     `POST ${path} HTTP/1.1`,
@@ -19,10 +19,10 @@ export function post(path: string, key: string | null, length: number | 'chunked
   ].join('\r\n')
 }
 
-/** Reads the whole answer, or waits until the connection is over. */
+/** Reads the whole response, or waits until the connection ends. */
 const answered = (wire: Wire): Promise<boolean> => wire.hear(/^HTTP\/1\.1 \d{3}[^]*?\r\n\r\n/m, 60_000)
 
-/** Sends bodies of one shape over and over, three at once. */
+/** Sends bodies of one shape repeatedly, three at once. */
 function bodies(path: string, head: string, piece: string, times: number, tail: string) {
   return (hostile: Hostile): Promise<void> =>
     hostile.swarm(3, async () => {

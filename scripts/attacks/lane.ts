@@ -1,25 +1,25 @@
-/** One connection after the other of a fuzzer: says batches and counts the replies to them. */
+/** A sequence of a fuzzer's connections: sends batches and counts the replies. */
 import { connect, type Socket } from 'node:net'
 
-/** How long a reply to something well-formed may take, and to something damaged, which may be waited for (milliseconds). */
+/** How long to wait for a reply to well-formed input, and to damaged input, which may get none, in milliseconds. */
 const PATIENCE = 60_000
 const DAMAGED_PATIENCE = 300
 
-/** How a batch ended: all was answered, the daemon closed the connection, or nothing more came. */
+/** How a batch ended: all replies arrived, the daemon closed the connection, or nothing more came. */
 export type Answered = 'all' | 'closed' | 'silent'
 
 export class Lane {
   readonly #host: string
   readonly #port: () => number
   readonly #address: () => string
-  /** Finds replies; global. */
+  /** Matches replies. Has the global flag. */
   readonly #reply: RegExp
   #socket: Socket | null = null
   #tail = ''
   #replies = 0
   #expected = 0
   #wake: () => void = () => undefined
-  /** Replies so far by their first digit. */
+  /** Number of replies by their first digit. */
   readonly counts = new Map<string, number>()
 
   constructor(how: { host: string; port: () => number; address: () => string; reply: RegExp }) {
@@ -34,12 +34,15 @@ export class Lane {
     return this.#socket !== null
   }
 
-  /** Replies to the last batch that did not come. */
+  /** Number of replies to the last batch that are missing. */
   get missing(): number {
     return this.#expected - this.#replies
   }
 
-  /** Says something and waits for as many replies. `tidy`: everything in it is well-formed, so that they have to come. */
+  /**
+   * Sends a batch and waits for the given number of replies. `tidy`: everything is well-formed, so all replies must
+   * arrive.
+   */
   async say(octets: Buffer, replies: number, tidy: boolean): Promise<Answered> {
     if (!this.#socket && !(await this.#connect())) return 'closed'
     this.#expected = this.#replies + replies

@@ -1,10 +1,10 @@
-/** Seeded nonsense: texts, JSON values and octets that are nearly right, or not at all. */
+/** Generates seeded nonsense: text, JSON values and bytes that are almost valid, or not valid at all. */
 import type { Dice } from '../../appliance/crashtest/plan.ts'
 
-/** One of them. */
+/** Picks one item. */
 export const pick = <T>(dice: Dice, items: readonly T[]): T => items[dice.between(0, items.length - 1)]!
 
-/** Whether something of this probability (0 to 1) happens. */
+/** Returns true with the given probability (0 to 1). */
 export const happens = (dice: Dice, probability: number): boolean => dice.next() < probability
 
 const ODD = [
@@ -52,13 +52,13 @@ const WORDS = [
   'a'.repeat(300),
 ]
 
-/** A short text: a word, something odd, or both. */
+/** Returns a short text: a word, something odd, or both. */
 export function text(dice: Dice): string {
   const parts = Array.from({ length: dice.between(1, 3) }, () => pick(dice, happens(dice, 0.6) ? WORDS : ODD))
   return parts.join('')
 }
 
-/** Names that bodies of the API have. */
+/** Field names of the API's request bodies. */
 const NAMES = [
   'from',
   'to',
@@ -92,7 +92,7 @@ const NAMES = [
   '',
 ]
 
-/** A JSON value; objects and arrays at most `depth` deep. */
+/** Returns a JSON value with objects and arrays nested at most `depth` deep. */
 export function json(dice: Dice, depth = 3): unknown {
   const kind = dice.between(0, depth > 0 ? 7 : 4)
   if (kind === 0) return pick(dice, [null, true, false, 0, -1, 1.5, 2 ** 53, 1e308])
@@ -103,7 +103,7 @@ export function json(dice: Dice, depth = 3): unknown {
   )
 }
 
-/** The same octets with some of them changed, left out or doubled. */
+/** Returns the same bytes with some changed, removed or duplicated. */
 export function damaged(dice: Dice, octets: Buffer): Buffer {
   const copy = Buffer.from(octets)
   const at = (): number => dice.between(0, Math.max(0, copy.length - 1))

@@ -1,4 +1,4 @@
-/** Runs attacks against a daemon of their own, with the normal client beside, and judges what it saw. */
+/** Runs attacks against a daemon of their own with a normal client alongside, and checks what that client saw. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -12,26 +12,28 @@ import { startCustomer, type Record } from './customer.ts'
 import { descriptorsOf, memoryOf } from './gauges.ts'
 import { startTarget, type RunningTarget } from './target.ts'
 
-/** What was seen during an attack. */
+/** The results of an attack. */
 export interface Outcome {
   name: string
-  /** Requests and messages of the normal client. */
+  /** Number of the normal client's requests and messages. */
   asked: number
   /** The share of them that was accepted, 0 to 1. */
   accepted: number
-  /** Milliseconds of accepted ones. */
+  /** Latency of accepted ones, in milliseconds. */
   p50: number
   p99: number
-  /** Highest resident memory of the daemon, in bytes. */
+  /** Peak resident memory of the daemon, in bytes. */
   memory: number
-  /** Open descriptors of the daemon before the attack, the most during it, and those left up to `FREE_MS` after its end. */
+  /**
+   * The daemon's open descriptors: before the attack, the maximum during it, and those left up to `FREE_MS` after it.
+   */
   descriptors: { before: number; most: number; after: number }
-  /** The longest turn of the event loop, in milliseconds of processor time. */
+  /** The longest turn of the event loop, in milliseconds of CPU time. */
   longestTurn: number
-  /** Goals that were missed, in words; latency apart, because a busy machine misses it too. */
+  /** Descriptions of missed goals. Latency is excluded, because a busy machine misses it, too. */
   missed: string[]
   late: boolean
-  /** Why requests and messages were not accepted, with how often. */
+  /** Reasons why requests and messages were not accepted, with counts. */
   failures: Record['failures']
 }
 
@@ -39,26 +41,29 @@ export interface Outcome {
 const LEAST_ACCEPTED = 0.99
 const MOST_P99 = 1000
 const MOST_MEMORY = 1e9
-/** Within this time after the attack its descriptors must be free (milliseconds). */
+/** The daemon must free its descriptors within this many milliseconds after the attack. */
 const FREE_MS = 5000
-/** Descriptors that come and go without any attack: worker threads, and connections to mail exchangers. */
+/** Allowance for descriptors that come and go without an attack: worker threads and connections to mail exchangers. */
 const OWN_DESCRIPTORS = 40
-/** The normal client sends for so long before (milliseconds): a daemon is not attacked in its first second. */
+/**
+ * How long the normal client sends before the attack, in milliseconds. A daemon in its first second is not a realistic
+ * target.
+ */
 const WARM_UP_MS = 2000
-/** Attackers that have not ended by themselves are killed then (milliseconds after the attack's time). */
+/** Attackers still running this many milliseconds after the attack are killed. */
 const GRACE_MS = 3000
 const LOOK_MS = 200
 
 export interface RunOptions {
   name: string
-  /** Names of attacks, all at once. */
+  /** Names of attacks to run at once. */
   attacks: string[]
   seconds: number
-  /** After so many milliseconds without an answer the normal client gives up. */
+  /** Timeout of the normal client's requests, in milliseconds. */
   patience: number
 }
 
-/** Runs attacks. Rejects when they cannot be begun. */
+/** Runs attacks. Rejects if they can't be started. */
 export async function runAttacks({ name, attacks, seconds, patience }: RunOptions): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-attack-'))
   const tidy = (): void => rmSync(folder, { recursive: true, force: true })
@@ -82,7 +87,7 @@ export async function runAttacks({ name, attacks, seconds, patience }: RunOption
     clearInterval(look)
     const freed = performance.now() + FREE_MS
     await customer.finish()
-    // The customer's own connections end with it.
+    // The customer's own connections have to be closed first.
     do {
       await pause(100)
       descriptors.after = descriptorsOf(pid)
@@ -94,7 +99,7 @@ export async function runAttacks({ name, attacks, seconds, patience }: RunOption
   }
 }
 
-/** Lets the attackers begin; resolves when they have ended. */
+/** Starts the attackers. Resolves when they have ended. */
 async function attack(attackers: ChildProcess[], seconds: number): Promise<void> {
   const ends = attackers.map((child) => once(child, 'exit') as Promise<[number | null]>)
   for (const child of attackers) child.send('go')
@@ -104,7 +109,7 @@ async function attack(attackers: ChildProcess[], seconds: number): Promise<void>
   if (codes.some(([code]) => code !== 0 && code !== null)) throw new Error('An attacker failed; see above.')
 }
 
-/** Resolves when it is ready to begin. */
+/** Resolves when the attacker is ready to start. */
 async function startAttacker(assignment: Assignment): Promise<ChildProcess> {
   const program = join(import.meta.dirname, 'attacker.ts')
   const child = spawn(process.execPath, [program, JSON.stringify(assignment)], {

@@ -1,15 +1,17 @@
-/** Slow-loris: connections that do as little as they can for as long as they are let, on every listener. */
+/**
+ * Slowloris attacks: connections on every listener that send as little as possible for as long as they are allowed to.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from './catalog.ts'
 import type { Hostile, Wire } from './hostile.ts'
 import { post } from './http.ts'
 
-/** Connections of each attacker: as many as one address may have, and some more that are refused. */
+/** Connections per attacker: as many as one address may have, plus some that are refused. */
 const MANY = 250
-/** Milliseconds between two octets. */
+/** Milliseconds between two bytes. */
 const DRIP = 1000
 
-/** Says an octet a second until the connection is over. */
+/** Sends one byte per second until the connection ends. */
 async function drip(hostile: Hostile, wire: Wire, octet: string): Promise<void> {
   while (wire.open && !hostile.over) {
     await pause(Math.min(DRIP, hostile.left))
@@ -18,7 +20,7 @@ async function drip(hostile: Hostile, wire: Wire, octet: string): Promise<void> 
   wire.close()
 }
 
-/** The first octets of a handshake: a record that promises more than comes. */
+/** The start of a TLS handshake: a record that announces more than is sent. */
 const HALF_HELLO = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3])
 
 export const SLOW: Family = {

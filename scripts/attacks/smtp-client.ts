@@ -1,4 +1,4 @@
-/** An SMTP client that signs in as the customer and sends one message after the other. */
+/** An SMTP client that signs in as the customer and sends one message after another. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { RECIPIENT, type Target } from './target.ts'
@@ -6,12 +6,12 @@ import { RECIPIENT, type Target } from './target.ts'
 interface Route {
   port: number
   tls: 'implicit' | 'starttls'
-  /** The client's own address. */
+  /** The client's local IP address. */
   from: string
 }
 
 export class SmtpClient {
-  /** Whether a message is on its way. */
+  /** Whether it is sending a message. */
   busy = false
   readonly #target: Target
   readonly #route: Route
@@ -24,7 +24,7 @@ export class SmtpClient {
     this.#route = route
   }
 
-  /** Sends a message. Rejects with the reply when it is refused, and after `patience` milliseconds. */
+  /** Sends a message. Rejects with the reply if it is refused, and after `patience` milliseconds. */
   async send(text: string, patience: number): Promise<void> {
     this.busy = true
     const late = setTimeout(() => this.close(), patience)

@@ -1,4 +1,4 @@
-/** Attacks on SMTP: messages that cost more than their size, messages without an end, idle connections, renegotiation. */
+/** Attacks on SMTP: messages that cost more than their size, endless messages, idle connections, TLS renegotiation. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import type { Family } from './catalog.ts'
@@ -9,7 +9,7 @@ const HEAD = 'From: app@attacker.example\r\nSubject: x\r\n'
 const NESTED = 'Content-Type: message/rfc822\r\n\r\n'
 const MULTIPART = 'MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=a\r\n\r\n'
 
-/** Sends messages of one shape over and over, on as many connections at once. */
+/** Sends messages of one shape repeatedly on `connections` connections. */
 function messages(connections: number, head: string, piece: string, times: number) {
   return (hostile: Hostile): Promise<void> =>
     hostile.swarm(connections, async () => {
@@ -85,7 +85,7 @@ export const SMTP: Family = {
   },
 }
 
-/** Whether the server agreed to another handshake within a second. */
+/** Reports whether the server agreed to renegotiate within a second. */
 function renegotiated(socket: TLSSocket): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), 1000)

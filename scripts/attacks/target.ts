@@ -1,4 +1,4 @@
-/** The daemon under attack: a process of its own with shipped limits, three teams, and the small internet around it. */
+/** The daemon under attack: a separate process with the shipped limits and three teams, in a fake internet. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises'
@@ -13,21 +13,21 @@ import { startZoneServer } from '../../appliance/sandbox/zone.ts'
 import { createSenders } from '../../appliance/senders/senders.ts'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 
-/** Where mail of the attack test goes. */
+/** The attack test's recipient domain. */
 export const RECIPIENT = 'customer.example'
 
 /** A team with a verified domain. */
 export interface Team {
   domain: string
-  /** Token of a key with full access. */
+  /** The token of an API key with full access. */
   key: string
   keyId: string
 }
 
-/** Where the daemon listens, and who may send through it. */
+/** The daemon's addresses, and who may send through it. */
 export interface Target {
   host: string
-  /** Ports. `trusted` asks for no sign-in and belongs to the first attacker. */
+  /** Listener ports. `trusted` requires no sign-in and is reserved for the first attacker. */
   http: number
   https: number
   metrics: number
@@ -36,37 +36,43 @@ export interface Target {
   trusted: number
   /** The normal client's team. */
   customer: Team
-  /** A team for each attacker. */
+  /** One team per attacker. */
   attackers: [Team, Team]
 }
 
-/** A target that runs. */
+/** A running target. */
 export interface RunningTarget extends AsyncDisposable {
   target: Target
   pid: number
-  /** The exit code or signal once it has ended; null while it runs. */
+  /** Returns the exit code or signal once the daemon has ended; null while it runs. */
   ended(): string | null
-  /** The longest turn of its event loop since the last call, in milliseconds of processor time. */
+  /** Returns the longest turn of its event loop since the last call, in milliseconds of CPU time. */
   longestTurn(): number
-  /** What it wrote to its log. */
+  /** Returns its log. */
   log(): Promise<string>
 }
 
 export interface TargetOptions {
-  /** Emptied by the caller. */
+  /** The working folder; the caller removes its contents. */
   folder: string
-  /** So that requests get behind the limit on their rate, and a million of them do not fill the log; else all is as shipped. */
+  /**
+   * Lifts the request rate limit and reduces logging, so that fuzzed requests are processed and a million of them don't
+   * fill the log.
+   */
   forFuzzing: boolean
 }
 
 const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
-/** The young generation as in scripts/runtime.sh; the old one as Node chooses it under the unit's MemoryMax=3G: half of that. */
+/**
+ * The young generation is as in scripts/runtime.sh. The old generation is what Node chooses under the unit's
+ * MemoryMax=3G: half of that.
+ */
 const FLAGS = ['--max-semi-space-size=16', '--max-old-space-size=1536']
 const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
 const START_MS = 60_000
 const STOP_MS = 30_000
 
-/** Makes accounts and configuration in the folder, and starts the daemon. */
+/** Creates accounts and configuration in the folder, and starts the daemon. */
 export async function startTarget(options: TargetOptions): Promise<RunningTarget> {
   const opened = new AsyncDisposableStack()
   try {
@@ -88,7 +94,7 @@ function zoneEntry(name: string, exchanger: string) {
   return name === `mx.${RECIPIENT}` ? { A: exchanger } : 'NXDOMAIN'
 }
 
-/** A mail exchanger that accepts everything and keeps nothing. */
+/** Starts a mail exchanger that accepts everything and stores nothing. */
 async function startSink(opened: AsyncDisposableStack): Promise<{ address: string; port: number }> {
   const server = createServer({ noDelay: true }, (socket) => {
     let [rest, inData] = ['', false]
@@ -126,7 +132,7 @@ async function configure(
   ]
   const configFile = join(folder, 'posthaste.toml')
   const providers = join(folder, 'providers.toml')
-  // A fuzzed daemon delivers what it accepts in minutes, so that it can be seen at rest.
+  // A fuzzed daemon must deliver what it accepted within minutes, so that it can be measured idle.
   const shipped = await readFile(SHIPPED_PROVIDERS, 'utf8')
   await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
   const settings = `hostname = "mail.sender.example"
@@ -153,7 +159,7 @@ implicit_tls = ["${host}:${implicit}"]
   return { configFile, target: { host, ...ports, customer, attackers: [one, two] } }
 }
 
-/** The customer's team, and one for each attacker. */
+/** Creates the customer's team, and one for each attacker. */
 async function makeTeams(configFile: string): Promise<[Team, Team, Team]> {
   const loaded = loadConfig({ file: configFile, env: {} })
   if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
@@ -182,7 +188,7 @@ async function makeTeams(configFile: string): Promise<[Team, Team, Team]> {
   ]
 }
 
-/** Whether the daemon says that it is ready; false when it does not answer yet. */
+/** Reports whether the daemon says it is ready; false if it doesn't respond yet. */
 async function takesMail(url: string): Promise<boolean> {
   const response = await fetch(url).catch(() => null)
   await response?.arrayBuffer()

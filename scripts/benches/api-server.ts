@@ -1,7 +1,7 @@
 /**
- * A server under test, in a process of its own. usage: api-server.ts ours|bare DATA_DIR
- * ours: the appliance from the socket to the commit, without delivery. bare: what no accept path can be faster than.
- * Sends a `Target` to its parent; its log goes to standard output, as in production.
+ * A server under test, as a separate process. usage: api-server.ts ours|bare DATA_DIR
+ * ours: the appliance from the socket to the commit, without delivery. bare: a lower bound that no implementation can
+ * beat. Sends a `Target` to its parent and logs to standard output, as in production.
  */
 import fastify from 'fastify'
 import { writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { Thread } from '../../appliance/storage/sqlite/thread.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { startApi } from '../../test/unit/http/harness.ts'
 
-/** Where to send what. */
+/** Where to send the requests, and which request. */
 export interface Target {
   port: number
   headers: Record<string, string>
@@ -22,15 +22,15 @@ const [which, dataDir] = process.argv.slice(2) as ['ours' | 'bare', string]
 const json = { 'Content-Type': 'application/json' }
 const target = which === 'ours' ? await startOurs() : await startBare()
 process.send!(target)
-// Whatever the parent says, it wants to know the processor time used so far, in microseconds.
+// The parent sends messages only to ask for the CPU time used so far, in microseconds.
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send!(user + system)
 })
 
-/** The server that the tests of the API use: everything real from the socket to the disk. */
+/** The server that the API's tests use, with nothing faked between the socket and the disk. */
 async function startOurs(): Promise<Target> {
-  // A log line for each request is part of the path.
+  // Logging each request is part of the measured path.
   const { url, sending } = await startApi({ dataDir, log: createLogger('info') })
   return { port: Number(new URL(url).port), headers: { ...json, Authorization: `Bearer ${sending}` } }
 }

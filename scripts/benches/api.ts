@@ -1,7 +1,8 @@
 /**
- * How many emails a second are accepted: durable, over HTTP keep-alive; beside a bare server that validates the same body and
- * makes one durable insert of it. Both in the same minutes on the same machine, in turns; servers and load in processes of their own.
- * Prints a table. usage: ./scripts/bench api [--rounds N] [--seconds S] [--connections C] [--html-only]
+ * Measures how many emails per second the API accepts, durably, over HTTP keep-alive. The baseline is a bare server
+ * that validates the same body and makes one durable insert. Both run in turns on the same machine; servers and load
+ * generator are separate processes. Prints a table.
+ * usage: ./scripts/bench api [--rounds N] [--seconds S] [--connections C] [--html-only]
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -26,7 +27,7 @@ const [rounds, seconds, connections] = [values.rounds, values.seconds, values.co
   number,
 ]
 
-/** A receipt as shops send it: 1.6 KB of html, 0.5 KB of text. */
+/** A typical shop receipt: 1.6 KB of HTML, 0.5 KB of text. */
 const row = (n: number) => `<tr><td>Article number ${n}</td><td align="right">${n * 7}.50</td></tr>`
 const html = `<!doctype html><html><body><h1>Your order</h1><p>Thank you, it is on its way.</p><table>${Array.from(
   { length: 22 },
@@ -64,7 +65,7 @@ async function startServer(name: Name): Promise<{ child: ChildProcess; target: T
   return { child, target }
 }
 
-/** A result, with the processor time that an email took; where others use the machine too, it says more than the rate. */
+/** A result with the CPU time per email. On a shared machine, CPU time is more reliable than the rate. */
 type Result = LoadResult & { microseconds: number }
 
 async function load(name: Name, rate: number | null): Promise<Result> {
@@ -88,7 +89,7 @@ async function load(name: Name, rate: number | null): Promise<Result> {
   return { ...result, microseconds: microseconds / result.answered }
 }
 
-/** Processor time of a server so far, all its threads, in microseconds. */
+/** Returns a server's CPU time so far, over all threads, in microseconds. */
 async function processorTime(name: Name): Promise<number> {
   const { child } = servers.get(name)!
   child.send('time')

@@ -1,5 +1,6 @@
 /**
- * How fast a file of contacts is imported, and how long lists, searches and counts of them take. Nothing is asserted.
+ * Measures how fast a file of contacts is imported, and how long lists, searches and counts of contacts take. Asserts
+ * nothing.
  * usage: ./scripts/bench audience [--contacts N] [--rounds N] [--data DIR]
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -19,7 +20,7 @@ const { values } = parseArgs({
   options: {
     contacts: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '40' },
-    /** Keeps the imported data there, and uses what is there already. */
+    /** Keeps the imported data there, and reuses existing data. */
     data: { type: 'string' },
   },
 })
@@ -83,7 +84,7 @@ const rule = (field: string, operator: 'eq' | 'gte' | 'contains', value: string 
   ...{ type: 'rule', field: `contact.${field}`, operator, value },
 })
 
-/** What the dashboard and apps ask for; each is one request. */
+/** Queries of the dashboard and apps, one request each. */
 async function questions(): Promise<[string, () => Promise<unknown>][]> {
   const filter = rule('properties.plan', 'eq', 'pro')
   const segment = await audience.createSegment({ teamId, name: `Pro ${newId(clock.now())}`, filter })
@@ -116,7 +117,7 @@ async function questions(): Promise<[string, () => Promise<unknown>][]> {
   ]
 }
 
-/** Milliseconds by the wall and of processor time. */
+/** Returns elapsed time and CPU time, in milliseconds. */
 async function timed(ask: () => Promise<unknown>): Promise<{ wall: number; processor: number }> {
   const [before, began] = [process.cpuUsage(), performance.now()]
   await ask()

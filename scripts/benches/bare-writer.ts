@@ -1,4 +1,4 @@
-/** The thread of the bare server: one insert for each request, many in one durable commit, as the appliance does it. */
+/** The bare server's writer thread: one insert per request, many per durable commit, like the appliance. */
 import { workerData } from 'node:worker_threads'
 import { openWriter } from '../../appliance/storage/sqlite/connection.ts'
 import { createGroupCommit } from '../../appliance/storage/sqlite/group-commit.ts'

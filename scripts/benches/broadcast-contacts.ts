@@ -1,19 +1,19 @@
-/** A segment of as many contacts as are wanted, written as an import would have left it. */
+/** Fills a segment with any number of contacts, as an import would have. */
 import Database from 'better-sqlite3'
 import { firstIdAt } from '../../appliance/mail/ids.ts'
 
-/** How much is written, and where. */
+/** How many contacts to write, and where. */
 export interface Contacts {
   contacts: number
-  /** Domains of the addresses, in turn. */
+  /** Domains of the addresses, used in rotation. */
   domains: readonly string[]
 }
 
-/** When the first contact joined (Unix milliseconds); each other a millisecond later. */
+/** When the first contact joined (Unix milliseconds). Each further contact joined one millisecond later. */
 const START = Date.UTC(2026, 0, 1)
 const SEGMENT = '019b76da-a800-7000-8000-00000000000b'
 
-/** Fills the segment. Returns its id. */
+/** Fills the segment. Returns its ID. */
 export function fillSegment(path: string, { contacts, domains }: Contacts): string {
   const db = new Database(path)
   db.pragma('synchronous = off')

@@ -1,7 +1,8 @@
 /**
- * What a broadcast to a large segment costs: how long contacts become recipients, how much the database grows by it, how late the event
- * loop and transactional mail are meanwhile, and how many of its emails are delivered a second, beside single emails of the same size. The
- * exchanger of the readers is a process of its own and takes everything; transactional mail goes to another one, in this process.
+ * Measures the cost of a broadcast to a large segment: how long the expansion to recipients takes, how much the
+ * database grows, how much the event loop and transactional mail are delayed, and how many emails are delivered per
+ * second compared with single emails of the same size. The readers' exchanger is a separate process that accepts
+ * everything. Transactional mail goes to another one in this process.
  * usage: ./scripts/bench broadcast [--contacts N] [--providers N] [--deliver N] [--singles N]
  */
 import Database from 'better-sqlite3'
@@ -34,15 +35,15 @@ const [contacts, providers, deliver, singles] = [
   values.deliver,
   values.singles,
 ].map(Number) as [number, number, number, number]
-/** Where transactional mail goes. */
+/** The domain that receives transactional mail. */
 const OTHER = 'other.example'
-/** A probe of transactional mail, so often (milliseconds). */
+/** Milliseconds between probes of transactional mail. */
 const PROBE_MS = 200
 const POLL_MS = 100
 const SECONDS = { idle: 10, goal: 3600 }
 const HTML = `<p>Hello {{{FIRST_NAME|there}}}</p>${'<p>A paragraph of some words that somebody reads.</p>'.repeat(60)}<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>`
 
-/** Resolves probes, by subject, when the exchanger has them. */
+/** By subject: resolves a probe when the exchanger has received it. */
 const probes = new Map<string, () => void>()
 
 await using cleanup = new AsyncDisposableStack()
@@ -72,7 +73,7 @@ const id = await create()
 await expansion()
 await delivery()
 
-/** A bulk of single emails of the same size, from the first request to the last delivery. */
+/** Sends single emails of the same size, and measures from the first request to the last delivery. */
 async function measureSingles(): Promise<void> {
   const goal = (await delivered()) + singles
   const html = HTML.replace(/\{\{\{FIRST_NAME[^}]*\}\}\}/, 'Ada')
@@ -88,7 +89,7 @@ async function measureSingles(): Promise<void> {
   })
 }
 
-/** Nothing is delivered meanwhile, so that the database grows by recipients alone. */
+/** Measures the expansion without deliveries, so that the database grows only by recipients. */
 async function expansion(): Promise<void> {
   for (const domain of domains) await post(`/lanes/auto~${domain}/pause`, '{}')
   await watched('expansion', async () => {
@@ -107,7 +108,7 @@ async function expansion(): Promise<void> {
   )
 }
 
-/** Until so many emails of it have arrived; then the rest is canceled. */
+/** Runs until this many emails have arrived, then cancels the rest. */
 async function delivery(): Promise<void> {
   const goal = (await delivered()) + Math.min(deliver, contacts)
   for (const domain of domains) await post(`/lanes/auto~${domain}/resume`, '{}')
@@ -123,7 +124,10 @@ async function delivery(): Promise<void> {
   })
 }
 
-/** Prints what some work took, what the daemon used, and how late others were. @param work returns how many things it did */
+/**
+ * Prints how long some work took, what the daemon used, and how much other mail was delayed.
+ * @param work returns how many things it did
+ */
 async function watched(name: string, work: () => Promise<number | void>): Promise<void> {
   await loopDelay()
   const probing = new AbortController()
@@ -145,7 +149,7 @@ async function watched(name: string, work: () => Promise<number | void>): Promis
   )
 }
 
-/** Sends single emails until it is stopped. Returns the times from each request to its delivery (milliseconds). */
+/** Sends single emails until stopped. Returns the times from request to delivery, in milliseconds. */
 async function probe(stopped: AbortSignal): Promise<number[]> {
   const times: number[] = []
   for (let n = 0; !stopped.aborted || n === 0; n++) {
@@ -159,7 +163,7 @@ async function probe(stopped: AbortSignal): Promise<number[]> {
   return times
 }
 
-/** How late the event loop was since the last look (milliseconds): Node's own measurement, without its interval of 10 ms. */
+/** Returns the event loop delay since the last call, in milliseconds: Node's measurement minus its 10 ms interval. */
 async function loopDelay(): Promise<{ p50: number; p99: number }> {
   const page = await (await fetch(`http://${metricsAddress}/metrics`)).text()
   const read = (part: string): number =>
@@ -179,7 +183,7 @@ async function post<T>(path: string, body: string): Promise<T> {
   return (await answer.json()) as T
 }
 
-/** Recipients that were delivered since there is this daemon, as it counts itself. Probes are among them: five a second. */
+/** Returns the daemon's own count of delivered recipients since its start. Includes five probes per second. */
 async function delivered(): Promise<number> {
   const headers = { authorization: `Bearer ${home.apiKey}` }
   const response = await fetch(`${home.url}/emails/metrics?metrics=delivered`, { headers })
@@ -205,7 +209,7 @@ function read<T>(look: (db: Database.Database) => T): T {
   }
 }
 
-/** Bytes of the pages of each table and index. */
+/** Returns the size of each table and index, in bytes of its pages. */
 function sizes(): Map<string, number> {
   const query = 'select name, sum(pgsize) as bytes from dbstat group by name'
   const found = read((db) => db.prepare(query).all()) as { name: string; bytes: number }[]
@@ -226,7 +230,7 @@ async function startSink(): Promise<Sink> {
   return ((await once(child, 'message')) as [Sink])[0]
 }
 
-/** A small SMTP server (RFC 5321) that resolves probes. Returns its address. */
+/** Starts a small SMTP server (RFC 5321) that resolves probes. Returns its address. */
 async function startExchanger(port: number): Promise<string> {
   const address = freeAddress()
   const server = createServer({ noDelay: true }, (socket) => {
@@ -250,7 +254,7 @@ async function startExchanger(port: number): Promise<string> {
   return address
 }
 
-/** Returns whether the next line is of a message. */
+/** Returns whether the next line belongs to a message. */
 function answer(socket: Socket, line: string, body: boolean, subject: string): boolean {
   if (body && line !== '.') return true
   const command = line.slice(0, 4).toUpperCase()

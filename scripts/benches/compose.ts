@@ -1,6 +1,6 @@
 /**
- * What it costs to compose a message (html and text, 2 KB), by our own composer of plain messages and by nodemailer's, which makes all
- * others: processor time of this thread and wall clock, in turns.
+ * Compares the cost of composing a message (HTML and text, 2 KB) with our own composer for plain messages and with
+ * nodemailer's, which is used for all others. Measures this thread's CPU time and elapsed time, in turns.
  * usage: ./scripts/bench compose [--rounds N] [--messages N]
  */
 import MailComposer from 'nodemailer/lib/mail-composer'
@@ -36,7 +36,7 @@ const ways: Record<string, () => unknown> = {
       .build(),
 }
 
-/** Microseconds of processor time for a message. */
+/** Returns microseconds of CPU time per message. */
 async function once(way: () => unknown): Promise<number> {
   const before = process.cpuUsage()
   for (let n = 0; n < messages; n++) await way()

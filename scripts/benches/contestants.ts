@@ -1,4 +1,7 @@
-/** Mail servers that take mail from loopback, keep it durably and relay it to one exchanger: what `relay.ts` measures. */
+/**
+ * The mail servers that `relay.ts` compares. Each accepts mail from loopback, stores it durably, and relays it to one
+ * exchanger.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,12 +16,12 @@ import { makeHome, SENDER, startDaemon } from './real-daemon.ts'
 
 const execute = promisify(execFile)
 
-/** One of the servers, running. */
+/** A running server. */
 export interface Contestant {
   name: string
-  /** Where it takes mail, `host:port`. */
+  /** Where it accepts mail, as `host:port`. */
   address: string
-  /** Its processes; their descendants count, too. */
+  /** IDs of its processes. Their descendants count, too. */
   roots: number[]
   close(): Promise<void>
 }
@@ -28,7 +31,7 @@ export interface Exchanger {
   port: number
 }
 
-/** Ours with its defaults, all features on; only the rate limits of providers.toml are lifted. */
+/** Starts our server with its defaults and all features on, except for the rate limits of providers.toml. */
 export async function startOurs(folder: string, exchanger: Exchanger): Promise<Contestant> {
   const home = await makeHome(folder, exchanger)
   const daemon = await startDaemon(folder, home)
@@ -39,7 +42,10 @@ export async function startOurs(folder: string, exchanger: Exchanger): Promise<C
   return { name: 'Posthaste', address: home.smtp, roots: [daemon.pid], close }
 }
 
-/** Postfix with its defaults, but without those that make it wait (in_flow_delay) or that are below the sessions of the bench. */
+/**
+ * Starts Postfix with its defaults, except for settings that make it wait (in_flow_delay) or limit it to fewer sessions
+ * than the benchmark uses.
+ */
 export async function startPostfix(
   name: string,
   exchanger: Exchanger,
@@ -65,7 +71,7 @@ export async function startPostfix(
   return { name, address: `${instance.address}:25`, roots, close: () => instance.close() }
 }
 
-/** The same with OpenDKIM as a milter, which signs with RSA-SHA256, 2048 bits, relaxed/relaxed. */
+/** Starts the same with OpenDKIM as a milter, which signs with RSA-SHA256, 2048 bits, relaxed/relaxed. */
 export async function startPostfixWithOpenDkim(
   folder: string,
   exchanger: Exchanger,
@@ -91,12 +97,12 @@ Canonicalization relaxed/relaxed\nInternalHosts 127.0.0.0/8\nRequireSafeKeys no\
   return { ...postfix, close }
 }
 
-/** Where Haraka is installed, once. */
+/** Haraka's install folder, reused between runs. */
 const HARAKA = join(tmpdir(), 'posthaste-bench-haraka')
-/** The newest whose dependencies, too, are in every mirror of the registry. */
+/** Haraka's dependencies must be older than this date, so that every registry mirror has them. */
 const HARAKA_BEFORE = '2026-09-01'
 
-/** Haraka with its outbound queue and its DKIM plugin; rejects when it cannot be installed. */
+/** Starts Haraka with its outbound queue and DKIM plugin. Rejects if it can't be installed. */
 export async function startHaraka(folder: string, exchanger: Exchanger): Promise<Contestant> {
   await installHaraka()
   const address = `${freeAddress()}:${likelyFreePort()}`
@@ -113,7 +119,7 @@ export async function startHaraka(folder: string, exchanger: Exchanger): Promise
   await put('config/log.ini', '[main]\nlevel=notice\n')
   await put('config/outbound.ini', 'enable_tls=false\nlocal_mx_ok=true\n')
   await put('config/databytes', '50000000\n')
-  // It reads its own defaults only from the folder of the instance.
+  // Haraka reads its own defaults only from the instance's folder.
   const shipped = join(HARAKA, 'node_modules', 'Haraka', 'config', 'connection.ini')
   await put('config/connection.ini', await readFile(shipped, 'utf8'))
   await put(
@@ -166,7 +172,7 @@ const freshKey = (): string =>
     format: 'pem',
   }) as string
 
-/** Waits until somebody answers there; rejects after ten seconds. */
+/** Waits until the address accepts connections; rejects after ten seconds. */
 async function listening(address: string): Promise<void> {
   const [host, port] = address.split(':')
   const end = Date.now() + 10_000

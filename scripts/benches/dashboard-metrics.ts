@@ -1,4 +1,4 @@
-/** What the page of metrics asks for, and how long one call of it holds the reading thread. */
+/** Measures the queries of the metrics page, and how long each call blocks the reader thread. */
 import {
   readBreakdownQuery,
   readMetricsQuery,
@@ -14,7 +14,7 @@ import { quantile } from './measured.ts'
 const DAY = 86_400_000
 const ZONE = 'America/New_York'
 
-/** Milliseconds of each call to the reading thread since `take` was called last. */
+/** Wraps a storage. `take` returns the milliseconds of each reader-thread call since it was last called. */
 function timed(storage: Storage): { storage: Storage; take: () => number[] } {
   let calls: number[] = []
   const wrapped = new Proxy(storage, {
@@ -32,7 +32,7 @@ function timed(storage: Storage): { storage: Storage; take: () => number[] } {
   return { storage: wrapped, take: () => [calls, (calls = [])][0]! }
 }
 
-/** The questions of the page over `days`: what each chart shows, and the tables below. */
+/** Returns the page's queries over `days`: one for each chart, and the tables below. */
 function questions(days: number, now: number): [name: string, ask: (storage: Storage) => Promise<unknown>][] {
   const range = {
     start_date: new Date(now - days * DAY).toISOString(),
@@ -54,7 +54,7 @@ function questions(days: number, now: number): [name: string, ask: (storage: Sto
   ]
 }
 
-/** Does what the hourly chores do with days that are over, and prints how long each held the writing thread. */
+/** Runs the hourly roll-up of past days, and prints how long each call blocked the writer thread. */
 export async function sumUp(dataDir: string, now: number): Promise<void> {
   const opened = await openSqlite({ dataDir })
   const { storage, take } = timed(opened)
@@ -70,7 +70,7 @@ export async function sumUp(dataDir: string, now: number): Promise<void> {
   await opened.close()
 }
 
-/** Asks each question some times over 90 days and over 7, and prints how long it took. */
+/** Runs each query several times, over 90 days and over 7, and prints how long it took. */
 export async function measureMetrics(dataDir: string, rounds: number, now: number): Promise<void> {
   const opened = await openSqlite({ dataDir })
   const { storage, take } = timed(opened)

@@ -1,11 +1,11 @@
-/** How long the dashboard takes from one page to another, in a browser. */
+/** Measures how long the dashboard takes to change pages, in a browser. */
 import type { Locator, Page } from 'playwright-core'
 import { quantile } from './measured.ts'
 
-/** Milliseconds without a change after which a page stands still; rows of the clock change no elements. */
+/** Milliseconds without a change after which a page counts as settled. Relative times in rows change no elements. */
 const STILL_MS = 400
 
-/** What is installed in the page before its scripts: told as text, since scripts know no DOM types. */
+/** Code installed in the page before its scripts. It is a string because scripts/ has no DOM types. */
 const WATCH = `(() => {
   const bench = (window.bench = { shifts: 0, shown: null, pending: null, changed: 0 })
   new PerformanceObserver((list) => {
@@ -22,7 +22,7 @@ const WATCH = `(() => {
   }
   const look = () => {
     if (!there()) return requestAnimationFrame(look)
-    // A task after this frame's callbacks runs when the frame is laid out and painted.
+    // A task queued in this frame's callbacks runs after layout and paint.
     const channel = new MessageChannel()
     channel.port1.onmessage = () => (bench.shown = performance.now() - bench.began)
     channel.port2.postMessage(null)
@@ -41,29 +41,29 @@ const WATCH = `(() => {
   addEventListener('popstate', (event) => bench.follow(event.timeStamp), true)
 })()`
 
-/** One change of the page. */
+/** Measurements of one page change. */
 interface Change {
-  /** From the click to the first frame that shows the new page with the data of all that is in sight. */
+  /** From the click to the first frame that shows the new page with all visible data. */
   shown: number
-  /** From the click to the last element that came or went, of the page's own accord. */
+  /** From the click to the last element that the page added or removed by itself. */
   still: number
-  /** Layout shift meanwhile, of what follows the click too (which the usual score leaves out). */
+  /** Layout shift during the change, including shifts right after the click, which the standard score ignores. */
   shift: number
 }
 
-/** Has each page of the context watched. */
+/** Installs the observer in every page of the context. */
 export async function watchPages(page: Page): Promise<void> {
   await page.addInitScript(WATCH)
 }
 
-/** Does `act`, which leads to another page, and waits until that stands still. */
+/** Runs `act`, which navigates to another page, and waits until that page settles. */
 async function change(page: Page, act: () => Promise<unknown>): Promise<Change> {
   await act()
   const [shown, still, shift] = await page.evaluate<[number, number, number]>('bench.standing()')
   return { shown, still, shift }
 }
 
-/** A way from one page to another, which begins at the page of another name or an address. */
+/** A navigation from one page to another. It starts at a page's name or at a URL. */
 interface Way {
   name: string
   from: string
@@ -74,7 +74,7 @@ const entry = (label: string) => (page: Page) =>
   page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: label, exact: true })
 const firstRow = (page: Page) => page.locator('main [data-row]').nth(3)
 
-/** The entries of the rail, then rows and the way back from them. */
+/** Returns the sidebar's entries, then rows and the way back from them. */
 async function waysOf(page: Page): Promise<Way[]> {
   const links = page.getByRole('navigation', { name: 'Main' }).first().getByRole('link')
   const labels = (await links.allTextContents()).map((label) => label.trim())
@@ -92,7 +92,7 @@ async function waysOf(page: Page): Promise<Way[]> {
   ]
 }
 
-/** There is no entry for 90 days: a link in the page, which moves nothing. */
+/** The UI has no link to 90 days, so this adds one to the page without shifting its layout. */
 const NINETY = `(() => {
   const link = document.createElement('a')
   Object.assign(link, { id: 'ninety', href: '/dashboard/metrics?range=90d', textContent: '90 days' })
@@ -100,26 +100,29 @@ const NINETY = `(() => {
   document.body.append(link)
 })()`
 
-/** Milliseconds that the pointer rests on a link before it is pressed, where it does: of somebody in a hurry. */
+/** How long a user in a hurry hovers over a link before clicking, in milliseconds. */
 const REST_MS = 150
 
-/** Milliseconds that somebody looks at a page before going on, and that a short click lasts. */
+/** How long a user looks at a page before moving on, and how long a quick click lasts, in milliseconds. */
 const [LOOK_MS, CLICK_MS] = [2000, 60]
 
-/** Where to press. Asked for before: a press by a locator looks for what lies there while it is pressed, which takes longer than some pages. */
+/**
+ * Returns where to click. Called in advance, because Playwright's click checks what is at the position, which takes
+ * longer than some page changes.
+ */
 async function placeOf(link: Locator): Promise<{ x: number; y: number }> {
   await link.scrollIntoViewIfNeeded()
   const box = (await link.boundingBox())!
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
 }
 
-/** A pointer that comes to a link and presses it in the same moment, for so many milliseconds. */
+/** Moves the pointer to a link and presses at once, holding for `delay` milliseconds. */
 async function press(page: Page, link: Locator, delay = 0): Promise<Change> {
   const { x, y } = await placeOf(link)
   return change(page, () => page.mouse.click(x, y, { delay }))
 }
 
-/** A pointer that rests on a link before. */
+/** Hovers over a link before clicking it. */
 async function restAndPress(page: Page, link: Locator): Promise<Change> {
   const { x, y } = await placeOf(link)
   await page.mouse.move(x, y)
@@ -127,7 +130,7 @@ async function restAndPress(page: Page, link: Locator): Promise<Change> {
   return change(page, () => page.mouse.click(x, y))
 }
 
-/** A page that was loaded just now, and the pointer on nothing. */
+/** Loads a page anew, with the pointer away from everything. */
 async function begin(page: Page, origin: string, path: string): Promise<void> {
   await page.mouse.move(640, 1)
   await page.goto(`${origin}/dashboard${path}`)
@@ -168,11 +171,11 @@ async function measureWay(page: Page, origin: string, { from, link }: Way, of: C
 }
 
 /**
- * Measures each way: right after the page it begins at was loaded anew (nothing of the other is there yet), Back from there and again
- * a moment later, with a pointer that comes to the link and presses and lets go at once; then the first time for somebody who looked at
- * the page before and clicks as people do, and for one who rests on the link right after the page was loaded.
- * @param page signed in and watched
- * @param only the names of some ways; empty: all
+ * Measures each navigation several times. First right after loading the starting page (nothing of the next page is
+ * cached), then back, and again a moment later, all with instant clicks. Then for a user who looks at the page before a
+ * normal click, and for one who hovers over the link right after the page loaded.
+ * @param page signed in and observed
+ * @param only names of navigations to measure; empty: all
  */
 export async function measurePages(
   page: Page,

@@ -1,9 +1,11 @@
-/** How the long list of emails scrolls, in a browser. */
+/** Measures how the long list of emails scrolls, in a browser. */
 import type { CDPSession, Page } from 'playwright-core'
 import type { Served } from './dashboard-server.ts'
 import { quantile } from './measured.ts'
 
-/** Takes down each frame: how long after the one before, how many rows there are, and whether the window shows a place without a row. */
+/**
+ * Records each frame: the time since the previous one, the number of rows, and whether part of the window shows no row.
+ */
 const RECORD = `(() => {
   const record = (window.record = { frames: [], rows: 0, blank: 0, on: true })
   let last = performance.now()
@@ -25,13 +27,13 @@ const RECORD = `(() => {
 
 interface Frames {
   frames: number[]
-  /** Most rows in the document. */
+  /** Maximum number of rows in the document. */
   rows: number
-  /** Frames in which a place in the window had no row. */
+  /** Number of frames in which part of the window showed no row. */
   blank: number
 }
 
-/** A page with a line to its browser. */
+/** A page with a DevTools session. */
 interface Watched {
   page: Page
   session: CDPSession
@@ -43,20 +45,22 @@ async function watched(page: Page): Promise<Watched> {
   return { page, session }
 }
 
-/** JavaScript's heap after a collection of garbage, in megabytes. */
+/** Returns the JavaScript heap size after garbage collection, in megabytes. */
 async function heap({ session }: Watched): Promise<number> {
   await session.send('HeapProfiler.collectGarbage')
   const { usedSize } = await session.send('Runtime.getHeapUsage')
   return usedSize / 1_000_000
 }
 
-/** Milliseconds of processor time that the page's main thread has spent so far: a busy machine changes it least. */
+/**
+ * Returns the CPU time of the page's main thread so far, in milliseconds. Other load on the machine affects it least.
+ */
 async function spent({ session }: Watched): Promise<number> {
   const { metrics } = await session.send('Performance.getMetrics')
   return metrics.find(({ name }) => name === 'TaskDuration')!.value * 1000
 }
 
-/** Does `act` and prints what the frames meanwhile were like. */
+/** Runs `act` and prints statistics about the frames. */
 async function framesOf(on: Watched, name: string, act: () => Promise<unknown>): Promise<void> {
   const { page } = on
   const before = await heap(on)
@@ -80,7 +84,7 @@ async function framesOf(on: Watched, name: string, act: () => Promise<unknown>):
   )
 }
 
-/** Pixels and milliseconds of one turn of the wheel. */
+/** Pixels per wheel step, and milliseconds between steps. */
 const TURN = { pixels: 400, pause: 30 }
 
 async function byWheel(page: Page, screens: number, direction: 1 | -1): Promise<void> {
@@ -92,7 +96,7 @@ async function byWheel(page: Page, screens: number, direction: 1 | -1): Promise<
   }
 }
 
-/** To the end of what is there, again and again: as dragging the bar or the End key does. */
+/** Jumps to the end of the loaded rows repeatedly, as with the scroll bar or the End key. */
 async function byJumps(page: Page, seconds: number): Promise<void> {
   const end = Date.now() + seconds * 1000
   while (Date.now() < end) {
@@ -101,10 +105,10 @@ async function byJumps(page: Page, seconds: number): Promise<void> {
   }
 }
 
-/** Parts of the list that are answered as one, so that filling it takes seconds. */
+/** List pages combined into one response, so that filling the list takes seconds. */
 const AT_ONCE = 50
 
-/** Reads on until the list is as long as one can be, or all is there. */
+/** Loads more rows until the list has its maximum length or everything is loaded. */
 async function fill(page: Page): Promise<void> {
   await page.route(/\/emails\/search\?.*after=/, async (route) => {
     const url = new URL(route.request().url())
@@ -126,7 +130,7 @@ async function fill(page: Page): Promise<void> {
   await page.unrouteAll()
 }
 
-/** From anywhere to anywhere in what is there. */
+/** Jumps between random positions of the loaded rows. */
 async function toAndFro(page: Page): Promise<void> {
   for (let i = 1; i <= 60; i++) {
     await page.evaluate(
@@ -150,7 +154,7 @@ export async function send({ url, apiKey, domain }: Served, many: number, subjec
   if (!answer.ok) throw new Error(`POST /emails/batch answered ${answer.status}: ${await answer.text()}`)
 }
 
-/** Emails that come while one reads. */
+/** Lets emails arrive while the list is being read. */
 async function arriving(page: Page, served: Served, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     await send(served, PER_SECOND, `Now ${second}`)
@@ -158,13 +162,13 @@ async function arriving(page: Page, served: Served, seconds: number): Promise<vo
   }
 }
 
-/** What is read, where it stands in the window. */
+/** Returns the position of the row being read. */
 const READ = `(() => {
   const row = [...document.querySelectorAll('main [data-row]')].find((one) => one.getBoundingClientRect().top > 300)
   return [row.dataset.row, row.getBoundingClientRect().top]
 })()`
 
-/** How far the row that is read moved, in pixels, while `act` was done. */
+/** Returns how many pixels the row being read moved while `act` ran. */
 async function moved(page: Page, act: () => Promise<unknown>): Promise<string> {
   const [id, top] = await page.evaluate<[string, number]>(READ)
   await act()
@@ -174,7 +178,7 @@ async function moved(page: Page, act: () => Promise<unknown>): Promise<string> {
   return now === null ? 'away' : `${Math.abs(now - top).toFixed(1)} px`
 }
 
-/** Scrolls the list in all ways, and prints what the frames were like. */
+/** Scrolls the list in every way, and prints statistics about the frames. */
 export async function measureList(
   page: Page,
   served: Served,

@@ -1,12 +1,13 @@
 /**
- * The appliance in a process of its own, as a sandbox over a data directory. usage: dashboard-server.ts DATA_DIR DASHBOARD
- * Sends a `Served` to its parent, and ends when the parent does.
+ * The appliance as a separate process: a sandbox on a data directory.
+ * usage: dashboard-server.ts DATA_DIR DASHBOARD
+ * Sends a `Served` to its parent, and exits when the parent does.
  */
 import { compose } from '../../appliance/compose.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { silentLogger } from '../../appliance/watch/log.ts'
 
-/** Where it is, and who may enter. */
+/** The server's URL and credentials. */
 export interface Served {
   url: string
   email: string
@@ -19,7 +20,7 @@ const [dataDir, dashboard] = process.argv.slice(2) as [string, string]
 const loaded = loadConfig({ env: { POSTHASTE_HOSTNAME: 'mail.acme.example' }, defaultFile: '/nonexistent' })
 if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
 const { config } = loaded
-// The generated emails are older than what is kept by default.
+// Retention in days. The generated emails are older than the default.
 const KEPT = 36_500
 const appliance = await compose(
   {

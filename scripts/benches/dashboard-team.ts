@@ -1,28 +1,31 @@
-/** What the team of `many-emails.ts` has beside its emails, for the dashboard: somebody who signs in, domains, and roll-ups of half a year. */
+/**
+ * Adds to the team of `many-emails.ts` what the dashboard needs besides emails: a user, domains, and half a year of
+ * roll-ups.
+ */
 import Database from 'better-sqlite3'
 import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
 import { QUARTER, quarterOf } from '../../appliance/storage/metrics/counters.ts'
 import { START, TEAM } from './many-emails.ts'
 
-/** Who signs in: the sandbox takes an owner of this name for its own, and gives it a password. */
+/** The user who signs in. The sandbox takes an owner with this name as its own and sets a password. */
 const OWNER = 'you@example.test'
 const DOMAINS = 200
 const DAY = 86_400_000
-/** Days that the page of metrics shows at most, and as many before them, with which they are compared. */
+/** Maximum days on the metrics page. The same number of days before them is used for comparison. */
 const DAYS = 90
-/** Four in five recipients are with one of these, the others with as many small ones. */
+/** Four in five recipients use one of these providers. The rest are spread over as many small ones. */
 const LARGE = ['gmail', 'microsoft', 'yahoo', 'icloud', 'gmx', 'webde', 'orange', 'comcast']
 const SMALL = 3000
 
 const domainId = (i: number): string => `${firstIdAt(START).slice(0, 24)}${String(i).padStart(12, '0')}`
 
-/** The same numbers from 0 to 1 in each run (Park and Miller's generator). */
+/** Returns a generator of the same numbers from 0 to 1 in every run (Park–Miller). */
 function numbers(): () => number {
   let state = 1
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
 }
 
-/** The counters that one email raises, with the provider that each is about. */
+/** Returns the counters that one email increments, each with its provider. */
 function countersOf(next: () => number): [counter: string, provider: string][] {
   const large = LARGE[Math.floor(next() * LARGE.length)]!
   const provider = next() < 0.8 ? large : `?mail${Math.floor(next() * SMALL)}.example`
@@ -44,7 +47,7 @@ function countersOf(next: () => number): [counter: string, provider: string][] {
   ]
 }
 
-/** Roll-ups as that many emails in 90 days leave them, and as many in the 90 days before. */
+/** Adds the roll-ups of `emails` emails in 90 days, and of as many in the 90 days before. */
 function addRollUps(db: Database.Database, emails: number, now: number): void {
   const insert = db.prepare(
     'insert or replace into metrics (team_id, at, domain_id, counter, provider, n) values (?, ?, ?, ?, ?, ?)',
@@ -87,9 +90,9 @@ function addDomains(db: Database.Database): void {
 }
 
 /**
- * Adds them unless they are there.
- * @param emails how many the roll-ups of 90 days tell of
- * @param now Unix milliseconds: where the roll-ups end
+ * Adds the data unless it exists.
+ * @param emails number of emails in the roll-ups of 90 days
+ * @param now Unix milliseconds: the end of the roll-ups
  */
 export function addTeam(path: string, emails: number, now: number): void {
   const db = new Database(path)

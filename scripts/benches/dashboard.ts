@@ -1,4 +1,7 @@
-/** How quick the dashboard is with a great many emails: page changes, the long list, and the page of metrics. Nothing is asserted. */
+/**
+ * Measures the dashboard's speed with very many emails: page changes, the long list, and the metrics page. Asserts
+ * nothing.
+ */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -18,21 +21,21 @@ const { values } = parseArgs({
   options: {
     emails: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '5' },
-    /** Screens that are scrolled by wheel. */
+    /** Number of screens to scroll by wheel. */
     screens: { type: 'string', default: '100' },
-    /** Seconds of jumping to the end of the list. */
+    /** Seconds to spend jumping to the end of the list. */
     seconds: { type: 'string', default: '20' },
-    /** Keeps the generated data there, and uses what is there already: that of `bench emails` does. */
+    /** Keeps the generated data there, and reuses existing data, including that of `bench emails`. */
     data: { type: 'string' },
-    /** Only one of the parts: pages, list, metrics. */
+    /** Runs only one part: pages, list or metrics. */
     only: { type: 'string' },
-    /** Only these ways from page to page, by their names in what is printed. */
+    /** Runs only these page changes, by their printed names. */
     way: { type: 'string', multiple: true, default: [] },
   },
 })
 const EMAILS = Number(values.emails)
 const ROUNDS = Number(values.rounds)
-/** Bytes of each generated message: the dashboard's lists show none of them. */
+/** Bytes per generated message. The dashboard's lists don't show them. */
 const BODY = 200
 const LOGGED = 10
 
@@ -44,7 +47,7 @@ async function signIn(page: Page, { url, email, password }: Served): Promise<voi
   await page.locator('main [data-row]').first().waitFor()
 }
 
-/** The appliance over the data, told how to end. */
+/** Starts the appliance on the data. `stop` ends it. */
 async function serve(dataDir: string): Promise<{ served: Served; stop: () => Promise<void> }> {
   const program = join(import.meta.dirname, 'dashboard-server.ts')
   const child = fork(program, [dataDir, await ownDashboard()])
@@ -68,7 +71,7 @@ async function inBrowser(dataDir: string): Promise<void> {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
     await watchPages(page)
     await signIn(page, served)
-    // Rows for the log of requests.
+    // Adds rows to the request log.
     for (let i = 0; i < LOGGED; i++) await send(served, 1, 'Logged')
     if (values.only !== 'list') await measurePages(page, served.url, ROUNDS, values.way)
     if (values.only !== 'pages')

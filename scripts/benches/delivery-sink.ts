@@ -1,6 +1,7 @@
 /**
- * A mail server that takes everything and keeps nothing, in a process of its own: it pipelines, and offers STARTTLS where it is told
- * to. usage: delivery-sink.ts plain|tls
+ * A mail server that accepts everything and stores nothing, as a separate process. It supports pipelining, and STARTTLS
+ * if requested.
+ * usage: delivery-sink.ts plain|tls
  * Sends a `Sink` to its parent.
  */
 import { once } from 'node:events'

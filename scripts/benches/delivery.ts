@@ -1,7 +1,7 @@
 /**
- * How many messages a second are delivered to a server on this machine that takes everything: over a connection for each message and
- * over connections that are kept, in plain text and over TLS, in turns. It measures the conversation alone: no spool, no DNS, no
- * signature. Prints a table.
+ * Measures how many messages per second are delivered to a local server that accepts everything: with new and with
+ * reused connections, in plain text and over TLS, in turns. Covers only the SMTP conversation: no spool, no DNS, no
+ * signing. Prints a table.
  * usage: ./scripts/bench delivery [--rounds N] [--messages N] [--connections N] [--bytes N]
  */
 import { spawn } from 'node:child_process'
@@ -56,7 +56,7 @@ async function startSink(how: string): Promise<Sink> {
   return sink
 }
 
-/** Delivers one round; returns messages a second and the processor time of a message in microseconds. */
+/** Delivers one round. Returns messages per second, and CPU time per message in microseconds. */
 async function round(sink: Sink, kind: Kind): Promise<{ rate: number; time: number }> {
   const connections = createConnections({ clock })
   let left = messages
@@ -93,7 +93,7 @@ async function measure(way: (typeof ways)[number]): Promise<void> {
   const times: Record<string, number[]> = {}
   for (const kind of names) await round(sinks[way], kind)
   for (let at = 0; at < rounds; at++) {
-    // Who is first changes, for a machine that is busy with something else for a while.
+    // Alternates the order, in case the machine is temporarily busy with something else.
     for (const kind of at % 2 ? names : names.toReversed()) {
       const { rate, time } = await round(sinks[way], kind)
       ;(rates[kind] ??= []).push(rate)

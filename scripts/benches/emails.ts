@@ -1,4 +1,7 @@
-/** How long lists, filters and searches of emails take, and how long one stretch holds the reading thread. Nothing is asserted. */
+/**
+ * Measures how long lists, filters and searches of emails take, and how long one chunk blocks the reader thread.
+ * Asserts nothing.
+ */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,13 +15,13 @@ const { values } = parseArgs({
   options: {
     emails: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '20' },
-    /** Keeps the generated data there, and uses what is there already. */
+    /** Keeps the generated data there, and reuses existing data. */
     data: { type: 'string' },
   },
 })
 const EMAILS = Number(values.emails)
 const ROUNDS = Number(values.rounds)
-/** Looks until a page is full or all was looked at; each stretch is a call of its own. */
+/** Reads until a page is full or everything was searched. Each chunk is a separate call. */
 async function page(storage: Storage, filter: EmailFilter, after?: string) {
   const steps: number[] = []
   let found = 0
@@ -75,7 +78,7 @@ for (const [name, filter, after] of QUESTIONS) {
     steps.push(...one.steps)
     found = one.found
     stretches = one.steps.length
-    // A search of everything takes seconds: a few of them tell as much.
+    // A search of everything takes seconds, so a few samples are enough.
     if (pages.reduce((sum, ms) => sum + ms, 0) > 20_000 && round >= 2) break
   }
   const ms = (value: number): string => `${value.toFixed(1)} ms`.padEnd(14)

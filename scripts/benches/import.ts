@@ -1,6 +1,7 @@
 /**
- * What an import of contacts costs mail: how many emails a second are delivered without it, beside it, and without it again. Then how long
- * the lists, searches and counts of so many contacts take over HTTP. The mail exchanger is a process of its own and takes everything.
+ * Measures how an import of contacts affects mail: emails delivered per second before, during and after it. Then
+ * measures how long lists, searches and counts of these contacts take over HTTP. The mail exchanger is a separate
+ * process that accepts everything.
  * usage: ./scripts/bench import [--contacts N] [--emails N] [--rounds N]
  */
 import { fork } from 'node:child_process'
@@ -63,7 +64,7 @@ import: ${whole.toFixed(1)} s in all, ${processor.toFixed(1)} s of processor tim
 )
 await pages()
 
-/** From the first request to the last delivery. Returns emails per second. */
+/** Measures from the first request to the last delivery. Returns emails per second. */
 async function deliver(name: string, count: number): Promise<number> {
   const goal = (await delivered()) + count
   const email = {
@@ -89,7 +90,7 @@ async function deliver(name: string, count: number): Promise<number> {
   return count / seconds
 }
 
-/** Sends a file of contacts. Returns the id of its import. */
+/** Uploads a file of contacts. Returns the import's ID. */
 async function upload(): Promise<string> {
   const parts = ['email,first_name,last_name,plan,score\n']
   for (let n = 0; n < contacts; n++)
@@ -112,7 +113,7 @@ async function importNow(): Promise<Import> {
   return (await ask(`/contacts/imports/${id}`)) as Import
 }
 
-/** One request each, as the dashboard and apps make it. */
+/** Makes one request for each query of the dashboard and apps. */
 async function pages(): Promise<void> {
   const middle = (await ask(`/contacts/search?text=user${contacts >> 1}@customer&limit=1`)) as {
     next: string | null

@@ -1,6 +1,7 @@
 /**
- * How long a message takes on an idle system: from the reply that accepts it (250 after the final dot, or 200 of POST /emails) to the
- * 250 of the recipient's server, which is in this process. Everything is on: durable commits, DKIM, events.
+ * Measures a message's latency on an idle system: from the reply that accepts it (250 after the final dot, or 200 for
+ * POST /emails) to the 250 of the recipient's server, which runs in this process. Everything is on: durable commits,
+ * DKIM, events.
  * usage: ./scripts/bench latency [--messages N] [--pause MS]
  */
 import { once } from 'node:events'
@@ -19,7 +20,7 @@ const { values } = parseArgs({
 })
 const messages = Number(values.messages)
 
-/** Told the moment of each 250 to a message. */
+/** Called with the time of each 250 that accepts a message. */
 let taken: (at: number) => void = () => undefined
 
 await using cleanup = new AsyncDisposableStack()
@@ -41,7 +42,7 @@ await measure('SMTP', () => client.send())
 await measure('REST', post)
 client.close()
 
-/** A small SMTP server (RFC 5321) that takes everything. */
+/** Starts a small SMTP server (RFC 5321) that accepts everything. */
 async function startExchanger(): Promise<{ address: string; port: number }> {
   const server = createServer({ noDelay: true }, (socket) => {
     let unread = ''
@@ -60,7 +61,7 @@ async function startExchanger(): Promise<{ address: string; port: number }> {
   return server.address() as AddressInfo
 }
 
-/** Returns whether the next line is of a message. */
+/** Returns whether the next line belongs to a message. */
 function answer(socket: Socket, line: string, body: boolean): boolean {
   if (body && line !== '.') return true
   const command = line.slice(0, 4).toUpperCase()
@@ -73,7 +74,7 @@ function answer(socket: Socket, line: string, body: boolean): boolean {
   return !body && command === 'DATA'
 }
 
-/** One session with the trusted listener; `send` resolves with the moment of the 250. */
+/** Opens a session with the trusted listener. `send` resolves with the time of the 250. */
 async function openClient(): Promise<{ send(): Promise<number>; close(): void }> {
   const [host, port] = home.smtp.split(':')
   const socket = connect({ host: host!, port: Number(port), noDelay: true }).setEncoding('latin1')
@@ -123,9 +124,9 @@ async function measure(name: string, send: () => Promise<number>): Promise<void>
   for (let n = 0; n < messages + 20; n++) {
     const arrival = new Promise<number>((resolve) => (taken = resolve))
     const accepted = await send()
-    // The remote server may have it before this process has read the reply.
+    // The remote server may receive it before this process has read the reply.
     const time = Math.max(0, (await arrival) - accepted)
-    // The first ones find cold caches.
+    // The first messages run with cold caches.
     if (n >= 20) times.push(time)
     await new Promise((resolve) => setTimeout(resolve, Number(values.pause)))
   }

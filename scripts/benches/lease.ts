@@ -1,4 +1,4 @@
-/** How long the writing thread is held by a lease, by what waits in the spool. Nothing is asserted. */
+/** Measures how long a lease blocks the writer thread, depending on the size of the spool. Asserts nothing. */
 import Database from 'better-sqlite3'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -79,7 +79,7 @@ function fill(db: Database.Database, { rows, row }: Scenario): void {
   db.transaction(() => {
     for (let i = 0; i < rows; i++) {
       const { queue: name, dueAt } = row(i)
-      // Spread as random ids are within a millisecond, so that neighbours in a queue are not neighbours on the disk.
+      // Spreads IDs like random ones within a millisecond, so that neighbors in a queue aren't neighbors on disk.
       const id = `0199c0de-7a10-7c3e-9b6f-${String((i * 7919) % rows).padStart(12, '0')}`
       const { pool, provider, stream, teamId } = name
       email.run(id)
@@ -91,7 +91,7 @@ function fill(db: Database.Database, { rows, row }: Scenario): void {
 const middle = (sorted: number[], share: number): string =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(0).padStart(7)
 
-/** Microseconds of each run, sorted. */
+/** Returns the duration of each run in microseconds, sorted. */
 async function timed(times: number, run: () => unknown): Promise<number[]> {
   const took: number[] = []
   for (let i = 0; i < times; i++) {

@@ -1,7 +1,7 @@
 /**
- * The load generator: a process of its own that sends one prepared request again and again over keep-alive connections.
- * On raw sockets, because an HTTP client would take more of the two cores than the server under test.
- * Reads a `LoadPlan` from its argument, prints a `LoadResult`; both JSON.
+ * The load generator: a separate process that sends one prepared request repeatedly over keep-alive connections. It
+ * uses raw sockets, because an HTTP client would use more CPU than the server under test. Reads a `LoadPlan` from its
+ * argument and prints a `LoadResult`, both as JSON.
  */
 import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
@@ -14,30 +14,32 @@ export interface LoadPlan {
   headers: Record<string, string>
   body: string
   connections: number
-  /** Seconds before the measurement begins. */
+  /** Seconds before the measurement starts. */
   warmup: number
   seconds: number
-  /** Requests a second, sent whether or not earlier ones were answered; null: each connection as fast as it goes. */
+  /**
+   * Requests per second, sent whether or not earlier ones were answered. Null: each connection sends as fast as it can.
+   */
   rate: number | null
 }
 
 export interface LoadResult {
-  /** Answers with status 200 in the measured time. */
+  /** Number of responses with status 200 in the measured period. */
   accepted: number
-  /** All answers with status 200, before the measured time and after it too. */
+  /** Number of all responses with status 200, including before and after the measured period. */
   answered: number
-  /** All other answers in the measured time. */
+  /** Number of all other responses in the measured period. */
   refused: number
   seconds: number
-  /** Milliseconds from the moment at which a request was due to the last octet of its answer. */
+  /** Milliseconds from when a request was due to the last byte of its response. */
   p50: number
   p99: number
 }
 
-/** One connection with at most one request on its way. */
+/** A connection with at most one request in progress. */
 interface Line {
   socket: Socket
-  /** When the request that is on its way was due; null when there is none. */
+  /** When the request in progress was due; null if there is none. */
   due: number | null
   received: string
 }
@@ -59,7 +61,7 @@ const end = begin + plan.seconds * 1000
 const latencies: number[] = []
 let refused = 0
 let all = 0
-/** Times of requests that are due and have no free connection. */
+/** Due times of requests without a free connection. */
 const backlog: number[] = []
 const idle: Line[] = []
 
@@ -68,7 +70,7 @@ function send(line: Line, due: number): void {
   line.socket.write(request)
 }
 
-/** Called when a whole answer has come. */
+/** Called for each complete response. */
 function answered(line: Line, ok: boolean): void {
   const now = performance.now()
   if (ok) all++
@@ -84,7 +86,7 @@ function answered(line: Line, ok: boolean): void {
   else send(line, next)
 }
 
-/** Answers are small and have a length; what is more than that is a broken server. */
+/** Parses responses. They are small and have a length; anything else means the server is broken. */
 function receive(line: Line, chunk: string): void {
   line.received += chunk
   const head = line.received.indexOf('\r\n\r\n')
@@ -107,7 +109,7 @@ async function open(): Promise<Line> {
   return line
 }
 
-/** Sends at the rate until the end, several at once where the timer is late. */
+/** Sends at the given rate until the end. Sends several at once if the timer is late. */
 async function pace(rate: number): Promise<void> {
   const start = performance.now()
   for (let sent = 0; performance.now() < end;) {

@@ -1,20 +1,20 @@
-/** A database with as many emails of one team as are wanted, written as the appliance would have left it. */
+/** Generates a database with any number of emails of one team, as the appliance would have written it. */
 import Database from 'better-sqlite3'
 import { firstIdAt } from '../../appliance/mail/ids.ts'
 import { applyMigrations, shippedMigrations } from '../../appliance/storage/sqlite/migrate.ts'
 
 /** When the first email was accepted (Unix milliseconds). */
 export const START = Date.UTC(2026, 0, 1)
-/** Milliseconds between two emails: a million in three weeks. */
+/** Milliseconds between two emails: one million in three weeks. */
 export const STEP = 1800
-/** Whose emails they are. */
+/** The team that owns the emails. */
 export const TEAM = '019b76da-a800-7000-8000-00000000000a'
 
-/** The id of an email, which sorts by its number. */
+/** Returns an email's ID, which sorts by its number. */
 export const idOf = (i: number): string =>
   `${firstIdAt(START + i * STEP).slice(0, 24)}${String(i).padStart(12, '0')}`
 
-/** What became of an email: one in 200 bounced, one in 20 000 was complained about. */
+/** Returns an email's status: one in 200 bounced, one in 20,000 complained. */
 function statusOf(i: number): string {
   if (i % 20_000 === 7) return 'complained'
   if (i % 200 === 3) return 'bounced'
@@ -30,14 +30,14 @@ const cause = (i: number): string =>
     note: 'The mail server took the message.',
   })
 
-/** How much is written. */
+/** How much data to generate. */
 export interface Many {
   emails: number
-  /** Bytes of each message. */
+  /** Bytes per message. */
   body: number
 }
 
-/** Writes one email with its message and recipient. */
+/** Returns a function that writes one email with its message and recipient. */
 function writerOf(db: Database.Database, bytes: number): (i: number) => void {
   const email = db.prepare(`
     insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header, reply_to,
@@ -67,7 +67,7 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
 
 /**
  * Writes the database: emails, messages and recipients.
- * @param path of a file that is not there yet
+ * @param path of a file that doesn't exist yet
  */
 export function generateEmails(path: string, { emails, body }: Many): void {
   const db = new Database(path)

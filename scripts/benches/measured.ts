@@ -1,17 +1,17 @@
-/** What processes cost, read from /proc (proc(5)) and, for calls into the kernel, from perf. Linux only. */
+/** Measures processes: CPU time and memory from /proc (proc(5)), and system calls with perf. Linux only. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Linux tells processor times in hundredths of a second (USER_HZ), on all platforms that Node knows. */
+/** Linux reports CPU time in hundredths of a second (USER_HZ) on all platforms that Node supports. */
 const TICK_SECONDS = 0.01
 
 interface Process {
   pid: number
   parent: number
-  /** Seconds, of all its threads. */
+  /** Seconds, over all its threads. */
   own: number
-  /** Seconds, of its children that ended. */
+  /** Seconds of its children that have ended. */
   children: number
 }
 
@@ -29,7 +29,7 @@ function readProcess(pid: number): Process | null {
   }
 }
 
-/** The processes and all that descends from them. */
+/** Returns the processes and all their descendants. */
 function family(roots: readonly number[]): Process[] {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   const processes = all.map((name) => readProcess(Number(name))).filter((process) => process !== null)
@@ -41,12 +41,12 @@ function family(roots: readonly number[]): Process[] {
   return processes.filter(({ pid }) => found.has(pid))
 }
 
-/** Seconds of processor time so far, with all descendants, ended ones included. */
+/** Returns the CPU time so far in seconds, including all descendants, even ended ones. */
 export function processorSeconds(roots: readonly number[]): number {
   return family(roots).reduce((sum, { own, children }) => sum + own + children, 0)
 }
 
-/** Memory now in bytes, with all descendants; a page that several share is counted once (PSS). */
+/** Returns the current memory in bytes, including all descendants. Shared pages are counted once (PSS). */
 export function memoryBytes(roots: readonly number[]): number {
   return family(roots).reduce((sum, { pid }) => sum + proportionalBytes(pid), 0)
 }
@@ -59,12 +59,12 @@ function proportionalBytes(pid: number): number {
   }
 }
 
-/** Resident memory of one process in bytes (RSS). */
+/** Returns the resident memory of one process in bytes (RSS). */
 export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]) * 1024
 }
 
-/** Watches the memory every half a second until it is asked for the highest reading, in bytes. */
+/** Samples memory every 500 ms. The returned function returns the maximum in bytes. */
 export function watchMemory(roots: readonly number[]): () => number {
   let peak = memoryBytes(roots)
   const look = (): void => void (peak = Math.max(peak, memoryBytes(roots)))
@@ -78,7 +78,7 @@ export function watchMemory(roots: readonly number[]): () => number {
 
 const SYNCS = ['fsync', 'fdatasync', 'sync_file_range', 'msync'].map((name) => `syscalls:sys_enter_${name}`)
 
-/** True when perf can count calls into the kernel here: it is installed and we are root. */
+/** Reports whether perf can count system calls here: it is installed, and this process runs as root. */
 export function canCountSyncs(): boolean {
   try {
     execFileSync('perf', ['stat', '-e', SYNCS.join(','), 'true'], { stdio: 'ignore' })
@@ -89,9 +89,9 @@ export function canCountSyncs(): boolean {
 }
 
 /**
- * Counts calls that wait for the disk, of the processes with all their threads and whatever they start meanwhile. perf counts in
- * the kernel: a tracer such as strace would slow down what it counts, and so change how many messages share a commit.
- * @returns what ends the count and tells it
+ * Counts the system calls that wait for the disk, over all threads and descendants. perf counts in the kernel. A tracer
+ * such as strace would slow the processes down and change how many messages share a commit.
+ * @returns a function that stops counting and returns the count
  */
 export async function countSyncs(roots: readonly number[]): Promise<() => Promise<number>> {
   const pids = family(roots).map(({ pid }) => pid)
@@ -100,7 +100,7 @@ export async function countSyncs(roots: readonly number[]): Promise<() => Promis
   })
   let report = ''
   perf.stderr.on('data', (chunk: Buffer) => (report += chunk.toString()))
-  // It says nothing when it is ready.
+  // perf doesn't report when it is ready.
   await new Promise((resolve) => setTimeout(resolve, 300))
   return async () => {
     const closed = once(perf, 'close')
@@ -111,13 +111,13 @@ export async function countSyncs(roots: readonly number[]): Promise<() => Promis
   }
 }
 
-/** The middle one, or the mean of the two in the middle. */
+/** Returns the median. */
 export function median(numbers: readonly number[]): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2
 }
 
-/** The smallest that so many of them (0 to 1) do not exceed. */
+/** Returns the smallest number that at least a fraction `part` (0 to 1) of the numbers don't exceed. */
 export function quantile(numbers: readonly number[], part: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!

@@ -1,6 +1,7 @@
 /**
- * How the daemon finds the limits of a real Postfix: two connections at once, and so many messages a minute. By minute, what was
- * accepted, what was refused, and what the lane allows. In real time; as root.
+ * Shows how the daemon finds the limits of a real Postfix: two concurrent connections, and a number of messages per
+ * minute. Prints, per minute, what was accepted, what was refused, and what the lane allows. Runs in real time, as
+ * root.
  * usage: ./scripts/bench pace-postfix [--limit 60] [--minutes 20]
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -15,7 +16,7 @@ const { values } = parseArgs({
 })
 const [limit, minutes] = [Number(values.limit), Number(values.minutes)]
 const MINUTE = 60_000
-/** Emails of one POST /emails/batch. */
+/** Number of emails per POST /emails/batch. */
 const BATCH = 100
 
 await using cleanup = new AsyncDisposableStack()
@@ -28,7 +29,7 @@ const postfix = await startPostfix({
     smtpd_client_connection_count_limit: 2,
     smtpd_client_message_rate_limit: limit,
     anvil_rate_time_unit: '60s',
-    // Loopback is exempt by default.
+    // By default, loopback is exempt from limits.
     smtpd_client_event_limit_exceptions: '',
     smtpd_tls_security_level: 'none',
   },
@@ -36,7 +37,7 @@ const postfix = await startPostfix({
 cleanup.defer(() => postfix.close())
 const home = await makeHome(folder, { address: postfix.address, port: 25 })
 cleanup.defer(() => home.close())
-// Lanes begin with the shipped rate.
+// Lanes start with the shipped rate.
 const providers = join(folder, 'providers.toml')
 const raised = await readFile(providers, 'utf8')
 await writeFile(providers, raised.replace('messages_per_minute = 600000', 'messages_per_minute = 6000'))
@@ -73,14 +74,14 @@ async function sendBatch(first: number): Promise<void> {
   if (!response.ok) throw new Error(await response.text())
 }
 
-/** Messages that Postfix accepted and refused so far, and connections that it refused. */
+/** Returns how many messages Postfix accepted and refused so far, and how many connections it refused. */
 async function counts(): Promise<number[]> {
   const log = await postfix.log()
   const said = [/status=sent/g, /Message delivery request rate limit/g, /Connection concurrency limit/g]
   return said.map((words) => log.match(words)?.length ?? 0)
 }
 
-/** Messages a minute that the lane allows. */
+/** Returns the messages per minute that the lane allows. */
 async function allowedRate(): Promise<number> {
   const response = await fetch(`${home.url}/lanes`, { headers })
   const { data } = (await response.json()) as { data: { messages_per_minute: number }[] }

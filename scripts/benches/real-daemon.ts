@@ -1,4 +1,4 @@
-/** The daemon as it is run in production, with its DNS and an account beside it: for benches of the whole path. */
+/** The daemon as in production, with DNS and an account: for benchmarks of the whole path. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -13,25 +13,25 @@ import { startZoneServer } from '../../appliance/sandbox/zone.ts'
 import { createSenders } from '../../appliance/senders/senders.ts'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 
-/** What the bench's mail is from and to. */
+/** The sender's and recipient's domain. */
 export const SENDER = 'acme.example'
 export const RECIPIENT = 'customer.example'
 
 /** Everything that the daemon needs, on disk. */
 export interface Home {
   configFile: string
-  /** Trusted listener, `host:port`. */
+  /** The trusted listener, as `host:port`. */
   smtp: string
-  /** Origin of the REST API. */
+  /** The REST API's origin. */
   url: string
   apiKey: string
   close(): Promise<void>
 }
 
 /**
- * Makes data directory, team, verified domain with an RSA key of 2048 bits, API key, DNS and configuration.
+ * Creates a data directory, team, verified domain with a 2048-bit RSA key, API key, DNS and configuration.
  * @param exchanger where mail to `RECIPIENT` goes
- * @param others addresses of the exchangers of other domains, by domain; all listen on the same port
+ * @param others addresses of other domains' exchangers, by domain; all listen on the same port
  */
 export async function makeHome(
   folder: string,
@@ -48,7 +48,7 @@ export async function makeHome(
   })
   await mkdir(join(folder, 'data'), { mode: 0o700 })
   const providers = join(folder, 'providers.toml')
-  // The rate that a courteous sender keeps to is not what is measured.
+  // Lifts the rate limits, because they are not what is measured.
   const shipped = await readFile(SHIPPED_PROVIDERS, 'utf8')
   await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
   const configFile = join(folder, 'posthaste.toml')
@@ -96,10 +96,10 @@ async function makeAccount(configFile: string): Promise<{ id: string; token: str
   return { id: made.key.id, token: made.token }
 }
 
-/** A daemon that takes mail. */
+/** A daemon that accepts mail. */
 export interface RunningDaemon {
   pid: number
-  /** Milliseconds from the start of the process to the first answer of its last listener. */
+  /** Milliseconds from the start of the process until its last listener responds. */
   startMs: number
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
@@ -110,8 +110,8 @@ const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
 const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
 
 /**
- * Starts `posthaste serve`; its log goes to a file, as with a supervisor.
- * @param env what it is told beside our own environment
+ * Starts `posthaste serve` and logs to a file, as a supervisor would.
+ * @param env variables in addition to those of this process
  */
 export async function startDaemon(
   folder: string,

@@ -1,7 +1,8 @@
 /**
- * How many messages a second go through: smtp-source -> server -> smtp-sink, taken durably, signed with DKIM (RSA, 2048 bits), with
- * everything on that belongs to a message. Beside it, in turns, Postfix alone, Postfix with OpenDKIM, and Haraka with its DKIM
- * plugin, with the same messages, sessions and sink. Prints tables. Needs root, Postfix and OpenDKIM; perf for the fsyncs.
+ * Measures how many messages per second are relayed: smtp-source -> server -> smtp-sink, accepted durably and signed
+ * with DKIM (RSA, 2048 bits), with all per-message features on. Compares, in turns, Postfix alone, Postfix with
+ * OpenDKIM, and Haraka with its DKIM plugin, with the same messages, sessions and sink. Prints tables. Needs root,
+ * Postfix and OpenDKIM; perf for the fsyncs.
  * usage: ./scripts/bench relay [--rounds N] [--small N] [--large N] [--sessions N] [--only NAME] [--no-haraka]
  */
 import { execFile, spawn } from 'node:child_process'
@@ -29,16 +30,16 @@ const { values } = parseArgs({
   },
 })
 const [rounds, sessions] = [Number(values.rounds), Number(values.sessions)]
-/** Slower ones are told with what they did in this time: the bench must end. */
+/** Time limit per round. Slower servers are rated by what they relayed until then. */
 const ROUND_MS = 20_000
 
-/** What one round showed. */
+/** The results of one round. */
 interface Round {
   accepted: number
   delivered: number
-  /** Seconds of processor time for 1000 messages. */
+  /** Seconds of CPU time per 1000 messages. */
   processor: number
-  /** For 1000 messages; NaN where nobody can count them. */
+  /** Per 1000 messages; NaN if they can't be counted. */
   syncs: number
   /** Bytes. */
   memory: number
@@ -60,7 +61,7 @@ for (const { bytes, count } of [
 ])
   await measure(bytes, count)
 
-/** Postfix's own sink, with the count of what it took. */
+/** Starts Postfix's own sink, with a count of accepted messages. */
 async function startSink(): Promise<contestants.Exchanger & { taken(): number }> {
   const [address, port] = [freeAddress(), likelyFreePort()]
   const child = spawn('smtp-sink', ['-c', '-u', 'nobody', `${address}:${port}`, '1000'], {
@@ -90,14 +91,14 @@ async function startAll(): Promise<Contestant[]> {
       cleanup.defer(() => contestant.close())
       running.push(contestant)
     } catch (error) {
-      // The others can be measured without it.
+      // The other servers can still be measured.
       console.log(`${name} skipped: ${String(error).slice(0, 400)}`)
     }
   }
   return running
 }
 
-/** One round of one contestant, from the first message sent to the last one in the sink. */
+/** Runs one round of one server, from the first message sent to the last one in the sink. */
 async function round({ address, roots }: Contestant, bytes: number, count: number): Promise<Round> {
   const syncs = counting ? await countSyncs(roots) : null
   const [taken, processor, memory] = [sink.taken(), processorSeconds(roots), watchMemory(roots)]
@@ -120,7 +121,7 @@ async function round({ address, roots }: Contestant, bytes: number, count: numbe
   return { ...made, processor: ((processorSeconds(roots) - processor) / count) * 1000 }
 }
 
-/** Waits for the rest of a slow round, so that it does not disturb the next one; half a second more for what settles. */
+/** Waits for the rest of a slow round, plus half a second, so that it doesn't disturb the next one. */
 async function drained(goal: number): Promise<void> {
   const end = performance.now() + ROUND_MS
   while (sink.taken() < goal && performance.now() < end)
@@ -131,13 +132,13 @@ async function drained(goal: number): Promise<void> {
 async function measure(bytes: number, count: number): Promise<void> {
   for (const contestant of all.slice())
     await round(contestant, bytes, Math.ceil(count / 4)).catch((error: unknown) => {
-      // The others can be measured without it.
+      // The other servers can still be measured.
       console.log(`${contestant.name} skipped: ${String(error).slice(0, 400)}`)
       all.splice(all.indexOf(contestant), 1)
     })
   const seen = new Map(all.map(({ name }) => [name, [] as Round[]]))
   for (let n = 0; n < rounds; n++)
-    // Who is first changes, for disks that are still busy with the one before.
+    // Alternates the order, because the disk may still be busy with the previous server.
     for (const contestant of n % 2 ? all.toReversed() : all)
       seen.get(contestant.name)!.push(await round(contestant, bytes, count))
   const columns = ['accepted/s', 'delivered/s', 'CPU s/1000', 'fsyncs/1000', 'peak MB']

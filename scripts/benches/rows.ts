@@ -1,6 +1,7 @@
 /**
- * How many bytes of each table and index an email takes that was accepted and delivered, and how much processor time of the daemon: for a
- * receipt and a letter of 4 kB over REST, and for a message of 4 kB over SMTP. Everything is on: request log, events, DKIM.
+ * Measures how many bytes of each table and index one accepted and delivered email uses, and how much CPU time of the
+ * daemon. Uses a receipt and a 4 kB email over REST, and a 4 kB message over SMTP. Everything is on: request log,
+ * events, DKIM.
  * usage: ./scripts/bench rows [--emails N]
  */
 import Database from 'better-sqlite3'
@@ -19,7 +20,7 @@ const { values } = parseArgs({ options: { emails: { type: 'string', default: '20
 const emails = Number(values.emails)
 const AT_ONCE = 16
 
-/** A receipt as shops send it: 1.6 KB of html, 0.5 KB of text. */
+/** A typical shop receipt: 1.6 KB of HTML, 0.5 KB of text. */
 const rows = Array.from({ length: 22 }, (_, n) => `<tr><td>Article number ${n}</td><td>${n * 7}.50</td></tr>`)
 const request = (content: { html: string; text: string }): string =>
   JSON.stringify({
@@ -89,7 +90,7 @@ function delivered(file: string): number {
   return read(file, (db) => db.prepare(count).pluck().get() as number)
 }
 
-/** Bytes of the pages of each table and index. */
+/** Returns the size of each table and index, in bytes of its pages. */
 function sizes(file: string): Map<string, number> {
   return read(file, (db) => {
     const found = db.prepare('select name, sum(pgsize) as bytes from dbstat group by name').all()

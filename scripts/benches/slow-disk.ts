@@ -1,7 +1,7 @@
 /**
- * How late the event loop is while the disk is slow: every sync of the daemon takes so much longer (test/fixtures/faults/disk.c), mail is
- * taken over REST as fast as the connections go and delivered meanwhile. Beside it the same without the delay, and doing nothing.
- * Told as prom-client tells it: every 10 ms the loop is asked how late it is; the 10 ms are taken off.
+ * Measures the event loop delay with a slow disk. Each sync of the daemon is delayed (test/fixtures/faults/disk.c)
+ * while mail is accepted over REST at full speed and delivered. Compares with no delay, and with an idle daemon.
+ * Measures like prom-client: it checks every 10 ms how late the loop is, minus the 10 ms.
  * usage: ./scripts/bench slow-disk [--ms 10,25,50] [--seconds 20] [--connections 32] [--rate N]
  */
 import { execFile, execFileSync, fork } from 'node:child_process'
@@ -23,7 +23,7 @@ const { values } = parseArgs({
   },
 })
 const seconds = Number(values.seconds)
-/** Between two looks of the monitor, in milliseconds. */
+/** The monitor's interval, in milliseconds. */
 const STEP = 10
 
 await using cleanup = new AsyncDisposableStack()
@@ -46,7 +46,7 @@ console.log(
 )
 const columns = ['accepted/s', 'p50', 'p99', 'loop p50', 'loop p99', 'longest']
 console.log(`${'delay of each sync'.padEnd(24)}${columns.map((one) => one.padStart(12)).join('')}`)
-// The first requests find cold caches, and code that is not compiled yet.
+// The first requests run with cold caches and uncompiled code.
 await load(5)
 await metrics()
 await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
@@ -85,14 +85,14 @@ async function load(time: number): Promise<LoadResult> {
   return JSON.parse(stdout) as LoadResult
 }
 
-/** The page for Prometheus; the monitor begins anew with each time it is read. */
+/** Fetches the Prometheus metrics. The monitor resets on each read. */
 async function metrics(): Promise<string> {
   const response = await fetch(`${home.url}/metrics`, { headers: { authorization: `Bearer ${home.apiKey}` } })
   if (response.status !== 200) throw new Error(`GET /metrics: ${response.status} ${await response.text()}`)
   return response.text()
 }
 
-/** Milliseconds since the page was read last: median, p99 and longest. */
+/** Returns the delay since the last read, in milliseconds: median, p99 and maximum. */
 async function lateness(): Promise<number[]> {
   const page = await metrics()
   return ['p50', 'p99', 'max'].map((which) => {

@@ -1,6 +1,7 @@
 /**
- * What a full spool costs: a daemon with many waiting deliveries beside one with none. Start, memory, how fast fresh mail is accepted and
- * delivered, and whether a burst is taken at the rate of accepting. The exchanger is in a process of its own and takes everything.
+ * Measures the cost of a full spool: a daemon with many queued deliveries compared with an empty one. Covers startup,
+ * memory, how fast new mail is accepted and delivered, and whether a burst is accepted at full speed. The exchanger is
+ * a separate process that accepts everything.
  * usage: ./scripts/bench spool [--waiting N] [--rounds N] [--seconds N] [--burst N]
  */
 import Database from 'better-sqlite3'
@@ -31,17 +32,17 @@ const [waiting, rounds, seconds, burst] = [values.waiting, values.rounds, values
 ) as [number, number, number, number]
 const CONNECTIONS = 32
 const HOUR = 3_600_000
-/** After the start, before the memory is read. */
+/** Milliseconds to wait after the start before measuring memory. */
 const SETTLED_MS = 5000
 const TEXT = 'Text\n'.repeat(400)
 
-/** One of the two daemons, and what was seen of it. */
+/** One of the two daemons, with its measurements. */
 interface Place {
   name: string
   folder: string
   home: Home
   starts: number[]
-  /** Before the load, and after it. */
+  /** Memory before the load and after it. */
   resting: number[]
   memory: number[]
   accepted: number[]
@@ -62,7 +63,7 @@ for (let round = 0; round < rounds; round++)
 show()
 await burstInto(places[1]!)
 
-/** The exchanger: a process that counts. */
+/** Starts the exchanger: a process that counts messages. */
 async function startSink(): Promise<Sink> {
   const child = fork(join(import.meta.dirname, 'delivery-sink.ts'), ['plain'])
   cleanup.defer(() => void child.kill())
@@ -79,7 +80,7 @@ async function makePlace(name: string, rows: number): Promise<Place> {
   return { name, folder, home, starts: [], resting: [], memory: [], accepted: [], delivered: [] }
 }
 
-/** Deliveries that were deferred and are due in two to six hours, spread over a thousand domains of twenty providers. */
+/** Adds deferred deliveries that are due in two to six hours, spread over 1000 domains of 20 providers. */
 function fill(path: string, rows: number): void {
   const db = new Database(path)
   db.pragma('synchronous = off')
@@ -126,7 +127,7 @@ function fill(path: string, rows: number): void {
   db.close()
 }
 
-/** A start, a rest, and fresh mail for some seconds and until the last of it is delivered. */
+/** Starts the daemon, lets it rest, and sends new mail for some seconds until the last of it is delivered. */
 async function measure(place: Place): Promise<void> {
   const daemon = await startDaemon(place.folder, place.home)
   place.starts.push(daemon.startMs)
@@ -145,7 +146,10 @@ async function measure(place: Place): Promise<void> {
   }
 }
 
-/** More than can be delivered meanwhile: what counts is how fast it is taken, and that it stays taken. */
+/**
+ * Sends more than can be delivered in the meantime. Measures how fast it is accepted, and that all of it stays in the
+ * spool.
+ */
 async function burstInto({ folder, home }: Place): Promise<void> {
   if (burst === 0) return
   const daemon: RunningDaemon = await startDaemon(folder, home)
@@ -186,7 +190,7 @@ async function load(home: Home, duration: number): Promise<LoadResult> {
   return result
 }
 
-/** Recipients that were delivered since there is this daemon, as it counts itself. */
+/** Returns the daemon's own count of delivered recipients since its start. */
 async function taken({ url, apiKey }: Home): Promise<number> {
   const response = await fetch(`${url}/emails/metrics?metrics=delivered`, {
     headers: { authorization: `Bearer ${apiKey}` },

@@ -1,5 +1,5 @@
 /**
- * How long the daemon takes from the start of its process to its first listening door, and what it weighs when it idles.
+ * Measures how long the daemon takes from process start to its first listener, and its idle memory.
  * usage: ./scripts/bench start [--rounds N] [--idle SECONDS]
  */
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,6 +1,7 @@
 /**
- * The SMTP door in a process of its own: everything from the socket to the commit, without delivery. usage: submission-server.ts DATA_DIR
- * Sends a `Target` to its parent; its log goes to standard output, as in production.
+ * The SMTP listener as a separate process: everything from the socket to the commit, without delivery.
+ * usage: submission-server.ts DATA_DIR
+ * Sends a `Target` to its parent and logs to standard output, as in production.
  */
 import { join } from 'node:path'
 import { openFetch, openResolver, openSmtp } from '../../appliance/assembly/adapters.ts'
@@ -21,7 +22,7 @@ import { createLogger } from '../../appliance/watch/log.ts'
 import { openCertificates } from '../../appliance/wire/certificates.ts'
 import { freeAddress } from '../../test/world/addresses.ts'
 
-/** Where to send from which domain. */
+/** The listener's address, and the domain to send from. */
 export interface Target {
   /** `host:port` */
   address: string
@@ -83,7 +84,7 @@ await openSmtp(
   },
 )
 process.send!({ address, domain } satisfies Target)
-// Whatever the parent says, it wants to know the processor time used so far, in microseconds.
+// The parent sends messages only to ask for the CPU time used so far, in microseconds.
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send!(user + system)

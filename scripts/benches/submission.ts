@@ -1,8 +1,8 @@
 /**
- * How many messages a second are accepted over SMTP from a trusted network, durable before the reply; beside Postfix, which
- * takes them into its queue (its own fsync) and holds them there. Both in the same minutes on the same machine, in turns, each
- * alone at its time, with Postfix's smtp-source as the client. Prints a table. Needs root and Postfix.
- * With --mime the messages are no plain ASCII, but text and html as programs send them: two parts, UTF-8, base64.
+ * Measures how many messages per second are accepted over SMTP from a trusted network, durably before the reply.
+ * Compares with Postfix, which writes to its queue (with its own fsync) and holds the messages there. Both run on the
+ * same machine, in turns, with Postfix's smtp-source as the client. Prints a table. Needs root and Postfix. With
+ * --mime, the messages are text and HTML as programs send them: two parts, UTF-8, base64.
  * usage: ./scripts/bench submission [--rounds N] [--messages N] [--sessions N] [--bytes N] [--mime]
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
@@ -34,7 +34,7 @@ const [rounds, messages, sessions, bytes] = [
 
 type Name = 'ours' | 'postfix'
 const names: Name[] = ['ours', 'postfix']
-/** A connection for each message, or sessions that stay for all their messages. */
+/** Either one connection per message, or sessions that send all their messages. */
 const ways = { 'a connection each': [], 'sessions reused': ['-d'] }
 type Way = keyof typeof ways
 
@@ -51,7 +51,7 @@ console.log(
 )
 for (const way of Object.keys(ways) as Way[]) await measure(way)
 
-/** A file with a message of about `bytes`, its lines ended as files have it. */
+/** Writes a message of about `bytes` to a file, with LF line endings. */
 async function writeMimeMessage(): Promise<string> {
   const sentence = 'Gr\u00fc\u00dfe aus dem B\u00fcro. '
   const repeated = sentence.repeat(Math.max(1, Math.round(bytes / 3 / sentence.length)))
@@ -85,13 +85,13 @@ async function startOurs(): Promise<{ child: ChildProcess; target: Target }> {
   return { child, target }
 }
 
-/** A Postfix that does nothing but accept: what it took goes to its hold queue, where no other part of it looks at it. */
+/** Starts a Postfix that only accepts: messages go to its hold queue, where no other part of Postfix touches them. */
 async function startPostfixQueue(): Promise<{ target: Target; empty(): Promise<void> }> {
   const settings = {
     myhostname: 'mail.acme.example',
     mynetworks: '127.0.0.0/8',
     smtpd_client_restrictions: 'check_client_access static:HOLD',
-    // As generous as a server for trusted networks can be; our limits are out of the way, too.
+    // As permissive as a server for trusted networks can be. Our limits are lifted, too.
     smtpd_client_connection_count_limit: 0,
     default_process_limit: Math.max(100, sessions * 2),
     default_transport: 'discard:',
@@ -104,14 +104,14 @@ async function startPostfixQueue(): Promise<{ target: Target; empty(): Promise<v
   }
 }
 
-/** Processor time of our server so far, all its threads, in microseconds. */
+/** Returns our server's CPU time so far, over all threads, in microseconds. */
 async function processorTime(): Promise<number> {
   ours.child.send('time')
   const [time] = (await once(ours.child, 'message')) as [number]
   return time
 }
 
-/** Sends one round; returns messages a second. It ends with an error when one is refused. */
+/** Sends one round. Returns messages per second. Throws if a message is refused. */
 async function send(name: Name, way: Way): Promise<number> {
   const { address, domain } = targets[name]
   const envelope = ['-f', `app@${domain}`, '-t', 'ada@customer.example', '-M', 'app-host.example']
@@ -129,7 +129,7 @@ async function measure(way: Way): Promise<void> {
   let time = 0
   for (let round = 1; round <= rounds; round++) {
     const before = await processorTime()
-    // Who is first changes, for disks that are still busy with the one before.
+    // Alternates the order, because the disk may still be busy with the previous server.
     for (const name of round % 2 ? names : names.toReversed()) rates[name].push(await send(name, way))
     time += (await processorTime()) - before
     const [us, other] = names.map((name) => rates[name].at(-1)!)

@@ -1,4 +1,7 @@
-/** The endpoints of `webhooks.ts`, a process of their own: all but the last answer at once, the last never does. */
+/**
+ * The endpoints of `webhooks.ts`, as a separate process. All respond at once, except for the last one, which never
+ * does.
+ */
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Events to endpoints: so many a second from the storing of the event to the answer of the endpoint, through endpoints of which the last one
- * takes requests and never answers. Endpoints are a process of their own. Prints figures, asserts nothing.
+ * Measures event delivery to webhooks: events per second, from storing an event to the endpoint's response. The last
+ * endpoint accepts requests but never responds. The endpoints are a separate process. Prints figures, asserts nothing.
  * usage: ./scripts/bench webhooks [--rate 1000] [--seconds 10] [--endpoints 20]
  */
 import { spawn } from 'node:child_process'
@@ -31,7 +31,7 @@ const [rate, seconds, endpoints] = [values.rate, values.seconds, values.endpoint
   number,
   number,
 ]
-/** Events that are stored together. */
+/** Number of events stored together. */
 const BATCH = 20
 
 /** An email to a suppressed address: nothing is sent, and its event is stored with it. */
@@ -63,7 +63,7 @@ function emailOf(teamId: string, now: number): NewEmail {
   }
 }
 
-/** A team with an endpoint on each port; the one on the last never answers. */
+/** Creates a team with an endpoint for each port. The last endpoint never responds. */
 async function makeTeams(storage: Storage, ports: number[]): Promise<string[]> {
   const now = clock.now()
   const teams: string[] = []
@@ -120,7 +120,7 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Stores events at the rate, to one team after the other, and waits two seconds for the last to arrive. */
+/** Stores events at the given rate, alternating between teams, then waits two seconds for the last ones to arrive. */
 async function measure(storage: Storage, teams: string[]): Promise<void> {
   console.log(
     `${availableParallelism()} cores, ${rate} events/s for ${seconds} s, ${endpoints} webhooks, one dead`,

@@ -1,23 +1,23 @@
-/** The command line as data: what the reference, the man page and the completions are made from. */
+/** The command line as data, from which the reference, the man page and the completions are generated. */
 import type { Argument, Command, Option } from 'commander'
 import { createProgram } from '../../appliance/commands/program.ts'
 
-/** One command or group of commands. */
+/** A command or a group of commands. */
 export interface CommandRow {
   /** `['queue', 'list']`; empty for the program itself. */
   path: string[]
   description: string
-  /** Names of the commands in it; empty for one that does something. */
+  /** Names of its subcommands; empty for a command that does something. */
   children: string[]
   arguments: readonly Argument[]
-  /** Without `--help`, which all have. */
+  /** Without `--help`, which all commands have. */
   options: readonly Option[]
 }
 
-/** What is typed after an option or as an argument: nothing, a file, one of some words, or anything. */
+/** What can be typed after an option or as an argument: nothing, a file, one of several words, or anything. */
 export type Takes = 'nothing' | 'file' | 'anything' | readonly string[]
 
-/** The program, its groups and its commands, each before those in it. Nothing is run. */
+/** Lists the program, its groups and its commands; parents come before children. Runs nothing. */
 export function commandTable(): CommandRow[] {
   const program = createProgram(
     () => Promise.reject(new Error('not for running')),
@@ -38,22 +38,22 @@ function rowsOf(command: Command, path: string[]): CommandRow[] {
   return [own, ...command.commands.flatMap((child) => rowsOf(child, [...path, child.name()]))]
 }
 
-/** Placeholders that stand for a path. */
+/** Matches placeholders for a path. */
 const PATHS = /<(file|directory)>/
 
-/** What an option takes. */
+/** Returns what an option takes. */
 export function optionTakes({ flags, argChoices, required, optional }: Option): Takes {
   if (argChoices) return argChoices
   if (!required && !optional) return 'nothing'
   return PATHS.test(flags) ? 'file' : 'anything'
 }
 
-/** What an argument takes. */
+/** Returns what an argument takes. */
 export function argumentTakes(argument: Argument): Takes {
   return argument.argChoices ?? (argument.name() === 'file' ? 'file' : 'anything')
 }
 
-/** `<name>`, `[name]`, `<name=value...>`: an argument as usage lines show it. */
+/** Formats an argument for a usage line: `<name>`, `[name]` or `<name=value...>`. */
 export function argumentWord(argument: Argument): string {
   const name = `${argument.name()}${argument.variadic ? '...' : ''}`
   return argument.required ? `<${name}>` : `[${name}]`

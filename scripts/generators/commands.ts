@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { createProgram } from '../../appliance/commands/program.ts'
 
-/** Every command that does something, with its whole name: `domain add`. */
+/** Returns every command that does something, with its full name: `domain add`. */
 function leaves(command: Command, path: string[] = []): { name: string; command: Command }[] {
   if (command.commands.length === 0) return [{ name: path.join(' '), command }]
   return command.commands.flatMap((child) => leaves(child, [...path, child.name()]))
 }
 
-/** The options that every command has are told once. */
+/** Options that every command has, documented once. */
 const COMMON = new Set(['--config', '--json'])
 
 function describe({ name, command }: { name: string; command: Command }): string {
@@ -31,7 +31,7 @@ function describe({ name, command }: { name: string; command: Command }): string
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
-/** docs/commands.md, from the program itself. */
+/** Renders docs/commands.md from the program itself. */
 export function renderCommands(): string {
   const program = createProgram(
     () => Promise.reject(new Error('not for running')),

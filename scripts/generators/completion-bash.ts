@@ -1,13 +1,13 @@
-/** completions/posthaste.bash. Pure. */
+/** Generates completions/posthaste.bash. Pure. */
 import { argumentTakes, commandTable, optionTakes, type CommandRow, type Takes } from './command-table.ts'
 
-/** One line of a `case`: what is printed where the words are these. */
+/** Formats one branch of a `case`: if the words match the pattern, it prints `words`. */
 const arm = (pattern: string, words: readonly string[]): string =>
   `        ${pattern}) echo '${words.join(' ')}' ;;`
 
 const quoted = ({ path }: CommandRow): string => `'${path.join(' ')}'`
 
-/** What the shell is told to offer: words, or `@file`, or `@any` where it cannot know. */
+/** Returns what the shell should offer: words, `@file`, or `@any` if it can't know. */
 const offer = (takes: Takes): readonly string[] =>
   takes === 'file' ? ['@file'] : typeof takes === 'string' ? ['@any'] : takes
 
@@ -31,7 +31,7 @@ const flags = ({ options }: CommandRow): string[] => [
   '--help',
 ]
 
-/** The script, which needs nothing but bash 4: bash-completion loads it, or `source`. */
+/** Renders the script. It needs only bash 4, and is loaded by bash-completion or `source`. */
 export function renderBashCompletion(): string {
   const rows = commandTable()
   const groups = rows.filter(({ children }) => children.length > 0)

@@ -1,4 +1,4 @@
-/** completions/posthaste.fish. Pure. */
+/** Generates completions/posthaste.fish. Pure. */
 import type { Option } from 'commander'
 import { argumentTakes, commandTable, optionTakes, type CommandRow, type Takes } from './command-table.ts'
 
@@ -7,7 +7,7 @@ const single = (text: string): string => `'${text.replaceAll('\\', '\\\\').repla
 const at = (path: readonly string[]): string =>
   `complete -c posthaste -n ${single(`__posthaste_at ${path.join(' ')}`.trim())}`
 
-/** What follows: `-x` takes a value and no file, `-r -F` a file. */
+/** Returns flags for what follows: `-x` takes a value that isn't a file, `-r -F` takes a file. */
 function follows(takes: Takes): string {
   if (takes === 'nothing') return ''
   if (takes === 'file') return ' -r -F'
@@ -37,7 +37,7 @@ function lines(row: CommandRow, rows: readonly CommandRow[]): string[] {
   return [...commands, ...argumentLines(row), ...options.map((option) => optionLine(path, option))]
 }
 
-/** The script: a file of fish's completions directory. */
+/** Renders the script, for fish's completions directory. */
 export function renderFishCompletion(): string {
   const rows = commandTable()
   const paths = rows.slice(1).map(({ path }) => single(path.join(' ')))

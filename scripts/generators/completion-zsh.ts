@@ -1,4 +1,4 @@
-/** completions/_posthaste, for zsh. Pure. */
+/** Generates completions/_posthaste for zsh. Pure. */
 import type { Option } from 'commander'
 import {
   argumentTakes,
@@ -10,9 +10,9 @@ import {
 } from './command-table.ts'
 
 const single = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
-/** Within `[…]` of a specification of _arguments. */
+/** Escapes text inside `[…]` of an _arguments specification. */
 const bracketed = (text: string): string => text.replaceAll(/[[\]\\]/g, '\\$&')
-/** Where a colon would end the text. */
+/** Escapes text that a colon would end. */
 const uncoloned = (text: string): string => text.replaceAll(/[:\\]/g, '\\$&')
 
 const action = (takes: Takes): string =>
@@ -73,7 +73,7 @@ ${arms.join('\n')}
 }`
 }
 
-/** The script: a file named _posthaste in a directory of $fpath. */
+/** Renders the script: a file named _posthaste in a directory of $fpath. */
 export function renderZshCompletion(): string {
   const rows = commandTable()
   const functions = rows.map((row) => (row.children.length > 0 ? group(row, rows) : leaf(row)))

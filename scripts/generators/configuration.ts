@@ -1,9 +1,11 @@
-/** Writes the commented example file and the reference page from the schema. `scripts/generate` keeps both up to date. */
+/**
+ * Renders the commented example file and the reference page from the schema. `scripts/generate` keeps both up to date.
+ */
 import { stringify } from 'smol-toml'
 import { expectation } from '../../appliance/config/check-value.ts'
 import { SECTIONS, type Key } from '../../appliance/config/keys.ts'
 
-/** What stands for a required setting in the example. */
+/** Example values of required settings. */
 const examples: Record<string, unknown> = {
   hostname: 'mail.example.com',
   'notices.from': 'posthaste@example.com',
@@ -30,7 +32,7 @@ const examples: Record<string, unknown> = {
   'acme.ca': '/etc/posthaste/acme-ca.pem',
 }
 
-/** A value as TOML writes it. */
+/** Formats a value as TOML. */
 function toml(value: unknown): string {
   return Array.isArray(value)
     ? `[${value.map(toml).join(', ')}]`
@@ -52,7 +54,7 @@ function wrap(text: string, width: number): string[] {
 
 const ownName = ({ name }: Key): string => name.split('.').at(-1)!
 
-/** config/posthaste.example.toml: every setting with its meaning and default, commented out unless it is required. */
+/** Renders config/posthaste.example.toml: every setting with its meaning and default, commented out unless required. */
 export function renderExample(): string {
   const lines = [
     '# Posthaste configuration. Copy this file to /etc/posthaste/posthaste.toml, or pass its path with --config.',
@@ -75,7 +77,7 @@ function renderKey(key: Key): string[] {
   return [...comment, `${required ? '' : '#'}${ownName(key)} = ${toml(value)}`]
 }
 
-/** docs/configuration.md: the same as a page. */
+/** Renders docs/configuration.md: the same as a page. */
 export function renderReference(): string {
   const parts = [
     `# Configuration

@@ -1,11 +1,14 @@
-/** docs/man/posthaste.1, in the man(7) macros that man-db and mandoc know alike. Pure. */
+/** Generates docs/man/posthaste.1 with man(7) macros that both man-db and mandoc support. Pure. */
 import type { Option } from 'commander'
 import { argumentWord, commandTable, type CommandRow } from './command-table.ts'
 
-/** The options that every command has are told once. */
+/** Options that every command has, documented once. */
 const COMMON = new Set(['--config', '--json'])
 
-/** A text that troff prints as it is: no escapes, no requests at the start of a line, hyphens that can be searched for and pasted. */
+/**
+ * Escapes text so that troff prints it as is: no escapes, no requests at the start of a line, and hyphens that can be
+ * searched and pasted.
+ */
 export function troff(text: string): string {
   return text
     .replaceAll('\\', '\\(rs')
@@ -16,10 +19,10 @@ export function troff(text: string): string {
     .replace(/^\./, '\\&.')
 }
 
-/** Lines of the source stay below 80 bytes, escapes and all. */
+/** Keeps lines of the source below 80 bytes, including escapes. */
 const WIDTH = 60
 
-/** A paragraph, broken into lines between words. */
+/** Wraps a paragraph between words. */
 function prose(text: string): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
@@ -57,7 +60,7 @@ function describeCommand({ path, description, arguments: given, options }: Comma
   ]
 }
 
-/** What a section of files or variables says: a term, then what it is. */
+/** Renders a section of files or variables: each term with its description. */
 const terms = (rows: readonly (readonly [string, string])[]): string[] =>
   rows.flatMap(([term, meaning]) => ['.TP', `\\fI${troff(term)}\\fR`, ...prose(meaning)])
 
@@ -69,7 +72,7 @@ const FILES: readonly (readonly [string, string])[] = [
   ],
 ]
 
-/** The whole page. It has no date: it changes with the commands, not with the calendar. */
+/** Renders the whole page. It has no date, because it changes only with the commands. */
 export function renderManPage(): string {
   const [program, ...rows] = commandTable()
   const commands = rows.filter(({ children }) => children.length === 0)

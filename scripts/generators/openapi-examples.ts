@@ -1,7 +1,7 @@
-/** Example bodies of the document: what schemas say themselves, and a plausible value for fields that say nothing. */
+/** Builds example bodies for the document: from the schemas' own examples, with plausible values for other fields. */
 import type { Schema } from '../../appliance/api/shared.ts'
 
-/** By name of the field: what such a field holds in most answers. */
+/** Typical values, by field name. */
 const FIELDS: Record<string, unknown> = {
   from: 'Acme <hello@acme.example>',
   to: ['ada@customer.example'],
@@ -41,10 +41,10 @@ const FIELDS: Record<string, unknown> = {
   has_more: false,
 }
 
-/** Of fields that mean something else in another body. */
+/** Fields that have another meaning in another body. */
 const ID = '0199c0de-7a10-7c3e-9b6f-3d1e0a5b2c4d'
 
-/** An example of what fits a schema: its required fields, and those that bring an example of their own. */
+/** Returns an example that matches a schema: its required fields, and those with an example of their own. */
 export function exampleOf(schema: Schema, field = ''): unknown {
   if (schema.examples?.length) return schema.examples[0]
   if ('const' in schema) return schema.const
@@ -64,7 +64,7 @@ function exampleObject({ properties = {}, required = [] }: Schema): Record<strin
   return Object.fromEntries(shown.map(([name, part]) => [name, exampleOf(part, name)]))
 }
 
-/** Optional fields without which an example would not be one. */
+/** Optional fields that every useful example includes. */
 const SHOWN = new Set(['html', 'filename'])
 
 function exampleScalar({ type, format, minimum }: Schema): unknown {
@@ -74,7 +74,7 @@ function exampleScalar({ type, format, minimum }: Schema): unknown {
   return format === 'uuid' ? ID : 'text'
 }
 
-/** Whether a value has the schema's type, as far as an example needs it. */
+/** Reports whether a value has the schema's type, as far as examples need. */
 function fits(schema: Schema, value: unknown): boolean {
   if (schema.anyOf) return schema.anyOf.some((part) => fits(part, value))
   if (schema.enum) return schema.enum.includes(value)

@@ -1,4 +1,7 @@
-/** Writes the OpenAPI document from the operations of `appliance/api/`. Component names are the names of exported schemas. */
+/**
+ * Generates the OpenAPI document from the operations in `appliance/api/`. Components are named after the exported
+ * schemas.
+ */
 import swagger from '@fastify/swagger'
 import fastify, { type FastifySchema } from 'fastify'
 import { globSync, readFileSync } from 'node:fs'
@@ -42,7 +45,7 @@ export interface DocumentedOperation {
   responses: Record<string, DocumentedResponse | { $ref: string }>
 }
 
-/** OpenAPI 3.1, as far as the document uses it. */
+/** The parts of OpenAPI 3.1 that the document uses. */
 export interface ApiDocument {
   openapi: string
   info: { title: string; version: string; description: string }
@@ -79,7 +82,7 @@ const SECURITY_SCHEMES = {
 
 type Exports = [name: string, value: unknown][]
 
-/** What all files of `appliance/api/` export. */
+/** Returns everything that the files of `appliance/api/` export. */
 async function exported(): Promise<Exports> {
   const files = globSync('*.ts', { cwd: contracts }).sort()
   const modules = await Promise.all(
@@ -93,19 +96,19 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const isOperation = (value: unknown): value is Operation => isObject(value) && 'access' in value
 
-/** Texts and numbers are written out where they stand. */
+/** Strings and numbers are inlined. */
 const isComponent = (value: unknown): value is Schema =>
   isObject(value) && (value.type === 'object' || value.type === 'array')
 
-/** Replaces schemas by references to components, and remembers the components that are used. */
+/** Replaces schemas by references to components, and collects the components used. */
 interface Referring {
   refer: (schema: Schema) => Schema
   used: Map<string, Schema>
 }
 
 /**
- * Compares schemas by their text: wrappers such as `Type.Optional` copy them. Of two names for one shape the first counts.
- * Throws when one name stands for two shapes.
+ * Compares schemas by their JSON, because wrappers such as `Type.Optional` copy them. If one shape has two names, the
+ * first is used. Throws if one name stands for two shapes.
  */
 function referring(all: Exports): Referring {
   const names = new Map<string, string>()
@@ -127,7 +130,7 @@ function referring(all: Exports): Referring {
   return { refer, used }
 }
 
-/** The schema with references in the place of its parts. */
+/** Returns the schema with its parts replaced by references. */
 function inside(schema: Schema, refer: Referring['refer']): Schema {
   const { items, anyOf, properties, patternProperties } = schema
   const each = (parts: Record<string, Schema>) =>
@@ -143,7 +146,7 @@ function inside(schema: Schema, refer: Referring['refer']): Schema {
 
 const isJson = (response: object): response is Schema => !('content' in response)
 
-/** The schema of a route that is documented. Fastify never validates by it. */
+/** Returns the route's schema for the documentation. Fastify never validates with it. */
 function routeSchema({ schema }: Operation, refer: Referring['refer']): FastifySchema {
   const response = Object.fromEntries(
     Object.entries(schema.response).map(([status, one]) => [status, isJson(one) ? refer(one) : one]),
@@ -153,7 +156,7 @@ function routeSchema({ schema }: Operation, refer: Referring['refer']): FastifyS
 
 const allowsNull = ({ anyOf }: Schema): boolean => anyOf?.some(({ type }) => type === 'null') ?? false
 
-/** Adds what @fastify/swagger doesn't know: security, errors, examples, and bodies that may be left out. */
+/** Adds what @fastify/swagger doesn't know: security, errors, examples, and optional bodies. */
 function complete(documented: DocumentedOperation, operation: Operation): void {
   const { body, response } = operation.schema
   documented.security = SECURITY[operation.access]
@@ -172,7 +175,7 @@ function complete(documented: DocumentedOperation, operation: Operation): void {
     documented.responses[status] = { $ref: `#/components/responses/${errorName(status)}` }
 }
 
-/** The statuses that an operation may answer beside success, ascending. */
+/** Returns the error statuses that an operation may respond with, ascending. */
 function errorsOf({ access, url, schema: { body, querystring, errors = [] } }: Operation): string[] {
   const statuses = [
     ...['500', '503', ...errors],
@@ -190,7 +193,7 @@ function errorName(status: string): string {
   return name
 }
 
-/** What stands for the placeholders of refusals. */
+/** Example values for placeholders in error messages. */
 const PLACEHOLDERS = {
   resource: 'Email',
   parameter: 'id',
@@ -202,7 +205,7 @@ const PLACEHOLDERS = {
   index: 0,
 }
 
-/** A response for each HTTP status of the catalogue of refusals. */
+/** Returns a response for each HTTP status of the error catalog. */
 function errorResponses(): Record<string, DocumentedResponse> {
   const byStatus = Object.groupBy(Object.keys(REFUSALS) as RefusalKey[], (key) =>
     String(REFUSALS[key].status),
@@ -219,7 +222,7 @@ function errorResponses(): Record<string, DocumentedResponse> {
 
 const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE']
 
-/** The order of the reference: groups, older paths last, then by path. */
+/** Orders the reference: by group, deprecated paths last, then by path. */
 function byReference(a: Operation, b: Operation): number {
   const rank = ({ method, schema: { tags, deprecated } }: Operation) => [
     TAGS.findIndex(({ name }) => name === tags[0]),
@@ -231,7 +234,7 @@ function byReference(a: Operation, b: Operation): number {
   return tag! - otherTag! || older! - otherOlder! || path || method! - otherMethod!
 }
 
-/** The document of all operations, those of the sandbox included. */
+/** Builds the document of all operations, including those of the sandbox. */
 export async function openapiDocument(): Promise<ApiDocument> {
   const all = await exported()
   const operations = all
@@ -274,6 +277,6 @@ export async function openapiDocument(): Promise<ApiDocument> {
 
 const handler = (): undefined => undefined
 
-/** The document as a file. */
+/** Renders the document as a file. */
 export const renderOpenapi = async (): Promise<string> =>
   `${JSON.stringify(await openapiDocument(), null, 2)}\n`

@@ -8,7 +8,7 @@ const table = (head: string, rows: [string, { does: string; outcome: string }][]
     ...rows.map(([name, { does, outcome }]) => `| \`${name}\` | ${does} | ${outcome} |`),
   ].join('\n')
 
-/** docs/sandbox.md, from the tables that the sandbox works by. */
+/** Renders docs/sandbox.md from the tables that the sandbox uses. */
 export function renderSandbox(): string {
   return `# The sandbox
 

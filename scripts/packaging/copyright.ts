@@ -1,5 +1,6 @@
 /**
- * Writes the package's copyright file: our licence, the runtime's, those of all npm packages in a folder, and of further ones.
+ * Prints the package's copyright file: our license, the runtime's, those of all npm packages in a folder, and of other
+ * packages.
  * usage: node copyright.ts LICENSE RUNTIME_LICENSE NODE_MODULES [PACKAGE ...] > copyright
  */
 import { globSync, readdirSync, readFileSync } from 'node:fs'
@@ -15,7 +16,7 @@ interface Manifest {
   license?: string | { type?: string }
 }
 
-/** Texts that Debian keeps once for all packages, and where (Debian Policy §12.5). */
+/** License texts that Debian ships once for all packages, and where (Debian Policy §12.5). */
 const COMMON: { text: RegExp; name: string }[] = [
   {
     name: 'Apache-2.0',
@@ -27,14 +28,14 @@ const COMMON: { text: RegExp; name: string }[] = [
   },
 ]
 
-/** A licence with the place of each common text instead of the text. */
+/** Replaces common texts in a license by their location. */
 function shortened(licence: string): string {
   const place = (name: string): string =>
     `The text is in /usr/share/common-licenses/${name} on Debian systems.`
   return COMMON.reduce((rest, { text, name }) => rest.replace(text, place(name)), licence)
 }
 
-/** The licence files of a package, or the licence that its manifest names when it has no file. */
+/** Returns a package's license files, or the license named in its manifest if there is no file. */
 function licenceOf(folder: string, { license }: Manifest): string {
   const files = readdirSync(folder).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name))
   const named = typeof license === 'string' ? license : (license?.type ?? 'not stated')
@@ -48,7 +49,7 @@ function section(title: string, text: string): string {
 
 const packages = globSync('**/package.json', { cwd: modules })
   .map((file) => ({ folder: join(modules, dirname(file)), file }))
-  // Other package.json files of a package only mark module types.
+  // Other package.json files in a package only set module types.
   .filter(({ file }) => /(^|node_modules\/)(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
   .map(({ folder }) => folder)
   .concat(further)

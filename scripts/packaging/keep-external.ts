@@ -1,5 +1,6 @@
 /**
- * Removes from a package's node_modules what the bundle has taken in: all but the packages of EXTERNAL and what they need.
+ * Removes bundled packages from a package's node_modules: everything except the packages of EXTERNAL and their
+ * dependencies.
  * usage: node keep-external.ts NODE_MODULES
  */
 import { globSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'

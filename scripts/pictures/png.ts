@@ -1,4 +1,4 @@
-/** Makes pictures of a screen small: a palette of 256 colours instead of 24 bits a dot (PNG, ISO/IEC 15948). */
+/** Shrinks screenshots: uses a palette of 256 colors instead of 24 bits per pixel (PNG, ISO/IEC 15948). */
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
@@ -7,11 +7,14 @@ const MOST_COLOURS = 256
 interface Dots {
   width: number
   height: number
-  /** Three bytes a dot, row by row. */
+  /** Three bytes per pixel, row by row. */
   rgb: Uint8Array
 }
 
-/** The same picture in fewer bytes. Colours that are not in the palette become the nearest of it. Throws on anything but 8-bit RGB or RGBA. */
+/**
+ * Returns the same picture in fewer bytes. Colors outside the palette are replaced by the nearest one. Throws on
+ * anything but 8-bit RGB or RGBA.
+ */
 export function smaller(png: Buffer): Buffer {
   const { width, height, rgb } = decode(png)
   const palette = paletteOf(rgb)
@@ -62,7 +65,7 @@ function decode(png: Buffer): Dots {
   return { width, height, rgb }
 }
 
-/** The five filters of clause 9. */
+/** Reverses the five filters of clause 9. */
 function unfilter(raw: Buffer, stride: number, step: number): Uint8Array {
   const height = raw.length / (stride + 1)
   const rows = new Uint8Array(stride * height)
@@ -86,15 +89,15 @@ function paeth(a: number, b: number, c: number): number {
   return pa <= pb && pa <= pc ? a : pb <= pc ? b : c
 }
 
-/** Of the places of the palette, those for groups of like colours; the others are for the commonest colours. */
+/** Palette entries reserved for groups of similar colors. The rest go to the most common colors. */
 const GROUPS = 200
 
-/** Colours whose channels have the same upper four bits. */
+/** Groups colors by the upper four bits of each channel. */
 const groupOf = (colour: number) => colour & 0xf0f0f0
 
 /**
- * The palette: of each group of like colours the commonest, else the few dots of a coloured word would become grey, since
- * grey letters on grey grounds have more shades than there are places; then the commonest of all that are left.
+ * Builds the palette: first the most common color of each group of similar colors, then the most common of the rest.
+ * Without groups, shades of gray would fill the palette, and small colored text would turn gray.
  */
 function paletteOf(rgb: Uint8Array): number[] {
   const counts = new Map<number, number>()
@@ -110,7 +113,7 @@ function paletteOf(rgb: Uint8Array): number[] {
   return [...chosen]
 }
 
-/** Tells the place of a colour in the palette, or that of its nearest. */
+/** Returns a function that maps a color to the index of the nearest palette entry. */
 function indexer(palette: readonly number[]): (colour: number) => number {
   const known = new Map(palette.map((colour, i) => [colour, i]))
   const far = (a: number, b: number) =>

@@ -1,4 +1,4 @@
-/** Takes pictures of every page: wide and on a telephone, by day and by night. */
+/** Takes screenshots of every page: desktop and phone, light and dark. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,9 +15,9 @@ const { values } = parseArgs({
   options: {
     to: { type: 'string', default: fileURLToPath(new URL('../../docs/screenshots', import.meta.url)) },
     days: { type: 'string', default: '21' },
-    /** On a day. */
+    /** Emails per day. */
     emails: { type: 'string', default: '130' },
-    /** Only the views whose name begins so, or so, with commas; the other pictures stay. */
+    /** Takes only views whose names start with one of these comma-separated prefixes. Other screenshots stay. */
     only: { type: 'string', default: '' },
   },
 })
@@ -29,10 +29,10 @@ const WIDTHS = [
   [1440, 900],
   [390, 844],
 ] as const
-/** The clock of the rows and the dashed lines of charts take a moment to stand still. */
+/** How long relative times and dashed chart lines take to settle, in milliseconds. */
 const STILL_MS = 150
 
-/** The pictures of one view. */
+/** Takes the screenshots of one view. */
 async function take(page: Page, seeded: Seeded, { name, path, act }: View): Promise<number> {
   let bytes = 0
   for (const [width, height] of WIDTHS) {
@@ -52,7 +52,7 @@ async function take(page: Page, seeded: Seeded, { name, path, act }: View): Prom
   return bytes
 }
 
-/** The dashboard when the appliance does not answer: once it was there, and from the beginning. */
+/** Takes the dashboard when the appliance doesn't respond: after it was reachable, and from the start. */
 async function takeGone(browser: Browser, page: Page, seeded: Seeded): Promise<number> {
   const act = (shown: Page) => shown.getByRole('alert').first().waitFor()
   const silent = (url: URL) => !url.pathname.startsWith('/dashboard/') && url.pathname !== '/session'
@@ -64,7 +64,8 @@ async function takeGone(browser: Browser, page: Page, seeded: Seeded): Promise<n
 }
 
 /**
- * Pages that a sandbox with an owner does not show: the browser tests come by them, and take pictures where SCREENSHOTS names a folder.
+ * Takes pages that a sandbox with an owner doesn't show. The browser tests visit them, and take screenshots if
+ * SCREENSHOTS names a folder.
  */
 async function takeFromTests(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-pictures-'))

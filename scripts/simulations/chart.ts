@@ -1,23 +1,29 @@
-/** Line charts as SVG text: axes with names, a legend, and colours for light and dark. No dependency, nothing random. */
+/**
+ * Draws line charts as SVG text, with labeled axes, a legend, and colors for light and dark mode. No dependencies, no
+ * randomness.
+ */
 
 export interface Series {
   name: string
-  /** In order of x. */
+  /** Sorted by x. */
   points: readonly { x: number; y: number }[]
-  /** `steps` holds each value up to the next point; `dashed` is for what was planned; `marks` are single events, whatever their y. */
+  /**
+   * `steps` holds each value until the next point. `dashed` is for planned values. `marks` shows single events and
+   * ignores y.
+   */
   style: 'line' | 'steps' | 'dashed' | 'marks'
 }
 
 export interface Chart {
   title: string
-  /** One sentence that says where the figures come from. */
+  /** One sentence about where the figures come from. */
   caption: string
   x: string
   y: string
   series: readonly Series[]
-  /** What the axis of y must reach; lines beyond it are cut. Default all of them. */
+  /** The maximum of the y axis; lines above it are clipped. By default, everything fits. */
   top?: number
-  /** The axis of y is logarithmic from 1 on; what is less is drawn below it. */
+  /** Makes the y axis logarithmic from 1. Smaller values are drawn below it. */
   logarithmic?: true
 }
 
@@ -28,11 +34,11 @@ const RIGHT = 20
 const TOP = 60
 const BOTTOM = 110
 
-/** Told apart by people who see colours differently (Okabe and Ito), with lighter ones for a dark ground. */
+/** Colors for color-blind readers (Okabe and Ito), with lighter ones for dark mode. */
 const LIGHT = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#7a5195']
 const DARK = ['#56b4e9', '#f0a35e', '#4fd1a5', '#e8a6cc', '#b39ddb']
 
-/** The chart as a whole SVG file. */
+/** Renders the chart as a complete SVG file. */
 export function drawChart(chart: Chart): string {
   const xs = chart.series.flatMap(({ points }) => points.map(({ x }) => x))
   const [least, most] = [Math.min(...xs), Math.max(...xs)]
@@ -91,7 +97,7 @@ function drawSeries({ points, style }: Series, at: number, { x, y }: Scale): str
   return `<path class="line c${at}${style === 'dashed' ? ' dashed' : ''}" d="${path.join('')}"/>`
 }
 
-/** From left to right, in as many rows as it takes. */
+/** Lays out the legend from left to right, in as many rows as needed. */
 function legend(series: readonly Series[]): string[] {
   let left = LEFT
   let row = 0
@@ -106,7 +112,7 @@ function legend(series: readonly Series[]): string[] {
   })
 }
 
-/** Round numbers from at or below `least` to at or above `most`: five to ten of them. */
+/** Returns five to ten round numbers, from at or below `least` to at or above `most`. */
 export function ticks(least: number, most: number): number[] {
   const span = Math.max(most - least, 1)
   const power = 10 ** Math.floor(Math.log10(span / 5))
@@ -116,11 +122,11 @@ export function ticks(least: number, most: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, n) => round((first + n) * step))
 }
 
-/** Powers of ten from 1 to at or below `most`. */
+/** Returns the powers of ten from 1 to at or below `most`. */
 const powers = (most: number): number[] =>
   Array.from({ length: Math.floor(Math.log10(most)) + 1 }, (_, n) => 10 ** n)
 
-/** Nothing is drawn a little below 1. */
+/** Zero is drawn slightly below 1. */
 const NOTHING = 0.6
 
 const logarithmic = (top: number, range: [number, number]): ((value: number) => number) => {

@@ -1,4 +1,4 @@
-/** The pictures of docs/deliverability.md, from what the receivers of a run counted. Pure. */
+/** Draws the pictures of docs/deliverability.md from what a run's receivers counted. Pure. */
 import { countBy, putOffs, takenBySource, transactionsOf } from '../../test/world/simulation/curves.ts'
 import { laneFinder, type Run } from '../../test/world/simulation/run.ts'
 import { drawChart } from './chart.ts'
@@ -7,18 +7,21 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** Whose mail is drawn: the largest receiver, with a rate that it enforces. */
+/** The personality to draw: the largest receiver, with an enforced rate limit. */
 const DRAWN = 'gmail'
 
-/** SVGs by their file names in docs/images. */
+/** SVGs by file name in docs/images. */
 export type Plots = Record<string, string>
 
-/** Draws both pictures. @param plan messages a day of a warm-up, from the first day on */
+/**
+ * Draws both pictures.
+ * @param plan messages per day of a warm-up, starting with the first day
+ */
 export function drawPlots(run: Run, plan: readonly number[]): Plots {
   return { 'warm-up.svg': warmUp(run, plan), 'back-off.svg': backOff(run) }
 }
 
-/** Whose days are drawn beside it: receivers for which the plan is the same. */
+/** Further receivers whose days are drawn: those with the same warm-up plan. */
 const ALSO_DRAWN = ['outlook', 'yahoo']
 
 function warmUp({ records, begin, days, sourceIps }: Run, plan: readonly number[]): string {
@@ -54,10 +57,10 @@ function warmUp({ records, begin, days, sourceIps }: Run, plan: readonly number[
   })
 }
 
-/** Minutes before the first throttling, and altogether. */
+/** Minutes before the first throttling, and in total. */
 const BEFORE = 10
 const SPAN = 110
-/** Samples of the allowed rate in a minute. */
+/** Samples of the allowed rate per minute. */
 const STEPS = 4
 
 function backOff({ records, sourceIps, lanes }: Run): string {

@@ -1,5 +1,6 @@
 /**
- * A campaign through the whole appliance to a simulated internet. Prints a table and what is wrong; exits with 1 when anything is.
+ * Runs a campaign through the whole appliance to a simulated internet. Prints a table and violations; exits with 1 if
+ * there are any.
  * usage: ./scripts/simulate [--deliveries N] [--days D] [--seed S] [--plots DIRECTORY]
  */
 import { writeFileSync } from 'node:fs'
@@ -28,7 +29,7 @@ if (![deliveries, days, seed].every((one) => Number.isInteger(one) && one > 0)) 
   process.exit(2)
 }
 
-/** A run that takes longer hangs. */
+/** A run that takes longer than this many milliseconds is considered hung. */
 const PATIENCE = 3_600_000
 
 const run = await runCampaign({

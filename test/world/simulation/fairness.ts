@@ -9,9 +9,7 @@ export interface Day {
   recipients: ReadonlySet<string>
   /** When the last email was accepted. */
   acceptedAt: number
-  /**
-   * Real milliseconds until the day's activity ended. Simulated time passes faster than it should on a busy machine.
-   */
+  /** Real milliseconds until the day's activity ended. This time passes in the simulation, too. */
   took: number
 }
 
