@@ -87,7 +87,7 @@ export async function runAttacks({ name, attacks, seconds, patience }: RunOption
     clearInterval(look)
     const freed = performance.now() + FREE_MS
     await customer.finish()
-    // The customer's own connections have to be closed first.
+    // The customer's own connections are closed now; the rest belong to attackers.
     do {
       await pause(100)
       descriptors.after = descriptorsOf(pid)

@@ -99,7 +99,9 @@ Canonicalization relaxed/relaxed\nInternalHosts 127.0.0.0/8\nRequireSafeKeys no\
 
 /** Haraka's install folder, reused between runs. */
 const HARAKA = join(tmpdir(), 'posthaste-bench-haraka')
-/** Haraka's dependencies must be older than this date, so that every registry mirror has them. */
+/**
+ * Installs the newest versions from before this date, so that every registry mirror has them and their dependencies.
+ */
 const HARAKA_BEFORE = '2026-09-01'
 
 /** Starts Haraka with its outbound queue and DKIM plugin. Rejects if it can't be installed. */

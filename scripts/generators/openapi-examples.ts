@@ -41,7 +41,6 @@ const FIELDS: Record<string, unknown> = {
   has_more: false,
 }
 
-/** Fields that have another meaning in another body. */
 const ID = '0199c0de-7a10-7c3e-9b6f-3d1e0a5b2c4d'
 
 /** Returns an example that matches a schema: its required fields, and those with an example of their own. */

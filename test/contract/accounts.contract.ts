@@ -100,7 +100,7 @@ export function accountsContract(storage: () => Storage): void {
     for (const hash of [here, elsewhere])
       await storage().createSession(session(mine.team.id, mine.user.id, hash), T0)
     await storage().createSession(session(other.team.id, other.user.id, theirs), T0)
-    // A stranger's token keeps nothing alive, not even when it is somebody's.
+    // Another user's token keeps no session alive, even if it is valid.
     const keep = keeping ? here : theirs
     await storage().setPassword({ userId: mine.user.id, passwordHash: 'new', keep }, T0)
     const open = async (tokenHash: string) => (await storage().findSession({ tokenHash }, T0)) !== undefined

@@ -4,7 +4,7 @@ import type { Storage, Topic } from '../../appliance/storage/storage.ts'
 import { act, audienceStage, explicit, person } from './audience-stage.ts'
 import { T0, unique } from './fixtures.ts'
 
-/** Segments, topics and properties. */
+/** Tests of segments, topics and properties. */
 export function audienceListsContract(storage: () => Storage): void {
   describe('segments', () => segmentTests(storage))
   describe('topics', () => topicTests(storage))
@@ -83,7 +83,7 @@ function segmentTests(storage: () => Storage): void {
     })
     let steps = 0
     while (await storage().sweepDeleted({ most: 1 }, T0)) steps += 1
-    // Two rows and one look for each of the two, at least.
+    // At least two rows and one lookup for each of the two.
     expect(steps).toBeGreaterThanOrEqual(6)
     expect(await storage().listContacts({ teamId, segmentId: segment.id, limit: 5 }, T0)).toEqual({
       ...{ items: [], hasMore: false },

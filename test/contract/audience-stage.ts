@@ -11,7 +11,7 @@ import type {
 } from '../../appliance/storage/storage.ts'
 import { makeTeam, T0, unique } from './fixtures.ts'
 
-/** An act of an app. */
+/** Returns a consent act made by an app. */
 export const act = (more: Partial<ConsentAct> = {}): ConsentAct => ({
   ...{ origin: 'api', via: 'api', source: 'key', ip: null, userAgent: null, wording: null, lifts: false },
   ...more,
@@ -24,7 +24,7 @@ export const newContact = (teamId: string, more: Partial<NewContact> = {}): NewC
   ...more,
 })
 
-/** A team with what its contacts can have. */
+/** Stores a team with segments, topics and properties for its contacts. */
 export async function audienceStage(storage: Storage) {
   const { team } = await makeTeam(storage)
   const teamId = team.id

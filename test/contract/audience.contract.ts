@@ -4,7 +4,7 @@ import type { Contact, NewContact, Storage } from '../../appliance/storage/stora
 import { act, audienceStage, explicit, newContact, person } from './audience-stage.ts'
 import { T0, unique } from './fixtures.ts'
 
-/** Contacts and their opt-outs. */
+/** Tests of contacts and their opt-outs. */
 export function audienceContract(storage: () => Storage): void {
   describe('contacts', () => contactTests(storage))
   describe('opt-outs', () => optOutTests(storage))

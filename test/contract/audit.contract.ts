@@ -4,7 +4,7 @@ import { madeAt, newId } from '../../appliance/mail/ids.ts'
 import type { AuditFilter, Storage } from '../../appliance/storage/storage.ts'
 import { makeTeam, T0 } from './fixtures.ts'
 
-/** The audit log: what was done, and which of it is found. */
+/** Tests of the audit log: recording and searching. */
 export function auditContract(open: () => Storage): void {
   let storage: Storage
   let teamId: string

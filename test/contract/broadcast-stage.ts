@@ -9,7 +9,7 @@ export const content = {
   ...{ html: '<p>Hello</p>', text: null },
 }
 
-/** A team with a segment, and what is done to its broadcasts. */
+/** Stores a team with a segment. Returns helpers for its broadcasts. */
 export async function broadcastStage(storage: Storage) {
   const made = await audienceStage(storage)
   const { teamId, add } = made
@@ -42,7 +42,7 @@ export async function broadcastStage(storage: Storage) {
     const { message, ...email } = newEmail(teamId, [address], T0, { stream: 'broadcast' })
     return { ...email, body: message, size: 7, broadcast: { id, contactId } }
   }
-  /** Puts all that wait in the queue. */
+  /** Queues all waiting recipients. */
   const enqueue = async (id: string, now = T0 + MINUTE) => {
     const found = await waiting(id)
     const emails = found.flatMap(({ contactId, contact }) =>

@@ -302,7 +302,7 @@ function stopTests(storage: () => Storage): void {
 }
 
 function resultTests(storage: () => Storage): void {
-  /** A broadcast to two, which both have been sent to. */
+  /** Stores a broadcast that was sent to both of its recipients. */
   async function sent() {
     const stage = await broadcastStage(storage())
     const contacts = [await stage.join(), await stage.join()]
@@ -328,7 +328,7 @@ function resultTests(storage: () => Storage): void {
       (await storage().sumBroadcastMetrics({ teamId, ranges, ...more }, T0))
         .map(({ start, broadcastId, counter, n }) => [start, broadcastId, counter, n])
         .sort()
-    // Each email of the stage has a domain of its own.
+    // Each email of the stage has its own domain.
     const counted = ['bounced_permanent', 'delivered', 'sent', 'sent'].map((name) => [T0, id, name, 1])
     expect(await sums()).toEqual(counted)
     expect(await sums({ broadcastIds: [newId(T0)] })).toEqual([])

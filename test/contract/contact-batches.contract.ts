@@ -16,7 +16,7 @@ async function stage(storage: Storage) {
   return { ...all, change, suppress }
 }
 
-/** What is done to many contacts at once, and what is read of many. */
+/** Tests of changing and reading many contacts at once. */
 export function contactBatchesContract(storage: () => Storage): void {
   test('many are added to a segment and removed from it; those that are gone are passed over', async () => {
     const { teamId, add, addSegment, change, told } = await stage(storage())

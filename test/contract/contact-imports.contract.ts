@@ -10,7 +10,7 @@ import type {
 import { audienceStage, person } from './audience-stage.ts'
 import { makeTeam, T0 } from './fixtures.ts'
 
-/** An import as it is stored first: a draft, of which one line is the header. */
+/** Returns an import as first stored: a draft whose file has one header line. */
 export const newImport = (teamId: string, more: Partial<NewContactImport> = {}): NewContactImport => ({
   ...{ id: newId(T0), teamId, status: 'draft', source: 'key', fileName: 'people.csv', fileSha256: 'ab12' },
   ...{ bytes: 300, encoding: 'utf-8', separator: ',', columns: ['email', 'Name'], plan: null },
@@ -18,7 +18,7 @@ export const newImport = (teamId: string, more: Partial<NewContactImport> = {}):
   ...more,
 })
 
-/** What becomes of the two columns. */
+/** How the two columns map to contact fields. */
 export const plan = {
   ...{ email: 0, firstName: 1, lastName: null, unsubscribed: null },
   ...{ properties: [], segmentIds: [], topics: [] },
@@ -33,7 +33,7 @@ const stored = (made: NewContactImport, more: Partial<ContactImport> = {}): Cont
   ...more,
 })
 
-/** Imports of contacts: their files, their turns and their rows. */
+/** Tests of contact imports: files, scheduling and rows. */
 export function contactImportsContract(storage: () => Storage): void {
   describe('imports', () => stateTests(storage))
   describe('turns', () => turnTests(storage))

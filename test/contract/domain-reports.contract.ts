@@ -7,7 +7,7 @@ import { DAY, makeTeam, newDomain, T0, unique } from './fixtures.ts'
 const LIMITS = { submitter: 10, reports: 20, rows: 1000 }
 const PERIOD = { since: T0 - DAY, until: T0 + DAY }
 
-/** A verified domain and its team. */
+/** Stores a team with a verified domain. */
 export async function makeReported(
   storage: Storage,
 ): Promise<{ teamId: string; domainId: string; name: string }> {
@@ -43,7 +43,7 @@ const tlsRow = (change: Partial<TlsRow> = {}): TlsRow => ({
 
 type WholeReport = DomainReport & { dmarc: DmarcRow[]; tls: TlsRow[] }
 
-/** A report about a domain. */
+/** Returns a report about a domain. Not stored. */
 export function newDomainReport(
   of: { teamId: string; domainId: string },
   change: Partial<WholeReport> = {},
@@ -155,7 +155,7 @@ export function domainReportsContract(storage: () => Storage): void {
 
   test('old reports go, and those of a removed domain', async () => {
     const of = await makeReported(storage())
-    // Ids of one process never go back in time, so an old one is made by hand.
+    // IDs of one process never go backwards, so the old one is made by hand.
     const [old, fresh] = [newDomainReport(of, { id: `0000${newId(T0).slice(4)}` }), newDomainReport(of)]
     await keep(old)
     await keep(fresh)

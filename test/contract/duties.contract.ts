@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { T0, unique } from './fixtures.ts'
 
-/** What runs once, however many nodes share the storage. */
+/** Tests of duties: work that runs once, however many nodes share the storage. */
 export function dutiesContract(storage: () => Storage): void {
   const forMs = 1000
   const take = (name: string, owner: string, now: number) => storage().takeDuty({ name, owner, forMs }, now)

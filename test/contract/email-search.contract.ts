@@ -3,7 +3,7 @@ import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
 import type { EmailFilter, NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { change, leaseArgs, makeTeam, MINUTE, newAttempt, putEmail, T0 } from './fixtures.ts'
 
-/** All that a search finds, whatever stretches it takes. */
+/** Returns all results of a search, across all its chunks. */
 async function find(storage: Storage, teamId: string, filter: EmailFilter, limit = 100): Promise<string[]> {
   const ids: string[] = []
   let after: string | undefined
@@ -56,7 +56,7 @@ export function emailSearchContract(storage: () => Storage): void {
     const both = ['other', 'plain']
     expect(await finds({ id: plain.id })).toEqual(['plain'])
     expect(await finds({ to: 'ADA@Reader.example' })).toEqual(['plain'])
-    // With a local part it is the beginning of an address, without one any part.
+    // A term with an @ matches the start of an address; a term without one matches any part.
     expect(await finds({ to: 'ada@other.example' })).toEqual([])
     expect(await finds({ to: 'ada' })).toEqual(both)
     expect(await finds({ to: 'ada@' })).toEqual(['plain'])
@@ -78,7 +78,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await finds({ messageId: '<strange@elsewhere>' })).toEqual(['other'])
     expect(await finds({ subject: ['invoice', 'DUE'] })).toEqual(['plain'])
     expect(await finds({ subject: ['invoice', 'else'] })).toEqual([])
-    // Signs that mean something in patterns mean themselves.
+    // Pattern characters match literally.
     expect(await finds({ subject: ['100%'] })).toEqual(['plain'])
     expect(await finds({ subject: ['1%'] })).toEqual([])
     expect(await finds({ subject: ['due_now'] })).toEqual(['plain'])

@@ -4,7 +4,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newEmail, putEmail, T0, putArgs, summaryOf } from './fixtures.ts'
 
-/** More than any engine keeps in a row. */
+/** Larger than what any engine stores inline in a row. */
 const LARGE = 300 * 1024
 
 async function putMany(storage: Storage, teamId: string, count: number): Promise<string[]> {

@@ -9,7 +9,7 @@ import {
 } from '../../appliance/storage/storage.ts'
 import { makeTeam, putEmail, T0 } from './fixtures.ts'
 
-/** What happened, as those hear it who listen. */
+/** Tests of events, as the readers see them. */
 export function eventsContract(open: () => Storage): void {
   let storage: Storage
   let teamId: string

@@ -17,7 +17,7 @@ import type {
   User,
 } from '../../appliance/storage/storage.ts'
 
-/** The moment at which every test of the contract begins. */
+/** The time at which every contract test starts. */
 export const T0 = Date.UTC(2026, 0, 1)
 export const MINUTE = 60_000
 export const DAY = 24 * 60 * MINUTE
@@ -27,13 +27,13 @@ export type OpenStorage = () => Promise<Storage>
 
 let serial = 0
 
-/** A word that no other test uses: the tests of a part share a storage. */
+/** Returns a word that no other test uses, because the tests of a part share a storage. */
 export function unique(word: string): string {
   serial += 1
   return `${word}-${serial}`
 }
 
-/** A team with its owner, stored. */
+/** Stores a team with its owner. */
 export async function makeTeam(storage: Storage, now = T0): Promise<{ team: Team; user: User }> {
   const team: Team = { id: newId(now), name: unique('Team'), createdAt: now }
   const user: User = {
@@ -47,7 +47,7 @@ export async function makeTeam(storage: Storage, now = T0): Promise<{ team: Team
   return { team, user }
 }
 
-/** A key as it is stored, without the hash of its token. */
+/** Returns an API key as it is stored, without the token's hash. */
 export const newApiKey = (teamId: string, name: string, domainId: string | null = null): ApiKey => ({
   id: newId(T0),
   teamId,
@@ -59,7 +59,7 @@ export const newApiKey = (teamId: string, name: string, domainId: string | null 
   lastUsedAt: null,
 })
 
-/** A domain with its one key, not stored. */
+/** Returns a domain with its only DKIM key. Not stored. */
 export function newDomain(teamId: string, name: string): { domain: Domain; keys: [DkimKey] } {
   const domain: Domain = {
     id: newId(T0),
@@ -100,7 +100,7 @@ export function newDomain(teamId: string, name: string): { domain: Domain; keys:
   return { domain, keys: [key] }
 }
 
-/** An email to these recipients, due at `now`. Not stored. */
+/** Returns an email to these recipients, due at `now`. Not stored. */
 export function newEmail(
   teamId: string,
   recipients: string[],
@@ -148,7 +148,7 @@ export function newEmail(
   }
 }
 
-/** Arguments that store one email, without a receipt and uncounted. */
+/** Returns arguments that store one email, without a receipt or counters. */
 export function putArgs(email: NewEmail, more: Partial<PutArgs> = {}): PutArgs {
   return { emails: [email], receipt: null, quota: null, ...more }
 }
@@ -166,7 +166,7 @@ export async function putEmail(
   return email
 }
 
-/** Arguments of a lease that takes what there is, for owner `one` and half an hour from T0. */
+/** Returns arguments of a lease for everything that is due, by owner `one`, until half an hour after T0. */
 export function leaseArgs(more: Partial<LeaseArgs> = {}): LeaseArgs {
   return {
     owner: 'one',
@@ -179,7 +179,7 @@ export function leaseArgs(more: Partial<LeaseArgs> = {}): LeaseArgs {
   }
 }
 
-/** A cause as the remote server would give it. */
+/** Returns a cause as a remote server would give it. */
 export const cause = (note: string): Cause => ({
   phase: 'rcpt',
   host: 'mx.example.net',
@@ -188,7 +188,7 @@ export const cause = (note: string): Cause => ({
   note,
 })
 
-/** What becomes of a delivery, with an event of this type where one is given. */
+/** Returns a change of a delivery, with an event of this type if given. */
 export function change(
   deliveryId: string,
   state: DeliveryState,
@@ -205,7 +205,7 @@ export function change(
   }
 }
 
-/** An attempt for these deliveries of an email. */
+/** Returns an attempt for these deliveries of an email. */
 export function newAttempt(email: NewEmail, deliveryIds: string[]): Attempt {
   return {
     id: newId(T0),
@@ -234,7 +234,7 @@ export function newAttempt(email: NewEmail, deliveryIds: string[]): Attempt {
   }
 }
 
-/** The queue of a team, or all of it, counted. */
+/** Returns the summary of a team's queue, or of the whole queue. */
 export async function summaryOf(
   storage: Storage,
   filter: QueueFilter,

@@ -18,7 +18,7 @@ async function stage(storage: Storage) {
   return { teamId, put, ids }
 }
 
-/** Images that emails show. */
+/** Tests of images that emails load. */
 export function imagesContract(storage: () => Storage): void {
   test('the same bytes are one image, and its readers get them', async () => {
     const { put, ids } = await stage(storage())
@@ -51,7 +51,7 @@ export function imagesContract(storage: () => Storage): void {
   })
 
   test('images that were never used go after a month, others stay', async () => {
-    // Those of other tests.
+    // Removes images of other tests.
     await purge(storage(), T0 + 31 * DAY)
     const { teamId, put, ids } = await stage(storage())
     await put('a')

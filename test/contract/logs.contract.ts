@@ -25,7 +25,7 @@ function newLog(teamId: string, now = T0, more: Partial<RequestLog> = {}): Reque
   }
 }
 
-/** As a list has it: of the bodies only that of SMTP, which holds the envelope. */
+/** Returns a log entry as in a list. Of the bodies, it has only that of SMTP, which is the envelope. */
 const summaryOf = ({ requestBody, responseBody: _1, emailIds: _2, ...summary }: RequestLog) => ({
   ...summary,
   smtpRequest: summary.method === 'SMTP' ? requestBody : null,
@@ -64,7 +64,7 @@ export function logsContract(storage: () => Storage): void {
   test('a search finds by every condition, newest first, in parts', async () => {
     const teamId = await team()
     const key = newId(T0)
-    // Ids of these very times: those that are drawn never go back.
+    // Sets IDs for exactly these times, because generated IDs never go backwards.
     const logAt = (time: number, more: Partial<RequestLog>) =>
       newLog(teamId, time, { id: firstIdAt(time), ...more })
     const old = logAt(T0 - DAY, { status: 500, emailIds: [key], userAgent: null })

@@ -25,7 +25,7 @@ const invitation = (teamId: string, email: string, more: Partial<NewInvitation> 
   ...more,
 })
 
-/** Puts somebody new into a team. */
+/** Adds a new user to a team. */
 async function join(storage: Storage, teamId: string, role: Role): Promise<User> {
   const user = person()
   const invited = invitation(teamId, user.email, { role })

@@ -9,7 +9,7 @@ import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtur
 
 const QUARTER = 15 * MINUTE
 
-/** Numbers by tag: made from the events behind the mail, each event once, and the same again when made anew. */
+/** Tests of metrics by tag: each event counts once, and a rebuild gives the same numbers. */
 export function metricsTagsContract(use: () => Storage): void {
   let storage: Storage
   let teamId: string
@@ -28,7 +28,7 @@ export function metricsTagsContract(use: () => Storage): void {
       const [name = '', value = ''] = tag.split(':')
       return { name, value }
     })
-  /** An email that is given up at once: a counter for each recipient. */
+  /** Stores an email that fails at once, which increments a counter per recipient. */
   const fail = async (tags: Tag[], at = T0, { domain = 0, to = ['a@x.test'] } = {}): Promise<string> => {
     const { id } = await putEmail(storage, teamId, to, at, { tags, domainId: domains[domain]! })
     await storage.dropQueue({ emailId: id }, at)
@@ -42,7 +42,7 @@ export function metricsTagsContract(use: () => Storage): void {
     })
     await storage.settle({ owner: 'one', attempt: null, changes }, now)
   }
-  /** Removes all emails that may go. */
+  /** Removes all emails past retention. */
   const purge = async (): Promise<void> => {
     const before = T0 + 1000 * DAY
     let after: string | undefined
@@ -133,7 +133,7 @@ export function metricsTagsContract(use: () => Storage): void {
           [null, 'failed', 3],
         ]),
       )
-      // The next day begins anew.
+      // The limit starts over the next day.
       await fail(tagged(`user:${values + 2}`), T0 + DAY)
       const range = { start: T0 + DAY, end: T0 + 2 * DAY }
       expect(await told({ range, most })).toEqual([[`user:${values + 2}`, 'failed', 1]])

@@ -19,7 +19,7 @@ import {
 
 const QUARTER = 15 * MINUTE
 
-/** Metrics: every event counts once, and the roll-ups can be made from the events again. */
+/** Tests of metrics: every event counts once, and roll-ups can be rebuilt from the events. */
 export function metricsContract(use: () => Storage): void {
   let storage: Storage
   let teamId: string
@@ -42,7 +42,7 @@ export function metricsContract(use: () => Storage): void {
     const about = { type, subType: 'General' as const, message: '', diagnosticCode: [] }
     return { ...bounced, event: { ...bounced.event!, id: newId(T0), data: { bounce: about } } }
   }
-  /** Tries what is due, and settles it. */
+  /** Leases what is due, and settles it. */
   const settle = async (now: number, outcome: (id: string) => Change): Promise<void> => {
     const leased = await storage.lease(leaseArgs({ leaseUntil: now + 30 * MINUTE }), now)
     await storage.settle({ owner: 'one', attempt: null, changes: leased.map(({ id }) => outcome(id)) }, now)
@@ -234,7 +234,7 @@ export function metricsContract(use: () => Storage): void {
   })
   describe('sums of days that are over', () => {
     const [HOUR, WEEK] = [4 * QUARTER, 7 * DAY]
-    /** A Monday, two weeks and three days before the day that is not over. */
+    /** A Monday, two weeks and three days before the current day. */
     const MONDAY = Date.UTC(2026, 0, 5)
     const TODAY = MONDAY + 17 * DAY
     const days = { start: MONDAY - DAY, end: TODAY + DAY }
@@ -243,7 +243,10 @@ export function metricsContract(use: () => Storage): void {
       while (await storage.sumMetricsUp({ teamId }, TODAY + HOUR));
     }
 
-    /** Emails at these times, from one of three domains to one of three providers, given up at once: a counter each. */
+    /**
+     * Stores emails at these times, from one of three domains to one of three providers. Each fails at once and
+     * increments a counter.
+     */
     const domains = [newId(T0), newId(T0), newId(T0)]
     const fail = async (at: number, n = 0): Promise<void> => {
       const { id } = await putEmail(storage, teamId, [`a@d${n % 3}.test`], at, { domainId: domains[n % 3]! })
@@ -263,7 +266,7 @@ export function metricsContract(use: () => Storage): void {
       expect([await sumOf(HOUR), await sumOf(DAY), await sumOf(WEEK)]).toEqual([1, 1, 0])
       await sumUpOne()
       expect(await storage.metricsSummed({ teamId }, T0)).toBe(TODAY)
-      // The week of the day that is not over has none.
+      // The week of the current day has no roll-up.
       const weeks = { start: MONDAY, end: MONDAY + 3 * WEEK }
       expect([await sumOf(HOUR), await sumOf(DAY), await sumOf(WEEK, weeks)]).toEqual([5, 5, 4])
       expect(await storage.metricsToSum({}, TODAY + HOUR)).not.toContain(teamId)
@@ -325,7 +328,7 @@ export function metricsContract(use: () => Storage): void {
         { numRuns: 3 },
       )
 
-      /** The answer from sums and quarters beside that from quarters alone. */
+      /** Compares the result from roll-ups and quarter hours with that from quarter hours alone. */
       async function compare({ step, from, quarters, together, ...only }: Asked): Promise<void> {
         const start = MONDAY - DAY + (from % (18 * 96)) * QUARTER
         const range = { start, end: start + quarters * QUARTER }

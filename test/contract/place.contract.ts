@@ -19,7 +19,7 @@ const where = ({ recipient, pool, provider, stream }: LeasedDelivery) => [recipi
 const providers = async (storage: Storage, domain: string) =>
   (await storage.listQueue({ domain, limit: 100 }, T0)).items.map(({ provider }) => provider)
 
-/** Where deliveries wait: the provider of their domain, the pool and the stream of their email. */
+/** Tests of where deliveries are queued: by their domain's provider, and by their email's pool and stream. */
 export function placeContract(storage: () => Storage): void {
   test('an email waits in its own pool and stream, its domain unplaced until somebody looks it up', async () => {
     const { team } = await makeTeam(storage())

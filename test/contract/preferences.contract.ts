@@ -5,7 +5,7 @@ import type { PreferenceChange, Storage, UnsubscribePageChange } from '../../app
 import { audienceStage, person } from './audience-stage.ts'
 import { makeTeam, T0 } from './fixtures.ts'
 
-/** What people choose on the preference page, and how the page looks. */
+/** Tests of people's choices on the preference page, and of the page's design. */
 export function preferencesContract(storage: () => Storage): void {
   describe('preferences', () => preferenceTests(storage))
   describe('preference pages', () => pageTests(storage))

@@ -10,7 +10,7 @@ import type {
 } from '../../appliance/storage/storage.ts'
 import { DAY, leaseArgs, makeTeam, MINUTE, newEmail, putArgs, T0, unique } from './fixtures.ts'
 
-/** What becomes durable together: several emails, the receipt of their request, and what they count. */
+/** Tests of what is committed together: several emails, their request's receipt, and counters. */
 export function putContract(storage: () => Storage): void {
   const receiptFor = (teamId: string, emails: NewEmail[], more: Partial<NewReceipt> = {}): NewReceipt => ({
     teamId,
@@ -86,7 +86,7 @@ export function putContract(storage: () => Storage): void {
       await storage().put(putArgs(first, { receipt }), T0)
       const large = newEmail(teamId, ['a@x.example'], T0, { message: Buffer.alloc(400_000, 7) })
       expect(await storage().put(putArgs(large, { receipt }), T0)).toMatchObject({ kind: 'replay' })
-      // Its id is free: the same email can be stored after all.
+      // Its ID is unused, so the same email can still be stored.
       expect(await storage().put(putArgs(large), T0)).toMatchObject({ kind: 'stored' })
       expect((await storage().getMessage({ emailId: large.id }, T0))?.byteLength).toBe(400_000)
     })
@@ -141,7 +141,7 @@ export function putContract(storage: () => Storage): void {
         await storage().put({ emails: [], receipt, quota: null }, T0)
         return receipt
       }
-      // Before anything else in this storage expires.
+      // Must come before anything else in this storage expires.
       const old = [await put(T0 + 1), await put(T0 + 2), await put(T0 + 3)]
       const young = await put(T0 + MINUTE)
       expect(await storage().purgeReceipts({ limit: 2 }, T0 + 10)).toBe(2)

@@ -36,7 +36,10 @@ const rule = (more: Partial<HoldRule> = {}): HoldRule => ({
   ...more,
 })
 
-/** Two emails, an hour apart: to x of one team, tried once and refused for now, and to y in another pool, untried. */
+/**
+ * Stores two emails, an hour apart. The first, to x, was deferred once. The second, to y, is of another team and pool
+ * and was never attempted.
+ */
 async function fill(storage: Storage) {
   const { team } = await makeTeam(storage)
   const tried = await putEmail(storage, team.id, ['a@x.example'], T0, {

@@ -7,7 +7,7 @@ interface Filled {
   emails: NewEmail[]
 }
 
-/** Three emails of one team, accepted a minute apart: to x, to x and y, to z. */
+/** Stores three emails of one team, accepted a minute apart: to x, to x and y, to z. */
 async function fill(storage: Storage): Promise<Filled> {
   const { team } = await makeTeam(storage)
   const emails = [

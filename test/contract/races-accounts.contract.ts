@@ -25,14 +25,14 @@ const sessionOf = (teamId: string, userId: string, more: Partial<Session> = {}):
   ...{ ip: null, userAgent: null, ...more },
 })
 
-/** An owner without a password. */
+/** Creates an owner without a password. */
 async function withoutPassword(storage: Storage): Promise<User> {
   const [user, team] = [person(), { id: newId(T0), name: unique('Team'), createdAt: T0 }]
   expect(await storage.createOwner({ team, user }, T0)).toBe('created')
   return user
 }
 
-/** An owner with an authenticator app. */
+/** Creates an owner with an authenticator app. */
 async function withTotp(storage: Storage): Promise<{ teamId: string; userId: string }> {
   const { team, user } = await makeTeam(storage)
   await storage.startTotp({ userId: user.id, secret: new Uint8Array([1]) }, T0)
@@ -42,7 +42,7 @@ async function withTotp(storage: Storage): Promise<{ teamId: string; userId: str
 
 const most = 20
 
-/** People, their passwords, sessions, factors and tickets. */
+/** Races about people, their passwords, sessions, factors and tickets. */
 export function racesOfAccounts(race: Racing): void {
   describe('people and passwords', () => peopleRaces(race))
   describe('sessions', () => sessionRaces(race))

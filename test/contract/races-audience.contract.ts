@@ -11,7 +11,7 @@ const act: ConsentAct = {
 const explicit = { ...act, lifts: true }
 const person = { ...explicit, origin: 'person' as const }
 
-/** Contacts, segments, topics and properties. */
+/** Races about contacts, segments, topics and properties. */
 export function racesOfAudience(race: Racing): void {
   describe('contacts', () => contactRaces(race))
   describe('opt-outs', () => optOutRaces(race))

@@ -4,7 +4,7 @@ import { broadcastStage } from './broadcast-stage.ts'
 import { MINUTE, T0 } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
-/** Broadcasts that two change or send at once. */
+/** Races between two callers that change or send the same broadcast. */
 export function racesOfBroadcasts(race: Racing): void {
   describe('broadcasts', () => {
     race(

@@ -9,7 +9,7 @@ import { sorted, type Racing } from './racing.ts'
 import { makeReported, newDomainReport } from './domain-reports.contract.ts'
 import { makeReceiver, newReceived } from './received-emails.contract.ts'
 
-/** Retention, erasures, received mail and roll-ups. */
+/** Races about retention, erasure, received mail and roll-ups. */
 export function racesOfHousekeeping(race: Racing): void {
   describe('retention', () => retentionRaces(race))
   describe('erasures', () => erasureRaces(race))
@@ -17,10 +17,10 @@ export function racesOfHousekeeping(race: Racing): void {
   describe('roll-ups', () => metricsRaces(race))
 }
 
-/** Ids never go back: after other tests that ran on a later clock, those of T0 are later too. */
+/** IDs never go backwards. After tests with a later clock, IDs created at T0 are later, too. */
 const step = { before: T0 + 36_500 * DAY, most: 1000 }
 
-/** Emails of a team that are over. */
+/** Stores emails of a team that are in a final state. */
 async function over(storage: Storage, count: number): Promise<{ teamId: string; emails: NewEmail[] }> {
   const { team } = await makeTeam(storage)
   const emails: NewEmail[] = []
@@ -30,7 +30,7 @@ async function over(storage: Storage, count: number): Promise<{ teamId: string; 
   return { teamId: team.id, emails }
 }
 
-/** Lets both readers of events pass all there are. */
+/** Lets both event readers read all existing events. */
 async function readEvents(storage: Storage): Promise<void> {
   const { from, to } = await storage.readOutbox({ limit: 1 }, T0)
   expect(await storage.fanOutWebhooks({ from, to, deliveries: [] }, T0)).toBe(true)

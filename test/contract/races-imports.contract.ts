@@ -6,7 +6,7 @@ import { newImport, NO_COUNTS, plan } from './contact-imports.contract.ts'
 import { T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
-/** Imports, changes of many contacts, and preferences. */
+/** Races about imports, bulk changes of contacts, and preferences. */
 export function racesOfImports(race: Racing): void {
   describe('imports', () => importRaces(race))
   describe('rows of imports', () => rowRaces(race))
@@ -148,7 +148,7 @@ function preferenceRaces(race: Racing): void {
     expect(await storage.getUnsubscribePage({ teamId }, T0)).toMatchObject({
       ...{ words: { de: { title: 'Hallo', text: null } }, postalAddress: 'Here' },
     })
-    // Gray text on white, and black on a gray ground, could be read; gray on gray could not.
+    // Gray text on white is readable, and so is black text on gray, but not gray on gray.
     const answers = await atOnce(update({ text: '#6b6b6b' }), update({ background: '#9a9a9a' }))
     expect(answers.filter((answer) => typeof answer === 'string')).toHaveLength(1)
   })

@@ -21,7 +21,7 @@ import {
 } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
-/** Accepting mail, leasing it, and what becomes of it. */
+/** Races about accepting, leasing and settling mail. */
 export function racesOfMail(race: Racing): void {
   describe('accepting', () => acceptRaces(race))
   describe('leasing', () => leaseRaces(race))
@@ -192,7 +192,7 @@ function leaseRaces(race: Racing): void {
 }
 
 function scheduleRaces(race: Racing): void {
-  /** An email whose time has come. */
+  /** Stores a scheduled email that is due. */
   const scheduled = async (storage: Storage): Promise<NewEmail> => {
     const { team } = await makeTeam(storage)
     return putEmail(storage, team.id, ['a@x.example'], T0, { scheduledAt: T0 })
@@ -237,7 +237,7 @@ function scheduleRaces(race: Racing): void {
 }
 
 function settleRaces(race: Racing): void {
-  /** An email of one recipient that `one` leases. */
+  /** Stores an email to one recipient, leased by `one`. */
   const leased = async (storage: Storage): Promise<NewEmail> => {
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, ['a@x.example'])
@@ -332,7 +332,7 @@ function reportRaces(race: Racing): void {
   })
   const reportOn = (email: NewEmail): NewEmail =>
     newEmail(email.teamId, ['app@example.com'], T0, { via: 'report', returnPath: '' })
-  /** An email that failed, with a report that is due. */
+  /** Stores a failed email with a due report. */
   const owing = async (storage: Storage): Promise<NewEmail> => {
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, ['a@x.example'], T0, { reportTo: 'app@example.com' })
@@ -342,7 +342,7 @@ function reportRaces(race: Racing): void {
   }
   const dueFor = async (storage: Storage, { id }: NewEmail): Promise<number> =>
     (await storage.dueReports({ limit: 1000 }, T0)).filter(({ emailId }) => emailId === id).length
-  /** How many reports wait to be sent; none is due any more. */
+  /** Returns the number of reports that are queued; none is due any more. */
   const madeFor = async (storage: Storage, email: NewEmail): Promise<number> => {
     expect(await dueFor(storage, email)).toBe(0)
     const { count } = await storage.dropQueue({ teamId: email.teamId }, T0)

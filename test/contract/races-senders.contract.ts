@@ -5,7 +5,7 @@ import type { DkimKey, NewSuppression, Storage, TlsTally } from '../../appliance
 import { cause, change, leaseArgs, makeTeam, newApiKey, newDomain, putEmail, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
-/** Domains, keys, suppressions, sources, and what the appliance counts of its own. */
+/** Races about domains, keys, suppressions, sources, and the appliance's own counters. */
 export function racesOfSenders(race: Racing): void {
   describe('domains', () => domainRaces(race))
   describe('the suppression list', () => suppressionRaces(race))
@@ -13,7 +13,7 @@ export function racesOfSenders(race: Racing): void {
   describe('the appliance', () => applianceRaces(race))
 }
 
-/** A domain of a team of its own, stored. */
+/** Stores a domain with a team of its own. */
 async function stored(storage: Storage, name = `${unique('domain')}.example`) {
   const { team } = await makeTeam(storage)
   const made = newDomain(team.id, name)
@@ -125,7 +125,7 @@ function suppressionRaces(race: Racing): void {
   const entry = (teamId: string, email: string): NewSuppression => ({
     ...{ id: newId(T0), teamId, email, origin: 'manual', sourceId: null, createdAt: T0 },
   })
-  /** Types of the events of a team that are about no email. */
+  /** Returns the types of a team's events that aren't about an email. */
   const told = async (storage: Storage, teamId: string): Promise<string[]> => {
     const all = { teamId, since: 0, until: T0 * 2, after: null, limit: 100 }
     return (await storage.listTeamEvents(all, T0)).flatMap(({ emailId, type }) =>

@@ -16,7 +16,7 @@ const invitationOf = (teamId: string, email: string, more: Partial<NewInvitation
 
 const most = 20
 
-/** A team with two owners. */
+/** Creates a team with two owners. */
 async function twoOwners(storage: Storage): Promise<{ teamId: string; owners: [string, string] }> {
   const { team, user } = await makeTeam(storage)
   const other = person()
@@ -26,7 +26,7 @@ async function twoOwners(storage: Storage): Promise<{ teamId: string; owners: [s
   return { teamId: team.id, owners: [user.id, other.id] }
 }
 
-/** Members and invitations. */
+/** Races about members and invitations. */
 export function racesOfTeams(race: Racing): void {
   describe('the last owner', () => ownerRaces(race))
   describe('invitations', () => invitationRaces(race))

@@ -5,7 +5,7 @@ import { T0 } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 import { newTemplate, templatesStage } from './templates-stage.ts'
 
-/** Templates. */
+/** Races about templates. */
 export function racesOfTemplates(race: Racing): void {
   describe('templates', () => {
     race('an alias is one template of a team', async ({ storage, atOnce }) => {
@@ -66,7 +66,7 @@ export function racesOfTemplates(race: Racing): void {
       const sent = (await storage.getTemplate({ teamId, ref: { id }, published: true }, T0))!
       const draft = (await storage.getTemplate({ teamId, ref: { id } }, T0))!
       expect(draft.version.html).toBe('x')
-      // Published first, the change made a draft; changed first, the change was published.
+      // If publishing came first, the change created a draft. If the change came first, it was published.
       const changedFirst = sent.version.html === 'x'
       expect(await versions(id)).toHaveLength(changedFirst ? 1 : 2)
       expect(draft.currentVersionId === sent.version.id).toBe(changedFirst)

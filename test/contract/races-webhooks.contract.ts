@@ -41,7 +41,7 @@ const attemptOf = (delivery: NewWebhookDelivery, error: string | null): WebhookA
 
 const disable = { failingBefore: T0, leastFailures: 2, reason: 'dead' }
 
-/** Endpoints, and what they are told. */
+/** Races about webhooks and their deliveries. */
 export function racesOfWebhooks(race: Racing): void {
   describe('endpoints', () => endpointRaces(race))
   describe('deliveries', () => deliveryRaces(race))

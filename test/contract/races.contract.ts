@@ -27,7 +27,7 @@ const parts: Record<string, (race: Racing) => void> = {
   webhooks: racesOfWebhooks,
 }
 
-/** @param reversed the second opening begins */
+/** @param reversed whether the second connection starts */
 async function oneOwner(openings: readonly [Storage, Storage], reversed: boolean): Promise<void> {
   const [storage] = openings
   const create = (at: Storage) => {
@@ -41,8 +41,8 @@ async function oneOwner(openings: readonly [Storage, Storage], reversed: boolean
 }
 
 /**
- * What must stay true when two processes call the storage at once (docs/decisions/0024-races.md). Each part has a database of its own,
- * opened twice; the queue is emptied after each test.
+ * Tests what must hold when two processes call the storage at once (docs/decisions/0024-races.md). Each part has its
+ * own database, opened twice. The queue is emptied after each test.
  */
 export function racesContract(engine: string, open: OpenTwice): void {
   describe.each(Object.entries(parts))(`races on ${engine}: %s`, (name, part) => {

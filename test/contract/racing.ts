@@ -8,16 +8,16 @@ type Call<T> = (storage: Storage) => Promise<T>
 
 /** One round of a race. */
 export interface Round {
-  /** The opening that prepares the round and looks at its result. */
+  /** The connection that prepares the round and checks its result. */
   storage: Storage
-  /** Makes two calls at once, one at each opening. */
+  /** Makes two calls at once, one on each connection. */
   atOnce: <A, B>(first: Call<A>, second: Call<B>) => Promise<[A, B]>
 }
 
-/** Each of the four ways to begin a race comes twice. */
+/** Each of the four ways to start a race occurs twice. */
 const ROUNDS = 8
 
-/** Which opening makes which call, and which call is sent first. */
+/** Decides which connection makes which call, and which call is sent first. */
 function createRound([one, two]: readonly [Storage, Storage], number: number): Round {
   const [at, other] = number % 2 === 0 ? [one, two] : [two, one]
   return {
@@ -30,7 +30,7 @@ function createRound([one, two]: readonly [Storage, Storage], number: number): R
   }
 }
 
-/** A test that runs a race in several rounds. */
+/** Defines a test that runs a race in several rounds. */
 export function raceTest(
   name: string,
   openings: () => readonly [Storage, Storage],
@@ -41,8 +41,8 @@ export function raceTest(
   })
 }
 
-/** `raceTest` on the openings of a part. */
+/** `raceTest` with a part's connections. */
 export type Racing = (name: string, race: (round: Round) => Promise<void>) => void
 
-/** Answers in an order that does not depend on who was first. */
+/** Sorts results, so that the order doesn't depend on who was first. */
 export const sorted = (answers: readonly unknown[]): string[] => answers.map(String).sort()

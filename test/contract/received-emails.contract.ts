@@ -12,7 +12,7 @@ import { DAY, makeTeam, newDomain, T0, unique } from './fixtures.ts'
 const LIMITS = { messages: 100, bytes: 1_000_000 }
 const PASS = { result: 'pass', domain: 'x.example' } as const
 
-/** A domain that receives, and its team. */
+/** Stores a team and a domain that receives. */
 export async function makeReceiver(
   storage: Storage,
 ): Promise<{ teamId: string; domainId: string; name: string }> {
@@ -22,7 +22,7 @@ export async function makeReceiver(
   return { teamId: team.id, domainId: domain.id, name: domain.name }
 }
 
-/** A received email of a team. */
+/** Returns a received email of a team. Not stored. */
 export function newReceived(
   to: { teamId: string; domainId: string; name: string },
   change: Partial<ReceivedEmail> = {},

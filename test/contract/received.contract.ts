@@ -85,7 +85,7 @@ export function receivedContract(storage: () => Storage): void {
       emails.push(await putEmail(storage(), large.team.id, ['a@x.example']))
     const ids: string[] = []
     for (const { id } of emails) ids.push((await keep(id, 'x'.repeat(2976))).id)
-    // Five of 4000 bytes are 20,000; the two oldest are gone.
+    // Five messages of 4000 bytes fit into 20,000; the two oldest are removed.
     const left = async () => (await Promise.all(emails.map(({ id }) => listed(large.team.id, id)))).flat()
     expect(await left()).toEqual(ids.slice(2))
     const more = await keep(emails[0]!.id, 'x'.repeat(2976), {
@@ -106,7 +106,7 @@ export function receivedContract(storage: () => Storage): void {
     await storage().settle({ owner: 'one', attempt: null, changes }, T0)
     const one = message('a report')
     await storage().keepReturned({ emailId: email.id, message: one, limits: LIMITS, proven: true }, T0)
-    // Begun again after a crash.
+    // Starts again after a crash.
     expect(await storage().beginReturned({}, T0)).toMatchObject({ id: one.id, attempts: 1 })
     expect(await storage().beginReturned({}, T0)).toMatchObject({
       ...{ id: one.id, attempts: 2, emailId: email.id, returnPath: email.returnPath },

@@ -8,7 +8,7 @@ export function reportsContract(storage: () => Storage): void {
   const dueOf = async (email: NewEmail) =>
     (await storage().dueReports({ limit: 1000 }, T0)).filter(({ emailId }) => emailId === email.id)
 
-  /** An email that came by SMTP, to recipients with this NOTIFY, stored. */
+  /** Stores an email submitted over SMTP, to recipients with this NOTIFY. */
   async function submitted(recipients: string[], notify: Notify | null = null): Promise<NewEmail> {
     const { team } = await makeTeam(storage())
     const made = newDomain(team.id, `${unique('reports')}.example`)

@@ -12,7 +12,7 @@ async function deliver(storage: Storage, email: NewEmail): Promise<void> {
   await storage.settle({ owner: 'one', attempt: newAttempt(email, ids), changes }, T0)
 }
 
-/** Ids never go back: after other tests that ran on a later clock, those of T0 are later too. */
+/** IDs never go backwards. After tests with a later clock, IDs created at T0 are later, too. */
 const step = { before: T0 + 36_500 * DAY, most: 100 }
 const actor = { kind: 'command' as const, name: 'root', ip: null }
 

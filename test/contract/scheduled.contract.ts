@@ -3,7 +3,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
 
-/** What a sender can still do about an email that waits for its time, and the secrets of the appliance. */
+/** Tests of changing and canceling scheduled emails, and of the appliance's secrets. */
 export function scheduledContract(storage: () => Storage): void {
   const schedule = async (recipients = ['a@example.net', 'b@example.org'], at = T0 + DAY) => {
     const { team } = await makeTeam(storage())

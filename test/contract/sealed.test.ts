@@ -10,7 +10,7 @@ import { storageContract } from './storage.contract.ts'
 const made: string[] = []
 afterAll(() => made.forEach((place) => rmSync(place, { recursive: true, force: true })))
 
-/** What is sealed is the same storage: whoever uses it sees no difference. */
+/** A storage with sealed secrets must behave the same as any other. */
 storageContract('SQLite with sealed secrets', async () => {
   const place = mkdtempSync(join(tmpdir(), 'posthaste-sealed-'))
   made.push(place)

@@ -26,7 +26,7 @@ async function stage(storage: Storage) {
     expect(await storage.createSegment({ segment, most: 100 }, T0)).toBe(true)
     return segment
   }
-  /** Names of those that match, oldest first. */
+  /** Returns the names of matching contacts, oldest first. */
   const who = async (rules: Rules, now = T0 + 50 * DAY) => {
     const { items, next } = await storage.searchContacts({ teamId, rules, limit: 50 }, now)
     const { count } = await storage.countMatching({ teamId, rules }, now)
@@ -47,7 +47,7 @@ async function stage(storage: Storage) {
   return { ...all, addProperty, addRuled, who, hit }
 }
 
-/** Segments whose members are computed. */
+/** Tests of segments with computed membership. */
 export function segmentRulesContract(storage: () => Storage): void {
   test('rules find contacts by their texts and numbers, in any case, and by what they lack', async () => {
     const { add, addProperty, who } = await stage(storage())
@@ -133,7 +133,7 @@ export function segmentRulesContract(storage: () => Storage): void {
     expect(await who(rule('last_clicked_at', 'is_empty'))).toEqual(['Bob'])
     expect(await who(rule('last_opened_at', 'gt', '6 days ago'))).toEqual(['Bob'])
     expect(await who(rule('last_opened_at', 'gt', '6 days ago'), T0 + 60 * DAY)).toEqual([])
-    // A change of the contact leaves it.
+    // After this change, the contact no longer matches.
     await update(ada.id, { lastName: 'Byron' })
     expect(await who(rule('last_clicked_at', 'lte', '5 weeks ago'))).toEqual(['Ada'])
   })

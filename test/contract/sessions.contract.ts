@@ -3,7 +3,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { Session, Storage } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, T0, unique } from './fixtures.ts'
 
-/** A person with sessions, each seen last at its number of milliseconds. */
+/** Creates a user with sessions, each last seen at the given time in milliseconds. */
 async function person(storage: Storage, seen: number[]) {
   const { team, user } = await makeTeam(storage)
   const sessions: Session[] = seen.map((lastSeenAt) => ({

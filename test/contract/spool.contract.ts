@@ -83,7 +83,7 @@ export function spoolContract(storage: () => Storage): void {
     const { team } = await makeTeam(storage())
     const first = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example', 'c@x.example'])
     await putEmail(storage(), team.id, ['d@x.example'], T0)
-    // Deferred alone, so its next time differs from its sibling's.
+    // Deferred alone, so that its next attempt differs from its sibling's.
     await storage().lease(leaseArgs({ limit: 1, recipients: 1 }), T0)
     const changes = [change(first.deliveries[0]!.id, 'waiting', null, T0 + 2)]
     await storage().settle({ owner: 'one', attempt: null, changes }, T0)

@@ -7,7 +7,7 @@ import { racesContract } from './races.contract.ts'
 
 const made: string[] = []
 
-// The first is the daemon, which holds the directory; the second is a command beside it, which needs no lock.
+// The first connection is the daemon's, which locks the directory. The second is a command's, which needs no lock.
 racesContract('SQLite', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-races-'))
   made.push(dataDir)

@@ -88,8 +88,8 @@ const parts: Record<string, (storage: () => Storage) => void> = {
 }
 
 /**
- * What every engine must do. Each part has a storage of its own, empty at first; its tests have teams of their own,
- * and the queue is emptied after each.
+ * Tests that every engine must pass. Each part has its own storage, which starts empty; its tests use their own teams.
+ * The queue is emptied after each test.
  */
 export function storageContract(engine: string, open: OpenStorage): void {
   describe.each(Object.entries(parts))(`the storage contract on ${engine}: %s`, (_name, part) => {
@@ -97,7 +97,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     beforeAll(async () => {
       storage = await open()
     })
-    // Long after every lease of a test has run out.
+    // Long after the leases of all tests have expired.
     afterEach(() => storage.dropQueue({}, T0 + 1000 * DAY))
     afterAll(() => storage.close())
     part(() => storage)

@@ -3,7 +3,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage, Template, TemplateContent } from '../../appliance/storage/storage.ts'
 import { makeTeam, T0 } from './fixtures.ts'
 
-/** A template with one draft. Not stored. */
+/** Returns a template with one draft. Not stored. */
 export function newTemplate(
   teamId: string,
   more: Partial<Pick<Template, 'name' | 'alias'>> & { content?: Partial<TemplateContent> } = {},
@@ -26,7 +26,7 @@ export function newTemplate(
   }
 }
 
-/** A team, and what its tests do with templates. */
+/** Stores a team. Returns helpers for tests of templates. */
 export async function templatesStage(storage: Storage) {
   const { team } = await makeTeam(storage)
   const teamId = team.id

@@ -4,7 +4,7 @@ import type { Storage } from '../../appliance/storage/storage.ts'
 import { DAY, newEmail, putArgs, T0 } from './fixtures.ts'
 import { newTemplate, templatesStage } from './templates-stage.ts'
 
-/** Templates and their versions. */
+/** Tests of templates and their versions. */
 export function templatesContract(storage: () => Storage): void {
   describe('templates', () => {
     madeAndFound(storage)

@@ -13,7 +13,7 @@ const ticket = (more: Partial<Ticket> = {}): Ticket => ({
   ...more,
 })
 
-/** Tickets, and the factors that people answer them with. */
+/** Tests of tickets and the factors that people confirm them with. */
 export function ticketsContract(storage: () => Storage): void {
   test('a ticket is looked at until it is taken or has expired', async () => {
     const kept = ticket()
@@ -158,7 +158,7 @@ export function ticketsContract(storage: () => Storage): void {
         found.push((await storage().findSession({ tokenHash }, T0))?.session.strong)
       return found
     }
-    // The factor was taken away while it was shown: neither the end of a sign-in nor a proof makes strong.
+    // The factor was removed in the meantime, so neither a completed sign-in nor a proof makes the session strong.
     sessions.push(await began('passkey', true), await began('password', false))
     await storage().proveSession({ tokenHash: sessions[2]!, strong: true }, T0)
     expect(await strong()).toEqual([true, false, false])

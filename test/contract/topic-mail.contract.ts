@@ -3,7 +3,7 @@ import type { Storage, Topic } from '../../appliance/storage/storage.ts'
 import { audienceStage, person } from './audience-stage.ts'
 import { leaseArgs, newEmail, putEmail, T0 } from './fixtures.ts'
 
-/** Who gets an email about a topic. */
+/** Tests of who gets an email about a topic. */
 export function topicMailContract(storage: () => Storage): void {
   const everything = 'Not sent: the recipient unsubscribed from everything.'
   const left = 'Not sent: the recipient unsubscribed from the topic "News".'

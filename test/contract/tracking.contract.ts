@@ -5,7 +5,7 @@ import type { NewHit, Storage } from '../../appliance/storage/storage.ts'
 import { change, leaseArgs, makeTeam, newAttempt, newDomain, putEmail, T0, unique } from './fixtures.ts'
 
 export function trackingContract(storage: () => Storage): void {
-  /** An email of a domain that wants both recorded. */
+  /** Stores an email of a domain that tracks both opens and clicks. */
   async function tracked(recipients: string[]) {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('tracked')}.example`)

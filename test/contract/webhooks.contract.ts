@@ -43,7 +43,7 @@ const delivery = (
 
 const later = (cursor: EventCursor, by: number): EventCursor => ({ ...cursor, seq: cursor.seq + by })
 
-/** Stores deliveries as a fan-out does. */
+/** Stores webhook deliveries as a fan-out does. */
 async function due(storage: Storage, deliveries: NewWebhookDelivery[], now = T0): Promise<void> {
   const { to } = await storage.readOutbox({ limit: 1000 }, now)
   const { from } = await storage.readOutbox({ limit: 1000 }, now)
@@ -270,7 +270,7 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await storage().leaseWebhookDeliveries(lease(), T0 + 10)).toMatchObject([
       { id: one.id, attempt: 1 },
     ])
-    // The attempt from before the replay decides nothing any more.
+    // The attempt from before the replay no longer affects the state.
     const late = { attempt: attemptOf(one, null), outcome: { success: true as const }, disable }
     await storage().settleWebhookAttempt({ ...late, attemptNumber: 7 }, T0 + 11)
     expect(await storage().getWebhookDelivery({ teamId, webhookId, id: one.id }, T0)).toMatchObject({
@@ -325,7 +325,7 @@ export function webhooksContract(storage: () => Storage): void {
         T0,
       )
     }
-    // A replay makes new ids; those that are known stay.
+    // A replay creates new IDs; existing deliveries keep theirs.
     const again = [taken, failed, fresh].map((one) => ({ ...one, id: delivery(webhook).id }))
     expect(await storage().replayWebhookEvents({ deliveries: again, onlyUndelivered: true }, T0 + 1)).toBe(2)
     const leased = await storage().leaseWebhookDeliveries(lease(), T0 + 1)
@@ -385,7 +385,7 @@ export function webhooksContract(storage: () => Storage): void {
       const attempt = { ...attemptOf(ping, error), id: newId(sentAt), sentAt, ...more }
       await storage().keepWebhookPing({ delivery: ping, attempt }, T0)
     }
-    // Ids of one process never go backwards: far enough after the others, each has the time that it is given.
+    // IDs of one process never go backwards. Far enough in the future, each ID gets the time it is given.
     const from = T0 + 1000 * DAY
     for (let at = 1; at <= 20; at++) await keep(from + at, at === 1 ? 'no' : null, { durationMs: 10 * at })
     expect(await count(from)).toEqual({ count: 20, taken: 19, medianMs: 100, p95Ms: 190 })
@@ -393,7 +393,7 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await count(from + 21)).toEqual({ count: 0, taken: 0, medianMs: null, p95Ms: null })
     expect(await count(from, 3)).toEqual({ count: 3, taken: 3, medianMs: 190, p95Ms: 200 })
 
-    // No answer came: the time until it was given up says nothing about how fast the endpoint answers.
+    // There was no response. The time until the timeout doesn't say how fast the endpoint responds.
     await keep(from + 30, 'timed out', { status: null, durationMs: 15_000 })
     expect(await count(from + 30)).toEqual({ count: 1, taken: 0, medianMs: null, p95Ms: null })
     expect(await count(from + 20)).toEqual({ count: 2, taken: 1, medianMs: 200, p95Ms: 200 })

@@ -3,7 +3,7 @@ import { ATTACKS } from '../../scripts/attacks/catalog.ts'
 import { runAttacks } from '../../scripts/attacks/run.ts'
 import { PATIENCE } from '../world/patience.ts'
 
-/** A short run of some of `./scripts/attack`. How late the client gets its answers is left to runs on quiet machines. */
+/** Runs some attacks of `./scripts/attack` briefly. The client's latency is checked only in runs on idle machines. */
 test.each(['http-headers', 'slow-tls'])(
   'under the attack %s a client of another team is served, and all is free afterwards',
   async (name) => {

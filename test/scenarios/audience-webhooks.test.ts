@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { openStage, type Stage } from './webhook-stage.ts'
 
-/** Events about contacts and topics, as an app receives and verifies them. */
+/** Tests events about contacts and topics, as an app receives and verifies them. */
 
 const EVENTS = [
   ...(['contact.created', 'contact.updated', 'contact.deleted', 'contact.topics.updated'] as const),

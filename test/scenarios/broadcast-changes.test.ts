@@ -8,7 +8,7 @@ import type { TestClock } from '../world/clock.ts'
 import { emptyDisk, fillDisk, mountSmall, unmount } from '../world/small-disk.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** What changes while a broadcast is sent: its readers, its text, the clock, and the room on the disk. */
+/** Tests changes while a broadcast is being sent: contacts, content, the clock, and disk space. */
 
 const HOST = 'mx.customer.test'
 const HOUR = 3_600_000
@@ -37,7 +37,7 @@ const call = async <T>(method: string, path: string, body?: object): Promise<T> 
   return answer.body
 }
 
-/** A segment with contacts of these names at customer.test. */
+/** Creates a segment with contacts of these names at customer.test. */
 async function segmentOf(names: string[]): Promise<string> {
   const { id } = await call<{ id: string }>('POST', '/segments', { name: 'Readers' })
   const emails = names.map((name) => `${name}@customer.test`)
@@ -104,7 +104,7 @@ test('the text of a broadcast that is being sent cannot be changed, and its read
   expect(world.mailboxOf(HOST).every(({ raw }) => raw.includes('Subject: News\r\n'))).toBe(true)
 })
 
-/** Real time that is set to another one. */
+/** Real time that the test can set. */
 function settableClock(): TestClock & { offset: number } {
   return {
     offset: 0,
@@ -146,7 +146,7 @@ test.each([
     held.resolve(undefined)
     await appliance.send({ to: 'fresh@customer.test' })
     await vi.waitFor(() => expect(readers()).toContain('fresh'), PATIENCE)
-    // What was due when it was set back is due again when it shows that time.
+    // Timers that were due when the clock went back are due again when it reaches that time.
     if (jump < 0) clock.offset -= jump
     await appliance.send({ to: 'later@customer.test' })
     await untilGot([...names, 'fresh', 'later'])

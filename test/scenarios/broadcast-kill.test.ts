@@ -6,12 +6,15 @@ import { CRASH_POINT_VARIABLE, type CrashPoint, SCRATCH_MARK } from '../../appli
 import { run } from '../world/daemon.ts'
 import { createKillable, type Killable } from '../world/killable.ts'
 
-/** A broadcast reaches everybody although the daemon is killed, and nobody twice but those whose email was on the wire. */
+/**
+ * A broadcast reaches everyone even if the daemon is killed. Only recipients whose email was in flight may get it
+ * twice.
+ */
 
 const READERS = 300
-/** How many emails have arrived when the daemon is killed; 0: at once, while contacts become recipients. */
+/** Number of emails that have arrived when the daemon is killed. 0: at once, during the expansion to recipients. */
 const KILLS = [0, 40, 150]
-/** Messages on the wire at one moment, at most: the connections to one provider. */
+/** Maximum messages in flight at once: the connections to one provider. */
 const ON_THE_WIRE = 10
 
 let daemon: Killable
@@ -22,7 +25,7 @@ beforeAll(async () => {
 }, 400_000)
 afterAll(() => daemon.close())
 
-/** A segment of contacts at busy.test, by the part of their addresses before the @. */
+/** Creates a segment of contacts at busy.test, by local part. */
 async function segmentOf(names: string[]): Promise<string> {
   const { id } = await daemon.call<{ id: string }>('POST', '/segments', { name: 'Readers' })
   for (let at = 0; at < names.length; at += 500) {
@@ -40,13 +43,13 @@ const send = async (draft: object): Promise<string> =>
     })
   ).id
 
-/** Everybody who got an email with this subject, once for each copy. */
+/** Returns the recipients of emails with this subject, once per copy. */
 const readers = (subject: string): string[] =>
   daemon.mailbox
     .filter(({ raw }) => raw.toString().includes(`\r\nSubject: ${subject}\r\n`))
     .map(({ envelope }) => envelope.to[0]!)
 
-/** Those that were on the wire at a kill are retried after ten seconds. */
+/** Emails in flight at a kill are retried after ten seconds. */
 const untilAllGot = (subject: string, recipients: number) =>
   vi.waitFor(() => expect([subject, new Set(readers(subject)).size]).toEqual([subject, recipients]), {
     ...{ timeout: 150_000, interval: 100 },
@@ -70,7 +73,7 @@ const untilSent = (id: string, recipients: number) =>
 
 test(`${READERS} readers get a broadcast although the daemon is killed ${KILLS.length} times`, async () => {
   const exchanger = daemon.world.exchanger('mx.busy.test')
-  // Slow enough for kills in between.
+  // Slow enough to kill the daemon in between.
   exchanger.behave(({ command }) => (command === 'rcpt' ? { until: sleep(100) } : undefined))
   const segment = await segmentOf(Array.from({ length: READERS }, (_, n) => `reader${n}`))
   const id = await send({ segment_id: segment, subject: 'News' })
@@ -87,14 +90,16 @@ test(`${READERS} readers get a broadcast although the daemon is killed ${KILLS.l
   exchanger.behave(undefined)
 }, 400_000)
 
-/** Contacts that sending takes in two parts, though all but the first and the last ones are excluded. */
+/**
+ * Creates a segment that sending processes in two parts, although all contacts but the first and the last are excluded.
+ */
 async function segmentInTwoParts(): Promise<object> {
   const names = Array.from({ length: 1100 }, (_, n) => `part${n}`)
   const exclude = await segmentOf(names.slice(20, -20))
   return { segment_id: await segmentOf(names), exclude_segment_ids: [exclude] }
 }
 
-/** Where it dies, and how many may get a second copy: those whose email was on the wire. */
+/** Where the daemon dies, and how many recipients may get a second copy because their email was in flight. */
 const POINTS: [`${CrashPoint}:${number}`, number][] = [
   ['expand-before-commit:1', 0],
   ['expand-before-commit:2', 0],
@@ -137,7 +142,8 @@ test('a restored backup sends nothing again of what was sent since', async () =>
   await daemon.start({ POSTHASTE_DATA_DIR: restored })
   const { pause_reason: reason } = await daemon.call<{ pause_reason: string }>('GET', `/broadcasts/${id}`)
   expect(reason).toContain('backup')
-  // Mail of today goes out; the lane is open, and everything of the backup waits for somebody.
+  // Today's mail can be sent because the lane is open, but everything from the backup is held until someone releases
+  // it.
   await daemon.call('POST', '/lanes/auto~busy.test/resume')
   const fresh = { from: 'a@sender.test', to: 'fresh@busy.test', subject: 'Fresh', text: 'x' }
   await daemon.call('POST', '/emails', fresh)

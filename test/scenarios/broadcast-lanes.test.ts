@@ -4,7 +4,7 @@ import { windowOf } from '../../appliance/broadcasts/windows.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** A provider that takes little keeps no reader of another one waiting, and fills no queue. */
+/** A slow provider neither delays readers at another provider nor fills a queue. */
 
 const READERS = 300
 const PATIENCE = { timeout: 90_000, interval: 50 }
@@ -35,7 +35,7 @@ test('what a lane sends in a quarter of an hour waits, and no more than fits', (
 })
 
 test('readers at a fast provider get a broadcast while those at a slow one wait', async () => {
-  // Both are known before, and the slow one has a lane that sends two a minute.
+  // Both providers are known, and the slow one's lane sends two messages per minute.
   await call('PATCH', '/providers/slow.test', { messages_per_minute: 2 })
   for (const name of ['slow', 'fast']) {
     await appliance.send({ to: `first@${name}.test` })
@@ -51,7 +51,7 @@ test('readers at a fast provider get a broadcast while those at a slow one wait'
     html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
   })
   await vi.waitFor(async () => {
-    // The runner looks every second of the world's clock.
+    // The broadcast runner polls every second of the world's clock.
     await world.clock.advance(1000)
     expect(world.mailboxOf('mx.fast.test')).toHaveLength(1 + READERS)
   }, PATIENCE)

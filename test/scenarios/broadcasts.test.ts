@@ -5,7 +5,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Broadcasts made and sent with the official client, received, and left by one-click. */
+/** Tests broadcasts created and sent with the official client, received, and unsubscribed from with one click. */
 
 const HOST = 'mx.customer.test'
 const PUBLIC = 'https://mail.sender.test'
@@ -36,7 +36,7 @@ const taken = async <T>(answer: Promise<{ data: T | null; error: unknown }>): Pr
   return data!
 }
 
-/** A segment of so many contacts, `<name>0@customer.test` and so on. */
+/** Creates a segment of `size` contacts: `<name>0@customer.test` and so on. */
 async function segmentOf(name: string, size: number): Promise<string> {
   const { id } = await taken(client.segments.create({ name }))
   for (let n = 0; n < size; n++)
@@ -234,7 +234,7 @@ test('a broadcast whose emails bounce pauses itself and says why', async () => {
   const addresses = Array.from({ length: 12 }, (_, n) => `bounce${n}@gone.test`)
   for (const email of [...addresses, 'bounce@customer.test'])
     await taken(client.contacts.create({ email, segments: [{ id: segment }] }))
-  // The last email waits, so that the broadcast goes on.
+  // The last email is held back, so that the broadcast stays in progress.
   expect((await appliance.call('POST', '/lanes/auto~customer.test/pause', {})).status).toBe(200)
   const id = await draft(segment)
   await taken(client.broadcasts.send(id))

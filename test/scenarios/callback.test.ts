@@ -8,7 +8,7 @@ import { createWorld, type World } from '../world/world.ts'
 
 const execute = promisify(execFile)
 
-/** A receiver that calls back before it takes mail is the independent judge of the return path. */
+/** A receiver that verifies senders by callback independently checks the return path. */
 const able = process.getuid?.() === 0 && spawnSync('swaks', ['--version']).status === 0
 
 describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks)', () => {
@@ -16,8 +16,8 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
   let postfix: Postfix
   let appliance: TestAppliance
   const host = freeAddress()
-  // A Postfix of its own asks without DNS: the return path leads to our address.
-  // Nothing listens where mail to gone@ is passed on.
+  // A Postfix of its own verifies without DNS: the return path resolves to our address.
+  // Nothing listens where mail to gone@ is relayed.
   const nowhere = '{ gone@postfix.test = smtp:[127.0.0.1]:9 }'
   const toUs = {
     transport_maps: `inline:{ { send.sender.test = smtp:[${host}] }, ${nowhere} }`,
@@ -166,7 +166,7 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     const { id, forwarded_as: emailId } = first!
     expect(await source(`/postmaster/${id}/source`)).toEqual([200, 'Subject: Fire\r\n\r\nOn fire.\r\n'])
 
-    // What comes back for a message from the appliance to a person quotes it: it is nobody else's.
+    // The message that returns quotes a message from the appliance to a person, and belongs to no other email.
     const [, path] = /^Return-Path: <(.*)>/.exec(message)!
     await swaks(host, '<>', path!, '--data', 'Subject: Undelivered\n\nIt read: https://…/reset')
     const returned = await appliance.call<{ data: { id: string }[] }>('GET', `/emails/${emailId}/returned`)
@@ -182,7 +182,7 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     return [answer.status, await answer.text()]
   }
 
-  /** Fails for no refusal: what was said tells. */
+  /** Runs swaks. A refusal doesn't make it fail; check its output. */
   async function swaks(
     server: string,
     from: string,

@@ -30,7 +30,7 @@ interface Answer {
   text: string
 }
 
-/** A request by HTTPS to whoever is there. */
+/** Makes an HTTPS request without verifying the server. */
 function ask(
   url: string,
   { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {},
@@ -49,7 +49,10 @@ function ask(
   })
 }
 
-/** Waits until a door presented a certificate that is not the host's own: a new one is kept first, then shown. */
+/**
+ * Waits until a listener presents a certificate other than the host's own. A new certificate is stored before it is
+ * presented.
+ */
 async function issuedByAuthority(host: string, port: number): Promise<void> {
   for (let tries = 0; tries < 300; tries++) {
     const socket = connect({ host, port, servername: 'mail.sender.test', rejectUnauthorized: false })
@@ -134,7 +137,7 @@ describe('a listener of its own for people', () => {
       (await fetch(`${origin}${path}`, { headers, redirect: 'manual' })).status
     expect(await status(admin, '/session', { cookie })).toBe(200)
     expect(await status(admin, '/emails', { cookie })).toBe(200)
-    // Whoever is signed in there is nobody here.
+    // A session of the other host is not valid here.
     expect(await status(url, '/session', { cookie })).toBe(404)
     expect(await status(url, '/emails', { cookie })).toBe(401)
     expect(await status(url, '/dashboard/', {})).toBe(404)
@@ -156,7 +159,7 @@ describe('a listener of its own for people', () => {
   test('no route that people sign in for exists at the one for apps, and all others answer at both', async () => {
     const { appliance, url, apiKey } = await start({ admin_listen: ['127.0.0.1:0'] })
     const admin = appliance.http[1]!
-    // Known addresses may ask without a key as often as this test does.
+    // Known IP addresses may make as many requests without a key as this test does.
     const known = await fetch(`${url}/emails`, { headers: { authorization: `Bearer ${apiKey}` } })
     expect(known.status).toBe(200)
     const forPeople =
@@ -246,7 +249,7 @@ test(
       await issuedByAuthority(host, Number(port))
       const socket = connect({ host, port: Number(port), servername: 'mail.sender.test', ca })
       await once(socket, 'secureConnect')
-      // The test server's root is not handed to its clients otherwise: the chain is built and verified here.
+      // Clients don't trust the test server's root by default, so the chain is built and verified here.
       expect(socket.authorized).toBe(true)
       expect(socket.getPeerX509Certificate()!.checkHost('mail.sender.test')).toBe('mail.sender.test')
       socket.destroy()

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { runClient, type Sent } from '../unit/smtp/clients.ts'
 
-/** What a client is told to do. */
+/** Instructions for a mail client. */
 export interface Order {
-  /** `clear`: neither TLS nor sign-in. */
+  /** `clear`: without TLS or sign-in. */
   how: 'starttls' | 'implicit' | 'clear'
-  /** 127.0.0.1 unless given. */
+  /** Default 127.0.0.1. */
   host?: string
   port: number
   key: string
-  /** Of the header; MAIL FROM is always app@acme.example. */
+  /** The From header. MAIL FROM is always app@acme.example. */
   from?: string
   to?: string[]
   body?: string
@@ -21,7 +21,7 @@ export interface Order {
 export type Client = (order: Order) => Promise<Sent>
 
 const SENDER = 'app@acme.example'
-/** Defaults, and what every program is given as the message. */
+/** Fills in defaults, and builds the message that every program gets. */
 const whole = (order: Order) => {
   const { from = SENDER, to = ['ada@customer.example'], body = 'Hi', host = '127.0.0.1', ...rest } = order
   const message = `From: ${from}\nTo: ${to[0]!}\nSubject: Hello\n\n${body}\n`
@@ -53,7 +53,7 @@ const curl: Client = (order) => {
   )
 }
 
-/** Its configuration holds the key, and may be readable for its owner alone. */
+/** Its configuration contains the key, so only its owner may read it. */
 const msmtp: Client = async (order) => {
   const { how, host, port, key, to, message } = whole(order)
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-msmtp-'))
@@ -114,7 +114,7 @@ const nodemailer: Client = async (order) => {
   }
 }
 
-/** Programs that people send mail with. What they print is the text, with the conversation where they show it. */
+/** Mail programs that people use. Their output is the text, including the SMTP conversation if they print it. */
 export const clients: Record<string, Client> = {
   swaks,
   curl,

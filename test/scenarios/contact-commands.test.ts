@@ -6,7 +6,7 @@ import { run, startDaemon, writeConfig, type Daemon } from '../world/daemon.ts'
 import { setUpByCommands } from '../world/set-up.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Commands about contacts, beside the server that does what they queue. */
+/** Tests commands about contacts, together with the server that does the work they queue. */
 
 let world: World
 let folder: string

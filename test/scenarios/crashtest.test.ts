@@ -5,14 +5,14 @@ import { systemClock } from '../../appliance/clock/clock.ts'
 import { runCrashtest } from '../../appliance/crashtest/crashtest.ts'
 import { CRASH_POINTS } from '../../appliance/watch/crash-points.ts'
 
-/** The shipped test of durability, with each named point once and a random moment. */
+/** Runs the shipped durability test, with each named crash point once and one random moment. */
 test('killed at every named point, the appliance loses nothing and repeats nothing without a kill', async () => {
   const kills = Object.keys(CRASH_POINTS).length + 2
   const report = await runCrashtest({ openStorage, openResolver }, { kills, seed: 11, clock: systemClock })
   expect(report.faults).toEqual([])
   expect(
     report.points.filter(
-      // The kill in the middle of a checkpoint comes from outside, and may come too late.
+      // The kill in the middle of a checkpoint comes from outside and may be too late.
       ({ name, planned, reached, unreachable }) =>
         name in CRASH_POINTS && unreachable === null && (planned === 0 || reached < planned),
     ),
@@ -22,7 +22,7 @@ test('killed at every named point, the appliance loses nothing and repeats nothi
   expect(verdict).toMatchObject({ lost: [], twice: [], wrong: [], refused: [], beyond: [] })
   expect(verdict.duplicates.filter((one) => one.kills === null)).toEqual([])
   expect(verdict.accepted).toBeGreaterThan(50)
-  // Mail of every kind was there to be lost.
+  // Mail of every kind was at risk.
   expect(Math.min(verdict.batched, verdict.scheduled, verdict.held)).toBeGreaterThan(0)
   expect(verdict.delivered + verdict.bounced).toBe(verdict.expected)
   expect(report.events).toMatchObject({ untold: [], strange: [] })

@@ -170,7 +170,7 @@ describe('an email that is refused', () => {
     expect(timeline.deliveries[0]).toMatchObject({ state: 'expired', cause: { reply: { code: 451 } } })
     const types = timeline.events.map(({ type }) => type)
     expect(types.at(-1)).toBe('email.bounced')
-    // The first delay, and one a day.
+    // One for the first delay, and one per day.
     expect(types.filter((type) => type === 'email.delivery_delayed').length).toBeLessThanOrEqual(4)
     expect(timeline.attempts.length).toBeGreaterThan(15)
   })
@@ -196,7 +196,7 @@ describe('an email whose route nobody can tell', () => {
 })
 
 test('each recipient of an email has its own fate', async () => {
-  // It bounced before, and is on the suppression list.
+  // It bounced earlier and is on the suppression list.
   await appliance.call('DELETE', '/suppressions/nobody@strict.test')
   const id = await appliance.send({
     to: ['ok@good.test', 'nobody@strict.test', 'somebody@strict.test'],

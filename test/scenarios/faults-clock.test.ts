@@ -4,7 +4,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { firstOf, on } from '../world/behaviour.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** The clock jumps, as it does when a virtual machine wakes or somebody sets it; timers go on by real time. */
+/** Tests jumps of the clock, as when a virtual machine resumes or someone sets the time. Timers run on real time. */
 
 const HOUR = 3_600_000
 
@@ -42,7 +42,7 @@ const copiesOf = (to: string) =>
   [...world.mailboxOf('mx.away.test')].filter(({ envelope }) => envelope.to.includes(to)).length
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** `later…` is deferred once, `slow…` has to wait for the answer until the returned function is called. */
+/** Defers `later…` once. Delays the reply for `slow…` until the returned function is called. */
 function behave(): () => void {
   const held = Promise.withResolvers<undefined>()
   world
@@ -56,7 +56,7 @@ function behave(): () => void {
   return () => held.resolve(undefined)
 }
 
-/** Sends an email, and returns once its server is asked for its recipient, which has to wait. */
+/** Sends an email. Returns once its server has received RCPT, to which it hasn't replied yet. */
 async function sendSlow(to: string): Promise<string> {
   const id = await appliance.send({ to })
   const asked = () => world.exchanger('mx.away.test').steps.map(({ address }) => address)

@@ -11,11 +11,11 @@ import { startSandboxDaemon } from '../world/sandbox-daemon.ts'
 import { emptyDisk, fillDisk, mountSmall, unmount } from '../world/small-disk.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** The disk is full, broken or slow. */
+/** Tests a full, broken or slow disk. */
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'faults')
 
-/** The library that lets syncs be slow or fail; undefined where there is no compiler. */
+/** Compiles the library that makes syncs slow or fail. Returns undefined if there is no compiler. */
 function compileShim(folder: string): string | undefined {
   const library = join(folder, 'disk.so')
   try {
@@ -33,7 +33,7 @@ describe('a full disk', () => {
   let world: World
   let appliance: TestAppliance
   let started = false
-  /** What it logged. */
+  /** Log output. */
   let said = ''
 
   beforeAll(async () => {
@@ -91,16 +91,16 @@ describe('a full disk', () => {
       subject: 's',
       text: 't',
     })
-  /** Whoever asks first after the change lets the disk be looked at; an answer of later tells what was seen. */
+  /** The first request after the change makes the daemon check the disk. Later responses reflect the result. */
   const looked = (status: number) =>
     expect.poll(async () => (await post('kick@away.test')).status, { interval: 100 }).toBe(status)
-  /** The exchanger was asked for it. */
+  /** Waits until the exchanger has received RCPT for it. */
   const taken = (to: string) =>
     expect.poll(() => world.exchanger('mx.away.test').steps.map(({ address }) => address)).toContain(to)
 
   test('refuses new mail at both doors, delivers what it has, and recovers by itself', async (context) => {
     if (disk === undefined) return context.skip('a small file system can only be mounted by root')
-    // On its way while the disk fills: the answer to the final dot waits.
+    // In flight while the disk fills up: the reply to the final dot is delayed.
     let answer = Promise.withResolvers<undefined>()
     world
       .exchanger('mx.away.test')
@@ -123,7 +123,7 @@ describe('a full disk', () => {
     )
     expect(deliveries[0]!.state).toBe('delivered')
 
-    // Not a byte is left, while another one is on its way.
+    // Not a single byte is free while another email is in flight.
     await empty()
     await looked(200)
     answer = Promise.withResolvers()

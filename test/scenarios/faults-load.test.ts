@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSandboxDaemon, type SandboxDaemon } from '../world/sandbox-daemon.ts'
 import { PATIENCE } from '../world/patience.ts'
 
-/** Too many connections, and too much memory. */
+/** Tests too many connections and too much memory. */
 
 let folder: string
 
@@ -18,13 +18,13 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 const from = 'a@example.test'
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** The recipients that the sandbox's exchangers took mail for. */
+/** Returns the recipients whose mail the sandbox's exchangers accepted. */
 async function arrived(daemon: SandboxDaemon): Promise<string[]> {
   const { body } = await daemon.call('GET', '/sandbox/messages?limit=100')
   return (body as { data: { to: string[] }[] }).data.flatMap(({ to }) => to)
 }
 
-/** Asks until it is so, at most `ms` long; returns the last answer. */
+/** Polls for at most `ms` milliseconds. Returns the last result. */
 async function eventually<T>(
   ask: () => Promise<T>,
   enough: (value: T) => boolean,
@@ -39,7 +39,7 @@ async function eventually<T>(
 }
 
 test('without file descriptors nothing is lost, the log says so, and connections are taken again', async () => {
-  // It starts with some fifty open, and HTTP clients may have 30% of all.
+  // The daemon starts with about 50 open descriptors, and HTTP clients may use 30% of all.
   const daemon = await startSandboxDaemon({
     dataDir: join(folder, 'descriptors'),
     before: 'ulimit -n 75;',
@@ -80,7 +80,7 @@ test('without file descriptors nothing is lost, the log says so, and connections
   }
 })
 
-/** Resident memory of a process now (VmRSS) or at its most (VmHWM), proc(5). */
+/** Returns a process's current (VmRSS) or peak (VmHWM) resident memory; see proc(5). */
 async function megabytes(pid: number, field: 'VmRSS' | 'VmHWM'): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)![1]) / 1024
@@ -101,7 +101,7 @@ test('big messages at once are taken as memory allows; the others are told to co
     )
     expect(answers.filter((status) => status !== 200 && status !== 503)).toEqual([])
     expect(answers).toContain(200)
-    // 12 requests of 12 MB would take 72 MB each, as parsed text, attachment and MIME message: 864 MB.
+    // 12 requests of 12 MB would use 72 MB each, as parsed text, attachment and MIME message: 864 MB in total.
     expect((await megabytes(daemon.pid, 'VmHWM')) - idle).toBeLessThan(740)
     expect((await daemon.call('GET', '/emails')).status).toBe(200)
   } finally {

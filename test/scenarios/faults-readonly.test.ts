@@ -7,11 +7,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { run, writeConfig } from '../world/daemon.ts'
 import { startSandboxDaemon, type SandboxDaemon } from '../world/sandbox-daemon.ts'
 
-/** The kernel finds an error in the file system and makes it read-only under the daemon, as ext4 does with errors=remount-ro. */
+/**
+ * The kernel finds an error in the file system and makes it read-only under the daemon, as ext4 does with
+ * errors=remount-ro.
+ */
 
 let folder: string
 let disk: string
-/** The kernel's name of the device; undefined where this user may not mount one. */
+/** The kernel's name for the device; undefined if this user can't mount one. */
 let device: string | undefined
 
 const command = (name: string, ...args: string[]): string =>
@@ -37,7 +40,7 @@ beforeAll(async () => {
     command('mkfs.ext4', '-q', '-F', join(folder, 'image'))
     device = mount()
   } catch {
-    // Not root, or a container without loop devices.
+    // Not running as root, or in a container without loop devices.
   }
 })
 afterAll(async () => {
@@ -47,7 +50,7 @@ afterAll(async () => {
 
 const email = { from: 'a@example.test', to: 'defer@customer.test', subject: 's', text: 't' }
 
-/** What SMTP answers. */
+/** Returns the SMTP reply. */
 async function bySmtp(daemon: SandboxDaemon): Promise<string | undefined> {
   const port = Number(/STARTTLS on [\d.]+:(\d+)/.exec(daemon.output())![1])
   const auth = { user: 'posthaste', pass: daemon.apiKey }
@@ -96,10 +99,10 @@ test('on a disk that became read-only mail is refused, what is there can be read
   expect(stderr).toMatch(/^Cannot write .*: EROFS: .*\. The file system is read-only\. .*\n$/)
 
   command('umount', disk)
-  // Its journal is played back, and the error is forgotten; exit code 1: corrected (fsck(8)).
+  // Replays the journal and clears the error. Exit code 1 means corrected (fsck(8)).
   command('sh', '-c', 'fsck.ext4 -p "$0" || test $? = 1', join(folder, 'image'))
   device = mount()
-  // Of a message that the sandbox was writing into its inbox, only the name came to the disk.
+  // Of a message being written to the sandbox's inbox, only the file name reached the disk.
   await writeFile(join(dataDir, 'inbox', 'cut-off.json'), '')
   const next = await startSandboxDaemon({ dataDir, env })
   try {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSandboxDaemon, type SandboxDaemon } from '../world/sandbox-daemon.ts'
 import { mountSmall, unmount } from '../world/small-disk.ts'
 
-/** Another program takes the disk to its last byte, and keeps it. */
+/** Another program fills the disk to the last byte and keeps it full. */
 
 let disk: string
 let mounted = false
@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const filler = (): string => join(disk, 'filler')
 
-/** Writes until not a byte is left. */
+/** Writes until no byte is free. */
 async function fillUp(): Promise<void> {
   const file = await open(filler(), 'w')
   try {
@@ -42,7 +42,7 @@ async function fits(write: Promise<{ bytesWritten: number }>, wanted: number): P
   }
 }
 
-/** The log without the requests, which this test makes many of. */
+/** Returns the log without requests, of which this test makes many. */
 const withoutRequests = (output: string): string =>
   output
     .split('\n')
@@ -58,7 +58,7 @@ async function until(enough: () => boolean | Promise<boolean>, what: () => strin
   }
 }
 
-/** Starts a sandbox whose data directory is on the small disk. */
+/** Starts a sandbox with its data directory on the small disk. */
 const start = async (name: string, reserve: number): Promise<[SandboxDaemon, string]> => {
   const dataDir = join(disk, name)
   await mkdir(dataDir)
@@ -66,7 +66,7 @@ const start = async (name: string, reserve: number): Promise<[SandboxDaemon, str
   return [await startSandboxDaemon({ dataDir, env }), dataDir]
 }
 
-/** The sandbox takes eight seconds to take it: it is on its way while the disk fills. */
+/** Sends an email that the sandbox takes eight seconds to accept, so that it is in flight while the disk fills up. */
 const send = (daemon: SandboxDaemon) =>
   daemon.call('POST', '/emails', {
     from: 'a@example.test',
@@ -99,7 +99,7 @@ test('without a reserve, outcomes cannot be stored until there is room', async (
     )
     expect(await lastEventOf(daemon, idOf(sent))).toBe('sent')
     await rm(filler())
-    // The sandbox's exchangers lie on the same disk and could not take it either: the outcome is a deferral.
+    // The sandbox's exchangers are on the same disk and can't store it either, so it is deferred.
     await until(
       async () => (await lastEventOf(daemon, idOf(sent))) === 'delivery_delayed',
       () => daemon.output(),
@@ -155,7 +155,7 @@ test('with one, they are, new mail is refused all the while, and the reserve com
     await rm(filler(), { force: true })
     await daemon.end('SIGTERM')
   }
-  // It stays over a stop, and a start on a full disk begins with its room.
+  // The reserve survives a stop, and a start on a full disk uses it.
   expect(existsSync(reserve)).toBe(true)
   await fillUp()
   const env = { POSTHASTE_STORAGE__MIN_FREE_MB: '8', POSTHASTE_STORAGE__RESERVE_MB: '8' }

@@ -8,7 +8,7 @@ import { run, writeConfig } from '../world/daemon.ts'
 import { startSandboxDaemon } from '../world/sandbox-daemon.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** A stop in the middle of work, a start that must not be, and no DNS. */
+/** Tests a stop during work, a start that must fail, and missing DNS. */
 
 let folder: string
 
@@ -53,7 +53,7 @@ test('SIGTERM under load: what is in flight ends, what was accepted is there aft
   }
 })
 
-/** What `serve` says on a data directory that it cannot use. */
+/** Returns the output of `serve` on a data directory that it can't use. */
 async function serve(
   dataDir: string,
   more: object = {},
@@ -114,7 +114,7 @@ test('a damaged database is told at the start, with what to do, and left as it i
   const path = join(dataDir, 'posthaste.db')
   const file = await open(path, 'r+')
   const { size } = await stat(path)
-  // Somewhere in the middle, where no start would come by.
+  // Damages the middle of the file, which no start reads.
   await file.write(Buffer.alloc(4096, 0xa5), 0, 4096, Math.floor(size / 8192) * 4096)
   await file.close()
   const before = await readFile(path)

@@ -26,7 +26,7 @@ function smtp(): Config['smtp'] {
 
 const team = () => createHash('sha256').update(appliance.teamId).digest('hex').slice(0, 10)
 
-/** The header of the email as it arrived, unfolded. */
+/** Returns the email's header as it arrived, unfolded. */
 async function arrived(id: string): Promise<string> {
   const timeline = await appliance.until(id, isFinal)
   expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
@@ -37,7 +37,7 @@ async function arrived(id: string): Promise<string> {
 const feedbackIds = (header: string): string[] =>
   [...header.matchAll(/^Feedback-ID: (.*)$/gim)].map((match) => match[1]!)
 
-/** Gmail looks at signed ones only. */
+/** Gmail uses only signed ones. */
 const isSigned = (header: string): boolean =>
   [...header.matchAll(/^DKIM-Signature: .*\bh=([^;]*);/gm)].every((match) =>
     match[1]!.replaceAll(' ', '').split(':').includes('feedback-id'),

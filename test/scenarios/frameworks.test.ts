@@ -9,8 +9,9 @@ import { createLogger } from '../../appliance/watch/log.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
 /**
- * Ordinary mail of the frameworks' own transports: each body is byte for byte what Laravel, Symfony, Rails and n8n send.
- * The sender's name has a comma; `full` has every field that an app can set; Rails writes odd values of its own.
+ * Tests ordinary mail of the frameworks' own transports. Each body is byte for byte what Laravel, Symfony, Rails and
+ * n8n send. The sender's name contains a comma, `full` has every field that an app can set, and Rails writes some odd
+ * values.
  */
 
 const lines: Record<string, unknown>[] = []
@@ -35,7 +36,7 @@ async function ask(method: string, path: string, body?: string): Promise<Respons
   })
 }
 
-/** Sends a body as it is; gives the email's id, and the message with its fields by lower-case name. */
+/** Sends a body as is. Returns the email's ID, and the message with its header fields by lower-case name. */
 async function send(name: string) {
   const response = await ask('POST', '/emails', bodyOf(name))
   const { id } = (await response.json()) as { id: string }
@@ -49,7 +50,7 @@ async function send(name: string) {
   }
 }
 
-/** What the log line of the request says that it was accepted without. */
+/** Returns the fields that were ignored, according to the request's log line. */
 async function droppedFrom(id: string): Promise<unknown> {
   const line = () => lines.find(({ email_id, method }) => email_id === id && method === 'POST')
   await expect.poll(line).toBeDefined()

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
-/** The command line of the hosted service, unchanged but for RESEND_BASE_URL. */
+/** Runs the hosted service's command line unchanged, with RESEND_BASE_URL set. */
 
 const execute = promisify(execFile)
 const cli = join(import.meta.dirname, '../../node_modules/resend-cli/dist/cli.cjs')
@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(home, { recursive: true })
 })
 
-/** Runs a command that must succeed; gives what it prints as JSON. */
+/** Runs a command that must succeed. Returns its JSON output. */
 async function resend<T = { id: string }>(...args: string[]): Promise<T> {
   const env = {
     PATH: process.env.PATH,

@@ -5,7 +5,7 @@ import type { Config } from '../../appliance/config/config.ts'
 import { freeAddress, likelyFreePort } from '../world/addresses.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
-/** What is remembered of clients that speak HTTPS. */
+/** Tests what the server remembers about HTTPS clients. */
 
 let appliance: TestAppliance | undefined
 afterEach(() => appliance?.close())
@@ -19,7 +19,7 @@ test('requests of clients that close the connection at once are logged with thei
     const socket = connect({ host, port, rejectUnauthorized: false })
     await once(socket, 'secureConnect')
     socket.write(request)
-    // The answer's first octets tell that the request has arrived.
+    // The first bytes of the response prove that the request arrived.
     await once(socket, 'data')
     socket.destroy()
   }

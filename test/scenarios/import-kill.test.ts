@@ -7,13 +7,13 @@ import { startDaemon, writeConfig, type Daemon } from '../world/daemon.ts'
 import { setUpByCommands } from '../world/set-up.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Rows of an import are written once, whole, however often the daemon is killed meanwhile. */
+/** An import writes each row exactly once and completely, however often the daemon is killed during it. */
 
 const ROWS = 30_000
 const KILLS = 5
-/** Every tenth address stands in the file again, further down, with another name. */
+/** Every tenth address occurs again further down in the file, with another name. */
 const AGAIN = ROWS / 10
-/** No addresses. */
+/** Number of invalid addresses. */
 const WRONG = 40
 
 let world: World

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
 /**
- * Laravel, Symfony and Rails as Debian packages them, and the HTTP and JSON libraries of the hosted service's Java client,
- * send ordinary mail to an unchanged server. Debian has only their SMTP transports; bodies of the API transports are in frameworks.test.ts.
+ * Laravel, Symfony and Rails as packaged by Debian, and the HTTP and JSON libraries of the hosted service's Java
+ * client, send ordinary mail to an unmodified server. Debian only has their SMTP transports. The API transports' bodies
+ * are in frameworks.test.ts.
  */
 
 const execute = promisify(execFile)
@@ -24,7 +25,7 @@ describe.skipIf(!wanted)('installed frameworks (skipped unless ./scripts/test fr
   })
   afterAll(() => appliance.close())
 
-  /** The email with this subject: what the API says of it, and the message that was sent. */
+  /** Returns the email with this subject: its API object, and the message that was sent. */
   async function emailOf(subject: string) {
     const { body } = await appliance.call<{ data: { id: string; subject: string }[] }>('GET', '/emails')
     const { id } = body.data.find((email) => email.subject === subject)!

@@ -11,8 +11,8 @@ import { startDoor, type Door } from '../unit/smtp/harness.ts'
 import type { Language } from '../../ui/src/state/smtp-snippets.ts'
 
 /**
- * The examples beside a new key are run as the dashboard shows them, against the real doors. The certificate is checked by
- * whoever checks it, and trusted through the means that each program has for that.
+ * Runs the snippets shown next to a new key, as in the dashboard, against the real listeners. Programs that verify
+ * certificates get the test's certificate in the way each of them supports.
  */
 
 const run = promisify(execFile)
@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Runs a program to its end; fails with all that it said. */
+/** Runs a program. Fails with its whole output. */
 async function play(program: string, args: string[]): Promise<string> {
   const trusted = { SSL_CERT_FILE: cert, CURL_CA_BUNDLE: cert, NODE_EXTRA_CA_CERTS: cert }
   return (await run(program, args, { cwd: PROJECT, env: { ...process.env, ...trusted } })).stdout
@@ -56,7 +56,7 @@ describe('over SMTP', () => {
       domain: 'acme.example',
     })
 
-  /** What was accepted while `action` ran. */
+  /** Returns what was accepted while `action` ran. */
   async function acceptedBy(action: () => Promise<unknown>) {
     const before = new Set((await door.emails()).map(({ id }) => id))
     await action()

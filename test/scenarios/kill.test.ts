@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKillable, type Killable } from '../world/killable.ts'
 
-/** What was accepted survives `kill -9`. */
+/** Accepted mail survives `kill -9`. */
 
 const EMAILS = 200
 
@@ -14,7 +14,7 @@ afterAll(() => daemon.close())
 test(`${EMAILS} accepted emails arrive although the daemon is killed`, async () => {
   await daemon.start()
   const exchanger = daemon.world.exchanger('mx.busy.test')
-  // Nobody gets an answer to RCPT before the kill, so that all of them are queued or in flight.
+  // No RCPT gets a reply before the kill, so all emails are queued or in flight.
   exchanger.behave(({ command }) =>
     command === 'rcpt' ? { until: new Promise(() => undefined) } : undefined,
   )
@@ -31,7 +31,7 @@ test(`${EMAILS} accepted emails arrive although the daemon is killed`, async () 
 
   exchanger.behave(undefined)
   await daemon.start()
-  // Those in flight wait for ten seconds.
+  // Those in flight are retried after ten seconds.
   const arrivals = await daemon.mailbox.waitFor(EMAILS, 150_000)
   const recipients = arrivals.map(({ envelope }) => envelope.to[0])
   expect(new Set(recipients).size).toBe(EMAILS)

@@ -37,7 +37,7 @@ async function begin(domains: Record<string, WorldDomain>, delivery: Partial<Con
 
 const lanes = async (): Promise<Lane[]> => (await appliance.call<{ data: Lane[] }>('GET', '/lanes')).body.data
 
-/** The saved state of a lane, which follows within a second. */
+/** Waits for a lane's saved state, which is written within a second. */
 async function lane(id: string, enough: (lane: Lane) => boolean): Promise<Lane> {
   const end = Date.now() + PATIENCE
   for (;;) {
@@ -68,7 +68,7 @@ describe('a provider that asks for a pause', () => {
     const second = await sendTo('b@two.test')
     const other = await sendTo('c@other.test')
     await appliance.until(other, isFinal)
-    // The domain is new: one look at its exchangers finds Yahoo behind it.
+    // The domain is new: a single MX lookup identifies Yahoo.
     await appliance.until(second, waits(/Yahoo replied TSS04/))
     expect((await appliance.timeline(second)).deliveries[0]).toMatchObject({ attempts: 0, provider: 'yahoo' })
     expect(
@@ -128,7 +128,7 @@ test('nothing spins while all that waits is paused', async () => {
   world.exchanger('mta1.yahoodns.net').behave(undefined)
   await appliance.call('POST', '/lanes/auto~yahoo/resume')
   await world.clock.advance(60 * minute)
-  // They go at the pace of the lane: each minute lets some more go.
+  // They are sent at the lane's pace: some more each minute.
   const left = async (): Promise<number> => {
     await world.clock.advance(minute)
     const timelines = await Promise.all(ids.map((id) => appliance.timeline(id)))
@@ -145,7 +145,7 @@ test('a server that has too many connections gets fewer, at the same pace', asyn
   await begin({ 'one.test': at('mx.hosting.test', { behave: crowded }) })
   const ids = await Promise.all(Array.from({ length: 30 }, (_, n) => sendTo(`u${n}@one.test`)))
   const timelines = () => Promise.all(ids.map((id) => appliance.timeline(id)))
-  /** Time goes on only when the remaining emails all wait for their next attempt. */
+  /** Time advances only once all remaining emails wait for their next attempt. */
   const left = async (): Promise<number> => {
     const open = (await timelines()).filter((one) => !isFinal(one))
     if (open.every(({ deliveries }) => deliveries[0]!.waiting?.reason?.key === 'deferred'))
@@ -153,13 +153,13 @@ test('a server that has too many connections gets fewer, at the same pace', asyn
     return open.length
   }
   await expect.poll(left, { interval: 10, timeout: PATIENCE }).toBe(0)
-  // The pace is as before: only the refused emails waited, a twelfth of the usual time, plus 20% at random.
+  // The pace is unchanged. Only the refused emails waited: a twelfth of the usual time, plus up to 20% at random.
   const refused = RETRY_DELAYS.map((_, n) => RETRY_DELAYS.slice(0, n).reduce((sum, one) => sum + one / 10, 0))
   for (const { accepted_at, deliveries, attempts } of await timelines()) {
     const last = Math.max(...attempts.map(({ started_at }) => Date.parse(started_at)))
     expect(last - Date.parse(accepted_at)).toBeLessThan(refused[deliveries[0]!.attempts - 1]! + 10_000)
   }
-  // It begins with 5, and may be trying one more again at the end; 5 not for a while.
+  // It starts with 5 connections and may be probing one more at the end; it won't try 5 for a while.
   const after = await lane('auto~hosting.test', ({ connections }) => connections <= 4)
   expect(after).toMatchObject({ most_connections: 10, messages_per_minute: 6000, paused: false })
   expect(after.reason).toMatch(

@@ -7,7 +7,7 @@ import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 import { PATIENCE } from '../world/patience.ts'
 
-/** What the daemon's log of a run tells, and what it must not. */
+/** Tests what the log of a run must and must not contain. */
 
 type Line = Record<string, unknown> & { msg: string }
 

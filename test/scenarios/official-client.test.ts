@@ -2,7 +2,7 @@ import { Resend } from 'resend'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
-/** The official client of the hosted service, unchanged but for its base URL. */
+/** Runs the hosted service's official client unchanged, except for its base URL. */
 
 let appliance: TestAppliance
 let client: Resend

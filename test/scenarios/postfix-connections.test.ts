@@ -7,7 +7,7 @@ import { createTestClock } from '../world/clock.ts'
 import { startPostfix, type Postfix } from '../world/postfix.ts'
 import { tlsFile } from '../world/tls.ts'
 
-/** Kept connections and TLS with real Postfix receivers, as their logs tell it. */
+/** Tests connection reuse and TLS with real Postfix receivers, by their logs. */
 
 const domain = 'postfix.test'
 const host = 'mx.trusted.test'
@@ -17,7 +17,7 @@ const pair = (cert: string, key = cert) => ({
   smtpd_tls_key_file: pem(`${key}.key`),
 })
 
-/** The Postfixes, by what is peculiar about them. */
+/** The Postfix instances, by their special setting. */
 const receivers = {
   starttls: pair('trusted'),
   tlsOnly: { ...pair('trusted'), smtpd_tls_security_level: 'encrypt' },
@@ -27,7 +27,7 @@ const receivers = {
   strict: {
     ...pair('trusted'),
     smtpd_client_connection_count_limit: 2,
-    // Loopback is exempt by default.
+    // By default, loopback is exempt from limits.
     smtpd_client_event_limit_exceptions: '',
   },
 }

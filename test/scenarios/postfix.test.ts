@@ -11,7 +11,10 @@ import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.
 import { startPostfix, type Postfix } from '../world/postfix.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Others' yardsticks: a real Postfix receives, OpenDKIM verifies the signature, mailauth the envelope. */
+/**
+ * Verifies deliveries with independent software: a real Postfix receives, OpenDKIM verifies the signature, and mailauth
+ * the envelope.
+ */
 
 const execute = promisify(execFile)
 
@@ -139,7 +142,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     expect(timeline.deliveries[0]!.cause!.reply!.text).toContain('Relay access denied')
   })
 
-  /** Verifies with OpenDKIM's own program; the key comes from a file in the place of DNS. */
+  /** Verifies with OpenDKIM's own program. The key comes from a file instead of DNS. */
   async function openDkim(delivered: string): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-opendkim-'))
     try {

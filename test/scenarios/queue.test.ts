@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { QueueChange } from '../../appliance/api/queue-changes.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
-/** The queue through the whole appliance, in its sandbox. */
+/** Tests the queue through the whole appliance, in its sandbox. */
 
 let posthaste: TestAppliance
 

@@ -21,7 +21,7 @@ async function begin(behave?: Behaviour): Promise<void> {
 
 const recipients = Array.from({ length: 40 }, (_, i) => `u${i}@many.test`)
 
-/** Sends one email to all and returns the recipients of each message that arrived, and how the email fared. */
+/** Sends one email to everyone. Returns the recipients of each message that arrived, and the email's outcome. */
 async function send() {
   const id = await appliance.send({ to: recipients })
   const { deliveries, attempts } = await appliance.until(id, isFinal)
@@ -33,7 +33,7 @@ async function send() {
   return { arrived, states, tries, attempts, connections: connections.length, everybody, deliveries }
 }
 
-/** Refuses recipients beyond so many of one message, or of one connection. */
+/** Refuses recipients beyond `most` in a message or connection. */
 function atMost(most: number, reply: string, of: 'connect' | 'mail' = 'mail'): Behaviour {
   let count = 0
   return ({ command }) => {
@@ -146,7 +146,7 @@ describe('recipients of one email that are deferred together', () => {
     const id = await appliance.send({ to: recipients.slice(0, 12) })
     const { deliveries } = await appliance.until(id, deferred)
     expect(new Set(deliveries.map(({ waiting }) => waiting?.until)).size).toBe(1)
-    // The second attempt takes as long as the pace of a lane that met trouble makes it.
+    // The second attempt is delayed, because a lane slows down after refusals.
     const end = async () => {
       await world.clock.advance(30_000)
       return isFinal(await appliance.timeline(id))

@@ -71,7 +71,7 @@ test('providers and the meaning of replies are exchanged while the daemon runs; 
     (await appliance.call<{ data: { provider: string }[] }>('GET', '/lanes')).body.data
   await expect
     .poll(async () => {
-      // What the lanes know is saved a second later.
+      // Lane states are saved a second later.
       await world.clock.advance(2000)
       return (await lanesOf()).map(({ provider }) => provider)
     })

@@ -10,7 +10,7 @@ import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.
 import { startPostfix, type Postfix } from '../world/postfix.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** A real Postfix refuses a message, and takes the report about it. */
+/** A real Postfix rejects a message and accepts the report about it. */
 
 const HOUR = 3_600_000
 
@@ -72,7 +72,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
       ],
     }
     await storage.put({ emails: [email], receipt: null, quota: null }, now)
-    // Whatever comes in by the API wakes delivery; time that goes on while it still looks does not.
+    // A new email through the API wakes up delivery. Advancing time during a delivery run doesn't.
     await appliance.send({ to: 'x@awake.test' })
     return id
   }

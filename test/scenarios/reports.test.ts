@@ -11,7 +11,7 @@ import { createWorld, type World } from '../world/world.ts'
 import { readReport } from '../unit/reports/read.ts'
 import { PATIENCE } from '../world/patience.ts'
 
-/** What the app that submitted by SMTP hears of its message, at its own return address. */
+/** Tests the reports that an app which submits over SMTP gets at its return address. */
 
 const HOUR = 3_600_000
 
@@ -49,7 +49,7 @@ interface Submitted {
   more?: Partial<NewEmail>
 }
 
-/** Stores an email as the SMTP door does, and lets delivery look. */
+/** Stores an email as the SMTP listener does, and lets delivery run. */
 async function submit({
   to,
   notify = null,
@@ -94,7 +94,7 @@ async function submit({
   return id
 }
 
-/** Whatever is stored wakes delivery: here, an email that nobody looks at. */
+/** Wakes up delivery by storing an email that nobody checks. */
 const wake = async (): Promise<void> => void (await appliance.send({ to: 'x@awake.test' }))
 
 const isAbout =
@@ -112,10 +112,10 @@ async function reportAbout(id: string, count = 1): Promise<Arrival> {
   throw new Error(`${reportsAbout(id).length} of ${count} reports about ${id}`)
 }
 
-/** An address that bounced is suppressed, so that each test needs its own. */
+/** Bounced addresses are suppressed, so each test needs its own. */
 let addresses = 0
 
-/** Nothing more comes: what was due before has been made and has gone out; of one recipient, or of all. */
+/** Waits until nothing more comes: all due reports, for one recipient or all, were created and sent. */
 async function settled(recipient?: string): Promise<void> {
   const { storage } = appliance.appliance
   for (const end = Date.now() + PATIENCE; Date.now() < end;) {
@@ -215,7 +215,8 @@ describe('a failure', () => {
     const id = await submit({ to: ['later@slow.test'] })
     await appliance.until(id, ({ attempts }) => attempts.length === 1)
     await appliance.appliance.storage.dropQueue({ emailId: id }, world.clock.now())
-    // What other processes do is found by the poll, or with the next failure: time that goes on during a look wakes nobody.
+    // Reports from other processes are found by polling, or with the next failure. Advancing time during a run wakes
+    // nothing.
     await submit({ to: ['another@strict.test'] })
     const report = readReport((await reportAbout(id)).raw)
     expect(report.status[1]).toMatchObject({
@@ -293,7 +294,8 @@ describe('a delay', () => {
       'Diagnostic-Code': 'smtp; 451 4.3.2 Not now',
       'Will-Retry-Until': expect.stringMatching(/ \+0000$/) as string,
     })
-    // The exchanger has the report before its lease is settled: a clock that overtakes the lease would have it sent again.
+    // The exchanger has the report before its lease is settled. If the clock passed the end of the lease, the report
+    // would be sent again.
     await settled('app@sender.test')
     world.exchanger('mx.slow.test').behave(undefined)
     await world.clock.advance(8 * HOUR)
@@ -326,7 +328,7 @@ test('reports are left out of the list of emails, and have no events', async () 
 })
 
 describe('over SMTP, from an app that uses nodemailer', () => {
-  /** Sends as `dsn` says; returns the Message-ID. */
+  /** Sends with the given DSN options. Returns the Message-ID. */
   async function send(to: string, dsn: object | undefined): Promise<string> {
     const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':')
     const transport = createTransport({

@@ -6,7 +6,9 @@ import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.
 import { tlsFile } from '../world/tls.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** A message that demands TLS on its whole way (RFC 8689), from an app's client to the recipients' exchangers. */
+/**
+ * Tests a message that requires TLS on the whole path (RFC 8689), from an app's client to the recipients' exchangers.
+ */
 let world: World
 let appliance: TestAppliance
 
@@ -26,7 +28,7 @@ beforeAll(async () => {
           },
         ],
       },
-      // The return address, at a server that promises nothing.
+      // The return address, at a server that doesn't announce REQUIRETLS.
       'sender.test': { mx: [{ preference: 10, host: 'mx2.trusted.test', exchanger: { tls: 'trusted' } }] },
       'stranger.test': {
         mx: [{ preference: 10, host: 'mx.stranger.test', exchanger: { tls: 'self-signed', smtp: promises } }],
@@ -53,7 +55,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Sends as an app does; returns the id. */
+/** Sends as an app does. Returns the ID. */
 async function send(to: string, options: { require: boolean; headers?: Record<string, string> }) {
   const port = Number(appliance.appliance.smtp.starttls[0]!.split(':')[1])
   const transport = createTransport({
@@ -71,7 +73,10 @@ async function send(to: string, options: { require: boolean; headers?: Record<st
 
 const said = ({ attempts }: Timeline, name: string) =>
   attempts.flatMap(({ steps }) => steps.filter((step) => step.name === name).map(({ sent }) => sent))
-/** The message itself; a report of it returns its header section, and may have come to the same host. */
+/**
+ * Reports whether the message itself arrived. A report about it returns its header section and may have arrived at the
+ * same host.
+ */
 const saw = (host: string, id: string) =>
   world.mailboxOf(host).filter(({ envelope, raw }) => envelope.from !== '' && raw.includes(`id ${id};`))
     .length

@@ -25,7 +25,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Sends an email and verifies what arrives as a receiver would, now: `selector result` of each signature. */
+/** Sends an email and verifies it now, as a receiver would. Returns `selector result` for each signature. */
 async function signatures(): Promise<string[]> {
   const id = await appliance.send({ from: 'hello@rotating.test', to: 'ada@good.test' })
   await appliance.until(id, isFinal)
@@ -49,7 +49,7 @@ async function verify(raw: Buffer): Promise<string[]> {
 const states = ({ dkim_keys }: Domain) => dkim_keys.map(({ selector, state }) => `${selector} ${state}`)
 const isEd25519 = ({ fqdn }: { fqdn: string }) => fqdn.includes('ed25519')
 
-// One story, in order.
+// The tests build on each other and must run in order.
 test('a domain signs with RSA at first, and with Ed25519 as well once that record is seen', async () => {
   await domain.publish((record) => !isEd25519(record))
   await appliance.call('POST', `/domains/${domain.id}/verify`)
@@ -76,7 +76,7 @@ test('a rotation changes nothing until the new record is seen', async () => {
     `${rsa} pending`,
     `${ed25519} pending`,
   ])
-  // A key that is to take over is looked for soon, not on the next day.
+  // A key that is about to take over is checked soon, not only the next day.
   expect(instantOf(waiting.next_check_at) - instantOf(waiting.checked_at)).toBeLessThan(3_600_000)
   expect((await signatures()).toSorted()).toEqual(['posthaste pass', 'posthaste-ed25519 pass'])
   inFlight = world.mailboxOf('mx.good.test').at(-1)!.raw

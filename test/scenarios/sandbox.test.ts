@@ -9,7 +9,7 @@ import type { SandboxMessage, SandboxMessageList } from '../../appliance/api/san
 import type { Timeline } from '../../appliance/api/timeline.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 
-/** The sandbox does what its tables promise. */
+/** Tests that the sandbox behaves as its tables document. */
 
 let appliance: TestAppliance
 
@@ -18,13 +18,13 @@ beforeAll(async () => {
 })
 afterAll(() => appliance.close())
 
-/** Sends to an address and waits for the outcome of the first attempt. */
+/** Sends to an address. Waits for the outcome of the first attempt. */
 async function firstAttempt(to: string): Promise<Timeline> {
   const id = await appliance.send({ to })
   return appliance.until(id, ({ attempts }) => attempts.length > 0)
 }
 
-/** State after the first attempt, and the code of the reply that decided. */
+/** The state after the first attempt, and the reply code that decided it. */
 const LOCAL_PARTS: Record<string, [state: string, code: number | null]> = {
   bounce: ['bounced', 550],
   blocked: ['bounced', 554],
@@ -67,7 +67,7 @@ describe('the domain chooses what the DNS says', () => {
   })
 })
 
-/** State of the delivery, and what the report to the return path changed. */
+/** The delivery's state, and what the report to the return path changed. */
 const RETURNED: Record<string, [state: string, kind: string | null, effect: string | null]> = {
   'late-bounce': ['bounced', 'bounce', 'suppressed'],
   'late-full': ['bounced', 'bounce', 'bounced'],
@@ -91,7 +91,7 @@ describe('the local part chooses what comes back later', () => {
     if (kind === null) return
     const path = `/emails/${id}/returned`
     const returned = () => appliance.call<{ data: ReturnedMessage[] }>('GET', path)
-    // The `expect` of all tests has no `poll` while others run beside this one.
+    // `expect.poll` is not available here, because tests of this file run concurrently.
     const report = await vi.waitUntil(async () => (await returned()).body.data[0]?.report, {
       timeout: PATIENCE,
     })

@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { PERSONALITIES } from '../world/simulation/personalities.ts'
 import { ASSERTIONS, runCampaign, type Run } from '../world/simulation/run.ts'
 
-/** A small campaign to the simulated internet; `./scripts/simulate` runs it in full. */
+/** Runs a small campaign to the simulated internet. `./scripts/simulate` runs it in full. */
 
 const DELIVERIES = 3000
-/** For a run that hangs. */
+/** Milliseconds after which a run is considered hung. */
 const PATIENCE = 600_000
 
 let run: Run

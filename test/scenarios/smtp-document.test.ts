@@ -10,8 +10,8 @@ import { startDoor, type Door } from '../unit/smtp/harness.ts'
 import { PATIENCE } from '../world/patience.ts'
 
 /**
- * Every snippet of docs/smtp.md is run as it stands there; only the host, its ports and the domain are those of the test. The
- * certificate is checked by whoever checks it, and trusted through the means that each program has for that.
+ * Runs every snippet of docs/smtp.md as written; only the host, its ports and the domain are replaced. Programs that
+ * verify certificates get the test's certificate in the way each of them supports.
  */
 
 const run = promisify(execFile)
@@ -39,7 +39,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** The only snippet that begins like this (its language, then its first words), for the door of this test. */
+/**
+ * Returns the only snippet that starts like this (its language, then its first words), adapted to the test's listener.
+ */
 function snippet(start: string): string {
   const found = snippets.filter((one) => one.startsWith(start))
   expect(found, start).toHaveLength(1)
@@ -51,7 +53,7 @@ function snippet(start: string): string {
     .replaceAll(/\b465\b/g, String(door.ports.implicit))
 }
 
-/** Runs a program in the test's folder; fails with all that it said. */
+/** Runs a program in the test's folder. Fails with its whole output. */
 async function play(program: string, args: string[], { cwd = folder, input = '' } = {}): Promise<void> {
   const trusted = { SSL_CERT_FILE: cert, CURL_CA_BUNDLE: cert, NODE_EXTRA_CA_CERTS: cert }
   const env = { ...process.env, ...trusted, KEY: door.keys.sending }
@@ -60,7 +62,7 @@ async function play(program: string, args: string[], { cwd = folder, input = '' 
   await started
 }
 
-/** What was accepted while `action` ran. */
+/** Returns what was accepted while `action` ran. */
 async function acceptedBy(action: () => Promise<void>): Promise<object> {
   const before = new Set((await door.emails()).map(({ id }) => id))
   await action()
@@ -115,7 +117,7 @@ describe('the snippets of docs/smtp.md', () => {
 
   test.skipIf(!has('msmtp'))('msmtp', async () => {
     const file = join(folder, 'msmtprc')
-    // Debian's msmtp trusts the system's authorities unless it is told of others.
+    // Debian's msmtp trusts the system's authorities unless configured otherwise.
     const more = `tls_trust_file ${cert}\n`
     await writeFile(file, snippet('\naccount').replace('re_...', door.keys.sending) + more)
     await chmod(file, 0o600)

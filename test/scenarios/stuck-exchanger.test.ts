@@ -7,7 +7,9 @@ import { startDaemon, writeConfig, type Daemon } from '../world/daemon.ts'
 import { setUpByCommands } from '../world/set-up.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Where mail exchangers stop answering in the middle of a conversation: at the greeting, at RCPT, in the body, at the final dot. */
+/**
+ * Where mail exchangers stop responding during a conversation: at the greeting, at RCPT, in the body, at the final dot.
+ */
 const STUCK = { greeting: '127.0.0.91', rcpt: '127.0.0.92', body: '127.0.0.93', dot: '127.0.0.94' }
 type Where = keyof typeof STUCK
 
@@ -15,13 +17,13 @@ let world: World
 let folder: string
 let config: string
 let daemon: Daemon | undefined
-/** As soon as false, the exchangers work. */
+/** Once false, the exchangers work. */
 let stuck = true
 const reached = new Set<Where>()
 const arrived: string[] = []
 const sockets = new Set<Socket>()
 
-/** A mail exchanger that stops at one place. */
+/** Starts a mail exchanger that gets stuck at one point. */
 function serve(where: Where): Promise<() => void> {
   const server = createServer((socket) => {
     sockets.add(socket.on('error', () => undefined))

@@ -6,9 +6,9 @@ import { startSmarthostClient, type Route, type SmarthostClient } from '../world
 import { clients } from './clients.ts'
 
 /**
- * The programs that people send mail with, on the five ports of a default configuration (25, 587, 2587 with STARTTLS, 465,
- * 2465 with TLS from the first octet); here they are free ports of loopback. Port 25 differs from the others in what it tells strangers.
- * Those ports themselves are in submission-ports.test.ts.
+ * Runs common mail programs on the five ports of a default configuration: 25, 587 and 2587 with STARTTLS, 465 and 2465
+ * with implicit TLS. The test uses free loopback ports instead; submission-ports.test.ts tests the real ones. Port 25
+ * differs in its replies to unknown clients.
  */
 let door: Door
 let five: { how: 'starttls' | 'implicit'; port: number }[]
@@ -25,14 +25,14 @@ beforeAll(async () => {
   ]
 })
 afterAll(() => door.close())
-// Wrong keys make the next ones wait, and are forgotten after a quarter of an hour.
+// Wrong keys delay the following ones for 15 minutes.
 beforeEach(() => door.clock.advance(16 * 60_000))
 
 const accepted = /250 2\.0\.0 Queued as [\da-f-]{36}/
 const crowd = Array.from({ length: 101 }, (_, n) => `n${n}@customer.example`)
 const large = `${'x'.repeat(900)}\n`.repeat(120)
 
-/** What is wrong, and how it is said. Programs break and prefix lines in their own ways: the words count. */
+/** Error texts. Programs wrap and prefix lines differently, so only the words are compared. */
 const sentences = {
   noTls: '530 5.7.0 Encryption required. Send STARTTLS first.',
   wrongKey:
@@ -42,7 +42,7 @@ const sentences = {
   tooMany: '452 4.5.3 A message can have at most 100 recipients. Send to the others in another transaction.',
 }
 
-/** What they do when one of 101 recipients is refused: send to the others and name it, or give up. */
+/** What programs do if one of 101 recipients is refused: send to the rest and name it, or give up. */
 const sendsToTheOthers = new Set(['swaks', "Python's smtplib", 'nodemailer'])
 
 const mute = { swaks: 'swaks', curl: 'curl', msmtp: 'msmtp', "Python's smtplib": '/usr/bin/python3' }
@@ -110,7 +110,7 @@ describe.runIf(process.getuid?.() === 0)('Postfix as a client of its smarthost (
   })
   afterAll(() => postfix?.close())
 
-  /** Hands mail to Postfix; returns what became of it. */
+  /** Hands mail to Postfix. Returns its outcome. */
   const send = async (to: string[], { from = 'app@acme.example', text = 'Hi' } = {}): Promise<string[]> => {
     const transport = createTransport({ host: postfix.address, port: 25, ignoreTLS: true })
     const envelope = { from: 'app@acme.example', to }
@@ -137,7 +137,7 @@ describe.runIf(process.getuid?.() === 0)('Postfix as a client of its smarthost (
     expect(await refused(['bob@port-1.test'], { from: 'ceo@bank.example' })).toContain(
       `bounced (host 127.0.0.1[127.0.0.1] said: ${sentences.foreignFrom} `,
     )
-    // It knows the announced size and does not even try.
+    // It knows the announced size limit and doesn't even try.
     expect(await refused(['eve@port-1.test'], { text: large })).toMatch(
       /^bounced \(message size \d+ exceeds size limit 100000 of server 127\.0\.0\.1\[127\.0\.0\.1\]\)$/,
     )

@@ -8,7 +8,7 @@ import { freeAddress } from '../world/addresses.ts'
 import { startSmarthostClient, type Route } from '../world/postfix-smarthost.ts'
 import { clients } from './clients.ts'
 
-/** The ports of a default configuration themselves, on a loopback address of the test's own. */
+/** Tests the actual ports of a default configuration, on a loopback address of their own. */
 const PORTS = [
   { how: 'starttls', port: 25 },
   { how: 'starttls', port: 587 },
@@ -18,7 +18,7 @@ const PORTS = [
 ] as const
 
 const host = freeAddress()
-/** Ports below 1024 are for root, or for whom the system allows them (net.ipv4.ip_unprivileged_port_start). */
+/** Ports below 1024 require root, or permission from the system (net.ipv4.ip_unprivileged_port_start). */
 const allowed = await mayBind(25)
 const accepted = /250 2\.0\.0 Queued as [\da-f-]{36}/
 const programs: Record<string, string> = {

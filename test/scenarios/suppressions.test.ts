@@ -4,7 +4,7 @@ import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.
 import { firstOf, on } from '../world/behaviour.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** What mail servers say, what of it comes onto the suppression list, and what the official client sees of it. */
+/** Tests which replies of mail servers put an address on the suppression list, and what the official client shows. */
 
 let world: World
 let appliance: TestAppliance
@@ -19,7 +19,7 @@ beforeAll(async () => {
   world = await createWorld({
     domains: {
       'strict.test': { mx: [{ preference: 10, host: 'mx.strict.test', exchanger: { behave } }] },
-      // The lane towards it pauses, which is not to hold up the others.
+      // The lane to this server pauses, which must not delay the others.
       'listed.test': { mx: [{ preference: 10, host: 'mx.listed.test', exchanger: { behave: blocks } }] },
     },
   })
@@ -40,7 +40,7 @@ const send = async (...to: string[]): Promise<string> => {
   return data!.id
 }
 const listed = async () => (await client.suppressions.list()).data!.data.map(({ email }) => email)
-/** Mail that reached somebody. */
+/** Returns the mail that was delivered. */
 const arrived = () => world.mailboxOf('mx.strict.test').flatMap(({ envelope }) => envelope.to)
 
 test('an unknown user suppresses that address alone, team-wide, and the others still get mail', async () => {

@@ -13,7 +13,7 @@ afterEach(async () => {
 
 const [spare, first, second] = ['127.0.0.7', '127.0.0.8', '127.0.0.9'] as const
 
-/** Which source each arrival came from, in order. */
+/** Returns the source of each arrival, in order. */
 const sources = (): string[] =>
   [...world.mailboxOf('mx.one.test')].map(({ session }) => session.clientAddress)
 
@@ -22,7 +22,7 @@ async function ask(method: string, path: string, body?: object): Promise<void> {
   expect([method, path, status]).toEqual([method, path, method === 'POST' ? 201 : 200])
 }
 
-/** Pool `news` has two sources, which are suspended one after the other; `default` has a third. */
+/** Pool `news` has two sources, which are suspended one after the other. `default` has a third. */
 test('a source that is suspended with mail in flight ends it and gets no more: its pool goes on, then the default pool', async () => {
   const suspended = Promise.withResolvers<undefined>()
   const exchanger = { behave: on('message', { until: suspended.promise }, { times: 1 }) }

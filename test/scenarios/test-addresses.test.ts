@@ -5,7 +5,7 @@ import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.
 import { startReceiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** An appliance in production mode, whose official client writes to the test addresses. */
+/** Uses the official client to send to the test addresses, on an appliance in production mode. */
 
 let world: World
 let appliance: TestAppliance
@@ -36,7 +36,7 @@ const send = async (to: string | string[]): Promise<string> => {
   return data!.id
 }
 
-/** What happened to an email to these addresses: its last event, its events, and the reply that each delivery ended with. */
+/** Returns what happened to an email: its last event, its events, and each delivery's final reply. */
 const story = async (id: string) => {
   const { deliveries, events } = await appliance.until(id, isFinal)
   return {

@@ -14,7 +14,10 @@ import { parseNetworks } from '../../appliance/wire/networks.ts'
 import { tlsFile } from '../world/tls.ts'
 import { createWorld, type World, type WorldDomain, type WorldHost } from '../world/world.ts'
 
-/** Policies of recipient domains, through the whole appliance: DANE behind a validating unbound, MTA-STS over real HTTPS. */
+/**
+ * Tests the TLS policies of recipient domains through the whole appliance: DANE with a validating unbound, and MTA-STS
+ * over real HTTPS.
+ */
 let world: World
 let appliance: TestAppliance
 let dnssec: Dnssec
@@ -23,7 +26,7 @@ let policyHost: Server
 let closeCertificates: () => Promise<void>
 const cleanups: (() => unknown)[] = []
 
-/** SHA-256 of the public key of a certificate: the data of a `3 1 1` record. */
+/** Returns the SHA-256 of a certificate's public key: the data of a `3 1 1` TLSA record. */
 const spki = (pem: string): string => {
   const key = new X509Certificate(pem).publicKey.export({ type: 'spki', format: 'der' })
   return createHash('sha256').update(key).digest('hex')

@@ -10,7 +10,7 @@ import { tlsFile } from '../world/tls.ts'
 import { createWorld, type World } from '../world/world.ts'
 import { startPolicyHost } from '../unit/delivery/policy/harness.ts'
 
-/** What became of TLS on one day reaches those who ask for it in the night after, by mail and by HTTPS. */
+/** A day's TLS results are reported the following night, by mail and by HTTPS, to the domains that ask for them. */
 let world: World
 let appliance: TestAppliance
 let host: Awaited<ReturnType<typeof startPolicyHost>>
@@ -26,7 +26,7 @@ beforeAll(async () => {
       'wants.test': { mx: [{ preference: 10, host: 'mx.wants.test', exchanger: { tls: 'self-signed' } }] },
       'plain.test': { mx: [{ preference: 10, host: 'mx.plain.test' }] },
       'silent.test': { mx: [{ preference: 10, host: 'mx.silent.test' }] },
-      // TLS is broken here: reports come all the same, and are not counted.
+      // TLS is broken here. Reports arrive nevertheless, and their own delivery isn't counted.
       'reports.test': { mx: [{ preference: 10, host: 'mx.reports.test', exchanger: {} }] },
     },
     names: {
@@ -48,7 +48,10 @@ afterAll(async () => {
   await host.close()
 })
 
-/** Moves to when the reports of `day` are sent, at the end in small steps: a longer one would run into the deadlines of SMTP. */
+/**
+ * Moves time to when the reports of `day` are sent. The last steps are small, because longer ones would exceed SMTP
+ * timeouts.
+ */
 async function night(day: string): Promise<void> {
   const midnight = Date.parse(`${day}T00:00:00Z`) + DAY
   const next = new Date(midnight).toISOString().slice(0, 10)
@@ -117,7 +120,7 @@ test('a day of sessions becomes reports that are signed, complete and sent once'
   const { results } = await dkimVerify(mails[0]!, { resolver, curTime: new Date(world.clock.now()) })
   expect(results[0]).toMatchObject({ signingDomain: 'sender.test', status: { result: 'pass' } })
 
-  // Another day goes by: nothing is sent twice, and the way of the reports themselves was not counted.
+  // Another day passes: nothing is sent twice, and delivering the reports wasn't counted.
   await world.clock.advance(DAY)
   await new Promise((resolve) => setTimeout(resolve, 200))
   expect(world.mailboxOf('mx.reports.test').length).toBe(2)

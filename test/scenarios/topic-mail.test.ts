@@ -6,7 +6,10 @@ import type { Config } from '../../appliance/config/config.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Mail about a topic, sent with the official client and by SMTP, left by one-click as mailbox providers do it (RFC 8058). */
+/**
+ * Tests mail about a topic: sent with the official client and over SMTP, and unsubscribed from with one click, as
+ * mailbox providers do (RFC 8058).
+ */
 
 const HOST = 'mx.customer.test'
 const PUBLIC = 'https://mail.sender.test'
@@ -61,7 +64,7 @@ async function submit(headers: Record<string, string>): Promise<string> {
   return /Queued as (.+)$/.exec(response)![1]!
 }
 
-/** The fields of the email as it arrived, unfolded. */
+/** Returns the email's header fields as they arrived, unfolded. */
 async function arrived(id: string): Promise<Map<string, string>> {
   const { deliveries } = await appliance.until(id, isFinal)
   expect(deliveries.map(({ state }) => state)).toEqual(deliveries.map(() => 'delivered'))
@@ -75,7 +78,7 @@ async function arrived(id: string): Promise<Map<string, string>> {
   )
 }
 
-/** Posts what a mailbox provider does to the link of an email; the way to the public name is the test's. */
+/** Posts to an email's unsubscribe link as a mailbox provider does. The test resolves the public name itself. */
 async function leave(fields: Map<string, string>): Promise<number> {
   const link = /^<(https:\S+)>$/.exec(fields.get('list-unsubscribe')!)![1]!
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }

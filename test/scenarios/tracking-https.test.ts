@@ -8,14 +8,14 @@ import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Links of a domain with its own name lead where HTTPS works. */
+/** Tests that links of a domain with its own tracking name lead to a working HTTPS server. */
 
 const closing: { close(): Promise<void> }[] = []
 afterEach(async () => {
   for (const one of closing.splice(0).reverse()) await one.close()
 })
 
-/** An appliance that people reach by https, with a domain whose record for links is in place. */
+/** Starts an appliance with a public https URL, with a domain whose tracking record is published. */
 async function start(more: Partial<Config>, tls_listen: string[]): Promise<() => Promise<string>> {
   const world = await createWorld({
     domains: { 'busy.test': { mx: [{ preference: 10, host: 'mx.busy.test' }] } },

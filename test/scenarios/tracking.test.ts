@@ -7,7 +7,10 @@ import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.
 import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Opens and clicks from a domain's switch to the app's webhook: the whole appliance, a real mailbox, real requests. */
+/**
+ * Tests opens and clicks, from the domain's setting to the app's webhook: the whole appliance, a real mailbox, real
+ * requests.
+ */
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 const HTML =
@@ -43,7 +46,7 @@ afterAll(async () => {
 
 const set = (settings: object) => appliance.call('PATCH', `/domains/${domainId}`, settings)
 
-/** Sends an email and waits until it is delivered and a person could have read it. */
+/** Sends an email. Waits until it is delivered, and until an open would count as a person's. */
 async function deliver(email: Record<string, unknown> = {}) {
   const mailbox = world.mailboxOf('mx.busy.test')
   const before = mailbox.length

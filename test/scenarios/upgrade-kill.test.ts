@@ -13,19 +13,19 @@ import { CRASH_POINT_VARIABLE, SCRATCH_MARK } from '../../appliance/watch/crash-
 import { startDaemon, writeConfig } from '../world/daemon.ts'
 import { PROGRAM } from '../world/program.ts'
 
-/** An upgrade from the oldest schema, with mail in it, that is killed in its middle: the next start finishes it. */
+/** An upgrade from the oldest schema, with mail in it, is killed halfway. The next start finishes it. */
 
 const EMAILS = 2000
 const OLDEST = 1
-/** A migration that only this test has, so that there is an upgrade, whatever is shipped. Its number leaves a gap. */
+/** The number of a migration that exists only in this test, so that there always is an upgrade. It leaves a gap. */
 const LATER = 9000
 const all = shippedMigrations().length
 
 let folder: string
-/** A database of the oldest schema whose newest mail is in its write-ahead log only, as a killed daemon leaves it. */
+/** A database of the oldest schema whose newest mail is only in its write-ahead log, as after a kill. */
 let old: string
 let before: string
-/** The program with the later migration. */
+/** The program with the additional migration. */
 let program: string
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ async function makeProgram(): Promise<string> {
   return join(place, 'appliance', 'main.js')
 }
 
-/** Mail that waits until tomorrow, so that no daemon touches it. */
+/** Adds mail that is due tomorrow, so that no daemon touches it. */
 function fillUp(db: Database.Database): void {
   const now = Date.now()
   const day = 24 * 3_600_000
@@ -86,7 +86,7 @@ function fillUp(db: Database.Database): void {
   })()
 }
 
-/** A digest of the mail that was put in. */
+/** Returns a digest of the mail. */
 function mailOf(db: Database.Database): string {
   const rows = db
     .prepare(
@@ -102,7 +102,7 @@ function mailOf(db: Database.Database): string {
   return `${rows.length} ${digest.digest('hex')}`
 }
 
-/** What a database holds, asked of a copy: the look must not recover what the next start has to. */
+/** Reads a copy of a database, because opening the original would do the recovery that the next start must do. */
 async function lookAt(dataDir: string): Promise<{ schema: number; mail: string; sound: unknown }> {
   const copy = await mkdtemp(join(folder, 'copy-'))
   for (const name of ['posthaste.db', 'posthaste.db-wal'])
@@ -128,7 +128,7 @@ const snapshotsIn = (dataDir: string): string[] => {
   return existsSync(snapshots) ? readdirSync(snapshots) : []
 }
 
-/** Starts the daemon, and lets it be killed: at a point by itself, or from outside as soon as `seen` is true. */
+/** Starts the daemon and kills it: at a crash point from within, or from outside once `seen` returns true. */
 async function startAndKill(
   config: string,
   { point, seen }: { point?: string; seen?: () => boolean },
@@ -158,21 +158,21 @@ test.each<[string, (dataDir: string) => { point?: string; seen?: () => boolean }
     const [dataDir, config] = [join(place, 'data'), join(place, 'posthaste.toml')]
     await mkdir(dataDir, { mode: 0o700 })
     for (const name of readdirSync(old)) await copyFile(join(old, name), join(dataDir, name))
-    // Without it no daemon kills itself there.
+    // The daemon kills itself only if this marker exists.
     await writeFile(join(dataDir, SCRATCH_MARK), '')
     await writeConfig(config, {
       hostname: 'mail.example.com',
       data_dir: dataDir,
       http: { listen: ['127.0.0.1:0'] },
       smtp: { starttls: [], implicit_tls: [] },
-      // Nobody answers there: nothing that this test does not ask about moves either.
+      // Nothing listens there, so nothing unrelated to this test happens.
       dns: { servers: ['127.0.0.1:9'] },
     })
     const { point, seen } = when(dataDir)
     await startAndKill(config, { ...(point !== undefined && { point }), ...(seen && { seen }) })
     const killed = await lookAt(dataDir)
     expect(killed).toMatchObject({ mail: before, sound: 'ok' })
-    // One transaction: all of it or nothing.
+    // A single transaction: all or nothing.
     expect(seen ? [OLDEST, LATER] : [OLDEST]).toContain(killed.schema)
 
     const daemon = await startDaemon(config, program)

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** What the timeline of an email says of the time in which nothing was done for it. */
+/** Tests what an email's timeline says about the time between attempts. */
 
 let world: World
 let appliance: TestAppliance
@@ -19,7 +19,7 @@ async function begin(): Promise<void> {
   appliance = await startAppliance({ world })
 }
 
-/** The waits of an email that has come to its end: for how many seconds, and why. */
+/** Returns the waits of an email in a final state: seconds and reason. */
 async function waitsOf(id: string) {
   const timeline = await appliance.until(id, isFinal)
   return timeline.waits.map(({ from, until, reason, why }) => ({

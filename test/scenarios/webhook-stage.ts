@@ -4,11 +4,14 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** Where scenarios of webhooks play: an internet with one busy domain, an appliance that may call loopback, the official client. */
+/**
+ * The setup for webhook scenarios: a world with one busy domain, an appliance that may call loopback addresses, and the
+ * official client.
+ */
 
 export const ALL = ['email.sent', 'email.delivered', 'email.bounced'] as const
 
-/** An endpoint that is registered, and the receiver behind it. */
+/** A registered endpoint and its receiver. */
 export interface Endpoint {
   receiver: Receiver
   id: string
@@ -18,7 +21,7 @@ export interface Endpoint {
 export interface Stage {
   world: World
   appliance: TestAppliance
-  /** The client of this start of the appliance. */
+  /** Returns a client for the appliance's current run. */
   client(): Resend
   endpoint(events?: readonly (typeof ALL)[number][]): Promise<Endpoint>
   /** Removes the endpoints and closes their receivers. */
@@ -26,7 +29,7 @@ export interface Stage {
   close(): Promise<void>
 }
 
-/** Opens a stage; to be closed. */
+/** Creates a stage. The caller must close it. */
 export async function openStage(): Promise<Stage> {
   const world = await createWorld({
     domains: { 'busy.test': { mx: [{ preference: 10, host: 'mx.busy.test' }] } },

@@ -5,7 +5,10 @@ import { PATIENCE } from '../world/patience.ts'
 import type { World } from '../world/world.ts'
 import { openStage, type Stage } from './webhook-stage.ts'
 
-/** What endpoints hear, to the last event: in an appliance in which no other test's mail is still under way and told, too. */
+/**
+ * Tests that endpoints receive every event. Uses its own appliance, so that no other test's mail is in flight and
+ * causes events.
+ */
 
 let stage: Stage
 let world: World
@@ -23,7 +26,7 @@ afterAll(() => stage.close())
 
 const send = (to = 'ada@busy.test') => appliance.send({ to })
 
-/** The outcomes of so many requests are written down. */
+/** Waits until the outcomes of `count` requests are recorded. */
 const recorded = (id: string, count: number) =>
   expect
     .poll(
@@ -43,7 +46,7 @@ test('what an endpoint missed while it was disabled is replayed by time', async 
   await recorded(id, 1)
   await client.webhooks.update(id, { status: 'disabled' })
   await appliance.until(await send('grace@busy.test'), isFinal)
-  // All endpoints that an event is for are found at once.
+  // All endpoints for an event are found at once.
   await other.receiver.waitFor(2)
   await client.webhooks.update(id, { status: 'enabled' })
   expect(receiver.received).toHaveLength(1)
@@ -71,7 +74,8 @@ test('an endpoint that hangs, fails or floods delays nobody else', async () => {
     }
     more()
   })
-  // No deadline of ten seconds or more rings meanwhile, of endpoints or of mail: who waited for one would wait for ever.
+  // From here on, no timer of ten seconds or more fires, of endpoints or mail. Anything that depends on one would wait
+  // forever.
   const after = world.clock.after.bind(world.clock)
   const late = new Set<() => void>()
   world.clock.after = (ms, callback) => {

@@ -9,12 +9,12 @@ import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 
 /**
- * What endpoints are to be told survives `kill -9`: in the middle of the fan-out, and in the middle of attempts. So does mail that port 25
- * acknowledged: it is stored, and endpoints are told of it.
+ * Pending webhook deliveries survive `kill -9`, during the fan-out and during attempts. So does mail that port 25
+ * acknowledged: it is stored, and endpoints receive its event.
  */
 
 const EMAILS = 150
-/** Only root may listen on port 25, which alone takes mail without sign-in. */
+/** Only root may listen on port 25, the only port that accepts mail without sign-in. */
 const isRoot = process.getuid?.() === 0
 const mx = freeAddress()
 
@@ -51,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Sets the appliance up by the command line; returns an API key and the id of the domain. */
+/** Sets up the appliance through the command line. Returns an API key and the domain's ID. */
 async function setUp(): Promise<{ key: string; domainId: string }> {
   const common = ['--config', config, '--json']
   const password = 'a long password for tests\n'
@@ -91,7 +91,10 @@ async function call<T>(key: string, method: string, path: string, body?: object)
   return (await response.json()) as T
 }
 
-/** Brings a message to port 25, a large one now and then; resolves with its subject once it was acknowledged, with null if it was not. */
+/**
+ * Sends a message to port 25, sometimes a large one. Resolves with its subject if it was acknowledged, otherwise with
+ * null.
+ */
 async function bring(round: number, n: number): Promise<string | null> {
   const transport = createTransport({ host: mx, port: 25, ignoreTLS: true })
   const subject = `mail ${round}-${n}`
@@ -109,7 +112,7 @@ async function bring(round: number, n: number): Promise<string | null> {
 
 const bringSome = (round: number) => Array.from({ length: isRoot ? 20 : 0 }, (_, n) => bring(round, n))
 
-/** Ids and subjects of everything that was received. */
+/** Returns the IDs and subjects of all received mail. */
 async function stored(key: string): Promise<{ id: string; subject: string }[]> {
   const all: { id: string; subject: string }[] = []
   for (let after = ''; ;) {
@@ -129,7 +132,7 @@ async function send(key: string, n: number): Promise<string> {
   return (await call<{ id: string }>(key, 'POST', '/emails', email)).id
 }
 
-/** The emails that the endpoint has taken: it answered, and was not killed before. */
+/** Emails whose event the endpoint accepted: it responded before a kill. */
 const told = (): Set<string> =>
   new Set(
     receiver.received.map(({ body }) => (JSON.parse(body) as { data: { email_id: string } }).data.email_id),
@@ -137,7 +140,7 @@ const told = (): Set<string> =>
 
 test(`the endpoint hears of all ${EMAILS} emails and of all received mail although the daemon is killed four times`, async () => {
   const { key, domainId } = await setUp()
-  // Slow enough that every kill finds attempts under way.
+  // Slow enough that attempts are in flight at every kill.
   receiver.behave((_, response) => void setTimeout(() => response.end(), 200))
   const ids: string[] = []
   const acknowledged: string[] = []
@@ -148,7 +151,7 @@ test(`the endpoint hears of all ${EMAILS} emails and of all received mail althou
     const arriving = bringSome(round)
     const some = Array.from({ length: EMAILS / 5 }, (_, n) => send(key, round * 1000 + n))
     ids.push(...(await Promise.all(some)))
-    // At another moment each time: before, during and after the fan-out.
+    // Kills at a different moment each time: before, during and after the fan-out.
     await new Promise((resolve) => setTimeout(resolve, [30, 120, 300, 700][round]))
     await daemon.end('SIGKILL')
     acknowledged.push(...(await Promise.all(arriving)).filter((subject) => subject !== null))
@@ -161,14 +164,14 @@ test(`the endpoint hears of all ${EMAILS} emails and of all received mail althou
   expect(acknowledged.length).toBeGreaterThanOrEqual(isRoot ? 20 : 0)
   expect(acknowledged.filter((subject) => !received.some((one) => one.subject === subject))).toEqual([])
   ids.push(...received.map(({ id }) => id))
-  // Deliveries that were dialled wait a minute and more; attempts that were under way half a minute.
+  // Mail deliveries that were in flight are retried after a minute or more; webhook attempts after 30 seconds.
   const end = Date.now() + 300_000
   while (ids.some((id) => !told().has(id)) && Date.now() < end) {
     await new Promise((resolve) => setTimeout(resolve, 250))
   }
   const heard = told()
   expect(ids.filter((id) => !heard.has(id))).toEqual([])
-  // Told twice means under the same id, so that the app knows.
+  // An event that is sent twice has the same ID, so that the app can tell.
   const byEmail = Map.groupBy(
     receiver.received,
     ({ body }) => (JSON.parse(body) as { data: { email_id: string } }).data.email_id,

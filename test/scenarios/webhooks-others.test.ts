@@ -5,7 +5,7 @@ import { on } from '../world/behaviour.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** What endpoints are told of domains and of the suppression list. */
+/** Tests events about domains and the suppression list. */
 
 interface Told {
   type: string

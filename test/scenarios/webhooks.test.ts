@@ -8,7 +8,7 @@ import type { World } from '../world/world.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { ALL, openStage, type Stage } from './webhook-stage.ts'
 
-/** Webhooks from the app's side: the whole appliance, real receivers, the official client. */
+/** Tests webhooks from the app's side: the whole appliance, real receivers, the official client. */
 
 const HOUR = 3_600_000
 
@@ -42,7 +42,7 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
-/** The outcomes of so many requests are written down: only then may time go on. */
+/** Waits until the outcomes of `count` requests are recorded. Time must not advance before. */
 const recorded = (id: string, count: number) =>
   until(async () => {
     const { body } = await appliance.call<{ data: unknown[] }>('GET', `/webhooks/${id}/attempts?limit=100`)
@@ -178,7 +178,7 @@ test('a failed delivery is signed anew and sent under the same id until it is ta
     [3, 400_000],
   ] as const) {
     await world.clock.advance(pause)
-    // A test appliance looks for due work of its own accord once in an hour.
+    // A test appliance polls for due work only once per hour.
     await send()
     await expect.poll(() => again().length).toBe(count)
     await recorded(id, receiver.received.length)
@@ -192,7 +192,7 @@ test('a failed delivery is signed anew and sent under the same id until it is ta
 })
 
 test('a ping answers with what came of it, and is in the log', async () => {
-  // Of nothing that may still be told of the mail of the test before.
+  // An event type that the previous test's mail can't cause any more.
   const { receiver, id } = await endpoint(['email.bounced'])
   const ping = () => appliance.call<{ id: string; status: string }>('POST', `/webhooks/${id}/ping`)
   expect(await ping()).toMatchObject({
@@ -227,7 +227,7 @@ test('an endpoint that only fails for five days is disabled and says so', async 
   const webhook = await until(async () => {
     const { body } = await appliance.call<{ status: string }>('GET', `/webhooks/${id}`)
     if (body.status === 'disabled') return body
-    // The attempt that fails after the five days may be due in some hours only.
+    // The attempt that fails after the five days may not be due for some hours.
     await world.clock.advance(HOUR)
     return undefined
   })
@@ -236,7 +236,7 @@ test('an endpoint that only fails for five days is disabled and says so', async 
     disabled_at: expect.any(String) as string,
     disabled_reason: 'Every attempt failed for 5 days. Last error: The endpoint returned status 500.',
   })
-  // What waits for it is tried again at once.
+  // Pending deliveries are retried at once.
   receiver.behave((_, response) => response.writeHead(200).end())
   await client.webhooks.update(id, { status: 'enabled' })
   expect((await appliance.call('GET', `/webhooks/${id}`)).body).toMatchObject({
@@ -256,7 +256,7 @@ test('what was not yet told is told after a restart', async () => {
   client = stage.client()
   receiver.behave()
   await world.clock.advance(HOUR)
-  // A test appliance looks of its own accord once in an hour.
+  // A test appliance polls only once per hour.
   await send()
   const again = await until(() => Promise.resolve(told()[1]))
   expect(again.headers['svix-id']).toBe(told()[0]!.headers['svix-id'])
