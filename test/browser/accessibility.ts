@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { BrowserContext, Page } from 'playwright-core'
 import { still } from './browser.ts'
 
-/** axe-core in the pages of a test, each run limited to what the runs before it can't have found. */
+/** Runs axe-core in a test's pages. Each run is limited to what earlier runs can't have found. */
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -39,14 +39,16 @@ const LOOKS = `{
   }
 }`
 
-/** Gives axe-core to every page that the context loads from now on. */
+/** Installs axe-core in every page that the context loads from now on. */
 export async function loadAxe(context: BrowserContext): Promise<void> {
   await context.addInitScript({ content: AXE })
   await context.addInitScript({ content: LOOKS })
 }
 
-/** Serious and critical findings, one a line; frames of mail are strangers' pages, and locked.
- * Nothing here plays media, for which axe-core would preload files. */
+/**
+ * Returns serious and critical findings, one per line. Skips frames with mail, because they are sandboxed third-party
+ * pages. Disables preloading of media, because there is none.
+ */
 const run = (where: string, rules: string) =>
   `axe.run(${where}, { iframes: false, preload: false, resultTypes: ['violations'], ${rules} }).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
@@ -56,16 +58,19 @@ const ALL = run('document', 'rules: {}')
 const ALL_BUT_CONTRAST = run('document', "rules: { 'color-contrast': { enabled: false } }")
 const CONTRAST = run('document', "runOnly: ['color-contrast']")
 
-/** Remembers how things look on a wide screen. */
+/** Records the appearance of elements on a wide screen. */
 const remember = (theme: string) => `void ((globalThis.wide ??= {}).${theme} = looksOf())`
 
-/** The contrast of all that appears or looks different on a narrow screen. */
+/** Checks the contrast of everything that appears or looks different on a narrow screen. */
 const changedContrast = (theme: string) => `(async () => {
   const changed = [...looksOf()].filter(([element, look]) => wide.${theme}.get(element) !== look).map(([element]) => element)
   return changed.length === 0 ? [] : ${run('{ include: changed }', "runOnly: ['color-contrast']")}
 })()`
 
-/** What runs at each width and by day and by night. Wide first: only colors differ by night, and few of them by width. */
+/**
+ * The checks at each width, in light and dark mode. Wide runs first, because only colors differ in dark mode, and few
+ * of them differ by width.
+ */
 const RUNS = [
   { width: 1440, colorScheme: 'light', rules: [ALL, remember('light')] },
   { width: 1440, colorScheme: 'dark', rules: [CONTRAST, remember('dark')] },
@@ -73,13 +78,15 @@ const RUNS = [
   { width: 390, colorScheme: 'dark', rules: [changedContrast('dark')] },
 ] as const
 
-/** How a view is opened: on a wide screen by day, without motion. */
+/** Sets the state in which views are opened: wide screen, light mode, reduced motion. */
 export async function lookWide(page: Page): Promise<void> {
   await page.setViewportSize({ width: 1440, height: 900 })
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
 }
 
-/** What axe-core finds in the page as it is, wide and narrow, by day and by night. The page is left narrow and dark. */
+/**
+ * Returns axe-core's findings for the page as it is: wide and narrow, light and dark. Leaves the page narrow and dark.
+ */
 export async function findings(page: Page): Promise<string[]> {
   const found: string[] = []
   for (const { width, colorScheme, rules } of RUNS) {

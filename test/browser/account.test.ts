@@ -6,7 +6,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** One's own account in a real browser: the password, a forgotten one, sessions, and what pages of other origins can do to them. */
+/** Tests the account pages in a real browser: password, password reset, sessions, and cross-origin attacks. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -42,7 +42,7 @@ interface Caught {
   data: { id: string; subject: string }[]
 }
 
-/** The link in the newest mail that the sandbox caught with that subject. */
+/** Returns the link in the newest email with that subject in the sandbox's inbox. */
 async function linkIn(subject: string): Promise<string> {
   const find = async () => {
     const { body } = await posthaste.call<Caught>('GET', '/sandbox/messages')
@@ -120,7 +120,7 @@ describe('one’s own account', () => {
 
 const ATTACKED = 'three lanterns over the pier'
 
-/** Everything that a page can send without being asked about it by the browser (no preflight), and a try at reading. */
+/** Makes every request that a page can send without a preflight, and tries to read a response. */
 const attackOn = (target: string) => `<!doctype html><title>Prizes</title>
 <iframe name="sink"></iframe>
 <form id="plain" target="sink" method="post" enctype="text/plain" action="${target}/account/password">
@@ -170,7 +170,8 @@ describe('a page of another origin', () => {
       (request) => void asked.push(`${request.method()} ${new URL(request.url()).pathname}`),
     )
     await visited.goto(`http://${host}:${(elsewhere.address() as AddressInfo).port}/`)
-    // Three are sent and their answers kept from the page (Cross-Origin-Resource-Policy); the others need leave, which it does not get.
+    // Three requests are sent, but the page can't read the responses (Cross-Origin-Resource-Policy). The others need a
+    // preflight, which fails.
     await expect.poll(() => visited.title()).toBe('done rrrrrr')
     await expect.poll(() => asked.filter((one) => one.startsWith('POST')).length).toBeGreaterThan(4)
 

@@ -8,7 +8,10 @@ import { settled, signIn } from './all-pages.ts'
 import { launch, openPage } from './browser.ts'
 import { buildDashboard } from './build.ts'
 
-/** What is loaded before it is needed: the script of a page whose link is approached, its data where they rest there or at the press, and beside its script. */
+/**
+ * Tests prefetching: a page's script when the pointer approaches its link, its data when the pointer rests there or on
+ * press, in parallel with the script.
+ */
 
 let seeded: Seeded
 let browser: Browser
@@ -33,7 +36,7 @@ afterAll(async () => {
   await rm(dashboard, { recursive: true, force: true })
 })
 
-/** Holds a script back until the returned function is called. */
+/** Blocks a script until the returned function is called. */
 async function hold(page: Page, script: RegExp): Promise<() => void> {
   const gate = Promise.withResolvers<void>()
   await page.route(script, async (route) => {
@@ -43,7 +46,10 @@ async function hold(page: Page, script: RegExp): Promise<() => void> {
   return gate.resolve
 }
 
-/** On the emails, with what was asked for since. The other pages are not loaded: the first of them does not arrive. */
+/**
+ * Opens the emails page and records requests. The other pages aren't preloaded, because the first of their scripts is
+ * blocked.
+ */
 async function desk() {
   const { page, context } = await openPage(browser, { storageState: signedIn })
   const letGo = await hold(page, /\/assets\/Email-[^/]*\.js$/)
@@ -56,7 +62,7 @@ async function desk() {
 
 const linkTo = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
 
-/** Passes over links in one moment, from one to the next, with the pointer and with the focus. */
+/** Moves over links in one moment, with the pointer and with the focus. */
 const passOver = (page: Page, names: readonly string[]) =>
   page.evaluate(`(() => {
     const links = [...document.querySelectorAll('nav a')]
@@ -72,7 +78,7 @@ test('a link that the pointer or the focus passes over has the script of its pag
   const { page, context, asked, letGo } = await desk()
   const loaded = (name: string) => page.waitForResponse((one) => one.url().includes(`/assets/${name}-`))
   await Promise.all([loaded('Metrics'), loaded('Webhooks'), passOver(page, ['Metrics', 'Webhooks', 'Queue'])])
-  // What is asked for later than any of those would have been.
+  // A request that comes after any of those would have.
   await Promise.all([page.waitForRequest('**/sandbox/messages*'), linkTo(page, 'Inbox').hover()])
   expect(asked.filter((path) => ['/emails/metrics/breakdown', '/webhooks'].includes(path))).toEqual([])
   letGo()
@@ -82,7 +88,7 @@ test('a link that the pointer or the focus passes over has the script of its pag
 test('the data of a page is asked for once when the pointer rests on its link, and shown after the click', async () => {
   const { page, context, asked, letGo } = await desk()
   const times = (path: string) => asked.filter((one) => one === path).length
-  // However slow the machine is: no answer grows old.
+  // Freezes the clock, so that no response expires on a slow machine.
   await page.evaluate('performance.now = () => 1000')
   const [answer] = await Promise.all([page.waitForResponse('**/webhooks'), linkTo(page, 'Webhooks').hover()])
   await answer.finished()
@@ -114,7 +120,7 @@ test('the data of a page that is chosen in the palette is asked for before Enter
   await answer.finished()
   expect(new URL(page.url()).pathname).toBe('/dashboard/emails')
   const times = () => asked.filter((path) => path === '/webhooks').length
-  // Once for the page, and once for the names that the palette finds.
+  // Once for the page, and once for the names in the command palette.
   await expect.poll(times).toBe(2)
   await page.keyboard.press('Enter')
   await page.locator('main [data-row]').first().waitFor()
@@ -124,10 +130,10 @@ test('the data of a page that is chosen in the palette is asked for before Enter
   await context.close()
 })
 
-/** Nothing is asked for before the press. */
+/** Turns on the browser's data saver, so that nothing is prefetched before the press. */
 const SPARING = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
 
-/** What is asked for while the pointer rests on links, on a page whose timers run when told to. */
+/** Returns the requests made while the pointer rests on links. The page's timers run only when told to. */
 async function askedWhileResting(page: Page, names: readonly string[]): Promise<string[]> {
   await page.clock.install()
   await page.goto(at('/api-keys'))
@@ -139,7 +145,7 @@ async function askedWhileResting(page: Page, names: readonly string[]): Promise<
     await linkTo(page, name).hover()
     await page.clock.runFor(100)
   }
-  // The last of them, should there have been any.
+  // The last of them, if there were any.
   await Promise.all([page.waitForRequest('**/webhooks'), linkTo(page, 'Webhooks').click()])
   return asked.filter((path) => ['/api-keys', '/sandbox/messages'].includes(path))
 }
@@ -182,7 +188,7 @@ test('the other pages are loaded once this one has its data, and not before', as
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   const scripts = () => asked.filter((path) => /\/assets\/(Inbox|Webhooks)-/.test(path)).length
-  // No clock of the page goes on: only the data is waited for.
+  // Stops the page's clocks, so that only the data is awaited.
   await page.addInitScript('performance.now = () => 1000')
   await page.goto(at('/api-keys'))
   await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()

@@ -1,25 +1,25 @@
 import type { Page } from 'playwright-core'
 import type { Seeded } from '../world/seeded.ts'
 
-/** A page of the dashboard as it is looked at: where it is, and what is opened on it. */
+/** A view of the dashboard: a page, and what is open on it. */
 export interface View {
-  /** Also the name of its picture. */
+  /** Also names its screenshot. */
   name: string
   path: string
-  /** Seen by those who are not signed in. */
+  /** Shown only to people who aren't signed in. */
   outside?: true
-  /** What is done there first. */
+  /** Actions to perform first. */
   act?: (page: Page) => Promise<void>
 }
 
-/** Waits until a page is there with what it reads. */
+/** Waits until a page and its data have loaded. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1, [role=alert]').first().waitFor()
   await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   await page.waitForLoadState('load')
 }
 
-/** Signs in as the owner, and waits for the frame of the dashboard. */
+/** Signs in as the owner. Waits for the dashboard's frame. */
 export async function signIn(page: Page, { posthaste }: Seeded): Promise<void> {
   await page.goto(`${posthaste.url}/dashboard/emails`)
   await page.getByLabel('Email address').fill(posthaste.ownerEmail)
@@ -30,19 +30,19 @@ export async function signIn(page: Page, { posthaste }: Seeded): Promise<void> {
 
 const nameOf = (path: string) => path.slice(1).replaceAll('/', '-')
 
-/** The dashboard paths that a menu leads to. */
+/** Returns the dashboard paths that a menu links to. */
 async function menu(page: Page, name: string): Promise<string[]> {
   const links = await page.getByRole('navigation', { name }).first().locator('a').all()
   const found = await Promise.all(links.map((link) => link.getAttribute('href')))
   return found.flatMap((href) => (href === null ? [] : [href.replace('/dashboard', '')]))
 }
 
-/** The views, in parts that are of a size. */
+/** The views in groups of about equal size. */
 export const PARTS = ['menus', 'settings', 'details', 'tabs', 'overlays', 'outside'] as const
 export type Part = (typeof PARTS)[number]
 
 /**
- * The views of a part. Those of the menus are found there, so that none is forgotten.
+ * Returns a group's views. Those of menus are read from the page, so that none is forgotten.
  * @param page signed in
  */
 export async function viewsOf(part: Part, page: Page, { posthaste, ids }: Seeded): Promise<View[]> {
@@ -57,7 +57,7 @@ export async function viewsOf(part: Part, page: Page, { posthaste, ids }: Seeded
   return [...new Set(paths)].map((path) => ({ name: nameOf(path), path }))
 }
 
-/** All pages, with what can be opened on them. */
+/** Returns all views. */
 export async function allViews(page: Page, seeded: Seeded): Promise<View[]> {
   const views: View[] = []
   for (const part of PARTS) views.push(...(await viewsOf(part, page, seeded)))
@@ -90,7 +90,7 @@ const details = (ids: Seeded['ids']): View[] => [
   { name: 'missing', path: '/nowhere' },
 ]
 
-/** What a page shows beside its first view, and the sheets of what its rows stand for. */
+/** Returns tabs beside each page's first one, and the panels of rows. */
 const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'email-text', path: `/emails/${ids.delivered}?tab=text` },
   { name: 'email-attachments', path: `/emails/${ids.delivered}?tab=attachments` },
@@ -170,82 +170,82 @@ const outside: View[] = [
   { name: 'invitation', path: '/invitation#no-such-token', outside: true },
 ]
 
-/** Opens the first row of the list in its sheet. */
+/** Opens the first row of the list in its panel. */
 async function firstRow(page: Page): Promise<void> {
   await page.locator('main a[data-row]').first().click()
   await dialog(page)
   await settled(page)
 }
 
-/** Pastes addresses, and waits for what is known of them. */
+/** Pastes addresses. Waits for the preview. */
 async function pasted(page: Page): Promise<void> {
   await page.getByLabel('Addresses').fill('ada@readers.example, new@readers.example\nnobody')
   await page.getByText('not an address').waitFor()
 }
 
-/** Picks all contacts of the page. */
+/** Selects all contacts of the page. */
 async function pickedContacts(page: Page): Promise<void> {
   await page.getByRole('checkbox', { name: 'Select all on this page' }).check()
   await page.getByRole('group', { name: 'Selection' }).waitFor()
 }
 
-/** Asks what would happen to all contacts of the page. */
+/** Opens the dialog that changes all contacts of the page. */
 async function contactsQuestion(page: Page): Promise<void> {
   await pickedContacts(page)
   await page.getByRole('link', { name: 'Subscribe to topic…' }).click()
   await page.getByText('This affects').waitFor()
 }
 
-/** Asks whether the first contact is to be erased. */
+/** Opens the dialog that erases the first contact. */
 async function erasureOfFirst(page: Page): Promise<void> {
   await page.locator('main a[data-row]').first().click()
   await page.getByRole('link', { name: 'Erase data' }).click()
   await dialog(page)
 }
 
-/** Waits until the blocks of a document can be edited. */
+/** Waits until a document's blocks are editable. */
 async function canvas(page: Page): Promise<void> {
   await page.getByRole('textbox', { name: 'Content', exact: true }).waitFor()
 }
 
-/** Shows the document of the editor as it is read. */
+/** Shows the editor's preview of the document. */
 async function editorPreview(page: Page): Promise<void> {
   await canvas(page)
   await page.getByRole('button', { name: 'Preview', exact: true }).click()
   await page.locator('iframe').first().waitFor()
 }
 
-/** Waits for what the address opens. */
+/** Waits for the dialog that the URL opens. */
 async function dialog(page: Page): Promise<void> {
   await page.getByRole('dialog').waitFor()
 }
 
-/** Puts a group beside the first rule of a segment. */
+/** Adds a group next to a segment's first rule. */
 async function nestedRules(page: Page): Promise<void> {
   await page.getByRole('radio', { name: 'Contacts that meet rules' }).check()
   await page.getByRole('button', { name: 'Add group', exact: true }).click()
   await page.getByRole('group', { name: 'Group 2' }).waitFor()
 }
 
-/** Makes a key, whose token is shown once. */
+/** Creates an API key, whose token is shown once. */
 async function made(page: Page): Promise<void> {
   await page.getByLabel('Name').fill('Back office')
   await page.getByRole('button', { name: 'Create key', exact: true }).click()
   await page.getByRole('dialog', { name: 'API key created' }).waitFor()
 }
 
-/** Waits for what a question of the queue would touch. */
+/** Waits until a queue dialog shows what it would affect. */
 async function touched(page: Page): Promise<void> {
   await page.getByRole('dialog').getByText('would be').waitFor()
 }
 
-/** Shows the filters, which a phone has behind a button. */
+/** Shows the filters, which are behind a button on phones. */
 async function unfold(page: Page): Promise<void> {
   const filters = page.getByRole('button', { name: /^Filters/, expanded: false })
   if (await filters.isVisible()) await filters.click()
 }
 
-/** Opens a calendar of days. */
+/** Returns an action that opens a date picker. */
 function calendar(name: string) {
   return async (page: Page) => {
     await unfold(page)
@@ -254,7 +254,7 @@ function calendar(name: string) {
   }
 }
 
-/** Opens a field with suggestions. */
+/** Returns an action that opens a field with suggestions. */
 function choices(name: string) {
   return async (page: Page) => {
     await unfold(page)
@@ -263,7 +263,7 @@ function choices(name: string) {
   }
 }
 
-/** Unfolds what was said in the first attempt. */
+/** Expands the first attempt's transcript. */
 async function firstAttempt(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Attempt 1' }).first().click()
   await page.getByText('MAIL FROM:').first().waitFor()

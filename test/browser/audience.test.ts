@@ -5,7 +5,7 @@ import { launch, openPage, type Watched } from './browser.ts'
 import { picture } from './sound.ts'
 import { addMember, givePassword, type Person } from './people.ts'
 
-/** The pages of the audience, in a real browser, on a real appliance. */
+/** Tests the audience pages in a real browser, on a real appliance. */
 
 let posthaste: TestAppliance
 let browser: Browser

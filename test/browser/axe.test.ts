@@ -5,7 +5,7 @@ import { findings, loadAxe, lookWide } from './accessibility.ts'
 import { allViews, PARTS, settled, signIn, viewsOf, type View } from './all-pages.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 
-/** Every page with data, looked at by axe-core: by day and by night, on a wide screen and on a telephone. */
+/** Runs axe-core on every page with data: light and dark, on desktop and phone. */
 
 let seeded: Seeded
 let browser: Browser
@@ -28,8 +28,8 @@ afterAll(async () => {
 const MISSING = '/nowhere'
 
 /**
- * Opens a view in a page that shows another one, and does what is done there. Without a load axe-core stays compiled, and the
- * page that is missing lies between the two, so that nothing of the one is taken for the other.
+ * Opens a view from another one and performs its actions. Without a reload, axe-core stays compiled. Goes through the
+ * not-found page, so that nothing of the previous view is mistaken for the new one.
  */
 async function open(page: Page, { path, outside, act }: View, isTouched: boolean): Promise<void> {
   if (isTouched || outside || path === MISSING) {
@@ -45,7 +45,7 @@ async function open(page: Page, { path, outside, act }: View, isTouched: boolean
   await act?.(page)
 }
 
-/** Follows an address within the dashboard, as the browser's Forward button does. */
+/** Navigates within the dashboard, like the browser's Forward button. */
 const follow = (path: string) => `history.pushState(null, '', ${JSON.stringify(`/dashboard${path}`)})
   void dispatchEvent(new PopStateEvent('popstate'))`
 
@@ -57,7 +57,7 @@ test('all views are looked at', async () => {
 
 test.each(PARTS)('axe finds nothing serious: %s', { timeout: 600_000 }, async (part) => {
   const found: string[] = []
-  // What was done on a view may have left something behind, and so may the part before.
+  // Actions on a view, or the previous group, may have left something behind.
   let isTouched = true
   for (const view of await viewsOf(part, inside.page, seeded)) {
     const { page } = view.outside ? outside : inside
@@ -66,7 +66,7 @@ test.each(PARTS)('axe finds nothing serious: %s', { timeout: 600_000 }, async (p
       await open(page, view, isTouched)
       found.push(...(await findings(page)).map((one) => `${view.name} ${one}`))
     } catch (reason) {
-      // The other views are looked at as well.
+      // The other views are checked nevertheless.
       found.push(`${view.name}: ${String(reason)}`)
     }
     isTouched = view.act !== undefined || view.outside === true
@@ -74,7 +74,7 @@ test.each(PARTS)('axe finds nothing serious: %s', { timeout: 600_000 }, async (p
   expect(found).toEqual([])
 })
 
-/** One text for each run, faint there alone, and a picture that only a narrow screen shows. */
+/** A page with one low-contrast text per run, visible only there, and an image that only a narrow screen shows. */
 const FAINT_IN_EACH = `<!doctype html><html lang="en"><title>Faint</title><meta name="viewport" content="width=device-width"><style>
   :root { color-scheme: light dark; background: light-dark(#fff, #000) }
   p, a { color: light-dark(#000, #fff) }

@@ -5,7 +5,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { givePassword } from './people.ts'
 
-/** A writer sends a broadcast to 300 contacts, from the first word to the results. */
+/** A writer sends a broadcast to 300 contacts, from the first draft to the results. */
 
 const READERS = 300
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -28,13 +28,13 @@ async function made(path: string, body: unknown): Promise<string> {
   return answer.id
 }
 
-/** A draft, ready to be sent. */
+/** Returns a draft that is ready to send. */
 const draftFor = (segment: string, subject: string) =>
   made('/broadcasts', {
     ...{ segment_id: segment, from: `news@${posthaste.domain}`, subject },
     html: '<p>Hi</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
   })
-/** A click of a person, noted as a visit of the link notes it. */
+/** Records a person's click, as a visit of the link does. */
 async function click(emailId: string, link: string): Promise<void> {
   const { storage } = posthaste.appliance
   const now = Date.now()
@@ -56,7 +56,7 @@ interface Sent {
   subject: string
   last_event: string
 }
-/** Emails of the broadcast that arrived. */
+/** Returns the broadcast's emails that arrived. */
 async function arrived(): Promise<Sent[]> {
   const found: Sent[] = []
   for (let after = ''; ;) {
@@ -74,7 +74,7 @@ async function arrived(): Promise<Sent[]> {
 beforeAll(async () => {
   posthaste = await startAppliance()
   const segment = await made('/segments', { name: 'Readers' })
-  // Every third has no name.
+  // Every third contact has no name.
   for (let n = 0; n < READERS; n++)
     await made('/contacts', {
       ...{ email: `reader${n}@customer.test`, segments: [segment] },
@@ -157,7 +157,7 @@ test('sending is undone, and scheduled, and the schedule is canceled', async () 
 
 test('it is paused and resumed while it is sent, and everybody gets one email with their own values', async () => {
   const lane = 'auto~customer.test'
-  // Nothing leaves until the pause was seen.
+  // Nothing is sent until the test has seen the pause.
   expect((await posthaste.call('POST', `/lanes/${lane}/pause`, {})).status).toBe(200)
   await follow('Review and send')
   await follow('Send broadcast…')
@@ -232,7 +232,7 @@ test('a schedule that was missed asks, a brake says why, and sending is canceled
   const { storage } = posthaste.appliance
   const { teamId } = posthaste
   const id = await draftFor(many, 'Never')
-  // As after a stop of the server that lasted longer than that.
+  // As after the server was down for longer than that.
   const twoHoursAgo = Date.now() - 2 * 3_600_000
   expect(await storage.scheduleBroadcast({ teamId, id, at: twoHoursAgo }, twoHoursAgo)).toBe('done')
   await page.goto(at(`/broadcasts/${id}`))
@@ -241,7 +241,7 @@ test('a schedule that was missed asks, a brake says why, and sending is canceled
   await page.getByRole('button', { name: 'Send now', exact: true }).waitFor()
   await press('Back to draft')
   await chip('draft')
-  // The first of 1,000 emails go alone, so it can't be over before it pauses.
+  // The first 1000 emails are sent separately, so the broadcast can't finish before it is paused.
   expect(await posthaste.call('POST', `/broadcasts/${id}/send`)).toMatchObject({ status: 200 })
   const brake = { teamId, id, reason: 'bounces', figures: { count: 60, of: 1000 } } as const
   expect(await storage.pauseBroadcast(brake, Date.now())).toBe('done')

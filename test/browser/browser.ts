@@ -8,7 +8,7 @@ import {
 import { COPY_SHOWN, NOTE_OFFERED, NOTE_SHOWN } from '../../ui/src/state/moments.ts'
 import { PATIENCE } from '../world/patience.ts'
 
-/** The system's Chromium without its window, told to talk to nobody but the pages it is given. */
+/** Starts the system's Chromium headless, without any background network traffic of its own. */
 export const launch = (): Promise<Browser> =>
   chromium.launch({
     timeout: PATIENCE,
@@ -25,21 +25,21 @@ export const launch = (): Promise<Browser> =>
     ],
   })
 
-/** Notes that go away by themselves stay where they are: on a busy machine nobody looks in time. */
+/** Keeps toasts open. On a busy machine they would disappear before the test sees them. */
 const NOTES_STAY = `{
   const later = window.setTimeout
   const notes = ${JSON.stringify([COPY_SHOWN, NOTE_OFFERED, NOTE_SHOWN])}
   window.setTimeout = (act, ms, ...more) => (notes.includes(ms) ? 0 : later(act, ms, ...more))
 }`
 
-/** What went wrong inside a page, beside the refusals that it shows to its user. */
+/** Errors inside a page, except for refusals that it shows to its user. */
 export interface Watched {
   page: Page
   context: BrowserContext
   errors: string[]
 }
 
-/** A page of its own, with its own cookies; script errors and policy violations are collected. */
+/** Opens a page with its own cookies. Collects script errors and policy violations. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
@@ -55,8 +55,8 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
 }
 
 /**
- * Holds back what the page asks the appliance for, beside its own files; the returned function lets it go. So a page hears of a
- * change when a test says so, and not on a round of its own that comes between two steps.
+ * Blocks the page's requests to the appliance, except for its static files, until the returned function is called. The
+ * page then sees changes only when the test allows it, not through a poll between two steps.
  */
 export async function holdData(page: Page): Promise<() => void> {
   const held = Promise.withResolvers<undefined>()
@@ -70,18 +70,16 @@ export async function holdData(page: Page): Promise<() => void> {
   return () => held.resolve(undefined)
 }
 
-/** Two frames are painted, and what fades or moves has come to its end. */
+/** Waits until two frames are painted and all animations have ended. */
 const STILL = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() =>
   Promise.allSettled(document.getAnimations()
     .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity)
     .map(({ finished }) => finished)))`
 
-/** Resolves when colours and places are those that stay. */
+/** Resolves when colors and positions no longer change. */
 export const still = async (page: Page): Promise<void> => void (await page.evaluate(STILL))
 
-/**
- * Controls that a screen reader could not name. Runs in the page, as text: the tests know no DOM types.
- */
+/** Finds controls without an accessible name. Runs in the page, and is a string because tests have no DOM types. */
 const NAMELESS = `[...document.querySelectorAll('a[href], button, input, select, textarea, iframe, [role=button]')]
   .filter((element) => element.checkVisibility())
   .filter((element) => {
@@ -91,7 +89,7 @@ const NAMELESS = `[...document.querySelectorAll('a[href], button, input, select,
   })
   .map((element) => element.outerHTML.slice(0, 200))`
 
-/** Visible texts whose contrast is under 4.5:1 (WCAG 2.2, 1.4.3), with the measured ratio. */
+/** Finds visible texts with a contrast under 4.5:1 (WCAG 2.2, 1.4.3), with the measured ratio. */
 const FAINT = `(() => {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true })
   const rgba = (color) => {
@@ -130,6 +128,6 @@ const FAINT = `(() => {
 export const namelessControls = (page: Page): Promise<string[]> => page.evaluate(NAMELESS)
 export const faintTexts = (page: Page): Promise<string[]> => page.evaluate(FAINT)
 
-/** Pixels by which the page is wider than its window. */
+/** Returns how much wider the page is than its window, in pixels. */
 export const sidewaysScroll = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')

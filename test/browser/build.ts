@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
 /**
- * Builds the dashboard into its place. Files of other tests may be served from there at this moment: the names carry hashes
- * of the content, so the same sources are written over themselves and nothing is emptied.
- * @param to a folder of one's own instead, which no other build changes
+ * Builds the dashboard in place. Other tests may be serving files from there. File names contain content hashes, so
+ * identical sources overwrite themselves and nothing is emptied.
+ * @param to a separate folder, which no other build changes
  */
 export async function buildDashboard(to = 'dist'): Promise<void> {
   const root = fileURLToPath(new URL('../../ui', import.meta.url))
@@ -16,7 +16,10 @@ export async function buildDashboard(to = 'dist'): Promise<void> {
   await build({ ...settings, build: { outDir: to, emptyOutDir: false } })
 }
 
-/** Builds the dashboard into a folder of this test file alone, and returns it; it goes with the process. */
+/**
+ * Builds the dashboard into a folder for this test file only, which is removed when the process ends. Returns the
+ * folder.
+ */
 export async function ownDashboard(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-dashboard-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))

@@ -4,27 +4,27 @@ import { startSeeded, type Seeded } from '../world/seeded.ts'
 import { settled, signIn } from './all-pages.ts'
 import { launch, openPage, still } from './browser.ts'
 
-/** What holds for the dashboard as a whole: its keys, its size, and a daemon that is gone. */
+/** Tests the dashboard as a whole: keyboard shortcuts, size, and an unreachable daemon. */
 
 let seeded: Seeded
 let browser: Browser
 let signedIn: Awaited<ReturnType<BrowserContext['storageState']>>
 
 const at = (path: string) => `${seeded.posthaste.url}/dashboard${path}`
-/** A page of somebody who signed in before the tests: ten sign-ins within a minute are all that an account has. */
+/** Opens a page with a session from before the tests, because an account may sign in only ten times per minute. */
 const desk = async () => {
   const opened = await openPage(browser, { storageState: signedIn })
   await opened.page.goto(at('/emails'))
   await settled(opened.page)
   return opened
 }
-/** A page of somebody who signs in for this test alone. */
+/** Opens a page with a session for this test only. */
 const ownDesk = async () => {
   const opened = await openPage(browser)
   await signIn(opened.page, seeded)
   return opened
 }
-/** What these pages read first. */
+/** The first requests of these pages. */
 const FIRST: Record<string, string> = {
   '/settings/members': '/members',
   '/settings/nodes': '/nodes',
@@ -45,7 +45,7 @@ afterAll(async () => {
   await seeded?.close()
 })
 
-/** Where the lines of a row of domains are, and whether something in it lies over something else. */
+/** The positions of each domain row's lines, and whether elements in it overlap. */
 const LINES = `[...document.querySelectorAll('main tbody tr')].map((row) => {
   const boxes = [...row.querySelectorAll('a[data-row], .chip, .light, time')].map((one) => one.getBoundingClientRect())
   const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
@@ -68,7 +68,7 @@ test('on a telephone a domain takes three lines at most, with all its lights', a
   await context.close()
 })
 
-/** The lines that the cells of each row lie in: the heights of their middles, those that are nearly the same once. */
+/** The lines that the cells of each row lie on: the distinct vertical centers, within a tolerance. */
 const CELL_LINES = `[...document.querySelectorAll('main tbody tr')].map((row) => {
   const middles = [...row.cells].map((cell) => cell.getBoundingClientRect())
     .filter(({ width, height }) => width > 0 && height > 0).map(({ top, bottom }) => (top + bottom) / 2)
@@ -101,7 +101,7 @@ test('on a telephone each provider takes two lines, also one whose limits were c
   await context.close()
 })
 
-/** How many letters of a width stand in the last line of each id. */
+/** How many characters fit on the last line of each ID. */
 const LAST_LINE = `[...document.querySelectorAll('main .id > .mono')].map((id) => {
   const range = document.createRange()
   range.selectNodeContents(id)
@@ -275,9 +275,9 @@ test('the headers of a message take the width of a telephone', async () => {
 })
 
 describe('the appliance', () => {
-  /** The budget of the scripts and style sheets of the first load, compressed (bytes). */
+  /** Maximum size of the first load's scripts and style sheets, compressed, in bytes. */
   const BUDGET = 150_000
-  /** Else the other pages are loaded at leisure. */
+  /** Turns on the browser's data saver. Otherwise, the other pages are preloaded when idle. */
   const SPARING = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
 
   test('sends a first page that weighs less than its budget, compressed', async () => {

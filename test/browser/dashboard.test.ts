@@ -21,14 +21,14 @@ import {
   type Watched,
 } from './browser.ts'
 
-/** The built dashboard, in a real browser, on a real appliance in its sandbox. */
+/** Tests the built dashboard in a real browser, on a real appliance in its sandbox. */
 
 let posthaste: TestAppliance
 let browser: Browser
-/** Signed in once; tests that need another standing open a page of their own. */
+/** Signed in once. Tests that need another state open a page of their own. */
 let desk: Watched
 
-/** A server that remote content would be fetched from, and what was asked of it. */
+/** A server for remote content, and the requests to it. */
 let elsewhere: Server
 const fetched: string[] = []
 
@@ -37,7 +37,7 @@ const row = (page: Page, id: string) => page.locator('tr', { has: page.locator(`
 const focusedRow = (page: Page) => page.evaluate<string | null>('document.activeElement.dataset.row ?? null')
 const isSettled = (state: string) => state !== 'waiting'
 
-/** Sends an email and waits until each of its deliveries has come to an end. */
+/** Sends an email. Waits until each of its deliveries is final. */
 async function sendAndSettle(email: Record<string, unknown>): Promise<string> {
   const id = await posthaste.send(email)
   await posthaste.until(id, ({ deliveries }) => deliveries.every(({ state }) => isSettled(state)))
@@ -92,7 +92,7 @@ describe('signing in', () => {
   test('a session that ended elsewhere leads to sign-in and back', async () => {
     const { page, context } = await openPage(browser)
     await signIn(page)
-    // The page hears of the end on its way to the next one, not before.
+    // The page learns about the final state on its way to the next page, not before.
     const leave = await holdData(page)
     await context.clearCookies()
     await page.getByRole('link', { name: 'Domains', exact: true }).click()
@@ -279,7 +279,7 @@ describe('domains', () => {
     await page.getByRole('link', { name: posthaste.domain, exact: true }).click()
     await page.getByRole('listitem').filter({ hasText: '_mta-sts' }).getByText('not found').waitFor()
     const ptr = page.getByRole('listitem').filter({ hasText: 'PTR' })
-    // The addresses of a sandbox are not such as receivers see.
+    // A sandbox's addresses are not public.
     await ptr.getByText('This machine has no public address').waitFor()
     await expect
       .poll(() => ptr.getByRole('link', { name: 'See IPs' }).getAttribute('href'))
@@ -349,7 +349,7 @@ describe('the sandbox', () => {
 })
 
 describe('every page', () => {
-  // Some sixty page loads.
+  // About 60 page loads, in milliseconds.
   const LONG = 600_000
   test(
     'has no sideways scroll at 390 px, names its controls, and keeps its contrast in both themes',
@@ -375,7 +375,7 @@ describe('every page', () => {
       const later = await posthaste.send({ to: 'ada@reader.example', scheduled_at: 'in 1 hour' })
       await posthaste.call('POST', '/suppressions', { email: 'somebody.with.a.long.name@reader.example' })
       const { data: suppressed } = (await posthaste.call('GET', '/suppressions')).body as typeof allDomains
-      /** Each address with words that are there once it is loaded. */
+      /** Each path, with words that appear once it has loaded. */
       const pages: [path: string, words: string][] = [
         ['/emails', 'A subject that is long'],
         [`/emails/${id}`, 'ada@reader.example'],
@@ -435,7 +435,7 @@ describe('every page', () => {
   )
 
   test('made no script error and broke no policy', () => {
-    // The preview's style sheets ask for remote images on purpose; the policy's refusal is what the test above wants.
+    // The preview's style sheets request remote images on purpose; the test above expects the policy to block them.
     expect(desk.errors.filter((error) => !/Content Security Policy|sandboxed/.test(error))).toEqual([])
   })
 })

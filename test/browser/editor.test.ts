@@ -7,7 +7,7 @@ import { BLOCK_SAMPLES } from '../unit/document/samples.ts'
 import { launch, openPage, still, type Watched } from './browser.ts'
 import { givePassword } from './people.ts'
 
-/** The editor of documents, in a real browser, on a real appliance. */
+/** Tests the document editor in a real browser, on a real appliance. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -39,7 +39,7 @@ const text = (words: string): Block => ({ type: 'text', text: words })
 const paragraph = (...content: Block[]): Block => ({ type: 'paragraph', content })
 const types = async (id: string) => (await stored(id)).document?.content.map(({ type }) => type)
 
-/** A template of blocks, opened in the editor. */
+/** Creates a template of blocks and opens it in the editor. */
 async function openNew(content: Block[] = [paragraph()], on: Page = page): Promise<string> {
   const body = { name: 'News', document: { version: 1, content } }
   const { id } = (await posthaste.call<{ id: string }>('POST', '/templates', body)).body
@@ -47,10 +47,10 @@ async function openNew(content: Block[] = [paragraph()], on: Page = page): Promi
   await canvas(on).waitFor()
   return id
 }
-/** Waits until what is stored is so. */
+/** Waits until the stored template matches. */
 const until = (id: string, look: (found: Stored) => unknown) =>
   expect.poll(async () => look(await stored(id)))
-/** Whether the caret is behind all text of the editor that can be written, once the editor has seen the selection and had its own say. */
+/** Reports whether the caret is after all editable text, once the editor has processed the selection. */
 const CARET_AT_END = `new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => {
   const { focusNode, focusOffset, isCollapsed } = getSelection()
   const canvas = document.activeElement
@@ -62,7 +62,9 @@ const CARET_AT_END = `new Promise((done) => setTimeout(() => requestAnimationFra
   for (const fixed of after.querySelectorAll('[contenteditable=false]')) fixed.remove()
   done(after.textContent === '')
 })), 20))`
-/** ProseMirror sets its own selection 20 ms after it got the focus, and hears of the browser's in the next frame. */
+/**
+ * ProseMirror sets its own selection 20 ms after it gets the focus, and sees the browser's selection in the next frame.
+ */
 const toEnd = async () => {
   await canvas().focus()
   await page.evaluate(CARET_AT_END)
@@ -169,7 +171,7 @@ test('an image is uploaded, asks for its alternative text, and is shown in the p
 test('images that are pasted and dropped become blocks, and other files none', async () => {
   const id = await openNew([paragraph(text('Look'))])
   await toEnd()
-  /** Gives the editor a file, as a clipboard or a file manager does. */
+  /** Gives the editor a file, like a clipboard or a file manager does. */
   const give = (how: 'paste' | 'drop', name: string, type: string) =>
     page.evaluate(`{
       const bytes = Uint8Array.from(atob('${png(40, 20).toString('base64')}'), (one) => one.charCodeAt(0))
@@ -255,7 +257,7 @@ test('pasted HTML keeps its structure and nothing else', async () => {
   ])
   expect(html).not.toMatch(/javascript|onerror|onclick|<script|iframe|target=|position:fixed/)
   expect(await page.evaluate('window.hacked')).toBeUndefined()
-  // What the policy of the page refused was in the clipboard, not in the editor.
+  // The page's policy blocked content of the clipboard, not of the editor.
   for (const error of desk.errors.splice(0))
     expect(error).toMatch(/^Executing inline event handler violates .* The action has been blocked\.$/)
 })
@@ -301,7 +303,7 @@ test('blocks are written on a telephone', async () => {
   await page.setViewportSize({ width: 1280, height: 800 })
 })
 
-/** Serious and critical findings of axe-core, one a line. */
+/** axe-core's serious and critical findings, one per line. */
 const AXE = `axe.run(document, { iframes: false, resultTypes: ['violations'] }).then(({ violations }) => violations
   .filter(({ impact }) => impact === 'serious' || impact === 'critical')
   .flatMap(({ id, nodes }) => nodes.map(({ html, target }) => id + ' ' + target + ' ' + html.slice(0, 160))))`

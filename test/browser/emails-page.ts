@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { picture, sound } from './sound.ts'
 import type { Stage } from './stage.ts'
 
-/** The list of emails with its search, and what can be done with one email. Registers its tests. */
+/** Registers tests of the email list, its search, and the actions on an email. */
 export function emailsPage(stage: Stage): void {
   describe('searching emails', () => searching(stage))
   describe('a long list of emails', () => longList(stage))
   describe('an email', () => oneEmail(stage))
 }
 
-/** Recipients of the rows that are made. */
+/** Returns the recipients of the rendered rows. */
 const recipients = (page: Page): Promise<string[]> =>
   page.evaluate(`[...document.querySelectorAll('main [data-row]')].map((row) => row.textContent)`)
 
@@ -114,7 +114,7 @@ function longList(stage: Stage): void {
     const id = await page.locator('[data-row]').nth(-5).getAttribute('data-row')
     await page.locator(`[data-row="${id}"]`).click()
     await page.getByRole('heading', { name: /^Longlist/ }).waitFor()
-    // The end of the list is a few pixels nearer to its top now.
+    // The smaller window brings the end of the list a few pixels closer to its top.
     await page.setViewportSize({ width: 1280, height: 812 })
     await page.goBack()
     await page.locator(`[data-row="${id}"]`).waitFor()

@@ -4,7 +4,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** What the list of emails and the page of one say, on a sandbox. */
+/** Tests what the email list and an email's page show, on a sandbox. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -64,7 +64,7 @@ test.each([
     events: ['email.sent'],
   })
   const path = title === 'Reschedule' ? `/emails/${email}` : `/webhooks/${webhook.id}`
-  // Pages to fall back to, if more than one step back were taken.
+  // Pages that would appear if it went back more than one step.
   for (const before of ['/domains', '/emails', path]) await page.goto(at(before))
   await page.locator(`a[href$="${query}"]`).click()
   const dialog = page.getByRole('dialog', { name: title })
@@ -72,14 +72,14 @@ test.each([
   await page.evaluate(`window.popped = 0; addEventListener('popstate', () => window.popped++)`)
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
-  // What the page asked the history for came before this step forward and back.
+  // The page's own history calls are done before this step forward and back.
   await page.evaluate(`history.pushState(null, '')`)
   await page.goBack()
   expect(page.url()).toBe(at(path))
   expect(await page.evaluate('window.popped')).toBe(2)
 })
 
-/** Sends an email and waits until each of its recipients has come to `enough`. */
+/** Sends an email. Waits until each of its recipients has reached `enough`. */
 async function sendAndWait(email: Record<string, unknown>, enough: (status: string) => boolean) {
   const id = await posthaste.send(email)
   await posthaste.until(id, ({ deliveries }) => deliveries.every(({ status }) => enough(status)))

@@ -7,7 +7,7 @@ import { addMember, byName, givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
 import { hashToken } from '../../appliance/accounts/accounts.ts'
 
-/** Second factors in a real browser, with the authenticator that Chromium pretends to have. */
+/** Tests second factors in a real browser, with Chromium's virtual authenticator. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -24,11 +24,11 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-/** The code of the app; `later` steps ahead, as each is taken once and one step early is as good. */
+/** Returns the app's code, `later` steps ahead. Each code works once, but one step early is accepted, too. */
 const codeOf = (secret: string, later: 0 | 1 = 0): string =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + later * 30_000 })
 
-/** A device with keys, a fingerprint reader and a finger on it. */
+/** Adds a virtual device with passkeys and a fingerprint reader that always succeeds. */
 async function addAuthenticator(page: Page): Promise<CDPSession> {
   const session = await page.context().newCDPSession(page)
   await session.send('WebAuthn.enable')
@@ -44,7 +44,7 @@ async function member(name: string, role: 'developer' | 'viewer' = 'developer'):
   return person
 }
 
-/** One who is signed in, on the page of the account. */
+/** Opens the account page, signed in. */
 async function atAccount(person: Person): Promise<Watched> {
   const opened = await openPage(browser)
   await opened.page.goto(at('/account'))
@@ -58,7 +58,7 @@ async function leave(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
 }
 
-/** It is long ago that the person of the page showed a password or a factor. */
+/** Backdates the session, as if the password or factor was last confirmed long ago. */
 async function becomeStale(page: Page): Promise<void> {
   const cookies = await page.context().cookies()
   const token = cookies.find(({ name }) => name === 'posthaste_session')!.value
@@ -67,7 +67,7 @@ async function becomeStale(page: Page): Promise<void> {
 
 const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
 
-/** Sets up an app for codes; returns its secret, and the recovery codes that were shown. */
+/** Sets up an authenticator app. Returns its secret and the recovery codes. */
 async function setUpApp(page: Page): Promise<{ secret: string; codes: string[] }> {
   await page.getByRole('link', { name: 'Set up app' }).click()
   const dialog = page.getByRole('dialog', { name: 'Set up authenticator app' })
@@ -164,7 +164,7 @@ describe('an app for codes', () => {
   })
 })
 
-/** The dialogs that are open, by their titles. */
+/** Returns the titles of the open dialogs. */
 const titles = (page: Page) => page.getByRole('dialog').locator('h2').allInnerTexts()
 
 describe('addresses of what is done with factors', () => {

@@ -4,7 +4,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, still } from './browser.ts'
 import { inOrder, shiftsOf, watchShifts } from './shifts.ts'
 
-/** Pages that read several things: whichever comes last moves nothing. */
+/** Tests that pages with several requests don't shift, whichever response comes last. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -36,7 +36,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-/** What moves while the answers come one by one, the last of which brings `last`. */
+/** Returns what shifts as the responses arrive one by one, `last` being the last. */
 async function moved(
   path: string,
   width: number,
@@ -59,7 +59,7 @@ async function moved(
   return shifts
 }
 
-/** The answers in both orders, on a wide screen and on a telephone. */
+/** Returns both orders of the responses, on desktop and on a phone. */
 const ways = (parts: readonly string[]) =>
   [1280, 390].flatMap((width) => [parts, parts.toReversed()].map((order) => ({ width, order })))
 

@@ -10,13 +10,13 @@ import { createWorld, type World } from '../world/world.ts'
 import { sound } from './sound.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 
-/** From an empty data directory to the first delivered email, by the pages alone. */
+/** From an empty data directory to the first delivered email, using only the dashboard. */
 
 const NS = ['ns.world.test', 'ns2.world.test']
 const OWNER = { email: 'ada@reader.example', password: 'quiet harbour lanterns at dusk' }
 
 let world: World
-/** The second name server of the zone, which learns of changes later. */
+/** The zone's second name server, which gets changes later. */
 let second: ZoneServer
 let empty: EmptyAppliance
 let browser: Browser
@@ -26,7 +26,9 @@ let page: Page
 const at = (path: string) => `${empty.url}/dashboard${path}`
 const setUp = () => createSetUp({ ...empty.appliance, clock: systemClock })
 
-/** Opens the link in the tab where its page is open already: it loads anew, as only what stands behind the # is another. */
+/**
+ * Opens the link in the tab where its page is already open. The page must reload, because only the fragment changed.
+ */
 const follow = (token: string) => Promise.all([page.waitForEvent('load'), page.goto(at(`/setup#${token}`))])
 
 beforeAll(async () => {
@@ -53,7 +55,7 @@ afterAll(async () => {
   await world?.close()
 })
 
-/** Publishes the records that `which` takes at the name servers `where`. */
+/** Publishes the records that match `which` on the name servers `where`. */
 function publish(
   domain: Domain,
   where: ('first' | 'second')[],
@@ -98,7 +100,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   const { token } = (await setUp().open())!
   await follow(token)
 
-  // 1: a password that is too simple is refused, and the link is good for another try.
+  // 1: a weak password is refused, and the link still works afterwards.
   await page.getByLabel('Email address').fill(OWNER.email)
   await page.getByLabel('Password').fill('short')
   await page.getByLabel('Team', { exact: true }).fill('Shop')
@@ -108,7 +110,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   await page.getByLabel('Password').fill(OWNER.password)
   await page.getByRole('button', { name: 'Create owner' }).click()
 
-  // 2: the token is out of the address bar, and what the checks find shows.
+  // 2: the token is gone from the address bar, and the checks' findings are shown.
   await page.getByText('Other mail servers know this server as').waitFor()
   await expect.poll(() => page.url()).toBe(at('/setup'))
   expect(await setUp().open()).toBeNull()
@@ -118,7 +120,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   await sound(page, 'setup-2-host')
   await page.getByRole('button', { name: 'Continue anyway' }).click()
 
-  // 3: nothing is published, then one server has a record, then all have all.
+  // 3: nothing is published, then one server has a record, then all servers have all records.
   await page.getByLabel('Domain').fill('shop.example')
   await page.getByRole('button', { name: 'Add domain' }).click()
   await page.getByText('Responses from each of the zone’s name servers').waitFor()
@@ -134,7 +136,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   await dkim.getByText('1 of 2 name servers have it.').waitFor()
   await sound(page, 'setup-3-half')
 
-  // The wizard is left and come back to: it stands where it stood.
+  // After leaving and returning, the wizard shows the same step.
   await page.goto(at('/emails'))
   await page.getByRole('link', { name: /^Set up/ }).click()
   await dkim.getByText('propagating').waitFor()

@@ -7,11 +7,11 @@ import { launch, openPage } from './browser.ts'
 import { acting, BAIT, IMAGES, SHOWN } from './hostile-mail.ts'
 import { givePassword } from './people.ts'
 
-/** What a stranger's mail can do in the dashboard. */
+/** Tests what hostile mail can do in the dashboard. */
 
 let posthaste: TestAppliance
 let browser: Browser
-/** A server that hostile mail calls, and what was asked of it. */
+/** A server that hostile mail calls, and the requests to it. */
 let elsewhere: Server
 let away = ''
 const called: string[] = []

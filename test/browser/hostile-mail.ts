@@ -1,6 +1,9 @@
-/** What a stranger could write into an email to act in the window of whoever looks at it. Every request to `away` is a success of theirs. */
+/**
+ * Content that hostile email could use to act in the browser of whoever views it. Every request to `away` means that
+ * the attack succeeded.
+ */
 
-/** Things that act or load by themselves. */
+/** Content that acts or loads by itself. */
 export const acting = (away: string): string => `
 <html><head>
 <base href="${away}/base/" target="_top">
@@ -36,7 +39,7 @@ li { list-style-image: url('${away}/bullet') } p::after { content: url(${away}/c
 <svg width="99" height="20"><a href="${away}/svg-link" target="_top"><text y="15">Drawn link</text></a></svg>
 </body></html>`
 
-/** What can be clicked in it. */
+/** Content that can be clicked. */
 export const BAIT = [
   'Send a form',
   'Top link',
@@ -47,13 +50,13 @@ export const BAIT = [
   'Shadow link',
 ]
 
-/** Images as a well-meant email has them. */
+/** Images as in legitimate email. */
 export const IMAGES = (away: string): string =>
   `<picture><source srcset="${away}/image-of-set"><img src="${away}/image" alt=""></picture><img src="${away}/image-alone" alt="">`
 
 /**
- * What may be fetched once somebody asked for the images of an email: images, wherever they stand. A prefetch is among them:
- * Chromium allows it where any directive of the policy would, and it tells a stranger no more than an image does.
+ * What may be fetched once the user loads an email's images: images, in any form. This includes prefetches. Chromium
+ * allows a prefetch if any directive of the policy does, and it reveals no more than an image.
  */
 export const SHOWN: ReadonlySet<string> = new Set([
   ...['/image', '/image-of-set', '/image-alone', '/background', '/input', '/noscript', '/poster', '/table'],

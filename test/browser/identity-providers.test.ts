@@ -8,7 +8,7 @@ import { addMember, givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
 import { hashToken } from '../../appliance/accounts/accounts.ts'
 
-/** Signing in by a real provider of OpenID Connect, in a real browser: out, back, linked, unlinked. */
+/** Tests sign-in through a real OpenID Connect provider, in a real browser: out, back, linked, unlinked. */
 
 let idp: IdentityProvider
 let posthaste: TestAppliance
@@ -110,7 +110,7 @@ test('who has a second factor is asked for it after the provider, and goes on to
   await page.getByRole('button', { name: 'Confirm' }).click()
   await page.getByRole('button', { name: 'I’ve saved the codes' }).click()
 
-  // Long after signing in, linking an account wants to know that it is still the same person.
+  // Long after signing in, linking an account requires confirming the identity first.
   const token = (await context.cookies()).find(({ name }) => name === 'posthaste_session')!.value
   await posthaste.appliance.storage.proveSession({ tokenHash: hashToken(token), strong: false }, 0)
   await page.getByRole('link', { name: 'Link Corporation' }).click()
@@ -123,7 +123,7 @@ test('who has a second factor is asked for it after the provider, and goes on to
   await context.close()
 
   const { page: other, context: another, errors: more } = await openPage(browser)
-  // The provider remembers nobody in a new browser.
+  // The provider has no session in a new browser.
   await other.goto(at('/domains?from=a-link'))
   await other.getByRole('button', { name: 'Sign in with Corporation' }).click()
   await other.getByRole('button', { name: 'Continue as fay' }).click()
@@ -136,7 +136,7 @@ test('who has a second factor is asked for it after the provider, and goes on to
   await other.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
   await expect.poll(() => other.url()).toBe(at('/domains?from=a-link'))
 
-  // Whoever comes too late for the step begins again, and is told why.
+  // If the step has expired, the user starts over and sees why.
   await other.getByRole('button', { name: 'Sign out', exact: true }).click()
   await other.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
   await other.goto(at('/sign-in?step=1'))
@@ -173,7 +173,7 @@ test('who has the address of an account that somebody else made is told how to g
     await page.getByLabel(field, { exact: true }).fill('ivy climbs over the old wall')
   await page.getByRole('button', { name: 'Set password' }).click()
   await page.getByText(`All sessions of ${email} have ended.`).waitFor()
-  // The provider remembers who was there.
+  // The provider still has the session.
   await page.goto(at('/sign-in'))
   await page.getByRole('button', { name: 'Sign in with Company' }).click()
   await page.getByRole('navigation', { name: 'Main' }).waitFor()

@@ -7,7 +7,7 @@ import { seedReceived } from '../world/seeded-received.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** Received email in the dashboard: how to begin, finding it, reading it safely, and what came of it. */
+/** Tests received email in the dashboard: setup, search, safe display, and what happened to it. */
 
 let posthaste: TestAppliance
 let receiver: Receiver
@@ -120,7 +120,7 @@ test('its files and its source are downloaded, and a webhook is told again', asy
   await page.getByRole('row', { name: 'email.received' }).getByText('succeeded').waitFor()
   await page.getByRole('button', { name: 'Send email.received again' }).click()
   await page.getByText('Replaying 1 event.').waitFor()
-  // Two messages came, and one of them was told again.
+  // Two messages arrived, and the event of one was replayed.
   const told = await receiver.waitFor(3)
   for (const { body, headers } of told) {
     expect(() => new Svix(made.body.signing_secret).verify(body, headers)).not.toThrow()

@@ -4,7 +4,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** The sandbox's inbox, and the page of the IPs: what is seen at a glance. */
+/** Tests the sandbox's inbox and the IP page. */
 
 let posthaste: TestAppliance
 let browser: Browser

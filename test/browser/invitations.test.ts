@@ -5,7 +5,10 @@ import { launch, openPage, type Watched } from './browser.ts'
 import { givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
 
-/** Joining a team by the link of an invitation: with a new account, with one that is there, and with one that no team has. */
+/**
+ * Tests joining a team through an invitation link: with a new account, with an existing one, and with one that has no
+ * team.
+ */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -28,7 +31,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-/** The owner invites somebody; returns the link that the page shows. */
+/** Invites someone as the owner. Returns the link that the page shows. */
 async function invite(email: string, role: string): Promise<string> {
   const { page } = owner
   await page.getByRole('link', { name: 'Invite member' }).click()
@@ -52,7 +55,7 @@ test('somebody without an account gets one by the link, once, with the role that
   const { page, context, errors } = await openPage(browser)
   await page.goto(link)
   await page.getByText('You’ll join with the viewer role.').waitFor()
-  // The secret is not left behind for whoever looks at the address bar or its history.
+  // The secret doesn't remain in the address bar or the history.
   await expect.poll(() => page.url()).toBe(at('/invitation'))
   await page.getByLabel('New password', { exact: true }).fill('password1234')
   await page.getByLabel('Confirm new password').fill('password12345')
@@ -72,7 +75,7 @@ test('somebody without an account gets one by the link, once, with the role that
   const { page: late, context: other } = await openPage(browser)
   await late.goto(at('/invitation'))
   await late.getByText('This invitation link is incomplete.').waitFor()
-  // The whole link in the same tab changes nothing but what stands behind the #.
+  // The full link in the same tab changes only the fragment.
   await late.goto(link)
   await late.getByText('Ask the team for a new one').waitFor()
   await sound(late, 'invitation-over')
@@ -92,7 +95,7 @@ test('somebody with an account joins another team as themselves only, and change
   await desk.goto(at('/settings/members'))
   const link = await invite(EVA.email, 'Developer')
 
-  // Whoever is signed in as another person cannot take it.
+  // A person signed in with another account can't accept it.
   await desk.goto(link)
   await desk.getByText(`This invitation is for ${EVA.email}`).waitFor()
   await sound(desk, 'invitation-other')
@@ -122,7 +125,7 @@ test('somebody with an account joins another team as themselves only, and change
   await shell(page).getByRole('link', { name: 'Domains' }).click()
   await page.getByRole('link', { name: posthaste.domain, exact: true }).waitFor()
   await expect.poll(() => page.getByRole('link', { name: 'Add domain' }).count()).toBe(0)
-  // The choice is the session's: another tab is in the same team.
+  // The choice belongs to the session, so another tab shows the same team.
   await page.reload()
   await page.getByText('Only developers and above can add domains.').waitFor()
   expect([...errors, ...owner.errors]).toEqual([])

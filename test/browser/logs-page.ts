@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { sound } from './sound.ts'
 import type { Stage } from './stage.ts'
 
-/** What apps asked, over HTTP and over SMTP. Registers its tests. */
+/** Registers tests of the page with apps' requests over HTTP and SMTP. */
 export function logsPage(stage: Stage): void {
   describe('logs', () => logs(stage))
 }
@@ -85,7 +85,7 @@ function logs(stage: Stage): void {
     await panel.locator('dd', { hasText: /^0$/ }).waitFor()
     await page.keyboard.press('k')
     await panel.locator('dd', { hasText: /^-1$/ }).waitFor()
-    // The panel is one entry of the history, however many rows were looked at.
+    // The panel is one history entry, however many rows were opened.
     await page.goBack()
     await expect.poll(() => page.url()).toBe(at('/logs?status=422'))
     await page.goForward()
@@ -116,7 +116,7 @@ function logs(stage: Stage): void {
     await posthaste.call('POST', '/emails', { from: 'nobody' })
     await page.goto(at('/logs'))
     await page.locator('tr', { hasText: '422' }).first().waitFor()
-    // The dashboard has asked for domains many times by now, with its cookie and not with a key.
+    // The dashboard has requested domains many times by now, but with its cookie instead of a key.
     await page.getByRole('columnheader', { name: 'Key' }).waitFor()
     await expect.poll(() => page.locator('tbody tr', { hasText: '/queue/summary' }).count()).toBe(0)
   })

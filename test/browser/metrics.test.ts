@@ -13,7 +13,7 @@ import {
   type Watched,
 } from './browser.ts'
 
-/** The metrics page in a real browser, over mail that was really delivered and refused. */
+/** Tests the metrics page in a real browser, with mail that was really delivered and refused. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -38,7 +38,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-/** What holds for the page at each size and theme; a picture of it where `SCREENSHOTS` names a folder. */
+/** Checks the page at each size and theme. Takes screenshots if `SCREENSHOTS` names a folder. */
 async function sound(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS
   for (const width of [1440, 390])
@@ -62,7 +62,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.getByText('No mail in this period').waitFor()
   await sound(page, 'metrics-empty')
 
-  // It counts while one looks.
+  // The page updates live.
   const tags = [{ name: 'kind', value: 'receipt' }]
   const fine = await posthaste.send({ to: 'ada@reader.example', subject: 'It arrives', tags })
   const gone = await posthaste.send({ to: 'bounced@resend.dev', subject: 'It does not' })
@@ -74,7 +74,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await delivered.locator('strong', { hasText: /^1$/ }).waitFor()
   await page.getByRole('region', { name: 'Bounce rate' }).locator('strong', { hasText: '50%' }).waitFor()
 
-  // The headline: what was sent, and what became of it.
+  // The headline: emails sent, and their outcomes.
   const total = (name: string) =>
     page.locator('dl > div').filter({ has: page.locator('dt').getByText(name, { exact: true }) })
   await total('sent').getByRole('link', { name: '2', exact: true }).waitFor()
@@ -87,11 +87,11 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.goBack()
   await delivered.locator('canvas').waitFor()
 
-  // Each head has the icon of its status beside the colour.
+  // Each heading has its status icon next to the color.
   const heads = page.locator('.charts h3')
   expect(await heads.count()).toBe(await heads.locator('[data-tone] svg').count())
 
-  // By the keyboard alone, from a point to its emails and back.
+  // With the keyboard only, from a data point to its emails and back.
   await page.getByRole('slider', { name: /^Bounced over time/ }).focus()
   await page.keyboard.press('End')
   await page
@@ -108,10 +108,10 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await expect.poll(() => page.locator(`[data-row="${fine}"]`).count()).toBe(0)
   await page.goBack()
 
-  // By the mouse too.
+  // With the mouse, too.
   await page.getByRole('slider', { name: /^Delivered over time/ }).waitFor()
   const plot = delivered.locator('.u-over')
-  // The chart is drawn anew after Back.
+  // The chart is redrawn after Back.
   let box = await plot.boundingBox()
   await expect.poll(async () => (box = await plot.boundingBox())).not.toBeNull()
   await plot.hover({ position: { x: box!.width - 30, y: 40 } })
@@ -119,7 +119,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.locator(`[data-row="${fine}"]`).waitFor()
   await page.goBack()
 
-  // Broken down, each row to its emails.
+  // Breakdowns, where each row links to its emails.
   await page.getByRole('button', { name: 'Bounce category' }).click()
   const row = page.getByRole('row', { name: /Mailbox doesn’t exist/ })
   await row.getByRole('link', { name: '1' }).click()
@@ -156,7 +156,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.getByRole('button', { name: 'Provider', exact: true }).click()
   await page.getByRole('columnheader', { name: 'Provider' }).waitFor()
 
-  // Others' time: a link holds what one sees.
+  // Custom ranges: a link reproduces the view.
   await page.getByRole('button', { name: '24 hours' }).click()
   await page.getByRole('button', { name: 'Table' }).click()
   await expect.poll(() => page.url()).toBe(at('/metrics?by=provider&range=24h&view=table'))

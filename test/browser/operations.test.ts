@@ -6,7 +6,10 @@ import { seedQueue } from '../world/seeded-queue.ts'
 import { launch, openPage } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** What an operator does at three in the morning: a queue of mixed reasons, its selection, the palette, the keys, the health dot. */
+/**
+ * Tests an operator's work in an incident: a queue with mixed reasons, selection, the command palette, keyboard
+ * shortcuts, the health dot.
+ */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -74,7 +77,7 @@ describe('a queue of mixed reasons', () => {
     const panel = page.getByRole('region', { name: 'Selected delivery' })
     await panel.getByRole('heading', { name: 'full@bigmail.example' }).waitFor()
     await panel.getByText('452 4.2.2').waitFor()
-    // While a row is selected, the list stands still: a retry doesn't change the order of the rows.
+    // While a row is selected, the list doesn't change: a retry doesn't reorder the rows.
     const box = page.getByRole('checkbox', { name: 'Select full@bigmail.example' })
     await box.check()
     await page.getByRole('group', { name: 'Selection' }).waitFor()
@@ -87,7 +90,8 @@ describe('a queue of mixed reasons', () => {
     await box.uncheck()
     await sound(page, 'queue-mixed')
     await page.setViewportSize({ width: 1440, height: 900 })
-    // The page is narrow at the end of `sound`, where nothing is beside the list: Escape is for the panel when it is back.
+    // After `sound`, the page is narrow and shows no panel next to the list. Escape closes the panel only when it is
+    // back.
     await panel.getByRole('heading').waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(() => panel.count()).toBe(0)
@@ -148,7 +152,7 @@ describe('a queue of mixed reasons', () => {
     expect(await drop.getAttribute('aria-disabled')).toBe('false')
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     expect((await get<QueueSummary>('/queue/summary')).count).toBe(count)
-    // With a filter the count is enough.
+    // With a filter, confirming the count is enough.
     await page.goto(at('/queue?do=drop&domain=later.example'))
     await dialog.getByRole('button', { name: 'Drop: 3 deliveries' }).waitFor()
     expect(await dialog.getByLabel(/^Type/).count()).toBe(0)
@@ -171,7 +175,7 @@ describe('the health dot', () => {
   })
 
   beforeAll(async () => {
-    // A sandbox is not examined: its internet is a simulation.
+    // A sandbox isn't checked, because its internet is simulated.
     await page.route('**/session', async (route) => {
       const response = await route.fetch()
       const session = (await response.json()) as { node: object }

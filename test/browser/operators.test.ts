@@ -10,7 +10,7 @@ import { launch, openPage, still } from './browser.ts'
 import { inOrder, shiftsOf, watchShifts } from './shifts.ts'
 import { sound } from './sound.ts'
 
-/** The pages of those who run the server: lanes and holds of the queue, addresses, limits, retention, the node. */
+/** Tests the operator pages: lanes and holds of the queue, addresses, limits, retention, the node. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -20,7 +20,7 @@ let errors: string[]
 const at = (path: string) => `${posthaste.url}/dashboard${path}`
 const list = async <T>(path: string) => (await posthaste.call<{ data: T[] }>('GET', path)).body.data
 
-/** The page waits for all of its answers, however slow the machine is. */
+/** Makes the page wait for all its responses, however slow the machine is. */
 const PATIENT = `(() => {
   const real = window.setTimeout
   window.setTimeout = (act, wait, ...rest) => (wait === ${PATIENCE} ? 0 : real(act, wait, ...rest))
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
-  // Some minutes of a lane that the provider slowed down, of one that is new, and of one that nobody complained of.
+  // A few minutes of three lanes: one slowed down by the provider, one new, and one without complaints.
   for (const provider of ['google', 'outlook', 'yahoo'])
     await posthaste.call('POST', `/lanes/auto~${provider}/resume`)
   await posthaste.call('POST', '/lanes/auto~yahoo/pause', { minutes: 90 })

@@ -6,7 +6,7 @@ import { GONE_ANYWAY, routesById, type ApiDocument, type RouteById } from '../wo
 import { launch, openPage, type Watched } from './browser.ts'
 import { addMember, givePassword, type Person } from './people.ts'
 
-/** What people of another team, and people with somebody else's cookie, reach from a real browser. */
+/** Tests what users of another team, and users with a stolen cookie, can access from a real browser. */
 
 const OWNER: Person = { email: 'noah@other.example', password: 'noahs boat lies in the other harbour' }
 const SUBJECT = 'Invoice 4711 for Ada'
@@ -41,7 +41,7 @@ interface Listed {
 
 describe('the owner of another team', () => {
   let other: Watched
-  /** One of each thing of the sandbox's team. */
+  /** One object of each kind in the sandbox's team. */
   let things: Record<
     'email' | 'caught' | 'domain' | 'key' | 'webhook' | 'suppression' | 'log' | 'act',
     string
@@ -50,7 +50,7 @@ describe('the owner of another team', () => {
   beforeAll(async () => {
     const made = async (path: string, body: object) =>
       (await posthaste.call<{ id: string }>('POST', path, body)).body.id
-    // Some of it is written down after the answer.
+    // Some of it is stored only after the response.
     const first = (path: string) =>
       vi.waitUntil(async () => (await posthaste.call<Listed>('GET', path)).body.data[0]?.id, {
         timeout: PATIENCE,
@@ -121,7 +121,7 @@ describe('the owner of another team', () => {
   })
 })
 
-/** Asks all of it from within the page, as its scripts do. */
+/** Makes all requests from within the page, as its scripts do. */
 const ask = (page: Page, routes: RouteById[]) =>
   page.evaluate<number[]>(`(async (routes) => {
     const statuses = []
@@ -136,7 +136,7 @@ const ask = (page: Page, routes: RouteById[]) =>
 describe('somebody with the cookie of another person', () => {
   const CHANGED = 'a third lantern over the pier'
 
-  /** A browser that got every cookie of another one, however it did. */
+  /** Opens a browser with all the cookies of another one. */
   async function thiefOf(victim: Watched): Promise<Watched> {
     const thief = await openPage(browser)
     await thief.context.addCookies(await victim.context.cookies(posthaste.url))
@@ -147,7 +147,7 @@ describe('somebody with the cookie of another person', () => {
 
   test('gets it from no script, cannot take the account, and is out when its owner signs out', async () => {
     const owner = await signedIn(ours())
-    // A script that ran in the page, if one could, finds the cookie nowhere.
+    // A script injected into the page can't find the cookie anywhere.
     const kept = 'document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })'
     expect(await owner.page.evaluate<string>(kept)).not.toContain((await tokenOf(owner))!)
     const thief = await thiefOf(owner)

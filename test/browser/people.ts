@@ -2,24 +2,24 @@ import type { Page } from 'playwright-core'
 import type { Role } from '../../appliance/mail/roles.ts'
 import type { TestAppliance } from '../world/appliance.ts'
 
-/** Somebody who can sign in. */
+/** A user who can sign in. */
 export interface Person {
   email: string
   password: string
 }
 
-/** The dashboard under a name: browsers bind passkeys to names, and not to addresses. */
+/** Returns the dashboard's URL by host name, because browsers bind passkeys to names, not to IP addresses. */
 export const byName = ({ url }: Pick<TestAppliance, 'url'>): string =>
   url.replace('127.0.0.1', 'localhost') + '/dashboard'
 
-/** Fills in the sign-in page, wherever the page was before. */
+/** Fills in the sign-in page, from wherever the page was. */
 export async function givePassword(page: Page, { email, password }: Person): Promise<void> {
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
-/** Makes a member of the team of the appliance, as accepting an invitation does. */
+/** Adds a member to the appliance's team, as accepting an invitation does. */
 export async function addMember(posthaste: TestAppliance, role: Role, person: Person): Promise<void> {
   const { members } = posthaste.appliance.accounts
   const owner = (await posthaste.appliance.accounts.findOwner({ email: posthaste.ownerEmail }))!

@@ -5,7 +5,7 @@ import { launch, openPage } from './browser.ts'
 import { ownDashboard } from './build.ts'
 import { sound } from './sound.ts'
 
-/** Calendars of days and fields with suggestions: by the keyboard, by the pointer, and under a stricter policy. */
+/** Tests date pickers and fields with suggestions: with the keyboard, with the pointer, and under a stricter policy. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -15,16 +15,16 @@ const search = (page: Page) => new URL(page.url()).searchParams
 const focused = (page: Page) =>
   page.evaluate<string | null>(`document.activeElement.getAttribute('aria-label')`)
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-/** What a page comes to, however busy the machine is. */
+/** Polls with a long timeout, for busy machines. */
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 })
-/** What is suggested; the options of a `<select>` are none of it. */
+/** Returns the suggestions, without the options of a `<select>`. */
 const suggested = (page: Page) => page.locator('div[role=option]')
 const options = (page: Page) => suggested(page).allTextContents()
 
-/** Cookies of a person who signed in once: so many sign-ins in a row would be slowed down. */
+/** Cookies of a user who signed in once, because many sign-ins in a row would be throttled. */
 let signedIn: NonNullable<BrowserContextOptions['storageState']>
 
-/** A page of a person who is signed in. */
+/** Opens a page of a signed-in user. */
 async function desk(settings: BrowserContextOptions = {}) {
   const opened = await openPage(browser, { storageState: signedIn, ...settings })
   await opened.page.goto(at('/emails'))
@@ -66,7 +66,7 @@ describe('a field with suggestions', () => {
     await eventually(() => focused(page)).toBe('Domain')
     expect(await field.getAttribute('aria-expanded')).toBe('true')
 
-    // What begins with the words comes first; a screen reader hears how many there are, and which one is meant.
+    // Prefix matches come first. A screen reader announces the number of suggestions and the selected one.
     await page.keyboard.type('ALPHA')
     await eventually(() => options(page)).toEqual(['alpha.example', 'not-alpha.example', '“ALPHA”'])
     await page.getByRole('status').getByText('2 options').waitFor()
@@ -153,7 +153,7 @@ describe('the calendar of days', () => {
     await eventually(() => focused(page)).toBe('Monday, March 18, 2024')
     await page.keyboard.press('Enter')
     await eventually(() => page.getByLabel('First day').inputValue()).toBe('2024-03-18')
-    // Over the end of the month.
+    // Across the end of the month.
     for (let week = 0; week < 3; week++) await page.keyboard.press('ArrowDown')
     await eventually(() => focused(page)).toBe('Monday, April 8, 2024')
     expect(search(page).get('from')).toBe('2024-03-10')

@@ -6,7 +6,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, still } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** The preference page as people see it, without script or cookies, and its settings in the dashboard. */
+/** Tests the preference page as people see it, without scripts or cookies, and its settings in the dashboard. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -47,7 +47,7 @@ async function contactWithLink(email: string, topicId: string | null) {
   return { url: `${posthaste.url}/u/${token}`, unsubscribed, topics }
 }
 
-/** All that axe finds against WCAG 2.2 AA, wide and narrow, by day and by night. */
+/** Checks all of axe's WCAG 2.2 AA rules: wide and narrow, light and dark. */
 async function accessible(page: Page): Promise<void> {
   await page.evaluate(axe.source)
   const tags = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
@@ -83,7 +83,7 @@ test('each state of the page is sound and accessible, wide and narrow, by day an
   await look('preferences-out')
   await page.goto(`${posthaste.url}/u/${'A'.repeat(130)}`)
   await look('preferences-missing')
-  // Styles and forms are within the policy of the page.
+  // The page's policy allows its styles and forms.
   expect(errors).toEqual([])
 })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { faintTexts, namelessControls, sidewaysScroll } from './browser.ts'
 import type { Stage } from './stage.ts'
 
-/** The page of the queue: what waits, and what is done about it. Registers its tests. */
+/** Registers tests of the queue page: queued deliveries and the actions on them. */
 export function queuePage(stage: Stage): void {
   describe('the queue', () => {
     test('what waits is found, held after a look at what that touches, and released by undoing', async () => {
@@ -45,7 +45,7 @@ export function queuePage(stage: Stage): void {
       await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
       await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('ada@queued.example')
 
-      // Opened by a link from outside, its list is that of all emails.
+      // Opened from an external link, its list is that of all emails.
       await page.keyboard.press('Enter')
       await page.getByRole('link', { name: 'Headers', exact: true }).waitFor()
       const address = page.url()

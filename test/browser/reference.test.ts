@@ -4,7 +4,9 @@ import { startApi, type Api } from '../unit/http/harness.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { ownDashboard } from './build.ts'
 
-/** The API reference at /docs, under the content security policy of the server and with nothing but the server to ask. */
+/**
+ * Tests the API reference at /docs, under the server's content security policy and without requests to other servers.
+ */
 
 let api: Api
 let browser: Browser
@@ -18,7 +20,7 @@ afterAll(async () => {
 })
 
 interface Opened extends Watched {
-  /** The origins that were asked for anything. */
+  /** The origins that received requests. */
   asked: Set<string>
 }
 

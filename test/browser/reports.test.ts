@@ -5,7 +5,7 @@ import { seedReports } from '../world/seeded-reports.ts'
 import { launch, openPage } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** DMARC and TLS reports of a domain in the dashboard: how to get them, and what they say. */
+/** Tests a domain's DMARC and TLS reports in the dashboard: how to get them, and what they say. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -36,7 +36,7 @@ test('without reports the page says what to publish, to be copied', async () => 
   await page.getByText('Reports appear here one by one').waitFor()
   await page.getByText(`_smtp._tls.${domain.name}`, { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Copy value of the TLS-RPT record' }).waitFor()
-  // The sandbox publishes the DMARC record, and no TLS-RPT record.
+  // The sandbox publishes the DMARC record, but no TLS-RPT record.
   await page.getByText('Wait: the record is published, and reports arrive once a day.').waitFor()
   await sound(page, 'domain-reports-none')
 })

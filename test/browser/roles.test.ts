@@ -5,7 +5,7 @@ import { holdData, launch, openPage, type Watched } from './browser.ts'
 import { addMember, givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
 
-/** What each role finds in the dashboard, and that the appliance refuses the rest to the same session. */
+/** Tests what each role can do in the dashboard, and that the appliance refuses everything else to the same session. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -33,7 +33,7 @@ async function signedIn(role: 'viewer' | 'developer' | 'admin'): Promise<Watched
   return opened
 }
 
-/** Asks the appliance from within the page, as its scripts do. */
+/** Makes a request from within the page, as its scripts do. */
 const ask = (page: Page, method: string, path: string, body: unknown = {}) =>
   page.evaluate<{ status: number; message: string }>(`fetch(${JSON.stringify(path)}, {
     method: ${JSON.stringify(method)},
@@ -41,7 +41,7 @@ const ask = (page: Page, method: string, path: string, body: unknown = {}) =>
     body: ${JSON.stringify(JSON.stringify(body))},
   }).then(async (answer) => ({ status: answer.status, message: (await answer.json()).message }))`)
 
-/** Buttons and links of the page, and of a dialog over it, that are visible and not disabled. */
+/** Returns the buttons and links of the page, and of a dialog over it, that are visible and enabled. */
 const offered = async (page: Page): Promise<string[]> => {
   const controls = page.locator('main, dialog[open]').locator('a.button:visible, button:visible:enabled')
   return (await controls.allInnerTexts()).map((text) => text.trim()).filter((text) => text !== '')
@@ -55,7 +55,7 @@ interface Things {
   suppression: string
 }
 
-/** One of each, so that every page has something that could be changed. */
+/** Creates one object of each kind, so that every page has something to change. */
 async function makeThings(): Promise<Things> {
   const made = async (path: string, body: object) =>
     (await posthaste.call<{ id: string }>('POST', path, body)).body.id
@@ -76,7 +76,7 @@ describe('roles', () => {
     things = await makeThings()
   })
 
-  /** Every page, words that are there once it is loaded, and what a viewer is offered there beside looking. */
+  /** Every page, with words that appear once it has loaded, and the actions that a viewer has there besides viewing. */
   const pages = (): [path: string, words: string | RegExp][] => [
     [`/emails/${things.email}`, 'First attempt in'],
     [`/emails/${things.email}?do=cancel`, 'First attempt in'],

@@ -5,7 +5,7 @@ import type { Timeline } from '../../appliance/api/timeline.ts'
 import { sound } from './sound.ts'
 import type { Stage } from './stage.ts'
 
-/** Keys, domains, suppressions, scheduled emails: the pages beside the sending API. Registers its tests. */
+/** Registers tests of the pages for keys, domains, suppressions and scheduled emails. */
 export function sendingPages(stage: Stage): void {
   describe('API keys', () => apiKeys(stage))
   describe('domains that are added', () => domains(stage))
@@ -100,7 +100,7 @@ function apiKeys(stage: Stage): void {
     expect(await example()).toContain(`$mail->Port = ${port};`)
     await sound(page, 'key-smtp')
     await sheet.getByRole('button', { name: 'API', exact: true }).click()
-    // The only copy of the token is not thrown away by a slip of the finger, twice.
+    // A single slip doesn't close the dialog with the only copy of the token; it takes two tries.
     await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')
     expect((await sheet.locator('pre').first().innerText()).trim()).toBe(token)
@@ -132,7 +132,7 @@ function apiKeys(stage: Stage): void {
     await question.getByRole('button', { name: 'Delete key' }).click()
     await page.getByText('It no longer works.').waitFor()
     await expect.poll(() => page.locator('tr', { hasText: 'Shop' }).count()).toBe(0)
-    // Two steps back, over the sheet of a key that is gone.
+    // Two steps back, past the panel of a deleted key.
     await expect.poll(() => page.url()).toBe(stage.at('/api-keys'))
     await page.goForward()
     expect(page.url()).toMatch(/\?key=[^&]+$/)
@@ -202,7 +202,7 @@ function domains(stage: Stage): void {
       await page.getByRole('link', { name: 'Rotate keys' }).click()
       await page.getByRole('button', { name: 'Create new keys' }).click()
       await page.getByText('New keys created.').waitFor()
-      // The sandbox publishes what a domain asks for, so the waiting ends by itself.
+      // The sandbox publishes every record that a domain needs, so the waiting ends by itself.
       await expect.poll(() => keys('retiring')).toEqual(before)
       for (const selector of [...before, ...(await keys('active'))])
         await page.getByText(selector, { exact: true }).waitFor()
@@ -214,7 +214,7 @@ function domains(stage: Stage): void {
 function suppressions(stage: Stage): void {
   test('pasted addresses are suppressed, sending shows it, and one is taken off the list again', async () => {
     const { page, at, posthaste } = stage
-    // Bounces of the tests before filled the list.
+    // Bounces in earlier tests filled the list.
     const { body } = await posthaste.call<{ data: { email: string }[] }>('GET', '/suppressions')
     for (const { email } of body.data) await posthaste.call('DELETE', `/suppressions/${email}`)
     await page.goto(at('/suppressions'))

@@ -1,8 +1,11 @@
 import type { Page } from 'playwright-core'
 
-/** Whether something moves of its own accord while a page fills, and in whatever order its answers come. */
+/** Detects layout shifts while a page loads, in whatever order its responses arrive. */
 
-/** Whatever moved, and by how much. The page's clock stands: a time that has another text a second later moves what is beside it. */
+/**
+ * Records what shifted, and by how much. Freezes the page's clock, because a relative time that changes its text shifts
+ * its neighbors.
+ */
 const WATCH = `(() => {
   const real = window.setInterval
   window.setInterval = (act, wait, ...rest) => (wait === 1000 ? 0 : real(act, wait, ...rest))
@@ -13,13 +16,16 @@ const WATCH = `(() => {
   }).observe({ type: 'layout-shift', buffered: true })
 })()`
 
-/** Watches each document that the page loads from now on. */
+/** Installs the observer in each document that the page loads from now on. */
 export const watchShifts = (page: Page): Promise<unknown> => page.addInitScript(WATCH)
 
-/** What moved in the document since it was loaded: nothing, if all is well. */
+/** Returns what has shifted in the document since it was loaded; empty if nothing did. */
 export const shiftsOf = (page: Page): Promise<unknown[]> => page.evaluate('window.shifts')
 
-/** Holds back what the page asks of these paths; each returned function lets the answers of one come, and waits for the first. */
+/**
+ * Blocks the page's requests to these paths. Each returned function releases the responses of one path and waits for
+ * the first.
+ */
 export async function inOrder(page: Page, paths: readonly string[]): Promise<(() => Promise<unknown>)[]> {
   return Promise.all(
     paths.map(async (path) => {

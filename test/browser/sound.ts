@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { faintTexts, namelessControls, sidewaysScroll, still } from './browser.ts'
 
-/** Shows the page wide and narrow, light and dark, and calls `look` each time; then it is as it was. */
+/** Shows the page wide and narrow, light and dark, and calls `look` each time. Then restores it. */
 async function inEachLook(page: Page, look: (which: string) => Promise<void>): Promise<void> {
   for (const width of [1440, 390])
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -17,7 +17,7 @@ async function inEachLook(page: Page, look: (which: string) => Promise<void>): P
   await page.setViewportSize({ width: 1280, height: 800 })
 }
 
-/** Pictures of the page for people, where `SCREENSHOTS` names a folder. */
+/** Takes screenshots of the page if `SCREENSHOTS` names a folder. */
 export async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS
   if (folder === undefined) return
@@ -27,7 +27,7 @@ export async function picture(page: Page, name: string): Promise<void> {
   })
 }
 
-/** What holds for every page, on a telephone too, and its pictures. */
+/** Checks what must hold for every page, on phones too, and takes its screenshots. */
 export async function sound(page: Page, name: string): Promise<void> {
   await picture(page, name)
   await inEachLook(page, async (which) => {

@@ -1,13 +1,13 @@
 import type { Browser, Page } from 'playwright-core'
 import type { TestAppliance } from '../world/appliance.ts'
 
-/** What the tests of pages share: one appliance, one browser, one page that is signed in. Read when a test runs. */
+/** Shared by the tests of pages: one appliance, one browser, one signed-in page. Use it only while a test runs. */
 export interface Stage {
   readonly posthaste: TestAppliance
   readonly browser: Browser
   readonly page: Page
-  /** The whole address of a path of the dashboard. */
+  /** Returns the full URL of a dashboard path. */
   readonly at: (path: string) => string
-  /** The row of a list whose link stands for `id`. */
+  /** Returns the list row that links to `id`. */
   readonly row: (id: string) => ReturnType<Page['locator']>
 }

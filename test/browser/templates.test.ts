@@ -4,7 +4,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { addMember, givePassword, type Person } from './people.ts'
 
-/** The pages of templates, in a real browser, on a real appliance. */
+/** Tests the template pages in a real browser, on a real appliance. */
 
 let posthaste: TestAppliance
 let browser: Browser

@@ -5,7 +5,7 @@ import { startReceiver } from '../world/receiver.ts'
 import { launch, openPage, sidewaysScroll } from './browser.ts'
 import { sound } from './sound.ts'
 
-/** The form of a webhook, and the list on a telephone. */
+/** Tests the webhook form, and the list on a phone. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -38,7 +38,7 @@ test.each([1280, 390])('at %i px a mistake is told beside its field, which gets 
   const endpoint = dialog.getByLabel('Endpoint')
   const submit = dialog.getByRole('button', { name: 'Add webhook' })
   const alerts = () => dialog.getByRole('alert').allInnerTexts()
-  /** The error stands between the field and what comes after it, where it is seen. */
+  /** Checks that the error is shown between the field and what follows it. */
   const beside = async (words: string) => {
     const error = dialog.getByRole('alert').filter({ hasText: words })
     await error.waitFor()
@@ -64,7 +64,7 @@ test.each([1280, 390])('at %i px a mistake is told beside its field, which gets 
   await expect.poll(async () => (await alerts()).join('')).toBe('')
   await submit.click()
   await beside('Enter a full URL, such as https://app.example.com/webhooks.')
-  // What only the server knows is told in the same place.
+  // Errors that only the server can find are shown in the same place.
   await endpoint.fill('https://10.0.0.1/hook')
   await submit.click()
   await beside('Enter a URL on a host with a public address, or in webhooks.allow_networks.')

@@ -3,7 +3,7 @@ import { startReceiver } from '../world/receiver.ts'
 import { sound } from './sound.ts'
 import type { Stage } from './stage.ts'
 
-/** The pages of webhooks, and the import of suppressions. Registers their tests. */
+/** Registers tests of the webhook pages and of the import of suppressions. */
 export function webhookPages(stage: Stage): void {
   describe('webhooks', () => webhooks(stage))
   describe('a list of suppressions', () => importing(stage))
@@ -48,7 +48,7 @@ function webhooks(stage: Stage): void {
       await expect.poll(() => types().filter((type) => type === 'email.delivered').length).toBe(2)
       const again = receiver.received.filter(({ body }) => body.includes('email.delivered'))
       expect(again[0]!.headers['svix-id']).toBe(again[1]!.headers['svix-id'])
-      // While it works, a dialog is not closed by a slip of the finger.
+      // While it is working, a slip doesn't close the dialog.
       await dialog.locator('button[aria-disabled=false]', { hasText: 'Send again' }).waitFor()
       await page.keyboard.press('Escape')
 
@@ -118,7 +118,7 @@ function webhooks(stage: Stage): void {
     await page.keyboard.press('x')
     expect(await picked()).toEqual([third, second])
 
-    // What comes meanwhile does not move the rows.
+    // New deliveries don't move the rows.
     await posthaste.send({ to: 'late@reader.example' })
     await receiver.waitFor(5)
     const fresh = page.waitForResponse((answer) => answer.url().includes('/events?'))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** logs.* and usage.* */
+/** Tests logs.* and usage.* */
 export function accountPart(suite: () => Suite): void {
   test('logs: what was just asked is listed and can be read', async () => {
     const { client, from } = suite()

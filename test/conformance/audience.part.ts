@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** contacts.*, segments.*, audiences.*, topics.* and contactProperties.* */
+/** Tests contacts.*, segments.*, audiences.*, topics.* and contactProperties.* */
 export function audiencePart(suite: () => Suite): void {
   contactTests(suite)
   memberTests(suite)

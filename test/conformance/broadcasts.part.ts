@@ -3,7 +3,7 @@ import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
 const HTML = '<p>Hi {{{FIRST_NAME|there}}}</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>'
 
-/** broadcasts.* */
+/** Tests broadcasts.* */
 export function broadcastsPart(suite: () => Suite): void {
   test('broadcasts: created, read, listed, changed, duplicated, scheduled, canceled and removed', async () => {
     const { broadcasts, segments } = suite().client

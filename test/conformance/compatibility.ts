@@ -1,8 +1,8 @@
-/** Generates docs/api-compatibility.md from the results of the suite. */
+/** Generates docs/api-compatibility.md from the suite's results. */
 import { DEVIATIONS } from './deviations.ts'
 import { OPERATIONS } from './upstream.ts'
 
-/** Why a part of the hosted API is not answered: by the beginning of its path. The longest that fits counts. */
+/** Why parts of the hosted API are missing, by path prefix. The longest matching prefix wins. */
 const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> = {
   '/domains/claim': {
     answer: 'on purpose',
@@ -15,7 +15,7 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/events': { answer: 'on purpose', note: 'used only by automations' },
 }
 
-/** Where an answer means something else than the hosted service's, although it has the same shape. */
+/** Responses that have the same shape as the hosted service's but another meaning. */
 const DIFFERENT: Record<string, string> = {
   'POST /contacts':
     'an existing contact that opted out stays so, whatever `unsubscribed` says; so does a deleted one that is created again. `PATCH` with `"unsubscribed": false` subscribes it',
@@ -33,22 +33,22 @@ const DIFFERENT: Record<string, string> = {
   'DELETE /contacts/{id}': 'opt-outs are kept under a hash of the address',
 }
 
-/** What clients call and the document lacks; here it is answered as the rest of its part of the API is. */
+/** Operations that clients call and the document lacks. They respond like the rest of their part of the API. */
 export const CALLED: readonly string[] = ['GET /domains/claims', 'POST /domains/claims']
 
-/** The reason for an operation that is not done; undefined when nobody gave one. */
+/** Returns the reason why an operation isn't implemented; undefined if none is given. */
 export const reasonFor = (path: string): { answer: 'on purpose' | 'later'; note: string } | undefined => {
   const fits = Object.keys(REASONS).filter((start) => path === start || path.startsWith(`${start}/`))
   return REASONS[fits.toSorted((a, b) => b.length - a.length)[0] ?? '']
 }
 
-/** What a request to an operation that is not done was answered. */
+/** The response to a request for an operation that isn't implemented. */
 export type Probe = { status: number; name: string }
 
 /**
- * The page.
- * @param done operations that answered in the right shape
- * @param probes what the others answered
+ * Renders the page.
+ * @param done operations whose responses had the right shape
+ * @param probes responses of the others
  */
 export function compatibilityPage(done: ReadonlySet<string>, probes: ReadonlyMap<string, Probe>): string {
   const row = (key: string) => {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   recorder = record()
 })
 
-/** Whatever a test looks at itself, every answer that it saw has the right shape. */
+/** Besides each test's own checks, every response must have the right shape. */
 afterEach(() => expect(recorder.takeFaults()).toEqual([]))
 
 afterAll(async () => {
@@ -61,7 +61,7 @@ describe('what the suite covers', () => {
       if (recorder.done.has(key)) continue
       const [method = '', path = ''] = key.split(' ')
       probes.set(key, await probe(method, path))
-      // Nobody is told that something happened which did not.
+      // The response must not claim that something happened.
       expect(probes.get(key), key).toEqual({ status: 404, name: 'not_found' })
     }
     await expect(compatibilityPage(recorder.done, probes)).toMatchFileSnapshot(
@@ -70,7 +70,7 @@ describe('what the suite covers', () => {
   })
 })
 
-/** Asks for an operation that is not done, as a client would that knows no better. */
+/** Calls an operation that isn't implemented, like a client that doesn't know. */
 async function probe(method: string, path: string): Promise<Probe> {
   const way = path.replaceAll(/\{\w+\}/g, '0199c0de-0000-7000-8000-000000000000')
   const { status, body } = await suite.appliance.call<{ name: string }>(

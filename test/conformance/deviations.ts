@@ -1,4 +1,4 @@
-/** Where the hosted service's document differs from what the service answers. Each has a name and a reason. */
+/** Where the hosted service's document differs from its actual responses. Each deviation has a name and a reason. */
 
 /** A JSON Schema as plain data. */
 export interface Schema {
@@ -19,18 +19,18 @@ export interface Schema {
 interface Place {
   /** Operation and status: `GET /emails 200`. */
   at: string
-  /** Way from the answer's schema to the object in question, `[]` for the elements of an array. */
+  /** Path from the response's schema to the object, with `[]` for the items of an array. */
   path?: string[]
 }
 
 interface Deviation extends Place {
   name: string
   reason: string
-  /** Fields that an answer may lack. */
+  /** Fields that may be missing. */
   optional?: string[]
   /** Fields that may be null. */
   nullable?: string[]
-  /** The schema of the object instead of the document's. */
+  /** A schema that replaces the document's. */
   instead?: Schema
 }
 
@@ -236,7 +236,7 @@ export const DEVIATIONS: Deviation[] = [
   },
 ]
 
-/** What the client reads of a contact in a list. */
+/** The fields of a listed contact that the client reads. */
 const contactSummary: Schema = {
   type: 'object',
   properties: {
@@ -257,7 +257,7 @@ const contactDeleted: Schema = {
   properties: { object: { const: 'contact' }, contact: text, deleted: { const: true } },
 }
 
-/** Operations that the client has and the document lacks, with the shape that the client's types give them. */
+/** Operations that the client has and the document lacks, with the shapes from the client's types. */
 export const ADDED: Record<string, Record<string, Schema>> = {
   'PATCH /segments/{id}': { 200: reference('segment') },
   'POST /broadcasts/{id}/duplicate': { 200: reference('broadcast') },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** emails.*, emails.attachments.* and batch.* */
+/** Tests emails.*, emails.attachments.* and batch.* */
 export function emailsPart(suite: () => Suite): void {
   const hello = (more: object = {}) => ({
     from: suite().from,

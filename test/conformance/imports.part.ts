@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { refused, taken, type Suite } from './suite.ts'
 
-/** contacts.imports.* */
+/** Tests contacts.imports.* */
 export function importsPart(suite: () => Suite): void {
   test('contact imports: created, read and listed; the file decides what contacts become', async () => {
     const { contacts, segments, topics } = suite().client

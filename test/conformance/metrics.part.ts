@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** emails.metrics */
+/** Tests emails.metrics. */
 export function metricsPart(suite: () => Suite): void {
   const send = async (): Promise<string> => {
     const { client, from, appliance } = suite()

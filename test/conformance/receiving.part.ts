@@ -4,9 +4,9 @@ import { newId } from '../../appliance/mail/ids.ts'
 import { newReceived } from '../contract/received-emails.contract.ts'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** emails.receiving.* */
+/** Tests emails.receiving.* */
 export function receivingPart(suite: () => Suite): void {
-  /** Puts a received email beside the daemon, whose port for mail from outside is not open in tests. */
+  /** Stores a received email directly, because the daemon's inbound port isn't open in tests. */
   async function receive(): Promise<string> {
     const { client, appliance } = suite()
     const { data: domains } = await taken(client.domains.list())

@@ -1,15 +1,17 @@
-/** Watches what the official client sends and gets, and judges every answer by the hosted service's document. */
+/**
+ * Records the official client's requests and responses, and checks each response against the hosted service's document.
+ */
 import { faultsOf, operationFor, OPERATIONS } from './upstream.ts'
 
 export interface Recorder {
-  /** What was wrong with answers since it was last asked. */
+  /** Returns the faults of responses since the last call. */
   takeFaults(): string[]
-  /** The keys of operations that succeeded with the right shape. */
+  /** Keys of operations that succeeded with the right shape. */
   readonly done: ReadonlySet<string>
   stop(): void
 }
 
-/** The error names that typed clients know; others break them (reference: wire format §3). */
+/** The error names that typed clients know. Other names break them (reference: wire format §3). */
 const ERROR_NAMES = [
   ...[
     'invalid_idempotency_key',
@@ -24,14 +26,14 @@ const ERROR_NAMES = [
   ...['security_error', 'application_error', 'internal_server_error'],
 ]
 
-/** Stands between the client and the real `fetch`, which does the work. */
+/** Starts recording between the client and the real `fetch`. */
 export function record(): Recorder {
   const real = globalThis.fetch
   let faults: string[] = []
   const done = new Set<string>()
   globalThis.fetch = async (input, init) => {
     const response = await real(input, init)
-    // The tests look at our own paths as well; those are nobody's to judge.
+    // The tests also request our own paths, which the document doesn't cover.
     if (!isClient(init)) return response
     const method = init?.method ?? 'GET'
     const { pathname } = new URL(input instanceof Request ? input.url : input)

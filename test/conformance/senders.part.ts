@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Resend } from 'resend'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** domains.*, apiKeys.* and suppressions.* */
+/** Tests domains.*, apiKeys.* and suppressions.* */
 export function sendersPart(suite: () => Suite): void {
   test('domains: created, listed, read, changed, verified and removed', async () => {
     const { domains } = suite().client

@@ -2,27 +2,27 @@ import type { Resend } from 'resend'
 import { expect } from 'vitest'
 import type { TestAppliance } from '../world/appliance.ts'
 
-/** What the parts of the suite share: the appliance, and the client that drives it. */
+/** Shared by the parts of the suite: the appliance and a client for it. */
 export interface Suite {
   appliance: TestAppliance
   client: Resend
-  /** An address of the domain that may send. */
+  /** A sender address of the verified domain. */
   from: string
 }
 
-/** What a method of the client returns. */
+/** The result of a client method. */
 type Result<T> =
   | { data: T; error: null }
   | { data: null; error: { message: string; name: string; statusCode: number | null } }
 
-/** The data of a call that succeeded; fails the test with what the server said. */
+/** Returns the data of a successful call. Otherwise, fails the test with the server's error. */
 export async function taken<T>(call: PromiseLike<Result<T>>): Promise<T> {
   const { data, error } = await call
   expect(error).toBeNull()
   return data!
 }
 
-/** The error of a call that was refused. */
+/** Returns the error of a refused call. */
 export async function refused<T>(
   call: PromiseLike<Result<T>>,
 ): Promise<{ name: string; statusCode: number | null; message: string }> {
@@ -31,5 +31,5 @@ export async function refused<T>(
   return error!
 }
 
-/** An id that nothing has. */
+/** An ID that belongs to nothing. */
 export const NOBODY = '0199c0de-0000-7000-8000-000000000000'

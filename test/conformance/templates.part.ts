@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** templates.*, and emails that are made from templates. */
+/** Tests templates.*, and emails created from templates. */
 export function templatesPart(suite: () => Suite): void {
   test('templates: created, read, listed, changed, duplicated and removed', async () => {
     const { templates } = suite().client
@@ -78,7 +78,8 @@ export function templatesPart(suite: () => Suite): void {
     })
   })
 
-  // resend/react-email, packages/preview-server/src/actions: export-single-template.ts and bulk-import-templates.ts, which give a name and HTML.
+  // resend/react-email, packages/preview-server/src/actions: export-single-template.ts and bulk-import-templates.ts,
+  // which send a name and HTML.
   test('templates: the uploader of React Email, alone and in bulk', async () => {
     const { templates } = suite().client
     const html = '<!DOCTYPE html><html lang="en"><body><!--$--><p>Hi {{{NAME}}}</p><!--/$--></body></html>'

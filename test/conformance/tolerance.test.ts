@@ -2,7 +2,10 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hello, startApi, type Api } from '../unit/http/harness.ts'
 
-/** What clients in other languages send (reference: wire format §1.2), byte for byte: no HTTP library is in between. */
+/**
+ * Tests requests of clients in other languages (reference: wire format §1.2), byte for byte and without an HTTP
+ * library.
+ */
 
 let api: Api
 beforeAll(async () => {
@@ -15,7 +18,7 @@ interface RawAnswer {
   body: unknown
 }
 
-/** Sends bytes as written and gives all that comes back until the server closes. */
+/** Sends bytes as is. Returns everything received until the server closes the connection. */
 function exchange(bytes: string): Promise<string> {
   const { hostname, port } = new URL(api.url)
   return new Promise((resolve, reject) => {
@@ -27,7 +30,7 @@ function exchange(bytes: string): Promise<string> {
   })
 }
 
-/** Sends a request and reads the answer. */
+/** Sends a request and reads the response. */
 async function raw(
   head: string,
   body = '',

@@ -1,4 +1,4 @@
-/** The hosted service's document: which operations there are, and whether an answer fits one. */
+/** The hosted service's document: its operations, and whether a response matches. */
 import addFormats from 'ajv-formats'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { readFileSync } from 'node:fs'
@@ -15,13 +15,13 @@ interface Answer {
   content?: Record<string, { schema: Schema }>
 }
 
-/** One path and method of the document, or of the client alone. */
+/** A path and method of the document, or of the client alone. */
 export interface UpstreamOperation {
   /** `GET /emails/{email_id}` */
   key: string
   method: string
   path: string
-  /** By status. */
+  /** Response schemas by status. */
   answers: Record<string, Schema>
 }
 
@@ -29,7 +29,7 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
 const document = parse(readFileSync(join(import.meta.dirname, 'openapi-upstream.yaml'), 'utf8')) as Document
 
-/** Every operation, in the order of the document; what only the client has comes last. */
+/** Every operation, in the document's order, followed by those that only the client has. */
 export const OPERATIONS: readonly UpstreamOperation[] = [
   ...Object.entries(document.paths).flatMap(([path, methods]) =>
     METHODS.filter((method) => methods[method]).map((method) => {
@@ -47,12 +47,12 @@ export const OPERATIONS: readonly UpstreamOperation[] = [
   }),
 ]
 
-/** The text form of instants on the REST interface (reference: wire format §1.3). */
+/** The format of timestamps in the REST API (reference: wire format §1.3). */
 const TIMESTAMP = String.raw`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00$`
 
 /**
- * The schema as it is meant: references resolved, every field required that no deviation names, and formats that the
- * document only tells in examples.
+ * Returns the strict version of a schema: references resolved, every field required unless a deviation names it, and
+ * formats that the document shows only in examples.
  */
 function strict(schema: Schema, name = ''): Schema {
   if (schema.$ref !== undefined)
@@ -70,13 +70,13 @@ function strict(schema: Schema, name = ''): Schema {
   if (own.type === 'string' && name === 'id') own.format = 'uuid'
   if (own.type === 'string' && name.endsWith('_at') && own.format === undefined) own.pattern = TIMESTAMP
   if (name === 'object' && typeof own.example === 'string') own.const = own.example
-  // The document is OpenAPI 3.1 and still writes `nullable` as in 3.0.
+  // The document is OpenAPI 3.1 but still uses `nullable` from 3.0.
   return nullable === true ? orNull(own) : own
 }
 
 const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
 
-/** The schema with the deviations of its operation. */
+/** Returns the schema with its operation's deviations applied. */
 function corrected(at: string, schema: Schema): Schema {
   let whole = strict(schema)
   for (const { path = [], optional = [], nullable = [], instead } of DEVIATIONS.filter(
@@ -106,7 +106,7 @@ function validator({ key, answers }: UpstreamOperation, status: number): Validat
   return known
 }
 
-/** The operation that a request is for: a path without parameters wins over one with. */
+/** Returns a request's operation. A path without parameters wins over one with parameters. */
 export function operationFor(method: string, path: string): UpstreamOperation | undefined {
   const fits = OPERATIONS.filter(
     (one) => one.method === method && new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
@@ -114,7 +114,7 @@ export function operationFor(method: string, path: string): UpstreamOperation | 
   return fits.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0]
 }
 
-/** What is wrong with a successful answer; empty when nothing is. */
+/** Returns the faults of a successful response; empty if there are none. */
 export function faultsOf(operation: UpstreamOperation, status: number, body: unknown): string[] {
   const fits = validator(operation, status)
   if (!fits)
@@ -123,7 +123,7 @@ export function faultsOf(operation: UpstreamOperation, status: number, body: unk
   return fits.errors!.map(({ instancePath, message }) => `${operation.key}: ${instancePath} ${message}`)
 }
 
-/** Deviations whose operation or status the document does not have: leftovers. */
+/** Returns stale deviations, whose operation or status isn't in the document. */
 export const staleDeviations = (): string[] =>
   DEVIATIONS.filter(({ at }) => {
     const [method, path, status] = at.split(' ') as [string, string, string]

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** webhooks.* */
+/** Tests webhooks.* */
 export function webhooksPart(suite: () => Suite): void {
   test('webhooks: created, listed, read, changed and removed', async () => {
     const { webhooks } = suite().client

@@ -56,7 +56,7 @@ export function emailSearchContract(storage: () => Storage): void {
     const both = ['other', 'plain']
     expect(await finds({ id: plain.id })).toEqual(['plain'])
     expect(await finds({ to: 'ADA@Reader.example' })).toEqual(['plain'])
-    // A term with an @ matches the start of an address; a term without one matches any part.
+    // A term with a local part matches the start of an address; one without it matches any part.
     expect(await finds({ to: 'ada@other.example' })).toEqual([])
     expect(await finds({ to: 'ada' })).toEqual(both)
     expect(await finds({ to: 'ada@' })).toEqual(['plain'])

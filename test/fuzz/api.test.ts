@@ -8,7 +8,9 @@ import { ask, hello, startApi, type Answer, type Api } from '../unit/http/harnes
 import { anything, fitting, nasty, place, replaced } from './arbitraries.ts'
 import { askRaw, assertShape, numRuns, patience } from './shape.ts'
 
-/** Every operation of the API's own document, with bodies made from its schemas and then spoiled. */
+/**
+ * Fuzzes every operation of the API's own document, with bodies that are generated from its schemas and then corrupted.
+ */
 
 let api: Api
 let document: ApiDocument
@@ -29,7 +31,7 @@ afterAll(async () => {
   await api.close()
 })
 
-/** What callers can change; the log of requests and the last use of keys change with every request. */
+/** What callers can change. Excludes the request log and keys' last use, which change with every request. */
 const CONTENTS = [
   'select id, name, tls, sending, receiving, open_tracking, click_tracking, tracking_subdomain from domains',
   'select id, state from dkim_keys',
@@ -46,14 +48,14 @@ const CONTENTS = [
 ]
 const stored = (): string => JSON.stringify(CONTENTS.map((sql) => database.prepare(sql).raw().all()))
 
-/** What is erased goes in the background: it must not go while the next request is looked at. */
+/** Waits for background erasure, so that it doesn't happen while the next request is checked. */
 async function erased(): Promise<void> {
   const open = (): number =>
     database.prepare<[], number>('select count(*) from erasures where finished_at is null').pluck().get()!
   await expect.poll(open).toBe(0)
 }
 
-/** Whether an answer fits what the document says of it. */
+/** Reports whether a response matches the document. */
 const validators = new Map<string, ValidateFunction | undefined>()
 function fitsDocument(key: string, operation: DocumentedOperation, { status, json }: Answer): void {
   const at = `${key} ${status}`
@@ -81,7 +83,7 @@ interface Request {
   headers: Record<string, string>
 }
 
-/** Ids that a careless client, proxy or router takes for a part of the path. */
+/** IDs that a careless client, proxy or router might treat as part of the path. */
 const ODD_IDS = [
   '.',
   '..',
@@ -143,8 +145,8 @@ const queryValue = fc.oneof(
 )
 
 /**
- * These have tests of their own: signing in hashes a password each time and is throttled, the doctor asks the world, and a stream
- * of events does not end.
+ * These have their own tests. Signing in hashes a password each time and is throttled, the doctor makes external
+ * requests, and an event stream doesn't end.
  */
 const APART = ['/session', '/doctor', '/live']
 
@@ -200,14 +202,14 @@ test(
         assertShape(answer)
         if (key === 'POST /erasures') await erased()
         if (answer.status >= 400 || method === 'GET') expect(stored()).toBe(before)
-        // Without an id, the path is that of the list.
+        // Without an ID, the path is that of the list.
         const complete = !/\/(?:\/|\?|$)/.test(path)
         if (answer.status < 400 && complete) fitsDocument(key, operation, answer)
         seen.set(key, (seen.get(key) ?? new Set()).add(answer.status))
       }),
       { numRuns: numRuns * 40 },
     )
-    // The generator reaches behind the first check: most kinds of answers occur.
+    // The generator gets past the first check: most kinds of responses occur.
     const statuses = new Set([...seen.values()].flatMap((own) => [...own]))
     for (const status of [200, 201, 404, 422]) expect(statuses).toContain(status)
   },
@@ -224,7 +226,7 @@ describe('an id that looks like a part of the path', () => {
         for (const method of Object.keys(methods)) {
           const answer = await send(method.toUpperCase(), path.replaceAll(/\{\w+\}/g, id))
           const key = `${method} ${path} ${answer.text}`
-          // Back from an identity provider that is not known: a person is led to the page for signing in.
+          // Returning from an unknown identity provider redirects to the sign-in page.
           if (path === '/session/oidc/{id}/callback' && answer.status === 302)
             expect(answer.headers.get('location'), key).toMatch(/^\/dashboard\/sign-in/)
           else expect([401, 404, 405, 422], key).toContain(answer.status)

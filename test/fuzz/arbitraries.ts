@@ -16,13 +16,13 @@ export const nasty = fc.constantFrom<unknown>(
 
 export const anything = fc.oneof(nasty, fc.jsonValue(), fc.string({ unit: 'binary' }))
 
-/** Texts that mean something to one field or another. */
+/** Strings with a meaning in one field or another. */
 const words = fc.constantFrom(
   ...['Acme <hi@acme.example>', 'bob@example.com', 'sub.acme.example', 'xn--mnchen-3ya.example', 'in 1 hour'],
   ...['2026-12-01T09:00:00Z', 'full_access', 'sending_access', 'us-east-1', 'permissive', '10m', 'QUJD'],
 )
 
-/** Values that fit a schema, as far as its types go; components are looked up in `named`. */
+/** Generates values that match a schema's types. Components are looked up in `named`. */
 export function fitting(schema: Schema, named: Record<string, Schema>): fc.Arbitrary<unknown> {
   if (schema.$ref !== undefined) return fitting(named[schema.$ref.split('/').at(-1)!]!, named)
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map((part) => fitting(part, named)))
@@ -46,10 +46,10 @@ function fittingObject(schema: Schema, named: Record<string, Schema>): fc.Arbitr
   })
 }
 
-/** A way to a place in a body, as numbers that choose among what is there. */
+/** A path into a body, as numbers that choose among what is there. */
 export const place = fc.array(fc.nat(), { minLength: 1, maxLength: 4 })
 
-/** A copy of `value` with the place that `steps` leads to replaced. */
+/** Returns a copy of `value` with the element at the path `steps` replaced. */
 export function replaced(value: unknown, [step, ...rest]: number[], by: unknown): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return by
   const keys = Object.keys(value)

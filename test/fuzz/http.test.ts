@@ -10,11 +10,11 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** The id of the email stored last. */
+/** Returns the ID of the email stored last. */
 const newest = async () =>
   (await api.storage.listEmails({ teamId: api.teamId, limit: 1 }, api.clock.now())).items[0]?.id
 
-/** Sends a body; a refusal must leave nothing behind, an acceptance exactly one email. */
+/** Sends a body. A refusal must store nothing, and an acceptance exactly one email. */
 async function send(body: unknown): Promise<Answer> {
   const before = await newest()
   const answer = await api.call('POST', '/emails', body)
@@ -157,7 +157,7 @@ test('every path, method and query is answered in shape, with a key or without',
         ...(type === undefined ? {} : { 'content-type': type }),
       }
       const answer = await askRaw(api.url, method, `${path}?${query}`, undefined, headers)
-      // HEAD has no body; the dashboard, which is not built here, is a page that says so with 503.
+      // HEAD has no body. The dashboard isn't built here, so its page responds with 503.
       if (method === 'HEAD' || answer.headers.get('content-type')?.startsWith('text/html')) return
       assertShape(answer)
       expect(await newest()).toBe(before)

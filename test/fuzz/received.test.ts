@@ -6,10 +6,13 @@ import { verify, withTrace } from '../../appliance/verification/verification.ts'
 import { createTestClock } from '../world/clock.ts'
 import * as fc from '../world/fast-check.ts'
 
-/** What happens to the octets of a received email before they are stored: any message is verified, listed and marked, in bounded time. */
+/**
+ * Fuzzes the processing of received email before it is stored: any message must be verified, listed and marked in
+ * bounded time.
+ */
 
 const RUNS = Number(process.env.RECEIVED_RUNS ?? 300)
-/** Processor time; a pattern that runs away takes seconds. */
+/** Maximum CPU time in milliseconds. A regular expression with catastrophic backtracking takes seconds. */
 const MOST_MS = 1000
 
 const FIELDS = [

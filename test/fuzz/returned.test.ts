@@ -75,7 +75,7 @@ function mutate(message: Uint8Array, list: readonly Change[]): Buffer {
   }, Buffer.from(message))
 }
 
-/** Processor time of a call in milliseconds. */
+/** Returns the CPU time of a call in milliseconds. */
 function cost(run: () => void): number {
   const before = process.cpuUsage()
   run()
@@ -83,7 +83,9 @@ function cost(run: () => void): number {
   return (user + system) / 1000
 }
 
-/** Far above what any reading takes: a pattern that runs away takes seconds. */
+/**
+ * Far above what any parse takes, in milliseconds. A regular expression with catastrophic backtracking takes seconds.
+ */
 const MOST_MS = 1000
 
 describe('received mail', () => {
@@ -96,7 +98,7 @@ describe('received mail', () => {
           expect(RETURNED_KINDS).toContain(kind)
           expect(recipients.length).toBeLessThanOrEqual(500)
           expect(references.inReplyTo.length).toBeLessThanOrEqual(50)
-          // Only a failed delivery or a feedback report says anything against an address.
+          // Only a failed delivery or a feedback report is evidence against an address.
           if (kind !== 'bounce') expect(recipients.filter(({ invalid }) => invalid)).toEqual([])
           expect(feedback !== null).toBe(
             kind === 'complaint' || kind === 'not-spam' || kind === 'dmarc-failure',

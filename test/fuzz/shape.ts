@@ -3,10 +3,10 @@ import { expect } from 'vitest'
 import type { Answer } from '../unit/http/harness.ts'
 
 export const numRuns = 200
-/** For a run that hangs. */
+/** The timeout for a run that hangs, in milliseconds. */
 export const patience = { timeout: 600_000 }
 
-/** What every answer must be: no fault of ours, and an error in the wire's three keys, in order. */
+/** Asserts what every response must be: no server error, and errors with exactly three keys, in order. */
 export function assertShape({ status, headers, text, json }: Answer): void {
   expect(status).toBeLessThan(500)
   if (status < 400) return
@@ -21,8 +21,8 @@ export function assertShape({ status, headers, text, json }: Answer): void {
 const agent = new Agent({ keepAlive: true })
 
 /**
- * Sends a request with its path untouched: `fetch` would fold `..` and `%2e%2e` into the path above. Only what no request line can
- * hold is percent-encoded.
+ * Sends a request without normalizing its path: `fetch` would resolve `..` and `%2e%2e`. Percent-encodes only what no
+ * request line can contain.
  */
 export async function askRaw(
   origin: string,

@@ -32,7 +32,7 @@ beforeAll(async () => {
   await storage.createTeam({ team: other, ownerId: made.user.id }, clock.now())
   squatter = other.id
   const config = { hostname: 'mail.sender.test', sourceIps: [] }
-  // Every key is another one, as real ones are.
+  // Each key is different, as in production.
   const keygen = async () => ({
     privateKey: new Uint8Array([1]),
     publicKey: randomBytes(32).toString('base64'),
@@ -50,7 +50,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true })
 })
 
-/** Publishes what a team is asked for. */
+/** Publishes the records that a team needs. */
 async function publish(domain: Domain): Promise<void> {
   const records = await senders.expectedRecords(domain)
   for (const name of new Set(records.map(({ fqdn }) => fqdn))) {
@@ -82,7 +82,7 @@ describe('finding 13: a domain is unique only once verified', () => {
     const squatted = await add(squatter, 'shop.test')
     const ours = await add(rightful, 'shop.test')
     await publish(ours)
-    // The records prove whose domain it is: they are not those of the other team.
+    // The records identify the owner, and those are not the other team's.
     expect(await verify(squatted)).toMatchObject({ status: 'pending' })
     expect(await verify(ours)).toMatchObject({ status: 'verified' })
     expect(await authorize(rightful)).toBe('allowed')

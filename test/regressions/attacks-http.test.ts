@@ -20,7 +20,7 @@ afterEach(async () => {
   await api.close()
 })
 
-/** A client that never closes its side. */
+/** Opens a client that never closes its side. */
 async function open(said = ''): Promise<Socket> {
   const socket = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1', allowHalfOpen: true })
   sockets.push(socket)
@@ -66,7 +66,7 @@ describe('connections that are not closed by the client', () => {
   test('clients that close at once leave no sockets behind', async () => {
     for (let count = 0; count < 40; count++) (await open()).destroy()
     await expect.poll(() => api.capacity.figures().connections.http.open, { timeout: 2000 }).toBe(0)
-    // Half of them have gone before anybody looked at what they said.
+    // Half of them disconnect before the server reads their data.
     for (let count = 0; count < 40; count++) {
       const socket = await open()
       socket.write('GET / HTTP/1.1\r\n')
@@ -88,7 +88,7 @@ describe('connections that are not closed by the client', () => {
     await once(refused, 'end')
     for (const socket of sockets.splice(0)) socket.destroy()
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
-    // Somebody at this address shows a key: the address may have more from now on.
+    // A valid key from this address raises its limits from now on.
     expect((await api.call('GET', '/domains')).status).toBe(200)
     for (let count = 0; count < 6; count++) await open()
     expect((await api.call('GET', '/domains')).status).toBe(200)
@@ -117,9 +117,9 @@ describe('pipelined requests', () => {
 
 describe('requests without a valid key', () => {
   const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: mail.acme.example\r\n${more}\r\n`
-  /** All that this address may ask as a stranger, and as much again. */
+  /** Uses up this address's budget without a key, twice over. */
   const spend = () => api.capacity.budgets.charge('127.0.0.1', 1000 * MB)
-  /** What is heard until the server ends the connection, with time going by. */
+  /** Returns what is received until the server closes the connection, while time passes. */
   const end = async (socket: Socket): Promise<string> => {
     let [heard, over] = ['', false]
     socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')))
@@ -142,7 +142,7 @@ describe('requests without a valid key', () => {
     const heard = await end(await open(requests))
     expect(heard).toMatch(/^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\nretry-after: \d+\r\n/i)
     expect(heard).toMatch(/"statusCode":429,.*without a valid API key.*"name":"rate_limit_exceeded"\}$/)
-    // Not one answer for each of what was sent ahead.
+    // Only one response, not one for each pipelined request.
     expect(heard.match(/HTTP\/1\.1 /g)).toHaveLength(1)
     expect(api.capacity.figures().budgets.refused).toBe(1)
   })
@@ -162,7 +162,7 @@ describe('requests without a valid key', () => {
     const answered = async (said: string) => String((await once(await open(said), 'data'))[0])
     expect(await answered(get('/healthz'))).toMatch(/^HTTP\/1\.1 200 /)
     for (let count = 0; count < 3; count++) expect((await api.call('GET', '/domains')).status).toBe(200)
-    // Somebody has shown a key here: the address may ask more.
+    // A valid key was used from here, so the address may make more requests.
     expect(await answered(get('/emails'))).toMatch(/^HTTP\/1\.1 401 /)
   })
 
@@ -241,10 +241,10 @@ describe('unfinished bodies', () => {
     const browser = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
     expect((await ask(`${api.url}/session`, 'POST', signIn, browser)).text).toMatch(/password/)
 
-    // All of them are cut off, and what they held is free.
+    // All of them are closed, and their memory is freed.
     const heard = unfinished.map(async (socket) => String((await once(socket, 'data'))[0]))
     for (let second = 0; second < 40; second++) await api.clock.advance(1000)
-    // Strangers at one address have no budget for so many sign-ins.
+    // The budget of an address without a key doesn't allow so many sign-ins.
     for (const answer of await Promise.all(heard)) expect(answer).toMatch(/^HTTP\/1\.1 4(08|29) /)
     await expect
       .poll(() => api.capacity.figures().octets)

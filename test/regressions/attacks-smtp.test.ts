@@ -18,7 +18,7 @@ const open = async (config = {}) => (door = await startDoor({ config: { messageB
 
 const HEAD = 'From: app@acme.example\r\nSubject: x\r\n'
 
-/** What is said before a message, on the listener that needs no sign-in. */
+/** Returns the commands before a message, on the listener that requires no sign-in. */
 const until = (last: string): string[] => [
   'EHLO client.example',
   'MAIL FROM:<app@acme.example>',
@@ -142,7 +142,7 @@ test('a client that leaves in the middle of a handshake leaves no socket behind'
   socket.write(Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]))
   await expect.poll(() => capacity.figures().connections.smtp.open).toBe(1)
   socket.end()
-  // Without the time for a handshake going by: the clock stands still.
+  // Without waiting for the handshake timeout: the clock is stopped.
   await expect.poll(() => capacity.figures().connections.smtp.open).toBe(0)
 })
 
@@ -215,7 +215,7 @@ test('finding 10: renegotiation of TLS 1.2 is refused', async () => {
   }
 })
 
-/** Signs in from an address of this machine; resolves with the last reply. */
+/** Signs in from an address of this machine. Resolves with the last reply. */
 async function signIn(port: number, localAddress: string, token: string): Promise<string> {
   const plainSocket = connectPlain({ port, host: '127.0.0.1', localAddress })
   const socket = connect({ socket: plainSocket, rejectUnauthorized: false })
@@ -260,7 +260,7 @@ test.each([
 })
 
 test('500 strangers that send half a message each leave memory and room for a server that sends a whole one', async () => {
-  // As configured by default.
+  // The default configuration.
   const smtp = { total: 4000, perAddress: 1000, perStranger: 50 }
   door = await startDoor({ config: { messageBytes: 40 * MB }, capacity: { smtp } })
   const { ports, capacity, senders, teamId } = door
@@ -287,7 +287,7 @@ test('500 strangers that send half a message each leave memory and room for a se
     Array.from({ length: 500 }, async (_, place) => {
       const socket = await from(`127.0.1.${1 + (place % 50)}`)
       expect(await say(socket, dialog)).toEqual(['250', '250', '250', '354'])
-      // Those that find no room hear 452 and are ended.
+      // Those beyond the limit get 452 and are closed.
       await new Promise<void>((resolve) => {
         socket.once('close', () => resolve())
         socket.write(half, () => resolve())
@@ -296,7 +296,7 @@ test('500 strangers that send half a message each leave memory and room for a se
     }),
   )
   const { memory } = capacity.figures().octets
-  // The share of all strangers together; what is beyond lies on the disk.
+  // The share of all unauthenticated clients together. Anything beyond it is stored on disk.
   expect(memory.used).toBeLessThanOrEqual(memory.limit / 4)
   const honest = await from('127.0.2.1')
   expect(await say(honest, [...dialog, `${HEAD}\r\nHello\r\n.`])).toEqual(['250', '250', '250', '354', '250'])

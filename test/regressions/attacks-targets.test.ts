@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseNetworks, machineAddresses, refreshedAddresses } from '../../appliance/wire/networks.ts'
 import { hello, startApi, type Api } from '../unit/http/harness.ts'
 
-/** Stands for the public internet. */
+/** Represents the public internet. */
 const PUBLIC = '127.0.0.77'
-/** Public addresses that this machine is said to have. */
+/** Public addresses that this machine is configured to have. */
 const OWN = ['93.184.1.1', '2a00:1450::1']
 const NAMES: Record<string, string[]> = {
   'files.example': [PUBLIC],

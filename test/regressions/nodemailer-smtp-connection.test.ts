@@ -6,9 +6,9 @@ import { freeAddress } from '../world/addresses.ts'
 import { dialog, type ScriptedServer, type ScriptStep, startScripted } from '../world/scripted.ts'
 
 /**
- * What nodemailer's SMTP client reports of three servers, which is why delivery has a client of its own
- * (docs/decisions/0005-our-own-smtp-client.md). A test that fails after an upgrade of nodemailer is good news: read the
- * page again. What our own client makes of the same servers is in test/unit/delivery/trouble.test.ts.
+ * Documents what nodemailer's SMTP client reports about three servers. This is why delivery has its own client
+ * (docs/decisions/0005-our-own-smtp-client.md). If a test fails after an upgrade of nodemailer, that is good news:
+ * reconsider the decision. test/unit/delivery/trouble.test.ts tests our client with the same servers.
  */
 
 const open: (ScriptedServer | SMTPConnection)[] = []
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const one of open.splice(0)) await one.close()
 })
 
-/** A connection through nodemailer, past the greeting and EHLO unless the server never gets so far. */
+/** Connects with nodemailer, past the greeting and EHLO if the server gets that far. */
 async function dialThrough(script: ScriptStep[]) {
   const server = await startScripted({ address: freeAddress(), port: 0, script })
   const socket = connect(server.port, server.address)
@@ -32,9 +32,9 @@ async function dialThrough(script: ScriptStep[]) {
 }
 
 interface Result {
-  /** The error as the caller gets it; undefined after a success. */
+  /** The error that the caller gets; undefined after a success. */
   error: string | undefined
-  /** The recipients whose refusal the caller is told of. */
+  /** The recipients that are reported to the caller as refused. */
   refused: string[]
   accepted: unknown[] | undefined
 }
@@ -104,7 +104,8 @@ describe('nodemailer’s SMTPConnection', () => {
     const kept = connection as unknown as { _responseQueue: string[] }
     await expect.poll(() => kept._responseQueue.length, { interval: 5 }).toBeGreaterThan(limit)
     expect(errors).toEqual([])
-    // It looks at one line in each turn of the event loop; without this the rest would keep the process busy.
+    // nodemailer processes one line per turn of the event loop. Without this, the remaining lines would keep the
+    // process busy.
     kept._responseQueue.length = 0
   })
 })
