@@ -106,7 +106,7 @@ describe('what the daemon tells at its start', () => {
   const http = { admin_listen: [], admin_tls_listen: [] }
   const config = { hostname: 'mail.shop.example', http } as unknown as Config
 
-  /** The lines of the log. */
+  /** Returns the lines of the log. */
   async function tell(): Promise<{ msg: string; link?: string }[]> {
     const lines: string[] = []
     const log = createLogger('info', { write: (line: string) => void lines.push(line) })

@@ -4,7 +4,7 @@ import { createWrongCodes } from '../../../appliance/accounts/factors.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { hashRecoveryCode, newRecoveryCodes } from '../../../appliance/accounts/second-step.ts'
 
-/** RFC 6238 Appendix B, SHA-1: the last six of its eight digits, which is what six digits are (RFC 4226 §5.3). */
+/** RFC 6238 Appendix B, SHA-1: the last six of its eight digits. A six-digit code consists of these (RFC 4226 §5.3). */
 const VECTORS: [seconds: number, code: string][] = [
   [59, '287082'],
   [1111111109, '081804'],

@@ -19,7 +19,7 @@ interface Document {
 const file = join(import.meta.dirname, '../../conformance/openapi-upstream.yaml')
 const upstream = parse(readFileSync(file, 'utf8')) as Document
 
-/** Complaints of the hosted service's own description of an event. */
+/** Validates an event against the hosted service's own description. Returns the errors. */
 function complaints(type: string, payload: unknown): unknown {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import type { Capacity } from '../../../appliance/capacity/capacity.ts'
 import { testCapacity } from '../../world/capacity.ts'
 
-/** Moved by the tests alone. */
+/** Only the tests change it. */
 let now: number
 let timers: { at: number; callback: () => void }[]
 let capacity: Capacity
@@ -16,7 +16,7 @@ beforeEach(() => {
   capacity = testCapacity({ now: () => now, after }, '/nowhere')
 })
 
-/** How many requests of an address are let through at this moment. */
+/** Returns how many more requests an address may make now. */
 function left(ip: string): number {
   let count = 0
   while (capacity.budgets.take(ip) === 0) count++

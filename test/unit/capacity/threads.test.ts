@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createThreads, type Threads } from '../../../appliance/capacity/capacity.ts'
 import { systemClock as clock } from '../../../appliance/clock/clock.ts'
 
-/** Counts itself in, waits a moment, and answers with the most that were in at once. */
+/** A thread that increments a counter, waits briefly, and returns the maximum number of concurrent threads. */
 const SCRIPT = `
 import { parentPort } from 'node:worker_threads'
 parentPort.on('message', (shared) => {

@@ -13,7 +13,7 @@ import { HOSTNAME, startHost, until, type Host } from './stage.ts'
 
 let authority: Authority
 beforeAll(async () => {
-  // Of a hundred good nonces five are refused, so that requests have to be made anew; never all six of one request.
+  // Rejects 5% of valid nonces, so that requests have to be repeated, but never all six attempts of one request.
   authority = await startAuthority({ nonceReject: 5 })
 })
 afterAll(() => authority.close())
@@ -159,7 +159,7 @@ test('what is kept is shown after a restart, whoever the authority is then', asy
     { dataDir },
     async (host) => {
       expect((await host.shown(HOSTNAME)).issuer.CN).toMatch(/^Pebble Intermediate/)
-      // It is of another authority than the configured one, which cannot be asked.
+      // Another authority than the configured one, which is unreachable, issued it.
       const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 1)
       expect(certificates[HOSTNAME]!.error).toMatch(/could not be reached: connect ECONNREFUSED/)
     },
@@ -170,7 +170,7 @@ test('what is kept is shown after a restart, whoever the authority is then', asy
 
 describe('a failure', () => {
   test('by a wrong answer says what the authority saw, and waits', async () => {
-    // Nobody answers at this address: the names lead to another.
+    // Nothing listens at this address: the names resolve to another one.
     const elsewhere = { ...authority, address: freeAddress() }
     await running(
       {},
@@ -204,7 +204,7 @@ describe('a failure', () => {
       async (host) => {
         await new Promise((resolve) => setTimeout(resolve, 500))
         expect(await host.until(() => true)).toEqual(before)
-        // A person may.
+        // An explicit command may.
         await ask(dataDir, { all: false })
         await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 2)
       },

@@ -108,7 +108,7 @@ test('an opinion holds as long as the authority says, a day at most', () => {
 })
 
 test('the identifier of a certificate is that of the example in RFC 9773', () => {
-  // Of RFC 9773 §4.1: key identifier 69:88:5B:…:C8:D4 and serial number 00:87:65:43:21.
+  // From RFC 9773 §4.1: key identifier 69:88:5B:…:C8:D4 and serial number 00:87:65:43:21.
   const keyId = '69885b6b87464041e1b37b847ba0ae2cde01c8d4'
   const raw = Buffer.from(`0603551d230418301680 14${keyId}`.replaceAll(' ', ''), 'hex')
   const certificate = { raw, serialNumber: '87654321' } as X509Certificate

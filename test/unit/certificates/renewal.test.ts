@@ -10,7 +10,7 @@ import { startAuthority, type Authority } from '../../world/authority.ts'
 import { createCertificates } from '../../world/certificates.ts'
 import { HOSTNAME, startHost, until, type Host } from './stage.ts'
 
-/** What the authority's opinion of a renewal does (RFC 9773). Debian's Pebble has none: a server in front of it gives one. */
+/** Tests renewal information (RFC 9773). Debian's Pebble doesn't support it, so a server in front of Pebble adds it. */
 
 const DAY = 24 * 3_600_000
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await authority.close()
 })
 
-/** Pebble's directory with `renewalInfo` in it, and what stands there. */
+/** Starts a proxy that adds `renewalInfo` to Pebble's directory and serves it. */
 async function startOpinion() {
   const made = await createCertificates()
   const own = await made.make({ name: 'Test authority of the front', ca: true })
@@ -87,14 +87,14 @@ test('an authority that wants every certificate renewed at once gets no second o
       () => Promise.resolve(opinion.asked),
       ({ length }) => length > 0,
     )
-    // Some twenty rounds.
+    // About 20 rounds.
     await new Promise((resolve) => setTimeout(resolve, 2000))
     expect((await host.shown(HOSTNAME)).fingerprint256).toBe(first.fingerprint256)
     expect(opinion.asked).toEqual([expect.stringMatching(/^\/renewal\/[\w-]+\.[\w-]+$/)])
     expect(host.said.filter((line) => line.includes('installed a new certificate'))).toHaveLength(1)
   })
 
-  // Two days later it does as the authority says.
+  // Two days later, it follows the authority's suggestion.
   const file = join(dataDir, 'acme', 'state.json')
   const state = JSON.parse(await readFile(file, 'utf8')) as {
     certificates: Record<string, { hadAt: number }>

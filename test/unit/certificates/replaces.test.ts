@@ -7,7 +7,7 @@ import { ask, certificateFile } from '../../../appliance/certificates/certificat
 import { startScriptedAuthority, type ScriptedAuthority } from '../../world/scripted-authority.ts'
 import { HOSTNAME, startHost, until, type Host } from './stage.ts'
 
-/** RFC 9773 §5: an order tells which certificate it replaces. */
+/** RFC 9773 §5: an order names the certificate that it replaces. */
 
 let authority: ScriptedAuthority
 let host: Host
@@ -26,14 +26,14 @@ const kept = async () => {
 }
 const had = (other: string) => until(kept, (pem) => pem !== '' && pem !== other)
 
-/** RFC 9773 §4.1, from what openssl reads in the certificate. */
+/** Returns the ID of RFC 9773 §4.1, computed from openssl's output. */
 async function renewalId(): Promise<string> {
   const file = certificateFile(host.dataDir, HOSTNAME)
   const args = ['x509', '-in', file, '-noout', '-serial', '-ext', 'authorityKeyIdentifier']
   const { stdout } = await promisify(execFile)('openssl', args)
   const serial = /serial=([0-9A-F]+)/.exec(stdout)![1]!
   const key = /([0-9A-F]{2}(:[0-9A-F]{2}){19})/.exec(stdout)![1]!.replaceAll(':', '')
-  // All serial numbers of this authority begin with a set bit.
+  // All serial numbers of this authority start with a set bit.
   return [key, `00${serial}`].map((hex) => Buffer.from(hex, 'hex').toString('base64url')).join('.')
 }
 

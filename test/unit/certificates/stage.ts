@@ -17,25 +17,25 @@ import { createListeners } from '../../../appliance/http/listeners.ts'
 import { openCertificates, type Certificates } from '../../../appliance/wire/certificates.ts'
 import type { Authority } from '../../world/authority.ts'
 
-/** A host that wants certificates: its listeners, its book of certificates, and what looks after them. */
+/** A host that needs certificates: its listeners, stored certificates, and renewal loop. */
 export interface Host {
   acme: Acme
   book: Certificates
   dataDir: string
-  /** Lines of the log, as "message reason". */
+  /** Log lines, as "message reason". */
   said: string[]
-  /** Polls what is remembered until it satisfies `enough`. */
+  /** Polls the stored state until it satisfies `enough`. */
   until(enough: (memory: Memory) => boolean): Promise<Memory>
-  /** Waits for as many lines of the log: they come after what is remembered. */
+  /** Waits for this many log lines, which are written after the state is stored. */
   heard(lines: number): Promise<string[]>
-  /** The certificate that HTTPS shows to who asks for a name. */
+  /** Returns the certificate that HTTPS presents for a name. */
   shown(name: string): Promise<DetailedPeerCertificate>
   close(): Promise<void>
 }
 
 export const HOSTNAME = 'mail.sender.test'
 
-/** @param names of the certificates that are wanted, by default that of the host alone */
+/** @param names of the certificates to obtain; by default only the host's own */
 export async function startHost(
   authority: Pick<Authority, 'directory' | 'ca' | 'address'>,
   change: Partial<AcmeOptions> & { names?: string[][]; dataDir?: string } = {},
@@ -92,7 +92,7 @@ export async function startHost(
   }
 }
 
-/** Polls for a minute and a half. */
+/** Polls for up to 90 seconds. */
 export async function until<T>(read: () => Promise<T>, enough: (value: T) => boolean): Promise<T> {
   for (let tries = 0; ; tries++) {
     const value = await read()

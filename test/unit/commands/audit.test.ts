@@ -10,7 +10,7 @@ beforeAll(() => {
 })
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
 
-/** Commands that look, run something, or write themselves down. */
+/** Commands that only read, run something, or write their own audit entries. */
 const NO_ACT = [
   ...['serve', 'migrate', 'version', 'status', 'doctor', 'crashtest', 'backup', 'restore', 'audit'],
   ...[

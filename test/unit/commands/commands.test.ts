@@ -14,7 +14,7 @@ beforeAll(async () => {
   world = await createWorld({ domains: {} })
   const made = installation(`[dns]\nservers = ["${world.dnsServers[0]!}"]\n`)
   config = made.config
-  // Open all the while, as a running daemon has it.
+  // Stays open, as with a running daemon.
   storage = await openSqlite({ dataDir: made.dataDir })
 })
 afterAll(async () => {
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
 
-/** The keys that tests look into; which of them are there depends on the command. */
+/** The keys that tests read. Which ones exist depends on the command. */
 interface Printed {
   id: string
   token: string
@@ -36,7 +36,7 @@ interface Printed {
   rule: object | null
 }
 
-/** What a command prints with --json, which must be all that it prints. */
+/** Returns a command's --json output, and checks that it prints nothing else. */
 async function json(args: string[]): Promise<Printed> {
   const { code, stdout, stderr } = await run([...args, '--json'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) as string })
@@ -46,7 +46,7 @@ async function json(args: string[]): Promise<Printed> {
 const anyId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string
 const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?\+00$/) as string
 
-// Each block builds on the ones before: this is the life of one installation.
+// Each block builds on the previous ones: together they are the life of one installation.
 describe('setup', () => {
   test('comes before everything else', async () => {
     expect(await run(['domain', 'add', 'sender.test'])).toEqual({

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 
-/** Stores an email of the first team to a@one.test, which was put off with a reply that holds control characters, and to b@two.test. */
+/**
+ * Stores an email of the first team to a@one.test and b@two.test. The first was deferred, with control characters in
+ * the reply.
+ */
 export async function storeDeferred(
   storage: Storage,
   { emailId, deliveryId }: { emailId: string; deliveryId: string },

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { installation, posthaste } from './program.ts'
 
-// Every run is a process of its own, half a second and more on a busy machine.
+// Each run is a separate process, which takes half a second, or more on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
 const { dataDir, config } = installation()

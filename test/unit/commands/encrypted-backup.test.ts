@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { installation, posthaste, type Run } from './program.ts'
 
-/** Backups encrypted for others: what the program `age` opens, and what it makes. */
+/** Tests backups encrypted for other keys: what the `age` program can open, and what it creates. */
 
 let config: string
 let dataDir: string
@@ -35,14 +35,14 @@ test('a backup for a recipient opens with age, and is restored with the identity
   })
   const bytes = readFileSync(file)
   expect(bytes.toString('latin1', 0, 21)).toBe('age-encryption.org/v1')
-  // One recipient, and no other: what checked the file has no stanza in it.
+  // There is exactly one recipient: the key used for checking the file has no stanza in it.
   expect(bytes.toString('latin1', 0, 400).match(/^-> /gm)).toHaveLength(1)
   const archive = execFileSync('age', ['--decrypt', '-i', identity, file])
   const names = execFileSync('tar', ['-tzf', '-'], { input: archive, encoding: 'utf8' }).trim().split('\n')
   expect(names).toEqual(
     expect.arrayContaining(['posthaste-backup.json', 'master.key', 'posthaste.db', 'manifest.json']),
   )
-  // Nothing is left, neither beside the file nor in the data directory.
+  // Nothing is left behind, neither next to the file nor in the data directory.
   expect(
     [...readdirSync(folder), ...readdirSync(dataDir)].filter((name) => name.includes('.partial')),
   ).toEqual([])
@@ -90,7 +90,7 @@ test('a backup that age itself encrypted is restored; one with a changed byte is
   expect(changed).toMatchObject({ code: 1, stdout: '' })
   expect(changed.stderr).toContain('Nothing was restored.')
   expect(readdirSync(inside('changed')).filter((name) => !name.startsWith('daemon.'))).toEqual([])
-  // Who expects an encrypted backup is not given another one.
+  // If an encrypted backup is expected, a plain one is refused.
   expect((await open('plain', plain)).stderr).toContain('is not encrypted')
 })
 

@@ -7,11 +7,11 @@ import { refusal, startHosted, type HostedWorld } from '../../world/hosted.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { installation, posthaste, type Run } from './program.ts'
 
-/** A place to move to, with an owner. */
+/** A target installation with an owner. */
 interface Place {
   run: (...args: string[]) => Promise<Run>
   json: <T>(...args: string[]) => Promise<T>
-  /** Of a file of its own. */
+  /** Returns the path of a file in the installation's folder. */
   path: (name: string) => string
 }
 
@@ -31,7 +31,7 @@ async function place(): Promise<Place> {
   }
 }
 
-/** What `import --json` prints. */
+/** The output of `import --json`. */
 interface Printed {
   dry_run: boolean
   domains: Tally
@@ -127,7 +127,7 @@ API keys      2      2       0             0
     expect(tokens.every((token) => /^(re|whsec)_\S{20,}$/.test(token))).toBe(true)
     for (const token of [...tokens, there.apiKey]) expect(moved.stdout + moved.stderr).not.toContain(token)
 
-    // Its selectors are taken by the other side, whose mail is still to be verified with them.
+    // The selectors are in use by the other service, whose mail must still verify.
     expect(readFileSync(zone, 'utf8')).toMatch(
       /^posthaste-\d{8}\._domainkey\.news\.sender\.test\. 3600 IN TXT/m,
     )
@@ -289,7 +289,7 @@ describe('from the hosted service', () => {
       created_at: '2025-11-30 20:39:59.540771+00',
     }))
     hosted.content['/suppressions'] = addresses
-    // The 12th page is broken: ten pages were kept, in two pieces.
+    // The 12th page is broken; ten pages were stored, in two batches.
     hosted.instead = (_, number) => (number === 12 ? { status: 200, raw: '{"data":[' } : undefined)
     const broken = await bring('--only', 'suppressions', '--json')
     expect(broken.code).toBe(1)

@@ -55,7 +55,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Runs a command within this process; returns what it prints with --json. */
+/** Runs a command in this process. Returns its --json output. */
 async function print(words: string[]): Promise<unknown> {
   const printed = { out: '', err: '' }
   const hear = (at: 'out' | 'err') =>
@@ -68,7 +68,7 @@ async function print(words: string[]): Promise<unknown> {
   try {
     await runProgram(
       [...words, '--config', config, '--json'],
-      // Opened once: a command needs a quarter of a second for it.
+      // Opened once, because each command would need a quarter of a second for it.
       () => Promise.resolve({ ...adapters, ...opening, openStorage: () => Promise.resolve(kept) }),
       '0.0.0',
     )
@@ -79,7 +79,7 @@ async function print(words: string[]): Promise<unknown> {
   return JSON.parse(printed.out)
 }
 
-/** A part of the document in which objects have no property beside those that their schemas name. */
+/** Returns the document with `additionalProperties: false` on objects that don't define it. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed)
   if (typeof part !== 'object' || part === null) return part
@@ -96,7 +96,7 @@ ajv.addSchema(closed(document) as object, 'document')
 
 const slashed = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Where the schema of an operation's response is, by the operation's id. */
+/** The location of each operation's response schema, by operation ID. */
 const RESPONSES = new Map(
   Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId, responses }]) => {
@@ -107,7 +107,7 @@ const RESPONSES = new Map(
   ),
 )
 
-/** What differs from the response of that operation, in words. */
+/** Returns how the output differs from the operation's response. */
 function differences(printed: unknown, operationId: string): string[] {
   const validate = ajv.getSchema(RESPONSES.get(operationId)!)!
   if (validate(printed)) return []
@@ -116,10 +116,10 @@ function differences(printed: unknown, operationId: string): string[] {
   )
 }
 
-/** A command, and the operation that answers with the same object. A change may print the whole of what it changed. */
+/** A command, and the operation that returns the same object. A command that changes an object may print all of it. */
 type Step = [words: string, operationId: string]
 
-/** In an order in which each works. `$noun` is the id of the object of that kind that was printed last. */
+/** In an order in which each works. `$noun` is the ID of the last printed object of that kind. */
 const STEPS: Step[] = [
   ['domain add sender.test', 'createDomain'],
   ['domain list', 'listDomains'],
@@ -224,7 +224,7 @@ const STEPS: Step[] = [
   ['audit', 'listAudit'],
 ]
 
-/** Commands whose objects no operation answers with, or that print none. */
+/** Commands whose output no operation returns, or that print no object. */
 const OWN: Record<string, string> = {
   'team list': 'all teams; the API lists those of a person',
   'user list': 'people of all teams',
@@ -263,7 +263,7 @@ test('of every command it is known whose objects it prints', () => {
   expect([...compared, ...Object.keys(OWN)].toSorted()).toEqual(names.toSorted())
 })
 
-/** What tests look into. */
+/** The fields that tests read. */
 interface Printed {
   object: string
   id?: string
@@ -271,7 +271,7 @@ interface Printed {
   link?: string
 }
 
-/** Joins by the link of an invitation. */
+/** Joins a team through an invitation link. */
 async function accept(link: string): Promise<void> {
   await accounts.members.acceptByPassword({ token: link.split('#')[1]!, password: 'another long password' })
 }
@@ -301,7 +301,7 @@ test('commands print exactly the objects of the API', async () => {
   expect(wrong).toEqual([])
 })
 
-/** A contact, a segment and a topic, by what they are. */
+/** Creates a contact, a segment and a topic. Returns their IDs by kind. */
 async function prepareAudience(): Promise<[string, string][]> {
   const now = Date.now()
   const team = await storage.firstTeam({}, now)
@@ -329,7 +329,7 @@ async function prepareAudience(): Promise<[string, string][]> {
   ]
 }
 
-/** An email that a domain of its own received, and a report about the domain. */
+/** Stores a received email of a new domain, and a report about the domain. */
 async function prepareReceived(): Promise<[string, string][]> {
   const now = Date.now()
   const teamId = (await storage.firstTeam({}, now))!.id
@@ -345,7 +345,7 @@ async function prepareReceived(): Promise<[string, string][]> {
   ]
 }
 
-/** A template with the alias `welcome`. */
+/** Creates a template with the alias `welcome`. */
 async function prepareTemplate(): Promise<string> {
   const team = await storage.firstTeam({}, Date.now())
   const input = { name: 'Welcome', alias: 'welcome', html: '<p>Hi</p>' }
@@ -353,7 +353,7 @@ async function prepareTemplate(): Promise<string> {
   return (await templates.create({ teamId: team!.id, input, author: 'ada@one.test' })).id
 }
 
-/** A broadcast that can be sent, or is being sent. */
+/** Creates a broadcast that is ready to be sent, or is being sent. */
 async function prepareBroadcast(status: 'draft' | 'queued'): Promise<string> {
   const now = Date.now()
   const team = await storage.firstTeam({}, now)
@@ -371,7 +371,7 @@ async function prepareBroadcast(status: 'draft' | 'queued'): Promise<string> {
   return id
 }
 
-/** Mail that waits, and a lane. */
+/** Adds queued mail and a lane. */
 async function prepareQueue(): Promise<void> {
   await storeDeferred(storage, { emailId, deliveryId })
   const { limits } = new Providers(loadProviders({ connections: 5 })).get('google')

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 const source = join(import.meta.dirname, '../../../appliance/commands/failure.ts')
 
-/** What a process says that imports the function and then does this. */
+/** Runs a script in a process that imports the function. Returns its output. */
 function said(script: string): { stdout: string; stderr: string } {
   const code = `import { userName } from ${JSON.stringify(source)}; ${script}; process.stdout.write(userName())`
   const args = ['--input-type=module', '-e', code]
@@ -18,7 +18,7 @@ describe('who sits at the command line', () => {
     expect(said('')).toEqual({ stdout: name, stderr: '' })
   })
 
-  // Only root may become somebody else.
+  // Only root can switch to another user.
   test.skipIf(process.getuid?.() !== 0)('is a number where no name belongs to it, as in containers', () => {
     expect(said('process.setuid(54321)')).toEqual({ stdout: 'uid 54321', stderr: '' })
   })

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PROGRAM } from '../../world/program.ts'
 
-/** What a run of the program left behind. */
+/** The result of a run of the program. */
 export interface Run {
   code: number | null
   stdout: string
   stderr: string
 }
 
-/** Runs the command line as its own process, without any POSTHASTE_ variable of the one that tests. */
+/** Runs the command line as a separate process, without this process's POSTHASTE_ variables. */
 export function posthaste(
   args: string[],
   { input = '', env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {},
@@ -25,7 +25,7 @@ export function posthaste(
   const run: Run = { code: null, stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (run.stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (run.stderr += text))
-  // A command that needs no input may be gone before it is written.
+  // A command that reads no input may have exited before the input is written.
   child.stdin.on('error', () => undefined)
   child.stdin.end(input)
   return new Promise((resolve, reject) => {
@@ -34,7 +34,7 @@ export function posthaste(
   })
 }
 
-/** A data directory with its configuration file. */
+/** Creates a data directory and its configuration file. */
 export function installation(more = ''): { dataDir: string; config: string } {
   const folder = mkdtempSync(join(tmpdir(), 'posthaste-commands-'))
   const dataDir = join(folder, 'data')

@@ -8,7 +8,7 @@ import { installation, posthaste, type Run } from './program.ts'
 
 const password = { input: 'a long password for tests\n' }
 
-/** An appliance with a domain and a webhook, and the secret of the webhook. */
+/** Creates an appliance with a domain and a webhook. Returns the webhook's secret, too. */
 async function appliance() {
   const { config, dataDir } = installation()
   const run = (args: string[], more: object = {}): Promise<Run> =>

@@ -13,14 +13,14 @@ beforeAll(async () => {
 
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
 
-/** The keys that tests look into; which of them are there depends on the command. */
+/** The keys that tests read. Which ones exist depends on the command. */
 interface Printed {
   id: string
   token: string
   data: unknown[]
 }
 
-/** What a command prints with --json, which must be all that it prints. */
+/** Returns a command's --json output, and checks that it prints nothing else. */
 async function json(args: string[]): Promise<Printed> {
   const { code, stdout, stderr } = await run([...args, '--json'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) as string })

@@ -13,7 +13,7 @@ const says = async (...args: string[]): Promise<string> => {
 }
 
 beforeAll(async () => {
-  // Nobody answers at this resolver, and nobody else is asked: nothing leaves this machine.
+  // Nothing listens at this resolver and no other is used, so no traffic leaves this machine.
   const folder = mkdtempSync(join(tmpdir(), 'posthaste-doctor-'))
   const targets = join(folder, 'doctor.toml')
   writeFileSync(

@@ -143,7 +143,7 @@ test('--json has the problems', () => {
 
 test('without a daemon the command says so with exit code 1, and makes nothing in the data directory', async () => {
   const { config, dataDir } = installation('[http]\nlisten = ["127.0.0.1:9"]\n')
-  // A package makes it when it is installed, and a restore wants it empty.
+  // Packages create it during installation, and a restore requires it to be empty.
   mkdirSync(dataDir)
   const never = await posthaste(['status', '--config', config])
   expect(never).toMatchObject({ code: 1, stderr: '' })

@@ -4,7 +4,9 @@ import type { NewEmail, Storage } from '../../../appliance/storage/storage.ts'
 import { makeTeam, newDomain, putEmail } from '../../contract/fixtures.ts'
 import { installation, posthaste } from './program.ts'
 
-/** The operator's command line is nobody's team: it sees the mail of all, and acts for the one that is named. */
+/**
+ * The operator's command line belongs to no team: it reads the mail of all teams, and acts for the one that is named.
+ */
 
 const { dataDir, config } = installation()
 const run = (...args: string[]) => posthaste([...args, '--config', config])

@@ -20,7 +20,7 @@ const json = async <T>(...args: string[]): Promise<T> => {
   return JSON.parse(stdout) as T
 }
 
-/** Two delivered emails, as the daemon would have written them. */
+/** Stores two delivered emails as the daemon would have. */
 async function deliverTwo(): Promise<void> {
   const storage = await openSqlite({ dataDir: place.dataDir })
   const now = systemClock.now()

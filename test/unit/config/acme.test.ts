@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../appliance/config/config.ts'
 
-/** What is complained of, or the section. */
+/** Returns the error message, or the section. */
 function read(settings: Record<string, string>): unknown {
   const env: Record<string, string> = { POSTHASTE_HOSTNAME: 'mail.sender.test' }
   for (const [key, value] of Object.entries(settings)) env[`POSTHASTE_${key.toUpperCase()}`] = value

@@ -13,7 +13,7 @@ function load(toml: string) {
   return loadBounces(file)
 }
 
-/** The complaints about a file, without its folder. */
+/** Returns the errors about a file, without its folder. */
 function refused(toml: string): string[] {
   try {
     load(toml)

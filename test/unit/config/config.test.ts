@@ -9,7 +9,7 @@ import { renderExample } from '../../../scripts/generators/configuration.ts'
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-config-'))
 let count = 0
 
-/** Writes a configuration file; returns its path. */
+/** Writes a configuration file. Returns its path. */
 function file(text: string): string {
   const path = join(folder, `${(count += 1)}.toml`)
   writeFileSync(path, text)
@@ -22,7 +22,7 @@ function load(text: string, env: NodeJS.ProcessEnv = {}) {
   return loaded
 }
 
-/** The complaints as lines, with the file's path taken out: `:3: …`. */
+/** Returns the errors as lines, without the file's path: `:3: …`. */
 function complaintsOf(text: string, env: NodeJS.ProcessEnv = {}, more: Partial<LoadArgs> = {}): string[] {
   const path = file(text)
   const loaded = loadConfig({ file: path, env, ...more })

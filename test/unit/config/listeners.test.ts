@@ -6,7 +6,7 @@ import { formatComplaint, loadConfig } from '../../../appliance/config/config.ts
 
 const file = join(mkdtempSync(join(tmpdir(), 'posthaste-listeners-')), 'posthaste.toml')
 
-/** The complaints as lines, with the file's path taken out: `:3: …`. */
+/** Returns the errors as lines, without the file's path: `:3: …`. */
 function complaintsOf(text: string): string[] {
   writeFileSync(file, text)
   const loaded = loadConfig({ file, env: {} })

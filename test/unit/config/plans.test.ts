@@ -13,7 +13,7 @@ const load = (toml: string) => {
   return loadPlans(file)
 }
 
-/** The lines of the refusal, without the file's folder. */
+/** Returns the error's lines, without the file's folder. */
 function refused(toml: string): string[] {
   try {
     load(toml)

@@ -8,7 +8,7 @@ import { TableRefused } from '../../../appliance/config/tables.ts'
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-returned-'))
 const file = join(folder, 'returned.toml')
 
-/** The complaints about a file, without its folder. */
+/** Returns the errors about a file, without its folder. */
 function refused(toml: string): string[] {
   writeFileSync(file, toml)
   try {

@@ -38,7 +38,7 @@ describe('the sandbox', () => {
     expect(readRunning(directory)).toBeUndefined()
     writeFileSync(join(directory, 'running.json'), JSON.stringify(running))
     expect(readRunning(directory)).toEqual(running)
-    // Above the largest process id that Linux gives out.
+    // Above the highest process ID that Linux assigns.
     writeFileSync(join(directory, 'running.json'), JSON.stringify({ ...running, pid: 4_194_305 }))
     expect(readRunning(directory)).toBeUndefined()
   })

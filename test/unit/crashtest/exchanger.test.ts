@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { digestOf, startExchangers } from '../../../appliance/crashtest/exchanger.ts'
 import { emptyLedger } from '../../../appliance/crashtest/ledger.ts'
 
-/** Delivers one message with this text to an exchanger, and returns whether it was whole. */
+/** Delivers one message with this text to an exchanger. Returns whether it was intact. */
 async function deliver(text: string, digest: string): Promise<boolean> {
   const ledger = emptyLedger()
   const exchangers = await startExchangers({ ledger, now: () => 0, run: () => 1, thinkMs: () => 0 })

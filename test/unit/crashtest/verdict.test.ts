@@ -108,7 +108,9 @@ describe('second copies', () => {
     const kills = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 1, inFlight: null }]
     const others = (...marks: string[]) =>
       marks.map((mark, n) => ({ mark, recipient: `user-${mark}-0@crash1.test`, at: 2000 + n }))
-    /** Whether a copy on a connection that was not ended is explained, when these were sent over it after it. */
+    /**
+     * Reports whether a copy on a connection without an end is explained, if these messages were sent on it afterwards.
+     */
     const explained = (...after: string[]) => {
       const later = others(...after)
       const sent = [rest(), ...later.map(({ mark, recipient }) => rest({ mark, recipients: [recipient] }))]

@@ -17,7 +17,7 @@ const of = { pool: 'default', provider: 'example.test' }
 const destination = 'default/example.test'
 const ask: Ask = { ...of, recipients: 1, families: [4] }
 
-/** A clock that stands still but for `advance`: the time of a busy machine must not count. */
+/** Creates a clock that only moves with `advance`, so that time on a busy machine doesn't count. */
 function createStill(): Clock & { advance(ms: number): void } {
   let now = 1_700_000_000_000
   const timers = new Set<{ due: number; callback: () => void }>()
@@ -35,7 +35,7 @@ function createStill(): Clock & { advance(ms: number): void } {
   }
 }
 
-/** Lanes with so many connections each, that remember nothing from before. */
+/** Creates lanes with this many connections each and no history. */
 function begin(connections: number) {
   const clock = createStill()
   const storage = {
@@ -52,7 +52,7 @@ function permitted(admission: Admission): Permit {
   return admission
 }
 
-/** One message from the permit to the commit. */
+/** Runs one message from the permit to the commit. */
 function deliver(lanes: Lanes): void {
   const permit = permitted(lanes.admit(ask))
   permit.release([])
@@ -215,7 +215,7 @@ describe('the dispatcher', () => {
     }
     await dispatcher.start()
     await until(() => begun.length === 2)
-    // None of the two is stored: a third does not begin.
+    // Neither of the two is stored yet, so a third doesn't start.
     await until(() => false)
     expect([begun, commits.length]).toEqual([['d1', 'd2'], 2])
     commits.shift()!()

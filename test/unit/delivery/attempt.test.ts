@@ -33,7 +33,7 @@ const key = {
   ...{ algorithm: 'ed25519-sha256' as const, privateKey, publicKey },
 }
 
-/** What storage holds for an attempt; a missing part is missing there too. */
+/** The stored parts of an attempt. A missing part is missing in storage, too. */
 interface Stored {
   message?: Uint8Array | undefined
   domain?: Domain | undefined
@@ -49,7 +49,7 @@ afterEach(async () => {
 interface Options extends Stored {
   hostname?: string
   allowNetworks?: string[]
-  /** Attempts before this one, and age in hours. */
+  /** Number of attempts before this one, and the email's age in hours. */
   attempts?: number
   requireTls?: LeasedDelivery['requireTls']
   age?: number
@@ -68,7 +68,7 @@ const auto: Source = {
   ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
 }
 
-/** Lanes that remember nothing from before. */
+/** Creates lanes without history. */
 function lanesFor(clock: World['clock']): Lanes {
   const storage = {
     ...{ saveLanes: async () => undefined, addLaneDays: async () => undefined },
@@ -79,7 +79,7 @@ function lanesFor(clock: World['clock']): Lanes {
   return new Lanes({ ...given, fallback: [auto], random: () => 0 })
 }
 
-/** Policies that are found in DNS alone. */
+/** Creates policies that only use DNS. */
 function policiesFor(clock: World['clock'], resolver: AttemptDeps['resolver'], port: number) {
   const storage = {
     findStsPolicy: async () => undefined,

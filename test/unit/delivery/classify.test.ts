@@ -250,7 +250,7 @@ test('no pattern is slow on a hostile text of 2000 characters', async () => {
         const hostile = piece.repeat(2000).slice(0, 2000)
         const costs: number[] = []
         for (let n = 0; n < 3; n++) costs.push(await costOf(() => pattern.test(hostile)))
-        // The best of three: the garbage of before may be collected meanwhile. Measured: 0.2 ms at most.
+        // Takes the minimum of three runs, because garbage collection may interfere. Measured: 0.2 ms at most.
         expect(Math.min(...costs), `${topic}: ${pattern.source.slice(0, 60)} on ${piece}`).toBeLessThan(20)
       }
     }

@@ -4,14 +4,14 @@ import { createTestClock } from '../../world/clock.ts'
 import { dialog } from '../../world/scripted.ts'
 import { minute, type Options, serve, talk } from './talk.ts'
 
-/** Several messages over one connection, and what becomes of it between them. */
+/** Tests several messages over one connection, and what happens to it between them. */
 
 const hello = 'S: 220 mx\n C: EHLO *\n S: 250 mx\n'
 const mail = 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 250 ok\n C: DATA\n S: 354 go\n C: <body>\n'
 const message = `${mail} S: 250 queued\n`
 const second = { from: 'second@sender.test' }
 
-/** A place for connections with a clock that can be moved. */
+/** Creates a connection pool with a test clock. */
 function place(options: { mostIdle?: number } = {}) {
   const clock = createTestClock()
   const connections = createConnections({ clock, ...options })

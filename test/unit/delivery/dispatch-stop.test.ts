@@ -4,7 +4,7 @@ import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 
-/** A dispatcher whose storage answers a lease when the test says so, and what it gave back. */
+/** Starts a dispatcher whose storage returns a lease when told to. Records which deliveries it gives back. */
 function begin() {
   const asked = Promise.withResolvers<void>()
   const leased = Promise.withResolvers<LeasedDelivery[]>()

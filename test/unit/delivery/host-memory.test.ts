@@ -67,7 +67,7 @@ describe('a conversation', () => {
     const port = likelyFreePort()
     await talk({ address: refusing, port }, { clock, connections })
     expect(inOrder(connections, refusing, clock.now())).toBe(false)
-    // An address of the documentation is none of this machine.
+    // This machine has no documentation address.
     const said = await talk({ address: own, port }, { clock, connections, localAddress: '192.0.2.200' })
     expect(Object.values(said.fates)).toEqual(['internal connect'])
     expect(inOrder(connections, own, clock.now())).toBe(true)
@@ -88,7 +88,7 @@ describe('a server that offers PIPELINING and cannot do it', () => {
     for (const work of cleanUp.splice(0)) work()
   })
 
-  /** Reads one command of what arrives together; the rest is lost, or ends the connection. */
+  /** Starts a server that reads only one of several pipelined commands. It drops the rest, or closes the connection. */
   async function unable(rest: 'lost' | 'end'): Promise<AddressInfo & { connections: number }> {
     const sockets: Socket[] = []
     const server = createServer((socket) => {

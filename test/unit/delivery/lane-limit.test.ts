@@ -6,9 +6,9 @@ import { freeAddress } from '../../world/addresses.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { serve, talk } from './talk.ts'
 
-/** Never are more connections of a lane open than it may have, as the servers count them. */
+/** Tests that a lane never has more open connections than allowed, as counted by the servers. */
 
-/** Numbers in [0, 1) that are the same in each run (mulberry32). */
+/** Returns a generator of numbers in [0, 1) that are the same in each run (mulberry32). */
 function dice(seed: number): () => number {
   let state = seed
   return () => {
@@ -19,7 +19,7 @@ function dice(seed: number): () => number {
   }
 }
 
-/** What is open from each address of ours, all servers together: until the server hangs up, or sees the end from us. */
+/** Counts open connections from each of our addresses over all servers, until the server closes or sees our end. */
 class Count {
   readonly now = new Map<string, number>()
   readonly most = new Map<string, number>()
@@ -51,7 +51,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-/** A mail server in a few lines, with moods: it gives up connections, refuses, and thinks for a while. */
+/** Starts a small mail server that randomly closes connections, refuses, and delays replies. */
 async function moody(count: Count, random: () => number): Promise<{ address: string; port: number }> {
   const server = createServer((socket) => {
     count.open(socket)
@@ -88,7 +88,7 @@ async function moody(count: Count, random: () => number): Promise<{ address: str
   return server.address() as AddressInfo & { address: string }
 }
 
-/** As many workers as a lane has permits, each with one message after the other to any of the servers. */
+/** Runs as many workers as the lane has permits. Each sends one message after another to any of the servers. */
 async function work(
   lane: { connections: Connections; key: string; limit: number; source: string },
   targets: { address: string; port: number }[],

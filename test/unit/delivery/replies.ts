@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { parse } from 'smol-toml'
 import type { BounceAction, Category, SubType, Phase } from '../../../appliance/mail/bounce.ts'
 
-/** A reply of a real server, and what it must mean for a delivery that was alone in its transaction. */
+/** A real server's reply, and what it must mean for a delivery that was alone in its transaction. */
 export interface Row {
-  /** Where the words stand in public, or "from knowledge". */
+  /** Where the text is published, or "from knowledge". */
   source: string
   who: string
-  /** Id of the mailbox provider (config/providers.toml), null where it is none of those. */
+  /** ID of the mailbox provider (config/providers.toml); null if it is none of those. */
   provider: string | null
   phase: Phase
   reply: string

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ReplyReader } from '../../../appliance/delivery/reply-reader.ts'
 import { costOf } from '../../world/cost.ts'
 
-/** Feeds text in pieces of `size`; returns the replies, or the complaint. */
+/** Feeds text in chunks of `size`. Returns the replies, or the error. */
 function read(text: string | Buffer, size = 1_000_000): unknown {
   const reader = new ReplyReader()
   const bytes = Buffer.from(text)

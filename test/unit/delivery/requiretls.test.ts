@@ -4,7 +4,7 @@ import { dialog, type ScriptStep } from '../../world/scripted.ts'
 import { tlsFile, type TlsMode } from '../../world/tls.ts'
 import { encrypted, noteOf, requireTls, serve, simple, talk } from './talk.ts'
 
-/** REQUIRETLS towards one server (RFC 8689 §4.2.1). */
+/** Tests REQUIRETLS with one server (RFC 8689 §4.2.1). */
 beforeAll(() => setDefaultCACertificates([...getCACertificates(), tlsFile('ca.pem')]))
 
 const host = 'mx.trusted.test'

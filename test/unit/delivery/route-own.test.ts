@@ -7,7 +7,7 @@ import type { Resolver } from '../../../appliance/dns/dns.ts'
 const OWN = 'mail.sender.test'
 const ADDRESS = '10.0.0.7'
 
-/** The route to example.org, whose best MX is `exchange`, at an address of this machine. */
+/** Finds the route to example.org, whose best MX is `exchange`, at an address of this machine. */
 async function find(exchange: string, receives: readonly string[]): Promise<string> {
   const found = (records: unknown[]) => ({ kind: 'found' as const, records, authentic: false })
   const resolve = async (_name: string, type: string) => {

@@ -8,7 +8,7 @@ import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import type { Step } from '../../../appliance/mail/transcript.ts'
 import { setUp } from '../dns/harness.ts'
 
-/** Names of a small internet: `fail` for SERVFAIL, a missing name for NXDOMAIN, a missing type for no data. */
+/** Names of a fake internet: `fail` means SERVFAIL, a missing name NXDOMAIN, a missing type no data. */
 type Zone = Record<
   string,
   'fail' | { MX?: [number, string][]; A?: string[] | 'fail'; AAAA?: string[] | 'fail' }
@@ -39,7 +39,7 @@ interface Options {
   random?: () => number
 }
 
-/** Without addresses of ours the system chooses, for IPv4 and, unless said otherwise, for IPv6. */
+/** Without sending IPs, the system chooses: IPv4, and IPv6 unless told otherwise. */
 function reaches(ip: string, { sourceIps = [], ipv6 = true }: Options): boolean {
   if (sourceIps.length > 0) return sourceIps.some((source) => isIP(source) === isIP(ip))
   return isIP(ip) === 4 || ipv6
@@ -58,7 +58,7 @@ async function find(zone: Zone, options: Options = {}): Promise<{ route: Route; 
   return { route: found, steps: recorder.steps }
 }
 
-/** `name ip ip` of each host; or `kind status` of the failure. */
+/** Returns `name ip ip` for each host, or `kind status` of the failure. */
 async function outline(zone: Zone, options?: Options): Promise<string[] | string> {
   const { route: found } = await find(zone, options)
   if (found.kind === 'found') return found.hosts.map(({ name, addresses }) => [name, ...addresses].join(' '))
@@ -134,7 +134,7 @@ describe('the mail exchangers', () => {
   })
 })
 
-/** The hosts of RFC 5321 §5.1 in the corners that domains publish, each with what is tried, in this order. */
+/** Examples of RFC 5321 §5.1 with unusual records. Each lists what is attempted, in this order. */
 describe('RFC 5321 §5.1 by example', () => {
   const A = { A: [a] }
   const own = 'mail.sender.test'

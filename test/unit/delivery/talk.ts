@@ -11,7 +11,7 @@ import { freeAddress } from '../../world/addresses.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { dialog, type ScriptedServer, type ScriptStep, startScripted } from '../../world/scripted.ts'
 
-/** Conversations with scripted servers, for the tests of connections. */
+/** Conversations with scripted servers, for tests of connections. */
 
 export const minute = 60_000
 const servers: ScriptedServer[] = []
@@ -22,7 +22,7 @@ afterEach(async () => {
 export type Script = string | ScriptStep[]
 const steps = (script: Script): ScriptStep[] => (typeof script === 'string' ? dialog(script) : script)
 
-/** A server with a script for each connection; closed after the test. */
+/** Starts a server with a script for each connection. It is closed after the test. */
 export async function serve(...scripts: Script[]): Promise<ScriptedServer> {
   const script = (connection: number): ScriptStep[] => steps(scripts[connection - 1] ?? 'S: <reset>')
   const server = await startScripted({ address: freeAddress(), port: 0, script })
@@ -34,33 +34,33 @@ export interface Options {
   to?: string[]
   from?: string
   message?: string | Buffer
-  /** Whom the certificate has to name. */
+  /** The host name that the certificate must match. */
   host?: string
   demand?: TlsDemand
   clock?: ReturnType<typeof createTestClock>
   /** Milliseconds for the whole attempt. */
   within?: number
-  /** Where connections are kept; by default none is. */
+  /** Where connections are kept. By default, they aren't. */
   connections?: Connections
   messagesPerConnection?: number
   idleMs?: number
-  /** Default: it is always its turn. */
+  /** By default, it may always send. */
   mailTurn?: () => number | null
   lane?: { key: string; connections: number }
   hostname?: string
   localAddress?: string
 }
 
-/** Demands, in the words of those who make them. */
+/** TLS demands, with the reasons as their sources give them. */
 export const encrypted: TlsDemand = { kind: 'encrypted', why: 'The sending domain requires it.' }
 export const verified: TlsDemand = { kind: 'verified', why: 'The policy says so.', requireTls: false }
 export const requireTls: TlsDemand = { kind: 'verified', why: 'The sender requires it.', requireTls: true }
 
 export interface Talked extends Said {
   steps: Step[]
-  /** One line for each step that came to something: `rcpt RCPT TO:<a@b> > 250 ok (note)`. */
+  /** One line for each step that had a result: `rcpt RCPT TO:<a@b> > 250 ok (note)`. */
   lines: string[]
-  /** One line for each recipient. */
+  /** One line per recipient. */
   fates: Record<string, string>
 }
 
@@ -71,7 +71,7 @@ const fateLine = (fate: Fate): string =>
         .filter(Boolean)
         .join(' ')
 
-/** One call to the server. */
+/** Makes one call to the server. */
 export async function talk(
   server: { address: string; port: number },
   options: Options = {},
@@ -112,13 +112,13 @@ export async function talk(
   return { ...said, steps: recorder.steps, lines, fates }
 }
 
-/** The note of the only recipient's failure. */
+/** Returns the note of the only recipient's failure. */
 export function noteOf(said: Said): string {
   const fate = [...said.outcome.values()][0]!
   return fate.kind === 'failed' ? fate.failure.note : ''
 }
 
-/** A whole conversation in which all goes well. */
+/** A complete successful conversation. */
 export const simple = `
   S: 220 mx
   C: EHLO mail.sender.test
@@ -133,5 +133,5 @@ export const simple = `
   S: 250 2.0.0 queued as 1
   C: QUIT
   S: 221 bye`
-/** The same up to a line of it. */
+/** Returns that conversation up to a line of it. */
 export const upTo = (line: string): string => simple.slice(0, simple.indexOf(line))

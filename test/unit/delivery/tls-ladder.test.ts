@@ -7,7 +7,7 @@ import { dialog, type ScriptStep } from '../../world/scripted.ts'
 import { tlsFile, type TlsMode } from '../../world/tls.ts'
 import { encrypted, minute, noteOf, type Options, requireTls, serve, talk, verified } from './talk.ts'
 
-/** How much of TLS is tried with a host, what is remembered of it, and which demands a session meets. */
+/** Tests which TLS attempts are made with a host, what is remembered about it, and which demands a session meets. */
 beforeAll(() => setDefaultCACertificates([...getCACertificates(), tlsFile('ca.pem')]))
 
 const day = 86_400_000
@@ -17,7 +17,7 @@ const message =
   'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 250 ok\n C: DATA\n S: 354 go\n C: <body>\n S: 250 queued\n'
 const within = `C: EHLO *\n S: 250 mx\n ${message}`
 const plain = `${start} ${message}`
-/** A server within TLS, with its peculiarities. */
+/** Starts a server inside TLS with the given quirks. */
 const tls = (
   more: { mode?: Exclude<TlsMode, 'none'>; options?: TlsOptions; mostHello?: number; then?: string } = {},
 ): ScriptStep[] => {

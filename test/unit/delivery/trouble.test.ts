@@ -100,7 +100,7 @@ describe('servers that are slow', () => {
     void talking.then(() => (done = true))
     await clock.advance(minutes * minute - 2000)
     expect(done).toBe(false)
-    // Who heard the last reply only on the way there has not waited as long.
+    // If the last reply is read only on the way, the wait was shorter.
     const over = async () => {
       await clock.advance(2000)
       return done
@@ -119,7 +119,7 @@ describe('servers that are slow', () => {
       heard = () => socket.bytesRead
       socket.on('error', () => undefined)
       socket.write('220 mx\r\n250 mx\r\n250 ok\r\n250 ok\r\n354 go\r\n')
-      // Without a listener for data nothing is read, and the windows of TCP fill up.
+      // Without a data listener, nothing is read, and the TCP windows fill up.
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -130,7 +130,7 @@ describe('servers that are slow', () => {
     )
     let done = false
     void talking.then(() => (done = true))
-    // More than all its commands: the body is on its way.
+    // More than all its commands: the body is being sent.
     await expect.poll(() => heard()).toBeGreaterThan(10_000)
     const over = async () => {
       await clock.advance(3 * minute)

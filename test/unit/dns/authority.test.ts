@@ -4,7 +4,7 @@ import { startZoneServer, type ZoneServer } from '../../../appliance/sandbox/zon
 import { createTestClock } from '../../world/clock.ts'
 import { freeAddress } from '../../world/addresses.ts'
 
-/** Three servers: one that recurses and knows where the others are, and two that publish example.test. */
+/** Three servers: one that recurses and knows the others, and two that publish example.test. */
 let recursive: ZoneServer
 let first: ZoneServer
 let second: ZoneServer
@@ -13,7 +13,7 @@ let forbidden = ''
 
 beforeEach(async () => {
   forbidden = ''
-  // Authoritative servers do not follow aliases out of their zones.
+  // Authoritative servers don't follow aliases out of their zones.
   const published = { zone: { 'example.test': { TXT: 'new' } }, chase: false }
   first = await startZoneServer({ ...published, address: freeAddress() })
   second = await startZoneServer({ ...published, address: freeAddress(), port: first.port })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createTestClock } from '../../world/clock.ts'
 
-/** A server that answers every query with bytes that the test chooses, after the right id. */
+/** A server that answers every query with the right ID, followed by bytes that the test chooses. */
 let server: Socket
 let payload = Buffer.alloc(0)
 let resolver: ReturnType<typeof createResolver>

@@ -8,15 +8,15 @@ import {
 import { afterEach, expect } from 'vitest'
 import { createTestClock } from '../../world/clock.ts'
 
-/** What the tests of the resolver share: servers and resolvers that are closed after each test. */
+/** Shared by the resolver's tests: servers and resolvers that are closed after each test. */
 
-/** Run after each test. */
+/** Functions to run after each test. */
 export const cleanups: (() => unknown)[] = []
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-/** A zone server. */
+/** Starts a zone server. */
 export async function serve(
   zone: ZoneServerOptions['zone'],
   more: Partial<ZoneServerOptions> = {},
@@ -26,7 +26,7 @@ export async function serve(
   return server
 }
 
-/** A resolver that asks these servers. */
+/** Returns a resolver that uses these servers. */
 export function resolverFor(servers: (ZoneServer | string)[], more: Partial<ResolverOptions> = {}) {
   const clock = createTestClock()
   const resolver = createResolver({
@@ -34,7 +34,7 @@ export function resolverFor(servers: (ZoneServer | string)[], more: Partial<Reso
       typeof server === 'string' ? server : `${server.address}:${server.port}`,
     ),
     clock,
-    // Long, so that a busy machine does not fail what is not about time.
+    // Long, so that tests about other things don't fail on a busy machine.
     timeoutMs: 2000,
     ...more,
   })
@@ -42,7 +42,7 @@ export function resolverFor(servers: (ZoneServer | string)[], more: Partial<Reso
   return { resolver, clock }
 }
 
-/** A server and a resolver that asks it; `SHORT` for servers that keep silent. */
+/** Starts a server and a resolver that uses it. Pass `SHORT` for servers that don't answer. */
 export async function setUp(
   zone: Zone,
   more: Partial<ZoneServerOptions> = {},
@@ -52,11 +52,11 @@ export async function setUp(
   return { server, at: `${server.address}:${server.port}`, ...resolverFor([server], options) }
 }
 
-/** The note of an answer that must be a failure. */
+/** Returns the note of an answer that must be a failure. */
 export const noteOf = (answer: { kind: string; note?: string }) => {
   expect(answer.kind).toBe('failed')
   return answer.note
 }
 
-/** For tests in which nobody answers. */
+/** For tests in which no server answers. */
 export const SHORT = { timeoutMs: 100 }

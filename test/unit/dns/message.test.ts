@@ -19,7 +19,7 @@ function response(more: Partial<codec.Packet> = {}): Buffer {
 
 const read = (bytes: Buffer) => interpret(decodeMessage(bytes), question)
 
-/** Where the only record's RDLENGTH is: after the header, the question and the uncompressed owner name. */
+/** The offset of the only record's RDLENGTH: after the header, the question and the uncompressed owner name. */
 const rdlengthAt = 12 + 17 + 4 + 17 + 8
 
 describe('a query', () => {
@@ -139,7 +139,7 @@ describe('hostile bytes', () => {
         try {
           const message = decodeMessage(bytes)
           interpret(message, question)
-          // No random bytes are taken for the answer to a question that they do not carry.
+          // Random bytes don't pass as the answer to a question that they don't contain.
           if (isAnswerTo(message, 7, question)) {
             expect(bytes.readUInt16BE(0)).toBe(7)
             expect(message.question === undefined).toBe(message.rcode !== 0 && message.rcode !== 3)

@@ -218,7 +218,7 @@ describe('servers', () => {
     const plain = createSocket('udp4')
     plain.on('message', (query, from) => {
       const response = Buffer.from(query)
-      // A response with FORMERR; without the OPT record an authoritative NXDOMAIN.
+      // Returns FORMERR; without the OPT record, an authoritative NXDOMAIN.
       response[2] = query[11] === 1 ? 0x80 : 0x84
       response[3] = query[11] === 1 ? 1 : 3
       plain.send(response, from.port, from.address)
@@ -299,7 +299,7 @@ describe('servers', () => {
     cleanups.push(() => listener.close())
     const { resolver } = resolverFor([`127.0.0.1:${listener.address().port}`])
     await Promise.all(Array.from({ length: 40 }, (_, n) => resolver.resolve(`n${n}.test`, 'A')))
-    // Forty of 65,536 ids: two pairs alike happen once in many thousand runs.
+    // 40 out of 65,536 IDs: two duplicate pairs occur once in many thousand runs.
     expect(new Set(seen.map(({ id }) => id)).size).toBeGreaterThan(37)
     expect(new Set(seen.map(({ port }) => port)).size).toBeGreaterThan(37)
   })
@@ -309,7 +309,7 @@ describe('servers', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'resolv-')), 'resolv.conf')
     writeFileSync(file, `nameserver ${address}\n`)
     const { resolver } = resolverFor([], { systemFile: file })
-    // Nobody listens on port 53 of that address.
+    // Nothing listens on port 53 of that address.
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
       `Cannot look up A of x.test: DNS server ${address} refused the connection: nothing is listening`,
     )

@@ -1,4 +1,7 @@
-/** Every element and style of an email with all blocks, against what mail clients support (test/fixtures/caniemail.json). */
+/**
+ * Checks every element and style of an email with all blocks against the support of mail clients
+ * (test/fixtures/caniemail.json).
+ */
 import { Parser } from 'htmlparser2'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +16,7 @@ interface Support {
 const file = join(import.meta.dirname, '../../fixtures/caniemail.json')
 const { clients, features } = JSON.parse(readFileSync(file, 'utf8')) as Support
 
-/** What the table has under another name. */
+/** Features that have another name in the table. */
 const NAMES: Record<string, string> = {
   'html-h1': 'html-h1-h6',
   'html-h2': 'html-h1-h6',
@@ -31,7 +34,10 @@ const NAMES: Record<string, string> = {
   'css-border-top': 'css-border',
 }
 
-/** What every client has had since HTML 3.2 and CSS 1, what is no markup for readers, and what only Word reads: nobody tests it. */
+/**
+ * Not in the table: what every client has supported since HTML 3.2 and CSS 1, what isn't visible markup, and what only
+ * Word reads.
+ */
 const OLD = new Set(
   (
     'html-a html-alt html-bgcolor html-border html-br html-class html-content html-head html-href html-html html-http-equiv ' +
@@ -39,7 +45,10 @@ const OLD = new Set(
   ).split(' '),
 )
 
-/** What an email has, as features of the table: elements, attributes and inline styles that others than Word read. */
+/**
+ * Returns the features of the table that an email uses: elements, attributes and inline styles, except for those that
+ * only Word reads.
+ */
 function used(html: string): Set<string> {
   const found = new Set<string>()
   const parser = new Parser({
@@ -63,7 +72,7 @@ test('every element and style is in the table, or is as old as HTML email', () =
   expect(all.filter((name) => !(name in features))).toEqual([])
 })
 
-/** What some client supports only in part, and why an email is good there all the same. */
+/** Features that some client supports only partially, and why they are fine in emails. */
 const IN_PART: Record<string, string> = {
   'css-display': 'Only `none`, `block` and `inline-block`, which all have; Word has a table instead.',
   'css-font-size': 'Word knows pixels, and no `rem`; the only `em` is that of code.',
@@ -90,7 +99,7 @@ const IN_PART: Record<string, string> = {
   'css-border-radius': 'Corners are square.',
 }
 
-/** What some client does not support at all, and why. */
+/** Features that some client doesn't support at all, and why they are used. */
 const NOT_AT_ALL: Record<string, string> = {
   'css-border-radius': 'Word: corners are square, but buttons are drawn in VML.',
   'css-max-height': 'Word: of the preheader, which `mso-hide` hides.',

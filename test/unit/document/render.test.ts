@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compileDocument } from '../../../appliance/document/document.ts'
 import { BLOCK_SAMPLES, documentOf, everything } from './samples.ts'
 
-/** What stands between the frame's last cell and its end. */
+/** The HTML between the frame's last cell and its end. */
 const MARK = 'word-break:break-word">'
 function blockHtml(block: object): string {
   const { html } = compileDocument(documentOf([block]))
@@ -40,7 +40,7 @@ test('a theme without dark colors has no rules for the dark', () => {
   expect(html).toContain('content="light"')
 })
 
-/** Tags that aren't closed in order, as Word reads the comments that are for it, or as all others do. */
+/** Returns tags that aren't closed in order, with conditional comments read as by Word or as by all other clients. */
 function unbalanced(html: string, word: boolean): string[] {
   const seen = word
     ? html
@@ -65,7 +65,7 @@ test('all tags are closed in order, for Word and for all others', () => {
 test('an email with every block is smaller than what Gmail clips', () => {
   const { html } = compileDocument(everything())
   expect(Buffer.byteLength(html)).toBeLessThan(102_400)
-  // Noticed when it grows: the frame and each block have their share.
+  // Shows growth. Counts the frame and each block.
   expect(Math.round(Buffer.byteLength(html) / 1024)).toMatchInlineSnapshot(`13`)
 })
 

@@ -14,7 +14,7 @@ const item = (words: string, ...more: object[]): object => ({
 })
 const variable = (key: string, fallback = ''): object => ({ type: 'variable', attrs: { key, fallback } })
 
-/** One block of each kind, by its name. */
+/** One block of each kind, by name. */
 export const BLOCK_SAMPLES: Record<string, object> = {
   paragraph: paragraph('Hello ', variable('contact.first_name', 'Tom & Co'), ', see <you> soon.'),
   'empty paragraph': { type: 'paragraph', attrs: { align: 'right' } },
@@ -79,7 +79,7 @@ export const BLOCK_SAMPLES: Record<string, object> = {
 export const documentOf = (content: object[], more: object = {}): EmailDocument =>
   checkDocument({ version: 1, content, ...more })
 
-/** All blocks in one document. */
+/** Returns a document with all blocks. */
 export const everything = (more: object = {}): EmailDocument => {
   const blocks = Object.entries(BLOCK_SAMPLES).filter(([name]) => name !== 'footer without a link')
   return documentOf(

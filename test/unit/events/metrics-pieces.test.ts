@@ -36,7 +36,7 @@ describe('a time is cut', () => {
     expect(piecesOf([{ start: MIDNIGHT, end: MIDNIGHT }])).toEqual([])
   })
 
-  // The midnight that the tests begin with is that of a Monday.
+  // The tests start at midnight on a Monday.
   const sums = { lengths: [7 * DAY, DAY, HOUR], until: MIDNIGHT + 9 * DAY, most: 100 }
 
   test('into the longest sums that lie within it, up to where they are complete', () => {
@@ -83,7 +83,7 @@ describe('in pieces', () => {
   let teamId: string
   const domains = [newId(1), newId(2), newId(3)] as const
 
-  // On three days the first, second and third domain send one, two and three emails each.
+  // On each of three days, the first, second and third domain send one, two and three emails.
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'posthaste-pieces-'))
     storage = await openSqlite({ dataDir })

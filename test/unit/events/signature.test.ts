@@ -9,7 +9,7 @@ const payload = '{"type":"email.sent","data":{"subject":"Grüße ✓"}}'
 
 describe('the signature', () => {
   test('is the one of the published example', () => {
-    // The test vector in the documentation of Svix.
+    // The test vector in Svix's documentation.
     const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
     const about = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', seconds: 1614265330, body: '{"test": 2432232314}' }
     expect(sign([secret], about)).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')

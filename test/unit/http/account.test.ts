@@ -8,7 +8,7 @@ beforeAll(async () => {
   api = await startApi()
 })
 afterAll(() => api.close())
-// The counters of tries start anew.
+// Resets the attempt counters.
 afterEach(() => api.clock.advance(16 * 60_000))
 
 const signIn = (password: string, userAgent = 'curl/8.1', email = owner.email) =>
@@ -17,7 +17,7 @@ const cookieOf = (answer: Answer): string =>
   answer.headers.getSetCookie().find((one) => one.startsWith('posthaste_session='))!
 const tokenOf = (cookie: string): string => /^posthaste_session=([\w-]+)/.exec(cookie)![1]!
 
-/** A signed-in browser. */
+/** Returns a signed-in browser. */
 async function browser(password = owner.password, userAgent?: string) {
   const { cookies, call } = openBrowser(api.url)
   cookies.set('posthaste_session', tokenOf(cookieOf(await signIn(password, userAgent))))
@@ -33,7 +33,7 @@ interface Sessions {
   data: { id: string; browser: string | null; current: boolean; method: string; ip: string }[]
 }
 
-/** The newest notices, as they lie in the spool. */
+/** Returns the newest notices in the spool. */
 async function notices(): Promise<{ id: string; subject: string; to: string[]; message: string }[]> {
   const { items } = await api.storage.listEmails({ teamId: api.teamId, limit: 100 }, api.clock.now())
   return Promise.all(
@@ -44,7 +44,7 @@ async function notices(): Promise<{ id: string; subject: string; to: string[]; m
   )
 }
 
-/** Waits for what is made after the answer. */
+/** Polls for something that is created after the response. */
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < 500; tries++) {
     const found = await look()
@@ -54,7 +54,7 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   throw new Error('it did not come in ten seconds')
 }
 
-/** Asks for a link and reads it out of the mail. */
+/** Requests a link and reads it from the email. */
 async function linkFor(email: string): Promise<string> {
   const before = (await notices()).length
   expect((await ask(`${api.url}/session/reset`, 'POST', { email })).text).toBe(

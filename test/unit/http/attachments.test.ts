@@ -9,7 +9,7 @@ import { ask, errorText, hello, startApi, type Api } from './harness.ts'
 
 const PUBLIC = '127.0.0.77'
 let api: Api
-/** A server of files; what it answers is chosen by the path. */
+/** A file server. The path determines its response. */
 let files: string
 const asked: string[] = []
 const server = createServer((request, response) => {

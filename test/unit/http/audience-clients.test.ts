@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { startApi, type Api } from './harness.ts'
 
-/** Requests about the audience as clients in other languages send them, and the fields without which they fail (reference wire §8). */
+/**
+ * Tests requests about the audience as clients in other languages send them, and the response fields that they require
+ * (reference wire §8).
+ */
 
 let api: Api
 beforeAll(async () => {
@@ -12,7 +15,10 @@ afterAll(() => api.close())
 
 type Json = Record<string, unknown> & { id: string }
 
-/** Ruby ignores the status: an answer is an object without `statusCode`. Python, PHP and Go want JSON by its type. */
+/**
+ * Ruby ignores the status and treats an object without `statusCode` as success. Python, PHP and Go require a JSON
+ * content type.
+ */
 async function taken(method: string, path: string, body?: unknown): Promise<Json> {
   const response = await fetch(`${api.url}${path}`, {
     method,
@@ -31,7 +37,7 @@ const refused = async (method: string, path: string, body?: unknown) => {
   const { status, json } = await api.call(method, path, body)
   return [status, json]
 }
-/** Rust and .NET need both fields of a list. */
+/** Rust and .NET require both fields of a list. */
 const LIST = { object: 'list', has_more: false }
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\d/) as string
@@ -40,12 +46,12 @@ test('nested contacts of an audience: Python, Go, Ruby and Rust', async () => {
   const made = await taken('POST', '/audiences', { name: 'Readers' })
   expect(made).toEqual({ object: 'audience', id: expect.stringMatching(UUID) as string, name: 'Readers' })
   const base = `/audiences/${made.id}/contacts`
-  // Go sends the audience in the body as well, Python sends unset fields as null.
+  // Go sends the audience in the body as well. Python sends unset fields as null.
   const contact = { audience_id: made.id, email: 'ada@clients.example', first_name: 'Ada', last_name: null }
   const { id, object } = await taken('POST', base, contact)
   expect([object, id]).toEqual(['contact', expect.stringMatching(UUID)])
   const summary = { id, email: contact.email, first_name: 'Ada', last_name: null, unsubscribed: false }
-  // Python and Ruby send an empty body with GET and DELETE in some versions; PHP and Ruby add a slash or none.
+  // Some versions of Python and Ruby send an empty body with GET and DELETE. PHP and Ruby differ in trailing slashes.
   expect(await taken('GET', base)).toEqual({ ...LIST, data: [{ ...summary, created_at: time }] })
   expect(await taken('GET', `${base}/${id}`)).toMatchObject({
     object: 'contact',

@@ -5,7 +5,7 @@ import { openBrowser, type Browser } from './browser-of.ts'
 import { owner, startApi, type Api } from './harness.ts'
 import { join } from './people.ts'
 
-/** What the audit log says of acts on people and teams: how it was before, whose log it is in, and guesses at passwords. */
+/** Tests audit entries about people and teams: the previous values, whose log they are in, and password guesses. */
 
 let api: Api
 let boss: Browser
@@ -87,11 +87,11 @@ test('a member who leaves one team while looking at another is in the log of the
   const by = { userId: user.id, role: 'owner' } as const
   const { token } = await api.accounts.members.invite({ teamId: other.id, email, role: 'developer', by })
   expect((await leaver.call('POST', '/account/invitations', { token })).status).toBe(200)
-  // Now it looks at the other team, and leaves the first.
+  // The session now uses the other team, and leaves the first.
   expect((await leaver.call('DELETE', `/account/teams/${api.teamId}`)).status).toBe(200)
   expect(await newest('team.leave', other.id)).toBeUndefined()
   expect(await newest('team.leave')).toMatchObject({ actor: email, before: { role: 'viewer' } })
-  // What is no team of one's own gets no entry of one's making.
+  // Attempts on a team that isn't one's own are not logged there.
   expect((await leaver.call('DELETE', `/account/teams/${api.teamId}`)).status).toBe(404)
   expect(await newest('team.leave')).toMatchObject({ after: { deleted: true } })
 })

@@ -31,7 +31,7 @@ async function entries(query = ''): Promise<Entry[]> {
   return (json as { data: Entry[] }).data
 }
 
-/** What a request wrote down. */
+/** Returns the audit entries that a request wrote. */
 async function written(method: string, path: string, body?: unknown): Promise<[Answer, Entry[]]> {
   const known = new Set((await entries()).map(({ id }) => id))
   const answer = await api.call(method, path, body)

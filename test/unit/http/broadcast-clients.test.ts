@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApi, type Api } from './harness.ts'
 
-/** Templates and broadcasts as clients in other languages ask for them, and the fields without which they fail (reference wire §8). */
+/**
+ * Tests templates and broadcasts as clients in other languages request them, and the response fields that they require
+ * (reference wire §8).
+ */
 
 let api: Api
 let segment: string
@@ -13,7 +16,10 @@ afterAll(() => api.close())
 
 type Json = Record<string, unknown> & { id: string }
 
-/** Ruby ignores the status: an answer is an object without `statusCode`. Python, PHP and Go want JSON by its type. */
+/**
+ * Ruby ignores the status and treats an object without `statusCode` as success. Python, PHP and Go require a JSON
+ * content type.
+ */
 async function taken(method: string, path: string, body?: unknown): Promise<Json> {
   const response = await fetch(`${api.url}${path}`, {
     method,
@@ -32,7 +38,7 @@ const uuid = expect.stringMatching(UUID) as string
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/) as string
 const from = 'Acme <hello@acme.example>'
 const html = '<p>Hi {{{FIRST_NAME|there}}}</p><a href="{{{RESEND_UNSUBSCRIBE_URL}}}">Unsubscribe</a>'
-/** Every field that Rust and .NET read of a broadcast in a list. */
+/** Every field of a listed broadcast that Rust and .NET read. */
 const summary = {
   ...{ id: uuid, audience_id: uuid, segment_id: uuid, created_at: time, scheduled_at: null, sent_at: null },
 }
@@ -142,7 +148,7 @@ test('templates: Python, Go and Ruby name them by alias, with variables of every
   })
   const copy = await taken('POST', `/templates/${id}/duplicate`, '')
   expect(copy).toEqual({ object: 'template', id: uuid })
-  // Go sends unset texts beside the template.
+  // Go sends unset texts along with the template.
   const email = { from, to: ['ada@customer.example'], subject: '', html: '', text: '', reply_to: '' }
   const sent = await taken('POST', '/emails', {
     ...email,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApi, type Api } from './harness.ts'
 
-/** What is done with a draft before it is sent: the look at it, and tests. */
+/** Tests the review of a draft before sending, and test emails. */
 
 let api: Api
 let segment: string
@@ -22,7 +22,7 @@ const draft = (more: object = {}) =>
     ...{ segment_id: segment, from: 'Shop <shop@acme.example>', subject: 'Spring' },
     ...{ html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>', ...more },
   })
-/** The notes of a check; undefined: it isn't among them. */
+/** Returns the note of a check; undefined if the check isn't listed. */
 async function noteOf(id: string, check: string): Promise<string | undefined> {
   const { json } = await api.call('GET', `/broadcasts/${id}/review`)
   const { findings } = json as { findings: { id: string; note: string }[] }

@@ -2,10 +2,10 @@ import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:cryp
 import { TOTP, Secret } from 'otpauth'
 import { ask, type Answer } from './harness.ts'
 
-/** A browser as the server sees it: keeps cookies, and says that it is our own page. */
+/** A browser from the server's point of view: keeps cookies, and identifies as our own page. */
 export interface Browser {
   call: (method: string, path: string, body?: unknown) => Promise<Answer>
-  /** Cookies that it holds now, by name. */
+  /** Its current cookies, by name. */
   cookies: Map<string, string>
 }
 
@@ -27,14 +27,17 @@ export function openBrowser(url: string): Browser {
   }
 }
 
-/** The code that an app shows. @param at Unix milliseconds */
+/**
+ * Returns the code that an authenticator app shows.
+ * @param at Unix milliseconds
+ */
 export const codeAt = (base32: string, at: number): string =>
   new TOTP({ secret: Secret.fromBase32(base32) }).generate({ timestamp: at })
 
 const bytes = (text: string) => Buffer.from(text, 'base64url')
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest()
 
-/** A device that keeps one key (ES256, attestation `none`), in software. */
+/** A software passkey device with one key (ES256, attestation `none`). */
 export class Device {
   readonly #keys: { publicKey: KeyObject; privateKey: KeyObject } = generateKeyPairSync('ec', {
     namedCurve: 'P-256',
@@ -43,7 +46,7 @@ export class Device {
   readonly origin: string
   readonly rpId: string
   counter = 0
-  /** Whether it recognises its owner. */
+  /** Whether it verifies its user. */
   verifies = true
   userHandle: string | undefined
 
@@ -63,7 +66,7 @@ export class Device {
     return Buffer.concat([sha256(this.rpId), Buffer.from([flags | (this.verifies ? 4 : 0)]), counter])
   }
 
-  /** What `navigator.credentials.create` gives. */
+  /** Returns the result of `navigator.credentials.create`. */
   create(options: { challenge: string; user: { id: string } }): object {
     this.userHandle = options.user.id
     const jwk = this.#keys.publicKey.export({ format: 'jwk' })
@@ -86,7 +89,7 @@ export class Device {
     })
   }
 
-  /** What `navigator.credentials.get` gives. */
+  /** Returns the result of `navigator.credentials.get`. */
   get(options: { challenge: string }): object {
     const client = this.#client('webauthn.get', options.challenge)
     const data = this.#authenticator(0x01)

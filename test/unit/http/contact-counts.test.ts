@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ContactsCounted } from '../../../appliance/api/contact-batches.ts'
 import { startApi, type Api } from './harness.ts'
 
-/** Counting where one request may not look at all contacts. */
+/** More contacts than one request may scan for a count. */
 
 const CONTACTS = 41_000
 const LEFT = CONTACTS / 10

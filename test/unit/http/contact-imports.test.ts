@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** Milliseconds that the end of an import is waited for. */
+/** How long to wait for the end of an import, in milliseconds. */
 const PATIENCE = 30_000
 
 type Json = Record<string, unknown> & { id: string; message: string }
@@ -29,7 +29,7 @@ async function upload(
 
 const read = async (path: string): Promise<Json> => (await api.call('GET', path)).json as Json
 
-/** Imports a file and waits for its end. */
+/** Imports a file. Waits for the end. */
 async function imported(content: string, fields: Record<string, unknown> = {}): Promise<Json> {
   const { status, json } = await upload('/contacts/imports', content, fields)
   expect([status, json]).toEqual([201, { object: 'contact_import', id: json.id }])
@@ -239,7 +239,7 @@ describe('what is refused', () => {
       'content-type': `multipart/form-data; boundary=${boundary}`,
     }
     const request = { method: 'POST', headers, body: line(), duplex: 'half' as const }
-    // The answer may be lost with the connection: then no more was read either.
+    // The response may be lost with the connection. In that case, no more was read either.
     const answer = await fetch(`${api.url}/contacts/imports`, request as unknown as RequestInit).then(
       ({ status }) => status,
       () => 413,

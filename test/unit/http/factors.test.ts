@@ -6,7 +6,7 @@ let api: Api
 let origin: string
 beforeAll(async () => {
   api = await startApi()
-  // Passkeys are bound to a name; loopback has one.
+  // Passkeys are bound to a name, and loopback has one.
   origin = api.url.replace('127.0.0.1', 'localhost')
 })
 afterAll(() => api.close())
@@ -28,7 +28,7 @@ const refused = errorText(
   'This passkey was not accepted. Try again, or sign in another way.',
 )
 
-/** A browser after the first step. Time goes on, so that counters of tries start anew. */
+/** Returns a browser after the first step. Advances time to reset the attempt counters. */
 async function firstStep(later = 16 * MINUTE): Promise<Browser> {
   await api.clock.advance(later)
   const browser = openBrowser(origin)
@@ -39,7 +39,7 @@ const json = <T>(answer: Answer) => answer.json as T
 const signedIn = async (browser: Browser) => (await browser.call('GET', '/session')).status === 200
 const now = () => api.clock.now()
 
-/** A signed-in owner with an app for codes and nothing else. */
+/** Returns a signed-in owner who has only an authenticator app. */
 async function withTotp(): Promise<{ browser: Browser; secret: string; codes: string[] }> {
   await api.accounts.factors.reset({ email: owner.email })
   const browser = await firstStep()
@@ -49,7 +49,7 @@ async function withTotp(): Promise<{ browser: Browser; secret: string; codes: st
   return { browser, secret, codes: json<{ recovery_codes: string[] }>(done).recovery_codes }
 }
 
-/** A signed-in owner with a passkey and nothing else. */
+/** Returns a signed-in owner who has only a passkey. */
 async function withPasskey(device = new Device(origin)): Promise<{ browser: Browser; device: Device }> {
   await api.accounts.factors.reset({ email: owner.email })
   const browser = await firstStep()
@@ -103,7 +103,7 @@ describe('an authenticator app', () => {
     const code = codeAt(secret, now())
     expect((await first.call('POST', '/session/totp', { code })).status).toBe(200)
     expect((await second.call('POST', '/session/totp', { code })).text).toBe(wrong)
-    // Nor an older one, although its half minute is near enough.
+    // Nor an older code, although its 30 seconds are close enough.
     expect((await second.call('POST', '/session/totp', { code: codeAt(secret, now() - 30_000) })).text).toBe(
       wrong,
     )
@@ -143,7 +143,7 @@ describe('an authenticator app', () => {
     await again.call('POST', '/session', owner)
     const waits = await again.call('POST', '/session/totp', right)
     expect(waits.status).toBe(429)
-    // Fifteen minutes from one of the tries, less what has gone by since.
+    // 15 minutes since one of the attempts, minus the time that has passed.
     const left = Number(waits.headers.get('retry-after'))
     expect(left).toBeLessThanOrEqual(900)
     expect(left).toBeGreaterThanOrEqual(Math.floor(900 - (now() - begun) / 1000))

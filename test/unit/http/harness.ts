@@ -52,7 +52,7 @@ import { createNotices } from '../../../appliance/intake/notice.ts'
 
 const providers = loadProviders({ connections: 10 })
 
-/** What the tests of the API share: the real server on the real storage, with one team. */
+/** Shared by the API's tests: the real server on real storage, with one team. */
 export interface Api {
   capacity: Capacity
   /** `http://127.0.0.1:port` */
@@ -63,20 +63,20 @@ export interface Api {
   accounts: Accounts
   clock: TestClock
   teamId: string
-  /** `acme.example`, verified, and `new.example`, not verified. */
+  /** `acme.example` is verified, `new.example` isn't. */
   domain: Domain
   unverified: Domain
-  /** Of links to the preference page. */
+  /** Creates tokens for links to the preference page. */
   tokens: PreferencesTokens
-  /** Tokens of keys of the team. */
+  /** Tokens of the team's API keys. */
   full: string
   sending: string
-  /** How often dispatch was told that something is due. */
+  /** How many times dispatch was told that something is due. */
   woken: number
-  /** All emails of the team. */
+  /** Returns the number of the team's emails. */
   count(): Promise<number>
   makeKey(permission: Permission, domainId?: string): Promise<string>
-  /** A request with the full key; `body` becomes JSON unless it is text. */
+  /** Makes a request with the full-access key. `body` is sent as JSON unless it is a string. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   close(): Promise<void>
 }
@@ -85,7 +85,7 @@ export interface Answer {
   status: number
   headers: Headers
   text: string
-  /** The text as JSON; undefined when it is not. */
+  /** The text parsed as JSON; undefined if it isn't JSON. */
   json: unknown
 }
 
@@ -97,28 +97,28 @@ export interface ApiOptions {
   log?: Logger
   sandboxInbox?: SandboxInbox
   accounts?: (accounts: Accounts) => HttpDeps['accounts']
-  /** Identity providers; none when not given. */
+  /** Identity providers. Default: none. */
   providers?: ProviderSettings[]
-  /** How attachments are fetched; without it no name is known and no private address allowed. */
+  /** How attachments are fetched. By default, no name resolves and no private address is allowed. */
   fetch?: Partial<FetchDeps>
-  /** Addresses of this machine; none when not given. */
+  /** Addresses of this machine. Default: none. */
   ownAddresses?: () => readonly string[]
   publicUrl?: string
-  /** Works beside another on its data, which stays. */
+  /** Runs on the data of another instance, and doesn't remove it. */
   dataDir?: string
-  /** Puts itself between the appliance and its storage. */
+  /** Wraps the storage that the appliance uses. */
   storage?: (storage: Storage) => Storage
-  /** Teams are on the plan `unlimited`, which is without limits when it is not here. */
+  /** Teams are on the plan `unlimited`, which has no limits if it isn't defined here. */
   plans?: Plans
-  /** What the doctor finds; nothing when not given. */
+  /** The doctor's findings. Default: none. */
   examine?: (domain?: Domain) => Promise<Finding[]>
-  /** Requests with a key, a second; as good as unlimited when not given: the clock of these tests stands still. */
+  /** Requests per second and key. The default is practically unlimited, because these tests' clock doesn't move. */
   perSecond?: number
 }
 
 export const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk' }
 
-/** A resolver whose only server is a closed port: every lookup fails, at once. */
+/** A resolver whose only server is a closed port, so that every lookup fails at once. */
 const noDns = (clock: TestClock) => createResolver({ servers: ['127.0.0.1:9'], clock, timeoutMs: 50 })
 
 /** These tests read no metrics. */
@@ -137,7 +137,7 @@ const wellHealth: HttpDeps['health'] = {
   stopping: () => undefined,
 }
 
-/** Nothing is signed here: real keys would take half a second for each server. */
+/** Nothing is signed here. Real keys would take half a second per server. */
 const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
@@ -301,14 +301,14 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   return api
 }
 
-/** The cookie of the session that an answer begins, as a browser sends it back. */
+/** Returns the cookie of the session that a response starts, as a browser sends it back. */
 export function sessionCookie({ headers }: Pick<Answer, 'headers'>): string {
   const cookie = headers.getSetCookie().find((one) => one.startsWith('posthaste_session='))
   if (cookie === undefined) throw new Error('the answer begins no session')
   return cookie.split(';', 1)[0]!
 }
 
-/** A plain request: without a key unless the headers have one. */
+/** Makes a plain request, without a key unless the headers have one. */
 export async function ask(
   url: string,
   method: string,
@@ -336,12 +336,12 @@ function parse(text: string): unknown {
   }
 }
 
-/** The wire's error body (reference: wire format §3), keys in order. */
+/** Returns the API's error body (reference: wire format §3), with keys in order. */
 export function errorText(statusCode: number, name: string, message: string): string {
   return JSON.stringify({ statusCode, message, name })
 }
 
-/** A request that is accepted. */
+/** A valid request. */
 export const hello = {
   from: 'Acme <hi@acme.example>',
   to: ['bob@example.com'],

@@ -172,7 +172,7 @@ test('a crash between the commit and the answer leaves a receipt that answers th
   expect(await stored()).toBe(before + 1)
 })
 
-// The last one: it moves the clock away from that of the other processes.
+// Must be last: it moves the clock away from the other processes' clocks.
 test('a key is as good as new after 24 hours', async () => {
   const key = newKey()
   const id = idOf(await send(key))
@@ -182,7 +182,7 @@ test('a key is as good as new after 24 hours', async () => {
   expect(idOf(await send(key, { ...hello, subject: 'Other' }))).not.toBe(id)
 })
 
-/** A second process on the same data; `die` kills it once its first email is durable. */
+/** Starts a second process on the same data. `die` kills it once its first email is durable. */
 async function startSecond(mode = 'live'): Promise<{ url: string; ended: Promise<unknown> }> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'second-process.ts'), api.dataDir, mode], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -190,7 +190,7 @@ async function startSecond(mode = 'live'): Promise<{ url: string; ended: Promise
   children.push(child)
   const ended = once(child, 'exit')
   const failed = ended.then(() => Promise.reject(new Error('The second process ended too early.')))
-  // Its end is expected later; only before its first line is it a failure.
+  // Its end is awaited later. Only an end before the first line is a failure.
   failed.catch(() => undefined)
   const [line] = (await Promise.race([once(child.stdout, 'data'), failed])) as [Buffer]
   return { url: line.toString().trim(), ended }

@@ -25,7 +25,7 @@ async function upload(body: Buffer, headers: Record<string, string> = {}) {
 }
 
 test.each(SAMPLES)('%s is uploaded and served without metadata', async (type, bytes, width, height) => {
-  // Whatever the client says that it is.
+  // Whatever type the client declares.
   const { status, json } = await upload(bytes, { 'content-type': 'text/html' })
   expect([status, json]).toMatchObject([201, { object: 'image', type, width, height }])
   expect((await upload(bytes)).status).toBe(200)

@@ -5,10 +5,10 @@ import { ask, hello, startApi, type Api } from './harness.ts'
 import { join } from './people.ts'
 
 let api: Api
-/** The cookie of the other team's owner. */
+/** The session cookie of the other team's owner. */
 let theirs: string
 const ids = new Set<string>()
-/** The event of a webhook is found below that only. */
+/** An event; it is only found under its webhook. */
 let event: string
 let email: string
 

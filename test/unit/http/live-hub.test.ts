@@ -19,7 +19,7 @@ import { leaseArgs, makeTeam, putEmail } from '../../contract/fixtures.ts'
 import { makePlace } from '../storage/places.ts'
 import { PATIENCE } from '../../world/patience.ts'
 
-/** The live stream without its route: what becomes of slow, silent and late clients. */
+/** Tests the live stream without its route: slow, silent and late clients. */
 
 const clock = createTestClock()
 let storage: SqliteStorage
@@ -66,7 +66,7 @@ async function connect(headers: Record<string, string> = {}, path = '/'): Promis
   return response
 }
 
-/** Collects what comes; `until` resolves when the part is in it. */
+/** Collects the stream. `until` resolves once it contains the text. */
 function reading(response: IncomingMessage) {
   let text = ''
   response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
@@ -77,7 +77,7 @@ function reading(response: IncomingMessage) {
   }
 }
 
-/** Stores so many emails and tries them: one `email.sent` each. */
+/** Stores this many emails and attempts them: one `email.sent` each. */
 async function events(count: number): Promise<void> {
   const now = clock.now()
   const emails = Array.from({ length: count }, () => putEmail(storage, teamId, ['ada@x.test'], now))
@@ -143,7 +143,7 @@ describe('the live stream', () => {
   test('drops a client that does not read, and goes on for the others', async () => {
     await connect()
     const [slow] = responses
-    // As when its window is closed: what is written waits here.
+    // As when its TCP window is closed: written data waits here.
     slow!.cork()
     const dropped = once(slow!, 'close')
     const stream = reading(await connect())
@@ -159,7 +159,7 @@ describe('the live stream', () => {
     const operator = reading(await connect({}, '/operator'))
     const other = reading(await connect())
     await other.until('event: hello')
-    // The first look tells how it is; the next ones what changed since.
+    // The first check sends the state, later ones only changes.
     await operator.until('event: lanes\ndata: {}\n\n')
     const reasons = { pausedUntil: null, reason: null, reasonAt: null }
     const lane = { source: 'auto', provider: 'yahoo', state: '{}', ...reasons, updatedAt: clock.now() }

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** Stores an email and tries it: one `email.sent`. */
+/** Stores an email and attempts it: one `email.sent`. */
 async function send(teamId = api.teamId): Promise<string> {
   const now = api.clock.now()
   const { id } = await putEmail(api.storage, teamId, ['ada@x.test'], now)
@@ -19,7 +19,7 @@ async function send(teamId = api.teamId): Promise<string> {
 }
 
 interface Stream {
-  /** Reads until the text is there. */
+  /** Reads until the text arrives. */
   until(part: string): Promise<string>
   close(): void
 }

@@ -77,7 +77,7 @@ describe('an invitation', () => {
     for (let n = 0; n < 3; n++) await invited(email)
     const answer = await as(admin, 'POST', '/invitations', { email: ' Often@people.example', role: 'viewer' })
     expect(answer.status).toBe(429)
-    // The first was mailed moments ago, and the clock of this test runs.
+    // The first one was mailed moments ago, and this test's clock is running.
     const wait = Number(answer.headers.get('retry-after'))
     expect(wait).toBeGreaterThan(840)
     expect(wait).toBeLessThanOrEqual(900)

@@ -36,8 +36,8 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 /**
- * Delivers an email, or has it bounce about something; null: it is not told about what. Nobody looks up the domain of the
- * recipient, so that `?` and its name stand for the provider.
+ * Delivers an email, or lets it bounce with a category; null means no category. The recipient's domain is never looked
+ * up, so `?` and its name stand for the provider.
  */
 async function send(
   domainId: string,
@@ -135,7 +135,7 @@ describe('GET /emails/metrics/breakdown', () => {
     const sums = async (more: string) =>
       (await get(range + more)).data.map(({ value, counts }) => [value, counts.delivered, counts.bounced])
     const [first, second] = [iso(begun), iso(begun + HOUR)]
-    // The harness's clock runs on between the requests.
+    // The harness's clock runs between the requests.
     expect((await sums('')).slice(0, 2)).toEqual([
       [first, 1, 0],
       [second, 0, 3],

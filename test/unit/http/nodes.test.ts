@@ -4,7 +4,7 @@ import { ask, startApi, type Api } from './harness.ts'
 import { join } from './people.ts'
 
 let api: Api
-/** The owner of a team that does not run the server. */
+/** The owner of a team that doesn't operate the server. */
 let tenant: string
 beforeAll(async () => {
   api = await startApi({

@@ -4,7 +4,7 @@ import { createLogger } from '../../../appliance/watch/log.ts'
 import { owner, startApi, type Api } from './harness.ts'
 import { createNotices } from '../../../appliance/intake/notice.ts'
 
-/** What becomes of mail of the appliance itself. */
+/** Tests what happens to mail of the appliance itself. */
 
 let api: Api | undefined
 afterEach(async () => {

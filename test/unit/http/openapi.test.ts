@@ -25,7 +25,7 @@ const operations = (): [string, DocumentedOperation][] =>
     ]),
   )
 
-/** The fields within a schema that lack a description; a named part brings that of its component. */
+/** Returns the fields in a schema that lack a description. References use their component's description. */
 function undescribed(at: string, schema: Schema): string[] {
   const { properties = {}, anyOf = [], items, additionalProperties } = schema
   const values = typeof additionalProperties === 'object' ? [additionalProperties] : []

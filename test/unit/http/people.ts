@@ -6,7 +6,7 @@ import type { Api } from './harness.ts'
 
 let serial = 0
 
-/** Makes a person who is in a team, `api`'s by default, and signs in. Returns the header `cookie`. */
+/** Creates a member of a team, by default of `api`'s, and signs in. Returns the `cookie` header. */
 export async function join(
   { storage, accounts, clock, teamId }: Api,
   {

@@ -5,8 +5,9 @@ import { codeAt, Device, openBrowser, type Browser } from './browser-of.ts'
 import { ask, owner, startApi, type Api } from './harness.ts'
 
 /**
- * Somebody makes an account for another person's address, before that person does, and waits to share it (Sudhodanan and Paverd,
- * "Pre-hijacked accounts", USENIX Security 2022). The inviter can: the page shows the link of the invitation.
+ * An attacker creates an account for another person's address before that person does, and waits to share it
+ * (Sudhodanan and Paverd, "Pre-hijacked accounts", USENIX Security 2022). The inviter can do so, because the page shows
+ * the invitation link.
  */
 
 const PUBLIC = 'https://mail.acme.example'
@@ -34,13 +35,13 @@ afterAll(async () => {
   await api.close()
   await idp.close()
 })
-// The counters of tries start anew.
+// Resets the attempt counters.
 afterEach(() => api.clock.advance(16 * 60_000))
 
 let serial = 0
 const somebody = () => `somebody-${++serial}@people.example`
 
-/** The newest mail to an address, as one text without soft line breaks; undefined: none. */
+/** Returns the newest mail to an address as text, without soft line breaks; undefined if there is none. */
 async function mailTo(email: string): Promise<string | undefined> {
   const { items } = await api.storage.listEmails({ teamId: api.teamId, limit: 100 }, api.clock.now())
   const newest = items.find(({ to }) => to.includes(email))
@@ -49,7 +50,7 @@ async function mailTo(email: string): Promise<string | undefined> {
   return Buffer.from(message!).toString().replaceAll('=\r\n', '')
 }
 
-/** The two links of an invitation: that of the page, and that of the mail. */
+/** Returns an invitation's two links: from the page, and from the email. */
 async function invite(email: string): Promise<{ shown: string; mailed: string }> {
   const answer = await boss.call('POST', '/invitations', { email, role: 'developer' })
   expect(answer.status, answer.text).toBe(201)
@@ -59,7 +60,7 @@ async function invite(email: string): Promise<{ shown: string; mailed: string }>
   return { shown: link.split('#')[1]!, mailed }
 }
 
-/** An account made by a link, in a browser that is signed in to it. */
+/** Creates an account with a link. Returns a browser that is signed in. */
 async function madeBy(token: string, password: string): Promise<Browser> {
   const browser = openBrowser(api.url)
   const answer = await browser.call('POST', '/invitations/accept', { token, password })
@@ -67,7 +68,7 @@ async function madeBy(token: string, password: string): Promise<Browser> {
   return browser
 }
 
-/** Comes back from a provider; the problem that the page is told of, or null for somebody who is in. */
+/** Returns from a provider. Resolves with the problem that the page is told about, or null after a sign-in. */
 async function returned(browser: Browser, url: string): Promise<string | null> {
   const back = await browse(url, (at) => at.origin === PUBLIC)
   const answer = await browser.call('GET', back.pathname + back.search)
@@ -75,7 +76,7 @@ async function returned(browser: Browser, url: string): Promise<string | null> {
   return new URL(answer.headers.get('location')!, PUBLIC).searchParams.get('problem')
 }
 
-/** Signs in by a provider, in a new browser or that one. */
+/** Signs in through a provider, in a new browser or the given one. */
 async function byProvider(id: string, subject: string, email: string, browser = openBrowser(api.url)) {
   idp.visitor = { subject, does: 'agrees', claims: { email, email_verified: true } }
   const begun = await browser.call('POST', `/session/oidc/${id}`, {})
@@ -94,7 +95,7 @@ async function link(browser: Browser, id: string, subject: string): Promise<void
   expect(await returned(browser, (begun.json as { url: string }).url)).toBe(null)
 }
 
-/** A new password by the link of the mail. */
+/** Sets a new password with an emailed link. */
 async function resetByMail(email: string, password: string): Promise<void> {
   expect((await ask(`${api.url}/session/reset`, 'POST', { email })).status).toBe(200)
   await expect.poll(async () => (await mailTo(email))?.includes('/dashboard/reset#')).toBe(true)
@@ -118,7 +119,7 @@ async function addPasskey(browser: Browser): Promise<Device> {
   return device
 }
 
-/** Shows a passkey, without a password or after it. */
+/** Uses a passkey, without a password or after it. */
 async function byPasskey(device: Device, browser = openBrowser(api.url)) {
   const { options } = json<{ options: { challenge: string } }>(
     await browser.call('POST', '/session/passkey/options'),
@@ -132,7 +133,7 @@ test('an account that the inviter made by the link of the page is not shared wit
   const { problem, browser } = await byProvider('company', 'victim-1', email)
   expect(problem).toBe('unproven')
   expect(await own(browser)).toBeUndefined()
-  // Nor was anything linked on the way.
+  // Nothing was linked along the way, either.
   expect((await byProvider('any', 'victim-1', email)).problem).toBe('not_linked')
 })
 
@@ -170,12 +171,12 @@ test('a passkey from before the proof opens nothing by itself, and a second fact
     403,
     'The passkey “Laptop” was added before this email address was confirmed, so it cannot sign you in by itself. Sign in with your password, then remove the passkey and add it again.',
   ])
-  // Who has both is asked for both: a mailbox alone takes no factor away.
+  // With both factors, both are required: access to the mailbox alone removes no factor.
   const victim = openBrowser(api.url)
   const first = await victim.call('POST', '/session', { email, password: VICTIM })
   expect([first.status, first.json]).toMatchObject([202, { methods: ['passkey', 'recovery_code'] }])
   expect((await byPasskey(device, victim)).status).toBe(200)
-  // Added anew, it is as good as any.
+  // Added anew, it works like any other.
   const fresh = await addPasskey(victim)
   expect((await byPasskey(fresh)).status).toBe(200)
 })
@@ -238,7 +239,7 @@ test('the first owner was made by whoever runs the server, and is known by the a
 test('an address is not taken for another one that only its small letters make the same', async () => {
   const email = `kim-${somebody()}`
   await madeBy((await invite(email)).mailed, VICTIM)
-  // The sign for kelvin becomes a k in small letters, and is another address.
+  // The Kelvin sign becomes a k in lower case. It is another address.
   const kelvin = email.replace('k', '\u212a')
   expect((await byProvider('company', 'kelvin-9', kelvin)).problem).toBe('unverified')
   expect((await byProvider('company', 'kim-9', email.toUpperCase())).problem).toBe(null)

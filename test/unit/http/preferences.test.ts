@@ -29,7 +29,7 @@ interface Person {
 const create = async (path: string, body: unknown): Promise<string> =>
   ((await api.call('POST', path, body)).json as { id: string }).id
 
-/** A contact, and a topic that everybody gets. */
+/** Creates a contact, and a topic that everyone is subscribed to. */
 async function person(): Promise<Person> {
   const email = `person${++made}@customer.example`
   const topic = await create('/topics', { name: `Topic ${made}`, default_subscription: 'opt_in' })
@@ -41,7 +41,7 @@ const tokenFor = ({ id, email }: Person, topicId: string | null = null): string 
 const visit = (method: string, token: string, body?: string, headers: Record<string, string> = form) =>
   ask(`${api.url}/u/${token}`, method, body, headers)
 
-/** What the contact gets: of everything, and of the topic. */
+/** Returns whether the contact gets mail at all, and mail about the topic. */
 async function state({ id, topic }: Person): Promise<[boolean, string | undefined]> {
   const { unsubscribed } = (await api.call('GET', `/contacts/${id}`)).json as { unsubscribed: boolean }
   const { data } = (await api.call('GET', `/contacts/${id}/topics`)).json as {
@@ -146,7 +146,7 @@ describe('who only looks unsubscribes nobody', () => {
   })
 })
 
-/** What differs between two answers that are the same by what they say. */
+/** Removes the differences between two responses with the same meaning. */
 const plain = ({ status, headers, text }: Answer) => {
   const shown = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
   return { status, headers: Object.fromEntries(shown), text }
@@ -302,7 +302,7 @@ describe('the page', () => {
       { topic_id: null, subscription: 'opt_out', via: 'preferences' },
       { topic_id: who.topic, subscription: 'opt_out', via: 'one_click' },
     ])
-    // The link leads to the contact that has the address now.
+    // The link applies to the contact that has the address now.
     await visit('POST', token, 'do=return')
     expect((await state(again))[0]).toBe(false)
   })

@@ -5,7 +5,7 @@ import { leaseArgs } from '../../contract/fixtures.ts'
 import { ask, errorText, hello, owner, startApi, type Api } from './harness.ts'
 
 let api: Api
-/** Of a second team on the same appliance. */
+/** A second team on the same appliance. */
 let foreign: { teamId: string; key: string }
 
 beforeAll(async () => {

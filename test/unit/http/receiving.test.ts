@@ -24,7 +24,7 @@ afterAll(async () => {
   await api.close()
 })
 
-/** A message as it comes to the public MX, from a server whose DNS says nothing. */
+/** Stores a message as the public MX receives it, from a server without DNS records. */
 async function take(lines: string[], to = { teamId: api.teamId, domainId: api.domain.id }): Promise<string> {
   const resolver = { resolve: async () => ({ kind: 'absent', why: 'nxdomain', authentic: false }) as never }
   const { storage, clock } = api

@@ -118,7 +118,7 @@ describe('the body of a request as its log keeps it', () => {
     ['halves of characters', { a: '\ud800'.repeat(50_000), b: '\udc00'.repeat(50_000) }],
     ['many texts', { a: Array.from({ length: 50 }, () => 'é'.repeat(9000)) }],
   ])('the whole is bounded: %s', (_name, body) => {
-    // Beyond the room for what was sent come only the marks of what is missing.
+    // Only the marks of omitted parts exceed the space for the request body.
     expect(Buffer.byteLength(bodyForLog(body)!)).toBeLessThan(BODY_ROOM * 1.25)
   })
 

@@ -15,7 +15,7 @@ const logged = async ({ headers }: Answer) => {
   return (log as { request_body: Record<string, unknown> }).request_body
 }
 
-/** How often a phrase stands in the database, in all columns of all rows. */
+/** Counts occurrences of a phrase in the database, in all columns of all rows. */
 function occurrences(phrase: string): number {
   const db = new Database(join(api.dataDir, 'posthaste.db'), { readonly: true })
   const tables = db.prepare("select name from sqlite_master where type = 'table'").pluck().all() as string[]

@@ -29,7 +29,7 @@ describe('the log of requests', () => {
   const list = async (query = '') =>
     ((await api.call('GET', `/logs${query}`)).json as { data: Log[]; has_more: boolean }).data
   const get = async (id: string) => (await api.call('GET', `/logs/${id}`)).json as Log
-  /** The log of a request, found by the id in its answer. */
+  /** Returns a request's log entry, found by the ID in its response. */
   const logOf = (headers: Headers) => get(headers.get('x-request-id')!)
 
   test('a request is found under the id that its answer carried', async () => {
@@ -238,7 +238,7 @@ describe('the buffer of the log', () => {
     ...{ userAgent: null, requestBody: body, responseBody: null, emailIds: [], createdAt: 0 },
   })
 
-  /** A storage that notes its batches and finishes them when told. */
+  /** Creates a storage that records its batches and completes them when told to. */
   function slowStorage() {
     const batches: string[][] = []
     const finish: ((error?: Error) => void)[] = []
@@ -258,7 +258,7 @@ describe('the buffer of the log', () => {
     const clock = createTestClock()
     const buffer = createRequestLogBuffer({ storage, clock, log: silentLogger() })
     buffer.add(entry('1'))
-    // The clock runs by itself as well: half of the time is far enough from both ends.
+    // The clock also runs by itself, so this uses half the time, far from both limits.
     await clock.advance(100)
     expect(batches).toEqual([])
     buffer.add(entry('2'))
@@ -290,7 +290,7 @@ describe('the buffer of the log', () => {
     const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
     for (let n = 0; n < 20_000; n++) buffer.add(entry(String(n)))
     const flushed = buffer.flush()
-    // It grows while it is gone through.
+    // The list grows during the iteration.
     for (const end of finish) {
       end()
       await settled()

@@ -4,7 +4,10 @@ import { may, ROLES, type Right, type Role } from '../../../appliance/mail/roles
 import { join } from './people.ts'
 import { ask, startApi, type Api } from './harness.ts'
 
-/** What is not `view` for GET and `configure` for the rest. A new route that asks for something else has its row here. */
+/**
+ * Exceptions to the rule of `view` for GET and `configure` for everything else. A new route with another right needs a
+ * row here.
+ */
 const RIGHTS: Record<string, Right | 'none'> = {
   'POST /emails': 'send',
   'POST /emails/batch': 'send',
@@ -100,7 +103,7 @@ describe('each route refuses the roles that lack its right, and no other', () =>
   test.each(ROLES)('%s', async (role) => {
     const wrong: string[] = []
     for (const { method, path, open } of routes) {
-      // These end the session or stay open.
+      // These end the session or never finish.
       if (open || path === '/live' || (path === '/session' && method === 'DELETE')) continue
       if (path === '/account/sessions' && method === 'DELETE') continue
       const { status, text } = await visit(role, method, path)

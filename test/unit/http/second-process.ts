@@ -1,6 +1,6 @@
 /**
- * The API in a process of its own, on the data of another one. Prints its address.
- * usage: second-process.ts DATA_DIR [die]      `die`: it kills itself between the commit of an email and the answer
+ * Runs the API as a separate process, on another one's data. Prints its address.
+ * usage: second-process.ts DATA_DIR [die]      `die`: kills itself between an email's commit and the response
  */
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { startApi } from './harness.ts'

@@ -305,7 +305,7 @@ describe('bad input', () => {
     const send = (bytes: number[]) =>
       small.call('POST', '/emails', { ...hello, attachments: [{ content: bytes }] })
     expect((await send(content)).status).toBe(200)
-    // 340 000 octets of UTF-8 fit as they come, but not in base64.
+    // 340,000 bytes of UTF-8 fit as is, but not in base64.
     const grown = await small.call('POST', '/emails', { ...hello, text: 'é'.repeat(170_000) })
     expect(grown.text).toBe(
       errorText(422, 'validation_error', 'The message with its attachments is larger than 450000 bytes.'),

@@ -31,7 +31,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((api) => api.close()))
 })
 
-/** What a server says to these bytes until it hangs up. */
+/** Sends these bytes. Returns what the server sends until it closes the connection. */
 const talk = (url: string, bytes: string): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ''
@@ -320,7 +320,7 @@ describe('the server', () => {
     socket.on('data', (chunk) => (answer += chunk.toString()))
     const ended = once(socket, 'close')
     socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 10)}`)
-    // Another request on another connection: its answer shows that the first one has been begun.
+    // A response on another connection shows that the server has started on the first request.
     await ask(`${api.url}/healthz`, 'GET')
     const closing = api.close()
     await expect(ask(`${api.url}/healthz`, 'GET')).rejects.toThrow()

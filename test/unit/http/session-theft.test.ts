@@ -4,14 +4,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { codeAt, Device, openBrowser } from './browser-of.ts'
 import { ask, owner, startApi, type Answer, type Api } from './harness.ts'
 
-/** What somebody can do who copies, plants or guesses what a browser keeps. */
+/** Tests what someone can do by copying, planting or guessing what a browser stores. */
 
 let api: Api
 beforeAll(async () => {
   api = await startApi()
 })
 afterAll(() => api.close())
-// The counters of sign-ins start anew.
+// Resets the sign-in counters.
 afterEach(() => api.clock.advance(61_000))
 
 const own = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }

@@ -6,14 +6,14 @@ beforeAll(async () => {
   api = await startApi()
 })
 afterAll(() => api.close())
-// The counters of sign-ins start anew.
+// Resets the sign-in counters.
 afterEach(() => api.clock.advance(61_000))
 
 const signIn = (body: unknown = owner, headers: Record<string, string> = {}) =>
   ask(`${api.url}/session`, 'POST', body, headers)
 const cookieOf = (answer: Answer) =>
   answer.headers.getSetCookie().find((one) => one.startsWith('posthaste_session=')) ?? ''
-/** The headers of a signed-in browser. */
+/** Returns the headers of a signed-in browser. */
 const browser = async (more: Record<string, string> = {}) => ({
   cookie: cookieOf(await signIn()).split(';', 1)[0]!,
   ...more,

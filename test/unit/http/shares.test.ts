@@ -23,7 +23,7 @@ const share = async (body?: unknown, of = id) => {
   if (answer.status !== 200) throw new Error(answer.text)
   return answer.json as { object: string; id: string; url: string }
 }
-/** As somebody without a key sees it. */
+/** Visits a page without a key. */
 const visit = (url: string) => ask(url.replace(ORIGIN, api.url), 'GET')
 
 describe('a shared email', () => {

@@ -34,7 +34,7 @@ beforeAll(async () => {
   })
 })
 afterAll(() => Promise.all([api.close(), idp.close()]))
-// The counters of strangers start anew.
+// Resets the counters of unknown addresses.
 afterEach(async () => {
   idp.broken = null
   idp.instead = null
@@ -47,7 +47,7 @@ const cookieOf = (answer: Answer, name: string) =>
     .find((line) => line.startsWith(`${name}=`))
     ?.split(';', 1)[0]
 
-/** Who the next visitor of the provider is. */
+/** Sets the provider's next user. */
 function visitor(
   subject: string,
   claims: Record<string, unknown> = {},
@@ -70,13 +70,13 @@ const atOurs = (url: URL) => url.origin === PUBLIC
 const comeBack = (url: URL, cookie: string) =>
   ask(api.url + url.pathname + url.search, 'GET', undefined, { cookie, 'sec-fetch-site': 'cross-site' })
 
-/** Where the provider sends the browser, with what the browser kept. */
+/** Returns where the provider redirects the browser, with the browser's cookies. */
 async function onTheWayBack(id: string, next?: string): Promise<{ back: URL; cookie: string }> {
   const { url, cookie } = await depart(id, next)
   return { back: await browse(url, atOurs), cookie }
 }
 
-/** The whole way; the answer is the redirect into the dashboard. */
+/** Signs in completely. Returns the redirect into the dashboard. */
 async function signIn(id: string, next?: string): Promise<Answer> {
   const { back, cookie } = await onTheWayBack(id, next)
   return comeBack(back, cookie)
@@ -88,7 +88,7 @@ const problemOf = (answer: Answer) => {
   return new URL(answer.headers.get('location')!, PUBLIC).searchParams.get('problem')
 }
 
-/** Who is signed in by that answer. */
+/** Returns who is signed in after that response. */
 async function whoami(answer: Answer) {
   expect(answer.headers.get('location')).not.toContain('problem')
   const cookie = cookieOf(answer, 'posthaste_session') ?? ''
@@ -309,7 +309,7 @@ describe('a stranger', () => {
     const refused = await ask(`${api.url}/account/identities/${id}`, 'DELETE', undefined, headers)
     expect(refused.status).toBe(409)
     expect(refused.text).toContain('your only way to sign in')
-    // Again, and still one person.
+    // Again, and it is still the same person.
     expect((await whoami(await signIn('joining'))).user.email).toBe('joiner@acme.example')
   })
 
@@ -429,7 +429,7 @@ describe('whoever comes back', () => {
     visitor('joiner')
     const mine = await depart('joining')
     const back = await browse(mine.url, atOurs)
-    // A code of somebody else's flow, put into this one: its nonce and its challenge are not ours.
+    // A code from another flow, used in this one: nonce and challenge don't match.
     const theirs = await browse((await depart('joining')).url, atOurs)
     back.searchParams.set('code', theirs.searchParams.get('code')!)
     expect(problemOf(await comeBack(back, mine.cookie))).toBe('invalid')

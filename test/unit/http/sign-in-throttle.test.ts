@@ -5,7 +5,7 @@ import { createTestClock } from '../../world/clock.ts'
 const secret = new Uint8Array(32).fill(7)
 const owner = 'owner@acme.example'
 
-/** A throttle, and the attempts of a botnet: each from a network of its own. */
+/** Creates a throttle, and a botnet's attempts, each from another network. */
 function scene() {
   const clock = createTestClock()
   const throttle = createSignInThrottle(clock, secret)

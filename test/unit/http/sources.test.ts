@@ -60,7 +60,7 @@ describe('a source', () => {
         },
       }),
     )
-    // A warm-up that runs is not begun anew.
+    // A running warm-up isn't restarted.
     expect((await api.call('PATCH', '/sources/2001:db8::5', { warm_up: true })).json).toEqual(changed)
     const back = { state: 'active', warm_up: false, pool: 'default' }
     expect((await api.call('PATCH', '/sources/2001:db8::5', back)).json).toEqual(shown('2001:db8::5'))

@@ -98,7 +98,7 @@ describe('many at once', () => {
       has_more: false,
       data: [{ ...data[1], deleted: true }],
     })
-    // Typed clients write what is not set as null.
+    // Typed clients send unset fields as null.
     expect(await remove({ ids: null, emails: ['many2@batch.example'] })).toMatchObject({ data: [data[2]] })
     expect(await remove({ ids: [data[3]!.id], emails: null })).toMatchObject({ data: [data[3]] })
   })

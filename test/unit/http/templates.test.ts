@@ -159,7 +159,7 @@ test('an email is made from the published version, and remembers it', async () =
   expect(await emailOf(await send({ ...own, template: { id, variables } }, '/email'))).toMatchObject({
     ...{ from: 'me@acme.example', subject: 'Mine {{{x}}}', reply_to: ['r@acme.example'] },
   })
-  // Typed clients write their unset fields as null.
+  // Typed clients send unset fields as null.
   const plain = { from: 'me@acme.example', subject: 'x', text: 'x', template: null }
   expect(await emailOf(await send(plain))).not.toHaveProperty('template')
 })

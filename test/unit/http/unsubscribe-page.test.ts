@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** The page in German, of somebody who is no contact. */
+/** Returns the German page of someone who isn't a contact. */
 async function germanPage(): Promise<string> {
   const person = { contactId: null, address: 'ada@customer.example', topicId: null, sourceId: null }
   const token = api.tokens.sign({ teamId: api.teamId, ...person })

@@ -20,7 +20,7 @@ const rateHeaders = ({ headers }: Answer) =>
 
 describe('the rate limit', () => {
   const slow = { perSecond: 5 }
-  /** All buckets are full again. */
+  /** Advances time until all rate-limit buckets are full again. */
   const rest = () => api.clock.advance(1000)
 
   test('is told in the fields of both generations', async () => {
@@ -139,7 +139,7 @@ describe('quotas', () => {
   const startOn = async (plan: string) => {
     await start({ plans })
     await api.storage.setPlan({ teamId: api.teamId, plan }, api.clock.now())
-    // The middle of a month: no test runs over the end of a day.
+    // The middle of a month: no test runs past the end of a day.
     await api.clock.set(Date.UTC(2030, 5, 15, 12))
   }
   const send = (recipients = 1) =>
@@ -161,7 +161,7 @@ describe('quotas', () => {
       errorText(429, 'daily_quota_exceeded', 'You have reached your daily email sending quota.'),
     )
     expect(quotaHeaders(refused)).toEqual(['3', '3'])
-    // Twelve hours to midnight.
+    // Twelve hours until midnight.
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(43_100)
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(43_200)
     expect(await api.count()).toBe(2)

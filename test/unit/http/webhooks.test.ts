@@ -33,7 +33,7 @@ test('what is null in a change stays, as typed clients write it', async () => {
   expect(await read(id)).toEqual(before)
 })
 
-/** An event on its way to an endpoint, as the outbox stores it. */
+/** Stores a pending webhook delivery as the outbox does. */
 async function told(
   webhookId: string,
   type: string,
@@ -49,7 +49,7 @@ async function told(
   return id
 }
 
-/** It was given up after its only attempt. */
+/** Lets the delivery fail after its only attempt. */
 async function failed(webhookId: string, deliveryId: string): Promise<void> {
   const now = api.clock.now()
   const room = { limit: 100, each: 100, failing: 100, failures: 3, inFlight: {}, pauses: [30_000] }

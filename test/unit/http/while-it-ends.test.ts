@@ -3,10 +3,10 @@ import type { Storage } from '../../../appliance/storage/storage.ts'
 import { Device, openBrowser } from './browser-of.ts'
 import { ask, owner, startApi, type Api } from './harness.ts'
 
-/** A new password ends what the old one began, what is under way in that moment included. */
+/** Tests that a new password ends everything started with the old one, including what is in progress. */
 
 let api: Api
-/** Runs once, right before the method of the storage that is named. */
+/** Runs once, right before the named storage method. */
 let before: { method: keyof Storage; act: () => Promise<void> } | null = null
 afterEach(() => api.close())
 
@@ -31,7 +31,7 @@ async function start(): Promise<void> {
 
 const NEW = 'a lantern over the old pier'
 
-/** The owner sets a new password by the link of a mail. */
+/** Sets a new password as the owner, with an emailed link. */
 async function reset(): Promise<void> {
   const { token } = (await api.accounts.beginReset({ email: owner.email, byMail: true }))!
   const done = await ask(`${api.url}/session/reset/confirm`, 'POST', { token, password: NEW })

@@ -7,7 +7,7 @@ import { isUsable, matchDane, tlsaText, type Tlsa } from '../../../../appliance/
 import { checkCertificate, type TlsDemand } from '../../../../appliance/delivery/tls-demand.ts'
 import { createCertificates, type Made } from '../../../world/certificates.ts'
 
-/** The TLSA record of a certificate, for any selector and matching type (RFC 6698 §2.1). */
+/** Returns a certificate's TLSA record for any selector and matching type (RFC 6698 §2.1). */
 function tlsa(of: X509Certificate, usage: number, selector: number, matching: number): Tlsa {
   const whole = selector === 0 ? of.raw : of.publicKey.export({ type: 'spki', format: 'der' })
   const digest = matching === 1 ? 'sha256' : 'sha512'
@@ -168,7 +168,7 @@ describe('a record', () => {
   })
 })
 
-/** Handshakes with a real server, and judges what it shows. */
+/** Performs a handshake with a real server. Judges the certificates it presents. */
 async function shake(demand: TlsDemand, made: Made[], name = host) {
   const server = createServer({ key: made[0]!.key, cert: made.map(({ cert }) => cert).join('') })
   server.listen(0, '127.0.0.1')

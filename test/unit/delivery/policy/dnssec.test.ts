@@ -5,7 +5,7 @@ import type { Resolver } from '../../../../appliance/dns/dns.ts'
 import { createTestClock } from '../../../world/clock.ts'
 import { type Dnssec, startDnssec } from '../../../world/dnssec.ts'
 
-/** TLSA look-ups through a validating unbound. */
+/** Tests TLSA lookups through a validating unbound. */
 let dnssec: Dnssec
 let resolver: Resolver
 

@@ -14,7 +14,7 @@ import type { TestClock } from '../../../world/clock.ts'
 import { tlsFile } from '../../../world/tls.ts'
 import { createTlsPolicies, type TlsPolicies } from '../../../../appliance/delivery/delivery.ts'
 
-/** What the policy host answers; null hangs up. */
+/** The policy host's response; null closes the connection. */
 export interface PolicyAnswer {
   status?: number
   type?: string
@@ -22,7 +22,7 @@ export interface PolicyAnswer {
   location?: string
 }
 
-/** An HTTPS server with a certificate of the test authority for *.trusted.test; counts what it is asked. */
+/** Starts an HTTPS server with a certificate of the test authority for *.trusted.test. Counts its requests. */
 export async function startPolicyHost() {
   const state = { answer: null as PolicyAnswer | null, asked: [] as string[], posted: [] as Buffer[] }
   const server = createServer(
@@ -47,7 +47,7 @@ export async function startPolicyHost() {
   return { state, port, close: () => new Promise((resolve) => server.close(resolve)) }
 }
 
-/** A fetch that trusts the test authority and may go to loopback. */
+/** Returns a fetch function that trusts the test authority and may connect to loopback. */
 export function testFetch(resolver: Resolver, clock: TestClock): GuardedFetch {
   const lookup = async (name: string): Promise<string[]> => {
     const answer = await resolver.resolve(name, 'A')
@@ -65,7 +65,7 @@ export function testFetch(resolver: Resolver, clock: TestClock): GuardedFetch {
   })
 }
 
-/** Storage in a folder of its own. */
+/** Opens a storage in a temporary folder. */
 export async function openTestStorage(): Promise<{ storage: Storage; close(): Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-policy-'))
   const storage = await openSqlite({ dataDir })
@@ -78,7 +78,7 @@ export async function openTestStorage(): Promise<{ storage: Storage; close(): Pr
   }
 }
 
-/** Policies over real storage. */
+/** Returns policies on real storage. */
 export function testPolicies(
   { resolver, clock, storage }: { resolver: Resolver; clock: TestClock; storage: Storage },
   options: { trustAd?: boolean; port?: number; stsPort?: number } = {},

@@ -5,7 +5,7 @@ import { setUp } from '../../dns/harness.ts'
 import { openTestStorage, startPolicyHost, testPolicies } from './harness.ts'
 import type { TlsPolicies } from '../../../../appliance/delivery/delivery.ts'
 
-/** MTA-STS against a real HTTPS server, a real resolver and real storage. */
+/** Tests MTA-STS with a real HTTPS server, a real resolver and real storage. */
 const DAY = 86_400_000
 const domain = 'trusted.test'
 const policy = (mode: string, maxAge = 604_800): string =>
@@ -33,7 +33,7 @@ const publish = (id: string | undefined, name = domain): void =>
   server.set(`_mta-sts.${name}`, id === undefined ? undefined : { TXT: `v=STSv1; id=${id};`, ttl: 1 })
 
 beforeEach(async () => {
-  // A policy of an earlier test has run out.
+  // A policy of an earlier test has expired.
   await clock.advance(400 * DAY)
   await storage.purgeTlsResults({ before: '9999-12-31', most: 100 }, clock.now())
   const zone = {
@@ -119,7 +119,7 @@ describe('a policy in enforce', () => {
     host.state.answer = { body: policy('enforce', 2 * 86_400) }
     await demand('mx.trusted.test')
     policies.start()
-    // Each look at what is held takes its own time: hours go on until one has fetched, within the policy's two days.
+    // Each check of a cached policy takes real time. Advances hours until one fetches, within the policy's two days.
     for (let hours = 0; hours < 46 && host.state.asked.length < 2; hours++) {
       await clock.advance(DAY / 24)
       await new Promise((resolve) => setTimeout(resolve, 50))
@@ -174,7 +174,7 @@ test('a policy in testing stops nothing, and what would have failed is counted',
     reason: 'has expired',
   })
   policies.record(held, wrong, 'opportunistic', { ...session, receivingHost: 'mx.evil.test' })
-  // Reports about TLS say TLS-Required: No: their own delivery is not counted.
+  // TLS reports have TLS-Required: No, so their own delivery isn't counted.
   policies.record(held, wrong, 'unimportant', session)
   await policies.flush()
   const results = await storage.listTlsResults({ since: '2000-01-01', domain, limit: 10 }, clock.now())
@@ -220,7 +220,7 @@ describe('no policy comes of', () => {
     const url = `https://mta-sts.trusted.test:${host.port}/.well-known/mta-sts.txt`
     expect(sts).toEqual({ held: null, trouble: { resultType, why: `The MTA-STS policy ${url} ${why}.` } })
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'opportunistic' } })
-    // Not asked again at once (RFC 8461 §3.3).
+    // Not requested again at once (RFC 8461 §3.3).
     expect(host.state.asked).toHaveLength(1)
     await clock.advance(6 * 60_000)
     await policies.policyFor(domain, false)
