@@ -100,7 +100,7 @@ describe('servers that are slow', () => {
     void talking.then(() => (done = true))
     await clock.advance(minutes * minute - 2000)
     expect(done).toBe(false)
-    // If the last reply is read only on the way, the wait was shorter.
+    // If the last reply arrives while the clock advances, the timeout started later.
     const over = async () => {
       await clock.advance(2000)
       return done

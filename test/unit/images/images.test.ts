@@ -47,7 +47,7 @@ test('photos stay the right way up', () => {
   const exif = Buffer.from(body).indexOf('Exif')
   expect(exif).toBeGreaterThan(0)
   expect(Buffer.from(body).toString('latin1')).not.toContain(METADATA)
-  // Once more: what was written is read the same way.
+  // Cleaning the output again gives the same bytes.
   expect(cleanImage(Buffer.from(body)).body).toEqual(body)
   expect(Buffer.from(cleanImage(jpeg(1)).body).includes('Exif')).toBe(false)
 })

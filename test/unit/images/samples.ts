@@ -1,4 +1,4 @@
-/** Small images as cameras and programs write them: with metadata. */
+/** Small images with metadata, as cameras and programs write them. */
 import { crc32, deflateSync } from 'node:zlib'
 
 const SECRET = 'GPS 52.5200 13.4050'
@@ -11,7 +11,7 @@ function chunk(name: string, data: Buffer): Buffer {
   return Buffer.concat([length, named, sum])
 }
 
-/** A PNG with a text and something after its end. */
+/** Returns a PNG with a text chunk, and data after its end. */
 export function png(width = 2, height = 1, { extra = true } = {}): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
@@ -34,7 +34,10 @@ const segment = (marker: number, data: Buffer): Buffer => {
   return Buffer.concat([head, data])
 }
 
-/** A JPEG of 3 × 2 pixels with an Exif segment, a comment and a video after its end. @param orientation as cameras write it */
+/**
+ * Returns a JPEG of 3 × 2 pixels with an Exif segment, a comment, and a video after its end.
+ * @param orientation the Exif orientation
+ */
 export function jpeg(orientation = 1): Buffer {
   const entry = Buffer.from(`011200030000000100${orientation.toString(16).padStart(2, '0')}0000`, 'hex')
   const tiff = Buffer.concat([Buffer.from('4d4d002a000000080001', 'hex'), entry, Buffer.alloc(4)])
@@ -45,7 +48,7 @@ export function jpeg(orientation = 1): Buffer {
     segment(0xfe, Buffer.from(SECRET)),
     segment(0xc0, Buffer.from('08000200030101110011', 'hex')),
     segment(0xda, Buffer.from('0101003f00', 'hex')),
-    // A stuffed byte and a restart are no markers; a comment between two scans is one.
+    // A stuffed byte and a restart marker don't end a scan; a comment between two scans is a segment.
     Buffer.from([0x12, 0xff, 0x00, 0xff, 0xd0, 0x34]),
     segment(0xfe, Buffer.from(SECRET)),
     segment(0xda, Buffer.from('0101003f00', 'hex')),
@@ -54,7 +57,7 @@ export function jpeg(orientation = 1): Buffer {
   ])
 }
 
-/** An animated GIF of 5 × 4 pixels with a comment and what a program wrote. */
+/** Returns an animated GIF of 5 × 4 pixels with a comment and an application extension. */
 export const gif = (): Buffer =>
   Buffer.concat([
     Buffer.from('GIF89a\x05\0\x04\0\x80\0\0\0\0\0\xff\xff\xff', 'latin1'),
@@ -72,7 +75,7 @@ const riff = (name: string, data: Buffer): Buffer => {
   return Buffer.concat([head, data, Buffer.alloc(data.length % 2)])
 }
 
-/** A WebP of 7 × 6 pixels with Exif and XMP. */
+/** Returns a WebP of 7 × 6 pixels with Exif and XMP. */
 export function webp(): Buffer {
   const extended = Buffer.from([0x0c, 0, 0, 0, 6, 0, 0, 5, 0, 0])
   const chunks = Buffer.concat([
@@ -92,5 +95,5 @@ export const SAMPLES = [
   ['image/webp', webp(), 7, 6],
 ] as const
 
-/** What none of the cleaned images may have. */
+/** Text that no cleaned image may contain. */
 export const METADATA = SECRET

@@ -22,7 +22,7 @@ const delivery = (recipient: string, more: Partial<ReturnedDelivery> = {}): Retu
 const judge = (message: string, deliveries: ReturnedDelivery[], toReturnPath = true) =>
   judgeReturned(readReturned(Buffer.from(message), reading), { deliveries, toReturnPath }, rules)
 
-/** A report by Postfix about one recipient. */
+/** Returns a Postfix report about one recipient. */
 const dsn = (recipient: string, status = '5.1.1', text = '550 5.1.1 User unknown') =>
   [
     'From: MAILER-DAEMON@mx.example (Mail Delivery System)',
@@ -120,7 +120,7 @@ test('what could not be read changes nothing', () => {
 })
 
 describe('the samples', () => {
-  /** What the samples change of an email to whom they name, alone. */
+  /** Returns the changes that the samples cause for an email to the named recipient only. */
   const changes = (samples: readonly Pick<Sample, 'message' | 'recipients'>[]) =>
     samples.map(({ message, recipients = [] }) =>
       judge(message, [delivery(recipients[0] ?? 'ada@recipient.example')]),

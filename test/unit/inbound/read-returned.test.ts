@@ -12,7 +12,7 @@ import { NOT_FINAL, STRUCTURED } from './samples/structured.ts'
 const rules = shippedRules()
 const read = (message: string): Returned => readReturned(Buffer.from(message), rules)
 
-/** What a reading says, as a sample expects it. */
+/** Returns what was read, in a sample's format. */
 function outcome(sample: Sample, { kind, recipients, references }: Returned): object {
   return {
     kind,
@@ -25,7 +25,7 @@ function outcome(sample: Sample, { kind, recipients, references }: Returned): ob
 
 const expected = ({ origin: _, name: __, message: ___, ...rest }: Sample): object => rest
 
-/** Samples whose reading differs, with both. */
+/** Returns the samples that are read differently than expected, with both results. */
 const wrong = (samples: readonly Sample[], turn = (message: string) => message): object[] =>
   samples.flatMap((sample) => {
     const found = outcome(sample, read(turn(sample.message)))
@@ -38,7 +38,7 @@ const wrong = (samples: readonly Sample[], turn = (message: string) => message):
 const BOUNCES = [...STRUCTURED, ...PLAIN]
 const AUTOMATIC = [...AUTO_REPLIES, ...CHALLENGES, ...NEAR_MISSES]
 
-/** Recall: every sample of each class is read as it is meant. */
+/** Recall: every sample of each class must be read as expected. */
 describe.each([
   ['structured bounces', STRUCTURED, 154],
   ['bounces in plain words', PLAIN, 51],

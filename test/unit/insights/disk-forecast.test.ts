@@ -82,7 +82,7 @@ describe('what it is made of', () => {
     await storage.saveDiskDay({ day: '2026-01-01', bytes: 100 * MB, since: '2025-12-01' }, clock.now())
     await storage.saveDiskDay({ day: '2026-01-03', bytes: 300 * MB, since: '2025-12-01' }, clock.now())
     const known = await measureForecast({ storage, clock, config })
-    // 100 MB a day, and a little less than 1000 MB left.
+    // 100 MB per day, with slightly less than 1000 MB left.
     expect(known).toMatchObject({ days: 2, disk: { fullInDays: 9 } })
     expect(
       await measureForecast({ storage, clock, config: { ...config, data_dir: '/nonexistent' } }),

@@ -78,7 +78,7 @@ const brief = (findings: Finding[]) => findings.map(({ id, status }) => `${statu
 
 test('looks at everything, failures first', async () => {
   const findings = await examine(deps)
-  // How fast disk and resolver are is the machine's affair.
+  // The speed of disk and resolver depends on the machine.
   const steady = findings.filter(({ id }) => id !== 'disk' && id !== 'resolver:caching')
   expect(brief(steady)).toEqual([
     'failed domain:shop.example',

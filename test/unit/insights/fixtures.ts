@@ -11,7 +11,7 @@ import {
 import { freeAddress } from '../../world/addresses.ts'
 import { createTestClock } from '../../world/clock.ts'
 
-/** A zone that answers on loopback, and resolvers that ask it and remember nothing of each other. */
+/** A zone server on loopback, and resolvers for it that share no cache. */
 export interface Names {
   dns: ZoneServer
   fresh: () => Resolver
@@ -41,7 +41,7 @@ export async function startNames(zone: Zone | ZoneFunction): Promise<Names> {
   }
 }
 
-/** A list of addresses that takes listed ones out of use. */
+/** An IP blocklist whose listed addresses are taken out of use. */
 export const list: Blocklist = {
   zone: 'bl.test',
   name: 'Test list',
@@ -52,7 +52,7 @@ export const list: Blocklist = {
   refused: { '127.255.255.254': 'the resolver is a public one' },
 }
 
-/** The status and the words of a finding. */
+/** Returns a finding's status and texts. */
 export const said = ({ status, found, advice }: Finding): [string, string, string | null] => [
   status,
   found,

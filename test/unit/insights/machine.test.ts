@@ -36,7 +36,7 @@ afterEach(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Listens on an address of its own; every connection hears `greeting` when there is one. */
+/** Listens on an address of its own. Sends `greeting`, if given, on every connection. */
 async function listen(
   greeting: string | null,
   address = freeAddress(),
@@ -319,7 +319,7 @@ describe('the certificate', () => {
     ])
   })
 
-  /** A certificate for a name, by an authority that is made for it. */
+  /** Issues a certificate for a name, by a new authority. */
   function issue(name: string, days: number): Buffer {
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
     const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']

@@ -8,7 +8,7 @@ const finding = (id: string, status: Finding['status']): Finding => ({
   ...{ id, title: id, status, found: '', advice: null },
 })
 
-/** A doctor whose look goes on when the test says so. */
+/** Creates a doctor whose examination continues when the test says so. */
 function slowDoctor() {
   const clock = createTestClock()
   const looks: { tell: (found: Finding[]) => void; end: (found: Finding[]) => void; fail: () => void }[] = []

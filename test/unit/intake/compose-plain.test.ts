@@ -28,7 +28,7 @@ const source = (fields: Partial<Draft>, text: string, html = '') =>
 const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
 const longest = (text: string) => Math.max(...text.split('\r\n').map((line) => line.length))
 
-/** Texts that hurt encoders: long lines, line ends, escapes, trailing white space, many scripts. */
+/** Texts that break encoders: long lines, line ends, escapes, trailing whitespace, many scripts. */
 const pieces = fc.constantFrom(
   'a',
   ' ',
@@ -191,7 +191,7 @@ describe('a plain message', () => {
 })
 
 describe('quoted-printable', () => {
-  /** The decoder of RFC 2045 §6.7, as short as it can be. */
+  /** A minimal decoder of quoted-printable (RFC 2045 §6.7). */
   const decode = (text: string) =>
     Buffer.from(
       text

@@ -41,7 +41,7 @@ const attachment = (fields: Partial<Draft['attachments'][number]> = {}) => ({
   content: Buffer.from([0, 1, 2, 255]),
   ...fields,
 })
-/** Where the contract of every message is checked: CRLF only, lines of at most 998 octets, ASCII, no NUL. */
+/** Checks what must hold for every message: CRLF only, lines of at most 998 bytes, ASCII, no NUL. */
 const assertClean = (source: string) => {
   expect(source).toMatch(/\r\n$/)
   expect(source.replaceAll('\r\n', '')).not.toMatch(/[\r\n\0]/)
@@ -315,7 +315,7 @@ describe('heavy drafts', () => {
       expect(message.length).toBe(expected.message.length)
       expect((await PostalMime.parse(message)).attachments).toHaveLength(1)
     }
-    // The thread that asked hands two drafts over with less work than it takes to compose one.
+    // Handing over two drafts costs the calling thread less than composing one.
     expect(beside.user).toBeLessThan(here.user)
   })
 
@@ -332,7 +332,7 @@ describe('heavy drafts', () => {
   test('that take too long are refused, and the next one is composed', async () => {
     const clock = createTestClock()
     const composer = createComposer({ clock })
-    // Tables within tables take the converter 25 s here.
+    // Nested tables take the converter 25 s here.
     const endless = composer.compose({ ...plain, html: '<table><tr><td>'.repeat(100_000), text: null }, 'a')
     const refused = expect(endless).rejects.toMatchObject({ key: 'invalid_field' })
     const next = composer.compose({ ...plain, html, text: null }, 'a')
@@ -358,7 +358,7 @@ describe('heavy drafts', () => {
   test('that brought their text are not blamed for a busy machine: they are told to come again', async () => {
     const clock = createTestClock()
     const composer = createComposer({ clock })
-    // Given up while the thread is still starting.
+    // Canceled while the thread is still starting.
     const late = composer.compose({ ...plain, html: null, text: 'A line of it.\n'.repeat(22_000) }, 'a')
     const refused = expect(late).rejects.toMatchObject({ key: 'overloaded' })
     await clock.advance(10_000)

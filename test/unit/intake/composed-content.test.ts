@@ -27,7 +27,10 @@ const tracking = {
   ...{ opens: true, clicks: true, leave: [], origin: 'https://track.example' },
 }
 
-/** What hurts encoders and readers: line ends of all kinds, long lines, escapes, white space at ends, many scripts, half characters. */
+/**
+ * Texts that break encoders and readers: all kinds of line ends, long lines, escapes, trailing whitespace, many
+ * scripts, lone surrogates.
+ */
 const pieces = fc.constantFrom(
   ...['a', ' ', '\t', '=', '=3D', '=\n', '.', '\n', '\n.', '\n\n', '\r\n', '\r', '\0', '\uFEFF', '\uD800'],
   ...[
@@ -67,7 +70,7 @@ describe('what an email says', () => {
       text: texts,
       attachments,
       tracking: fc.constantFrom(null, tracking),
-      // The second one is composed the general way.
+      // The second one goes through the general composer.
       from: fc.constantFrom(draft.from, mailbox('"=?utf-8?q?x?=" <hi@acme.example>')),
     })
     await fc.assert(

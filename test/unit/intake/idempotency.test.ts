@@ -25,7 +25,7 @@ describe('the key', () => {
   })
 })
 
-/** The same JSON value with the names of its objects in another order. */
+/** Returns the same JSON value with its object keys in another order. */
 function shuffled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shuffled)
   if (typeof value !== 'object' || value === null) return value

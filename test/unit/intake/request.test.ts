@@ -17,7 +17,7 @@ const minimal: SendEmail = {
 const readWith = (fields: Record<string, unknown>) => readRequest({ ...minimal, ...fields }, NOW)
 const addresses = (boxes: { address: string }[]) => boxes.map(({ address }) => address)
 
-/** The key and sentence of the refusal that `read` ends with. */
+/** Returns the key and message of the error that `read` throws. */
 function refusal(read: () => unknown): { key: RefusalKey; message: string } {
   try {
     read()

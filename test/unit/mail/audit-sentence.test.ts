@@ -22,7 +22,7 @@ const said = (action: string, more: Partial<Said> = {}): string =>
     ...more,
   })
 
-/** Every action that a route, a command or another part of the server names in its source. */
+/** Returns every action that a route, a command or another part of the server names in its source. */
 function writtenActions(): Set<string> {
   const root = join(import.meta.dirname, '../../../appliance')
   const sources = globSync('**/*.ts', { cwd: root, exclude: (path) => path === 'mail' }).map((file) =>

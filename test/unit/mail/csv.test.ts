@@ -78,7 +78,7 @@ describe('writing', () => {
 
   test('no cell is a formula to a spreadsheet', () => {
     expect(csvRecord(['=cmd()', '+1', '-1', '@a', '\tx'])).toBe(`'=cmd(),'+1,'-1,'@a,"'\tx"\r\n`)
-    // Full-width signs are signs to spreadsheets of East Asia, and some pass over an empty first line.
+    // East Asian spreadsheets treat full-width characters as operators, and some skip an empty first line.
     expect(csvRecord(['＝cmd()', '＋1', '－1', '＠a', '\n=1'])).toBe(`'＝cmd(),'＋1,'－1,'＠a,"'\n=1"\r\n`)
   })
 })

@@ -6,7 +6,7 @@ import { Refusal } from '../../../appliance/mail/refusals.ts'
 const TOPIC = '0199aaaa-0000-7000-8000-000000000001'
 const rule = (field: string, operator: string, value?: unknown) => ({ type: 'rule', field, operator, value })
 
-/** What is said about rules that are not taken. */
+/** Returns the error about invalid rules. */
 function complaint(given: unknown): string {
   try {
     readRules(given)

@@ -11,7 +11,7 @@ test.each([
   [{ count: 100, taken: 50 }, 'broken', 'failing 50%'],
   [{ count: 1000, taken: 1 }, 'broken', 'failing 99%'],
   [{ count: 3, taken: 0 }, 'broken', 'failing 100%'],
-  // The newest request failed: one of many, or the only ones were longer ago than a day.
+  // The newest request failed: either one of many, or all others were more than a day ago.
   [{ count: 100, taken: 99, failing: true }, 'failing', 'failing'],
   [{ failing: true }, 'broken', 'failing'],
   [{}, 'idle', 'no recent requests'],

@@ -273,7 +273,7 @@ describe('for any source', () => {
       try {
         parseMerge('html', text, 'html')
       } catch {
-        // Refused sources count, too.
+        // Rejected sources count, too.
       }
       const { user, system } = process.cpuUsage(start)
       return user + system

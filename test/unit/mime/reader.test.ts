@@ -20,7 +20,7 @@ const mixed = (text: string, html: string): Uint8Array =>
     ].join('\r\n'),
   )
 
-/** Links that never end. Making text of them takes the parser minutes, and nobody else is served meanwhile where it happens. */
+/** Links that never end. Converting them to text takes the parser minutes and blocks its thread. */
 const endless = mixed('Hello', `${'<a href="'.repeat(90)}\r\n`.repeat(400))
 
 test('a message that takes too long to read is refused, and holds nobody up', async () => {
@@ -102,14 +102,14 @@ test('html and text of a large message are read beside the event loop, composed 
     ...{ messageId: '<1@acme.example>', date: 0, html, text },
   })
   expect(content).toEqual({ place: 'message', html: null, text: null })
-  // The first reading starts the thread.
+  // The first read starts the thread.
   await reader.readComposed(message, 'a')
   const before = process.threadCpuUsage()
   const back = await reader.readComposed(message, 'a')
   const arrived = await reader.read(message, 'a')
   const { user } = process.threadCpuUsage(before)
   await reader.close()
-  // Their difference would be megabytes long.
+  // Compared as booleans, because the diff would be megabytes long.
   expect([back.html === html, back.text === text]).toEqual([true, true])
   expect([arrived.html?.trim() === html.trim(), arrived.text?.trim() === text.trim()]).toEqual([true, true])
   const here = process.threadCpuUsage()

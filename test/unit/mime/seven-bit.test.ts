@@ -230,7 +230,10 @@ describe('a message that goes to a server without 8BITMIME', () => {
   })
 })
 
-/** What Python's own mail package finds in pairs of messages: the leaves of each with all that they say, their octets in hex. */
+/**
+ * A script for Python's own mail package: prints the leaves of pairs of messages with all headers, and their bytes in
+ * hex.
+ */
 const JUDGE = `
 import sys, json, email, email.header, email.policy
 class Utf8(email.policy.Compat32):
@@ -261,7 +264,7 @@ function judge(pairs: [Buffer, Buffer][]): unknown[][] {
     .map((line) => JSON.parse(line) as unknown[])
 }
 
-/** Texts with all that encoders stumble on, in lines of at most 998 octets. */
+/** Texts that break encoders, in lines of at most 998 bytes. */
 const text = fc
   .array(
     fc.oneof(

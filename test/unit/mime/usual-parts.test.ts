@@ -12,7 +12,7 @@ const readerAt = (clock: ReturnType<typeof createTestClock>) =>
 const from = 'From: a@acme.example\r\n'
 const usual = (message: Buffer) => readUsualContent(message, readHeader(message))
 const outline = (message: Buffer) => readOutline(message, readHeader(message))
-/** Of what a message holds, what is read of it before it is accepted. */
+/** Returns the parts of a message's content that are read before it is accepted. */
 const outlineOf = ({ subject, attachments }: MessageContent) => ({
   subject,
   attachments: attachments.map((one) => ({ ...one, digest: '' })),
@@ -24,7 +24,7 @@ const trace = {
   protocol: 'ESMTP',
   hideClient: false,
 }
-/** The message as it is stored. */
+/** Returns the message as it is stored. */
 const stored = (message: Buffer) =>
   finishMessage(message, readHeader(message), {
     ...{ trace, id: 'id', messageId: '<id@acme.example>', now: 0 },
@@ -34,7 +34,7 @@ const reader = readerAt(createTestClock())
 afterAll(() => reader.close())
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-/** A part with its header lines. */
+/** Builds a part with header lines. */
 const part = (body: string, ...fields: string[]) =>
   `${fields.map((field) => `${field}\r\n`).join('')}\r\n${body}`
 const multipart = (kind: string, boundary: string, ...parts: string[]) =>
@@ -162,7 +162,7 @@ test('what nodemailer writes needs no parser', async () => {
 })
 
 describe('messages put together at random', () => {
-  /** A small generator (mulberry32): the same messages in each run. */
+  /** A small generator (mulberry32), with the same messages in each run. */
   function random(seed: number): (below: number) => number {
     let state = seed
     return (below) => {

@@ -37,7 +37,7 @@ const failure = async (work: Promise<unknown>): Promise<HostedFailed> => {
   expect(error).toBeInstanceOf(HostedFailed)
   return error as HostedFailed
 }
-/** Answers the first so many requests with this. */
+/** Answers the first `count` requests with this. */
 const first = (count: number, answer: Instead): void => {
   world.instead = (_, number) => (number <= count ? answer : undefined)
 }

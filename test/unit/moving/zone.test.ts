@@ -6,7 +6,7 @@ import { expectedRecords, type RecordedKey } from '../../../appliance/senders/re
 import type { Domain } from '../../../appliance/storage/storage.ts'
 import { sharesReturnPath, zoneText } from '../../../appliance/moving/moving.ts'
 
-/** As the hosted service tells it, with names relative to the registrable domain. */
+/** A domain as the hosted service returns it, with names relative to the registrable domain. */
 const wire = {
   ...{ id: 'd1', name: 'news.acme.example', region: 'eu-west-1', status: 'verified' },
   ...{ open_tracking: true, click_tracking: false, tracking_subdomain: 'links', tls: 'enforced' },

@@ -3,7 +3,7 @@ import { createQueueControl, type QueueControlDeps } from '../../../appliance/qu
 import type { SurveyGroup } from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
 
-/** A storage whose queue is these groups, in two steps. */
+/** Creates a control on a storage whose queue has these groups, read in two chunks. */
 function controlOf(groups: SurveyGroup[]) {
   const half = Math.ceil(groups.length / 2)
   const storage: Pick<QueueControlDeps['storage'], 'surveyQueue' | 'listQueue'> = {
@@ -63,7 +63,7 @@ test('of domains that were never looked up, the largest have a row each, the oth
   expect(rows.filter(({ provider }) => provider !== '?').map(({ provider }) => provider)).toEqual(
     groups.slice(0, 20).map(({ provider }) => provider),
   )
-  // Told by the one that was put off.
+  // Identified by the deferred delivery.
   expect(rows.filter(({ provider }) => provider === '?')).toEqual([
     {
       ...{ pool: 'default', provider: '?', count: 686, due: 684, later: 2, held: 0, inFlight: 0 },

@@ -2,11 +2,11 @@ import { parseReply } from '../../../appliance/mail/reply.ts'
 import type { Cause } from '../../../appliance/mail/verdict.ts'
 import type { DueReport, ReportedDelivery } from '../../../appliance/storage/storage.ts'
 
-/** The moment at which reports of these tests are made. */
+/** When the reports of these tests are created. */
 export const NOW = Date.UTC(2026, 10, 20, 9, 5, 7)
 const HOUR = 3_600_000
 
-/** A cause in which a server said `text`. */
+/** Returns a cause with a server's reply `text`. */
 export function said(text: string, more: Partial<Cause> = {}): Cause {
   const reply = parseReply(text)!
   return {
@@ -19,7 +19,7 @@ export function said(text: string, more: Partial<Cause> = {}): Cause {
   }
 }
 
-/** A cause that is our own finding. */
+/** Returns a cause found by Posthaste itself. */
 export function found(note: string, more: Partial<Cause> = {}): Cause {
   return { phase: 'connect', host: 'mx.example.net', ip: '192.0.2.1', reply: null, note, ...more }
 }

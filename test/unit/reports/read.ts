@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 
-/** A report as Python's email package reads it: a parser that is not ours. */
+/** A report as read by Python's email package, an independent parser. */
 export interface ReadReport {
-  /** What the parser complained about; not of the message that came back. */
+  /** The parser's defects, without those of the returned message. */
   defects: string[]
   /** Content types, outermost first. */
   types: string[]
@@ -10,9 +10,9 @@ export interface ReadReport {
   /** Transfer encodings, in the order of `types`. */
   encodings: (string | null)[]
   text: string
-  /** The groups of message/delivery-status: of the message, then of each recipient. */
+  /** The field groups of message/delivery-status: for the message, then for each recipient. */
   status: Record<string, string>[]
-  /** The third part: the message that came back, or its header section. */
+  /** The third part: the returned message, or its header section. */
   returned: string | null
 }
 
@@ -42,7 +42,7 @@ print(json.dumps({
 }))
 `
 
-/** Reads a message with Python; throws with its words when it cannot. */
+/** Reads a message with Python. Throws with Python's output if that fails. */
 export function readReport(raw: Uint8Array): ReadReport {
   const { status, stdout, stderr } = spawnSync('/usr/bin/python3', ['-c', PROGRAM], { input: raw })
   if (status !== 0) throw new Error(stderr.toString())

@@ -16,7 +16,7 @@ const read = (about: DueReport, original?: Uint8Array): ReadReport => {
   expect(report.defects).toEqual([])
   return report
 }
-/** The fields about the only recipient. */
+/** Returns the fields about the only recipient. */
 const fields = (about: DueReport): Record<string, string> => read(about).status[1]!
 
 describe('a report as an email', () => {

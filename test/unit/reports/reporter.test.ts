@@ -13,7 +13,7 @@ import { silentLogger } from '../../../appliance/watch/log.ts'
 import { change, leaseArgs, makeTeam, newDomain, newEmail, putArgs } from '../../contract/fixtures.ts'
 import { PATIENCE } from '../../world/patience.ts'
 
-/** On a real database: what is due becomes exactly one email, whoever is killed when. */
+/** Tests with a real database: each due report becomes exactly one email, whatever is killed and when. */
 
 let place: string
 let storage: Storage
@@ -44,7 +44,7 @@ function submitted(recipients: string[], more: Partial<NewEmail> = {}): NewEmail
   return newEmail(teamId, recipients, now, { domainId, via: 'smtp', reportTo: 'app@example.com', ...more })
 }
 
-/** Refused by its server, and settled: a report is due. */
+/** Settles the email as bounced, so that a report is due. */
 async function bounced(email: NewEmail): Promise<void> {
   const now = Date.now()
   await storage.put(putArgs(email), now)

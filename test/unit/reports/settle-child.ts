@@ -1,4 +1,4 @@
-/** Puts an email that came by SMTP, settles it as bounced, says so, and waits to be killed. */
+/** Stores an email submitted over SMTP, settles it as bounced, prints so, and waits to be killed. */
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { change, leaseArgs, makeTeam, newDomain, newEmail, putArgs } from '../../contract/fixtures.ts'
 

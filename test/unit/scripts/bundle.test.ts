@@ -15,7 +15,7 @@ test('every file that a source starts as a thread or process is beside the progr
       (found) => found[1]!,
     ),
   )
-  // Each engine of the storage starts two by their names.
+  // Each storage engine starts two threads by name.
   const engines = ['reader', 'writer', 'postgres-reader', 'postgres-writer']
   const names = [...started.filter((name) => name !== './${name}'), ...engines].map((name) => basename(name))
   expect(names.sort()).toEqual([

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 const project = mkdtempSync(join(tmpdir(), 'posthaste-runtime-'))
 afterAll(() => rmSync(project, { recursive: true }))
 
-/** Notes what it is asked for, and installs programs that do nothing. */
+/** A fake npm that records its arguments and installs programs that do nothing. */
 const NPM = `#!/bin/bash
 printf '%s\\n' "$*" >>"$CALLS"
 if [ "$1" = install ]; then

@@ -42,7 +42,7 @@ describe('the man page', () => {
   })
 })
 
-/** What bash offers for these words, the last of which is being typed. */
+/** Returns bash's completions for these words; the last one is incomplete. */
 function bash(...words: string[]): string[] {
   const script = `source completions/posthaste.bash
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _posthaste; printf '%s\\n' "\${COMPREPLY[@]}"`
@@ -68,7 +68,7 @@ describe.runIf(has('bash'))('completion in bash', () => {
   })
 })
 
-/** What fish offers for a line. */
+/** Returns fish's completions for a line. */
 function fish(line: string): string[] {
   const script = `source completions/posthaste.fish; complete -C '${line}'`
   return execFileSync('fish', ['--no-config', '-c', script], { cwd: root, encoding: 'utf8' })
@@ -87,7 +87,10 @@ describe.runIf(has('fish'))('completion in fish', () => {
   })
 })
 
-/** Types a line and a tab into an interactive zsh, on a terminal of its own; what the terminal then shows, until it shows the whole line. */
+/**
+ * Types a line and a tab into an interactive zsh on a terminal of its own. Returns the terminal's output up to the
+ * whole line.
+ */
 function zsh(line: string, whole: string): string {
   const script = `zmodload zsh/zpty
 zpty z zsh -f -i

@@ -81,7 +81,10 @@ describe('a new data directory', () => {
 })
 
 describe('a database from before', () => {
-  /** With a secret of each kind, some of them replaced and removed, and its newest pages in the log. */
+  /**
+   * Creates a data directory with a secret of each kind, some of them replaced and removed, and with the newest pages
+   * in the write-ahead log.
+   */
   async function plainStock(): Promise<{ dataDir: string; stock: Stock; gone: Buffer[] }> {
     const dataDir = await newDataDir()
     const engine = await openSqlite({ dataDir })
@@ -180,7 +183,7 @@ describe('the key', () => {
     const missing = await refusal(placesOf(dataDir))
     expect(missing).toContain(`encrypted with the master key ${id}, but ${own} does not exist`)
     expect(missing).toContain('Put the right key there')
-    // No new key is made where something is sealed with another.
+    // No new key is created if anything is encrypted with another one.
     expect(existsSync(own)).toBe(false)
     const wrong = randomBytes(32).toString('base64')
     writeFileSync(own, wrong, { mode: 0o600 })

@@ -1,4 +1,6 @@
-/** Exchanges the master key and dies where it is told to: before the database is touched, in the middle of it, or right after it. */
+/**
+ * Replaces the master key and dies where it is told to: before the database is changed, halfway, or right afterwards.
+ */
 import { rekey } from '../../../appliance/secrets/secrets.ts'
 import { sqliteSealing } from '../../../appliance/storage/sqlite/sqlite.ts'
 

@@ -5,13 +5,13 @@ import type { DkimKey, Storage, Webhook } from '../../../appliance/storage/stora
 import { newId } from '../../../appliance/mail/ids.ts'
 import { makeTeam, newDomain, T0, unique } from '../../contract/fixtures.ts'
 
-/** One secret of each kind that is stored, and where to find it again. */
+/** One stored secret of each kind, and where to find it again. */
 export interface Stock {
   key: DkimKey
   webhook: Webhook
   totp: { userId: string; secret: Uint8Array }
   links: Uint8Array
-  /** As they would stand in a file. */
+  /** The secrets' bytes as they would appear in a file. */
   secrets: Buffer[]
 }
 
@@ -37,7 +37,7 @@ export async function store(storage: Storage): Promise<Stock> {
   return { key, webhook, totp, links, secrets: secrets.map((one) => Buffer.from(one)) }
 }
 
-/** The same secrets as a storage gives them. */
+/** Reads the same secrets from a storage. */
 export async function readStock(storage: Storage, { key, webhook, totp }: Stock) {
   const { teamId, id } = webhook
   return {
@@ -48,13 +48,13 @@ export async function readStock(storage: Storage, { key, webhook, totp }: Stock)
   }
 }
 
-/** What `readStock` must give. */
+/** Returns what `readStock` must return. */
 export const stockOf = ({ key, webhook, totp, links }: Stock) => ({
   ...{ key, webhook, links },
   totp: totp.secret,
 })
 
-/** The files below a folder that hold any of the secrets. */
+/** Returns the files below a folder that contain any of the secrets. */
 export function filesWith(folder: string, secrets: Buffer[]): string[] {
   return globSync('**/*', { cwd: folder }).filter((name) => {
     const path = join(folder, name)

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// A fresh resolver for each test: nothing is remembered of the one before.
+// A fresh resolver for each test, without cached answers.
 beforeEach(() => {
   resolver?.close()
   resolver = createResolver({
@@ -34,7 +34,7 @@ const dkim = 'v=DKIM1; k=rsa; p=MIIBIjANBgkq'
 const MX = [{ preference: 10, exchange: 'mail.sender.test' }]
 const TXT = ['v=spf1 a:mail.sender.test ~all']
 
-/** `key: status` of each record of a domain, with the notes of those that are not in order. */
+/** Returns `key: status` for each record of a domain, with the notes of faulty ones. */
 async function check(name: string): Promise<{ statuses: string[]; notes: string[] }> {
   const records = expectedRecords({ id: 'd1', name, returnPath: 'send' }, keys, {
     hostname: 'mail.sender.test',

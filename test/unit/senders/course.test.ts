@@ -16,7 +16,7 @@ const at = (status: DomainStatus, watch: Partial<DomainWatch> = {}): State => ({
   ...watch,
 })
 
-/** The next state, as storage would keep it. */
+/** Returns the next state, as storage would keep it. */
 const next = (before: State, sight: Sight, now: number): State => {
   const { status, watch } = advance(before, sight, now, 0)
   return {
@@ -27,7 +27,10 @@ const next = (before: State, sight: Sight, now: number): State => {
   }
 }
 
-/** Sees the same until the status changes or nothing is due; the looks' times after `from`, and the last state. */
+/**
+ * Repeats the same result until the status changes or nothing is due. Returns the times of the checks after `from`, and
+ * the last state.
+ */
 function until(before: State, sight: Sight, most: number): { looks: number[]; state: State } {
   const looks: number[] = []
   let state = before

@@ -7,7 +7,7 @@ import { freeAddress } from '../../world/addresses.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
 import { createPropagation, type Propagation } from '../../../appliance/senders/senders.ts'
 
-/** A zone on two servers, and a recursive one that knows them. */
+/** A zone on two servers, and a recursive server that knows them. */
 let first: ZoneServer
 let second: ZoneServer
 let recursive: ZoneServer
@@ -46,7 +46,7 @@ afterEach(async () => {
   await Promise.all([first.close(), second.close(), recursive.close()])
 })
 
-/** Publishes at both servers. */
+/** Publishes on both servers. */
 function publish(name: string, records: ZoneRecords): void {
   first.set(name, records)
   second.set(name, records)

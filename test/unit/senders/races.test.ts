@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-/** The senders, and what another process does while they make keys. */
+/** Creates the senders, and runs another process's changes while they generate keys. */
 function open(meanwhile: () => Promise<unknown> = () => Promise.resolve(), on = storage): Senders {
   const keygen = async () => {
     await meanwhile()
@@ -36,7 +36,7 @@ function open(meanwhile: () => Promise<unknown> = () => Promise.resolve(), on = 
   return createSenders({ storage: on, resolver: nobody, clock, config, keygen })
 }
 
-/** A domain whose verification was asked for. */
+/** Creates a domain whose verification was requested. */
 async function pending(): Promise<Domain> {
   const senders = open()
   const { id } = await senders.addDomain({ teamId, name: `${unique('race')}.example` })
@@ -45,7 +45,7 @@ async function pending(): Promise<Domain> {
   return senders.getDomain({ teamId, id })
 }
 
-/** What the watcher keeps of a look that found every record. */
+/** Stores the watcher's result of a check that found every record. */
 const verify = ({ id }: Domain): Promise<boolean> =>
   storage.saveDomainCheck({ teamId, id, status: 'verified', checks: [] }, T0)
 

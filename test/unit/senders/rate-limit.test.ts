@@ -4,13 +4,13 @@ import { refill, take, type Bucket } from '../../../appliance/senders/rate-limit
 import type { Clock } from '../../../appliance/clock/clock.ts'
 import { createRateLimiter } from '../../../appliance/senders/senders.ts'
 
-/** Time that stands still until it is moved. */
+/** Creates a clock that only moves when told to. */
 function stillClock(): Clock & { move(ms: number): void } {
   let now = Date.UTC(2026, 0, 1)
   return { now: () => now, after: () => () => undefined, move: (ms) => void (now += ms) }
 }
 
-/** Asks at these moments of a bucket that was never used; how many were allowed. */
+/** Returns how many requests at these times an unused bucket allows. */
 function allowedAt(moments: number[], perSecond: number): number {
   let bucket: Bucket | undefined
   let allowed = 0
@@ -76,7 +76,7 @@ describe('the bucket', () => {
         (rate, steps) => {
           let now = start
           const moments = steps.map((step) => (now += step))
-          // Only time that runs forward brings tokens, however often the clock is set back.
+          // Only time that runs forward adds tokens, however often the clock is set back.
           const forward = steps.filter((step) => step > 0).reduce((sum, step) => sum + step, 0)
           expect(allowedAt([start, ...moments], rate)).toBeLessThanOrEqual(
             Math.floor((rate * forward) / 1000) + rate,
@@ -84,7 +84,7 @@ describe('the bucket', () => {
         },
       ),
     )
-    // An hour back, and a second later all is as before.
+    // The clock goes back one hour, and a second later forward again.
     const back = [...Array<number>(10).fill(start), start - 3_600_000, start - 3_599_000]
     expect(allowedAt(back, 10)).toBe(11)
   })

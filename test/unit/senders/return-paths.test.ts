@@ -7,7 +7,7 @@ import type { Storage } from '../../../appliance/storage/storage.ts'
 const HOST = 'send.example.com'
 const START = 56 * KEY_PERIOD
 
-/** A storage of secrets, and a clock that the test sets. */
+/** Creates a storage of secrets, and a clock that the test sets. */
 function setUp() {
   const secrets = new Map<string, Uint8Array>()
   const time = { now: START }

@@ -59,14 +59,14 @@ test('addresses that nothing leaves from do not count', () => {
     ...{ state: 'suspended', suspendedBy: 'check', stateReason: 'No PTR.' },
   })
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), suspended]).status).toBe('verified')
-  // The system has IPv6 without a PTR record, so that mail leaves over IPv4 alone.
+  // The system has IPv6 without a PTR record, so mail is sent over IPv4 only.
   const both = source('auto', [ok('192.0.2.1'), none('2001:db8::1')])
   expect(lookAt([{ ...both, health: { ...both.health!, ipv6: false } }])).toEqual({
     status: 'verified',
     note: null,
   })
   expect(lookAt([{ ...both, health: { ...both.health!, ipv6: true } }]).status).toBe('failed')
-  // Its pool has nothing that works: the default pool takes its mail.
+  // Nothing in its pool works, so its mail uses the default pool.
   const bulk = { ...suspended, pool: 'bulk' }
   const toBulk = [assigned('1', 'bulk', { domainId: 'd' })]
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), bulk], toBulk).status).toBe('verified')

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const owner = { email: 'owner@sender.test', password: 'a long password', teamName: 'Test' }
   teamId = (await accounts.createOwner(owner)).team.id
   const config = { hostname: 'mail.sender.test', sourceIps: [] }
-  // One key pair for all domains: making them takes the time, and only one test looks at one.
+  // One key pair for all domains, because generating keys is slow and only one test reads one.
   const keygen = async () => ({ privateKey: new Uint8Array([1, 2, 3]), publicKey: 'AQID' })
   senders = createSenders({ storage, resolver, clock: world.clock, config, keygen })
 })
@@ -44,7 +44,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** What a promise is refused with, as `key: message`. */
+/** Returns a promise's rejection as `key: message`. */
 async function refusal(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
     () => new Error('was not refused'),
@@ -107,7 +107,7 @@ describe('API keys', () => {
     expect(await prefixes()).toEqual([null, null])
     for (const one of [token, odd]) expect(await senders.authenticate(one)).toBeDefined()
     await world.clock.advance(3000)
-    // A token of another form has no part that is known to be no secret.
+    // In a token of another format, no part is known to be safe to show.
     await expect.poll(prefixes).toEqual([null, 're_Older123'])
   })
 

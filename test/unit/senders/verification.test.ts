@@ -6,7 +6,7 @@ import type { RecordStatus } from '../../../appliance/storage/storage.ts'
 
 const active = { state: 'active' as const, retireAt: null }
 
-/** 392 characters, as long as the key of a real 2048-bit record. */
+/** 392 characters, like the key of a real 2048-bit record. */
 const publicKey = 'MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA'.padEnd(
   392,
   'abcdefghijklmnopqrstuvwxyz0123456789+/',

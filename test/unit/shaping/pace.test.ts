@@ -18,7 +18,7 @@ const provider = new Providers(loadProviders({ connections: 10 })).get('hosting.
 
 type Refusal = Parameters<typeof runLane>[0]['refusal']
 
-/** What servers say: that it is too much, or nothing of why. */
+/** Refusals: one that says the rate is too high, and one without a reason. */
 const refusals = {
   'Too many messages': {
     said: { code: 450, enhanced: '4.7.1', text: 'Too many messages' },
@@ -51,7 +51,7 @@ describe.each(words)('towards a server that says "%s"', (_, refusal) => {
     const settled = minutes.slice(20)
     expect(sum(settled, 'accepted') / settled.length).toBeGreaterThan(share * most)
     expect(sum(settled, 'refused')).toBeLessThanOrEqual(12)
-    // The first burst meets the limit with a message on each connection.
+    // The first burst reaches the limit with a message on each connection.
     expect(sum(minutes.slice(0, 20), 'refused')).toBeLessThanOrEqual(20)
   })
 

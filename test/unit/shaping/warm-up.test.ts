@@ -10,7 +10,7 @@ import {
 } from '../../../appliance/shaping/shaping.ts'
 
 const day = 86_400_000
-/** A day of the plan begins at midnight; the warm-up began in the afternoon. */
+/** A day of the plan starts at midnight. The warm-up started in the afternoon. */
 const since = Date.UTC(2026, 10, 1, 15)
 const at = (dayOfPlan: number): number => Date.UTC(2026, 10, dayOfPlan, 9)
 const provider = {
@@ -18,7 +18,7 @@ const provider = {
   warmUp: [50, 100, 200, 400],
 }
 
-/** A lane on a day of its plan, with what was sent and complained of on that day. */
+/** Returns a lane on a day of its plan, with that day's sent and complained counts. */
 function lane(dayOfPlan: number, sent: number, complained: number, warmUp?: LaneState['warmUp']): LaneState {
   const today = { day: new Date(at(dayOfPlan)).toISOString().slice(0, 10), sent, complained }
   return { ...freshLane(provider.limits), today, ...(warmUp && { warmUp }) }

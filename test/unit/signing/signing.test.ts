@@ -8,7 +8,7 @@ import { costOf } from '../../world/cost.ts'
 
 const now = 1_790_000_000_000
 
-/** Keys with the TXT record under which mailauth, the judge of these tests, finds them. */
+/** Creates a key, and the TXT record from which mailauth verifies signatures in these tests. */
 function makeKey(algorithm: SigningKey['algorithm'], selector: string): { key: SigningKey; record: string } {
   const pair =
     algorithm === 'rsa-sha256'
@@ -34,7 +34,7 @@ interface Result {
   status: { result: string }
 }
 
-/** One word for each signature: pass, fail, neutral … */
+/** Returns one word per signature: pass, fail, neutral … */
 async function verify(message: Uint8Array): Promise<string[]> {
   const resolver = (name: string): Promise<string[][]> => {
     const record = records[name]

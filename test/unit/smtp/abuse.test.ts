@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 const open = async (options: DoorOptions = {}) => (door = await startDoor(options))
 
-/** Says something and reads all that comes until the end. */
+/** Sends something. Returns everything received until the connection ends. */
 async function say(port: number, what: string | Buffer): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   await once(socket, 'connect')

@@ -7,11 +7,11 @@ interface Taken {
   refusal: string | null
   size: number
   ended: boolean
-  /** Octets behind the end mark, which are the client's next command. */
+  /** Bytes after the final dot, which are the client's next command. */
   behind: string
 }
 
-/** Gives `text` to a body in `pieces`, the last of which is whatever the others leave. */
+/** Feeds `text` to a body in `pieces`; the last piece is the rest. */
 function take(text: string, pieces: readonly number[] = [], dots = true): Taken {
   const kept: Buffer[] = []
   const sink = {

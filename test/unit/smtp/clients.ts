@@ -6,7 +6,7 @@ import { PATIENCE } from '../../world/patience.ts'
 
 export interface Sent {
   ok: boolean
-  /** The last reply, or what the program said. */
+  /** The last reply, or the program's output. */
   text: string
 }
 
@@ -39,7 +39,7 @@ export async function sendWithNodemailer(
 
 const run = promisify(execFile)
 
-/** Runs a program; whatever it prints is the text. */
+/** Runs a program. Returns its output as the text. */
 export async function runClient(program: string, args: string[], input = ''): Promise<Sent> {
   const started = run(program, args, { timeout: PATIENCE })
   started.child.stdin?.end(input)

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest'
 import { createTestClock } from '../../world/clock.ts'
 import { startDoor } from './harness.ts'
 
-/** Time for what has arrived to be read. */
+/** Gives the server time to read what has arrived. */
 const breath = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 test('a clock that is set forward ends neither a message under way nor its session', async () => {
-  // Deadlines go by the steady clock, which nobody sets.
+  // Timeouts use the monotonic clock, which nobody sets.
   const clock = { ...createTestClock(), steady: () => performance.now() }
   const door = await startDoor({ clock })
   const socket = connect(door.ports.trusted, '127.0.0.1')

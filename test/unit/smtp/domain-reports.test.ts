@@ -39,7 +39,7 @@ async function talk(...lines: string[]): Promise<void> {
 }
 const HELLO = ['> EHLO mx.google.test', '* 250-STARTTLS']
 
-/** A message with a report, in lines. */
+/** Returns the lines of a message with a report. */
 function reportMail(from: string, report: Buffer, type = 'application/gzip'): string[] {
   const lines = gzipSync(report)
     .toString('base64')

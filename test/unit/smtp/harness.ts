@@ -29,23 +29,23 @@ import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
 import { likelyFreePort } from '../../world/addresses.ts'
 
-/** The real SMTP door on the real storage, with one team. */
+/** The real SMTP listeners on real storage, with one team. */
 export interface Door {
   capacity: Capacity
-  /** Ports of the listeners; `relay` is the one that answers as port 25 does. */
+  /** Listener ports. `relay` behaves like port 25. */
   ports: { starttls: number; implicit: number; trusted: number; relay: number }
-  /** Ports of second listeners of those kinds, as 2587 and 2465 are. */
+  /** Ports of second listeners of those kinds, like 2587 and 2465. */
   alternatives: { starttls: number; implicit: number }
   storage: Storage
   senders: Senders
   clock: TestClock
   teamId: string
-  /** Tokens: full access, sending access, sending access for acme.example only. */
+  /** Tokens: full access, sending access, and sending access for acme.example only. */
   keys: { full: string; sending: string; restricted: string }
   dataDir: string
-  /** What was put into the storage so far. */
+  /** What was stored so far. */
   puts: PutArgs[]
-  /** What was noted of sessions so far. */
+  /** Session logs so far. */
   logs: RequestLog[]
   /** Mail to postmaster that was forwarded so far. */
   notices: Notice[]
@@ -53,7 +53,7 @@ export interface Door {
   server: SmtpServer
   emails(): Promise<Email[]>
   message(id: string): Promise<string>
-  /** What an email says, as the API shows it. */
+  /** Returns an email's content, as the API shows it. */
   content(id: string): Promise<{ html: string | null; text: string | null }>
   close(): Promise<void>
 }
@@ -66,17 +66,17 @@ export interface DoorOptions {
   files?: CertificateFiles
   capacity?: Partial<CapacityOptions>
   additional?: CertificateFiles[]
-  /** Whether put takes its time: resolves when the test lets it. */
+  /** Delays `put` until this promise resolves. */
   hold?: Promise<void>
   /** Where mail to postmaster is forwarded. */
   postmaster?: string
-  /** DNS servers, `ip:port`; by default nobody answers. */
+  /** DNS servers, as `ip:port`. By default, none answers. */
   servers?: string[]
-  /** Storage whose look-ups of recipients fail. */
+  /** Makes lookups of recipients fail in storage. */
   deaf?: boolean
 }
 
-/** Nothing is signed here: real keys would take half a second for each domain. */
+/** Nothing is signed here. Real keys would take half a second per domain. */
 const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
 
 export async function startDoor(options: DoorOptions = {}): Promise<Door> {

@@ -8,7 +8,7 @@ import { change, leaseArgs, newEmail, putArgs } from '../../contract/fixtures.ts
 import { startDoor, type Door, type DoorOptions } from './harness.ts'
 
 let door: Door
-/** The door of the tests that need none of their own. */
+/** Shared by the tests that need no server of their own. */
 let shared: Door
 beforeAll(async () => void (shared = await startDoor()))
 afterAll(() => shared.close())
@@ -16,13 +16,13 @@ afterEach(async () => {
   if (door !== shared) await door.close()
 })
 
-/** Opens a door of the test's own, and sends an email there: its return path and id. */
+/** Starts a server for one test, and sends an email. Returns the email's return path and ID. */
 async function open(options: DoorOptions = {}): Promise<{ path: string; id: string }> {
   door = await startDoor(options)
   return send()
 }
 
-/** The same at the shared door. */
+/** Does the same on the shared server. */
 async function openShared(): Promise<{ path: string; id: string }> {
   door = shared
   return send()
@@ -34,7 +34,7 @@ async function send(): Promise<{ path: string; id: string }> {
   return { path: email!.returnPath, id: email!.id }
 }
 
-/** Plays a conversation at the public port. */
+/** Runs a conversation on the public port. */
 async function talk(...lines: string[]): Promise<void> {
   const [dialog] = readDialogs(['=== a conversation @relay', '< 220 …', ...lines].join('\n'))
   expect(await play(dialog!, door)).toBeNull()
@@ -151,7 +151,7 @@ describe('the return path of an email', () => {
   })
 })
 
-/** A delivery report about the recipient of the emails here. */
+/** Returns a delivery report about the recipient of these emails. */
 const dsn = (filler: string[] = []) => [
   'Content-Type: multipart/report; report-type=delivery-status; boundary=b',
   ...['', '--b', 'Content-Type: text/plain', '', 'Undeliverable.', ...filler, '--b'],
@@ -160,7 +160,7 @@ const dsn = (filler: string[] = []) => [
   ...['Diagnostic-Code: smtp; 550 5.1.1 User unknown', '--b--'],
 ]
 
-/** Has all mail taken by its recipients' servers. */
+/** Lets the recipients' servers accept all mail. */
 async function deliver(): Promise<void> {
   const now = door.clock.now()
   const leased = await door.storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
@@ -281,7 +281,7 @@ describe('probing and flooding', () => {
     const { path } = await open({ config: { messageBytes: 2_000_000 } })
     const sockets: Socket[] = []
     const answers: string[] = []
-    // 40 messages of a megabyte that do not end: one address has a small share of memory and disk.
+    // 40 unfinished messages of 1 MB: one address has a small share of memory and disk.
     for (let count = 0; count < 40; count++) {
       const socket = connect({ port: door.ports.relay, host: '127.0.0.1' })
       sockets.push(socket)

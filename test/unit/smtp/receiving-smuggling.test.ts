@@ -3,8 +3,8 @@ import { play, readDialogs } from '../../dialogs/runner.ts'
 import { startDoor, type Door } from './harness.ts'
 
 /**
- * SMTP smuggling at the public MX (CVE-2023-51764, CVE-2023-51765, CVE-2023-51766, CVE-2024-27938): whatever another server takes for the end of a
- * message, here a message ends with CR LF . CR LF alone, and what was smuggled is never a message or a command.
+ * Tests SMTP smuggling at the public MX (CVE-2023-51764, CVE-2023-51765, CVE-2023-51766, CVE-2024-27938). Only CR LF .
+ * CR LF ends a message here, whatever other servers accept. Smuggled content never becomes a message or a command.
  */
 
 let door: Door

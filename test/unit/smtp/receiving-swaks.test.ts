@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runClient } from './clients.ts'
 import { startDoor, type Door } from './harness.ts'
 
-/** swaks, a client that people test mail servers with, at the public MX. */
+/** Tests the public MX with swaks, a client for testing mail servers. */
 
 let door: Door
 beforeAll(async () => {

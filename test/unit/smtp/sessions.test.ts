@@ -203,7 +203,7 @@ describe('stopping', () => {
     tls.write('EHLO a\r\n')
     await expect.poll(() => said).toContain('250 ')
     const after = clock.after.bind(clock)
-    // The delay after the first wrong key, which never ends here; everything else does.
+    // Makes the delay after the first wrong key endless. Other timers run normally.
     const delayed = new Promise<void>((resolve) => {
       clock.after = (ms, callback) => {
         if (ms !== 250) return after(ms, callback)
@@ -213,7 +213,7 @@ describe('stopping', () => {
     })
     said = ''
     const wrong = Buffer.from('\0posthaste\0re_wrong_key').toString('base64')
-    // What is said ahead is not obeyed any more.
+    // Pipelined commands are no longer processed.
     tls.write(`AUTH PLAIN ${wrong}\r\nNOOP\r\n`)
     await delayed
     const ended = once(tls, 'end')
@@ -226,7 +226,7 @@ describe('stopping', () => {
     const running = await startDoor({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.2/32']) } })
     const { clock, ports } = running
     const after = clock.after.bind(clock)
-    // No deadline of ten seconds or more rings: neither that of the stop nor those of handshakes and balancers.
+    // No timer of ten seconds or more fires: neither that of the stop nor those of handshakes and load balancers.
     clock.after = (ms, callback) => (ms < 10_000 ? after(ms, callback) : () => undefined)
     const silent = { allowHalfOpen: true, host: '127.0.0.1' }
     const handshake = connect({ ...silent, port: ports.implicit })

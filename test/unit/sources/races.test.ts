@@ -28,7 +28,7 @@ const open = (on: Storage): SourceBook =>
 
 const ips = async () => (await storage.listSources({}, T0)).map(({ ip }) => ip)
 
-/** A book; after it has read its sources for the first time, another process changes them. */
+/** Creates a book. After its first read of the sources, another process changes them. */
 function interrupted(meanwhile: () => Promise<unknown>): SourceBook {
   let once = true
   const first = async () => {

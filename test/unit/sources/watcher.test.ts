@@ -41,7 +41,7 @@ beforeAll(async () => {
   watcher = createSourceWatcher({
     ...{ storage, book, clock, log: silentLogger(), random: () => 0.5, pollMs: 60_000 },
     look: () => ({
-      // Each look anew: what a resolver remembers is not what is looked at here.
+      // Each check uses a new resolver, because caching isn't tested here.
       resolver: { resolve: (name, type) => names.fresh().resolve(name, type) },
       ...{ blocklists: [list], hostname: HELO, local: () => [], isPublic: () => true },
       probe: (ip) => Promise.resolve(gone.has(ip) ? `${ip} is not an address of this machine` : null),
@@ -60,7 +60,7 @@ afterAll(async () => {
 const states = async () =>
   (await book.list()).map(({ ip, state, stateReason, suspendedBy }) => [ip, state, suspendedBy, stateReason])
 
-/** Waits until the book is like this; fails with what it is instead. */
+/** Waits until the book satisfies `enough`. On timeout, fails with its actual state. */
 async function until(enough: (sources: Source[]) => boolean): Promise<void> {
   const end = Date.now() + PATIENCE
   while (!enough(await book.list())) {
@@ -68,7 +68,7 @@ async function until(enough: (sources: Source[]) => boolean): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
-/** Moves time and waits until both sources were looked at after it. */
+/** Advances time. Waits until both sources have been checked. */
 async function later(ms: number): Promise<void> {
   await clock.advance(ms)
   const since = clock.now() - 1000

@@ -1,4 +1,4 @@
-/** Makes a backup of a data directory beside it; stops where the archive begins to grow, to be killed there. */
+/** Makes a backup next to a data directory. Stops when the archive starts to grow, to be killed there. */
 import { watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { backUp } from '../../../appliance/storage/sqlite/sqlite.ts'

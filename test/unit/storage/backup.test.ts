@@ -37,7 +37,7 @@ const options = (dataDir: string, file: string) => ({
   configuration: [{ name: 'config/posthaste.toml' as const, bytes: Buffer.from('hostname = "x.test"\n') }],
 })
 
-/** A storage with one finished email, one that waits, and one in a file that waits. */
+/** Creates a storage with one finished email, one queued email, and one queued email whose message is in a file. */
 async function filled(dataDir: string) {
   const storage = await openSqlite({ dataDir })
   const { team } = await makeTeam(storage)
@@ -120,7 +120,7 @@ describe('a backup', () => {
         { action: 'queue.hold', actor: 'restore', after: { count: 2 } },
       ],
     })
-    // New mail leaves, and the old when it is let go.
+    // New mail is sent, and the old mail once it is released.
     const fresh = await putEmail(restored, team.id, ['new@x.example'], T0 + MINUTE)
     expect((await dueAfter(restored)).map(({ emailId }) => emailId)).toEqual([fresh.id])
     await restored.releaseQueue({}, T0 + MINUTE)
@@ -140,7 +140,7 @@ describe('a backup', () => {
     const link = { tokenHash: 'link', kind: 'reset', userId: user.id, data: {} } as const
     await storage.createTicket({ ...link, ...times }, T0)
     await backUp(options(dataDir, file), T0)
-    // The session is ended, and the link used, after the backup was made.
+    // The session was ended and the link used after the backup was made.
     await storage.endSessions({ userId: user.id, keep: null }, T0)
     await storage.close()
     await restore({ by, file, dataDir: target }, T0 + MINUTE)
@@ -365,7 +365,7 @@ describe('before migrations', () => {
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
     expect(db.prepare('select name from teams').pluck().all()).toEqual(['Before'])
     db.close()
-    // Nothing to upgrade, nothing to copy.
+    // Nothing to upgrade, so nothing is copied.
     snapshotBefore(old, missing(old, all), T0 + MINUTE)
     old.close()
     expect(listSnapshots(dataDir)).toHaveLength(1)

@@ -7,10 +7,10 @@ import { DAY, makeTeam, newEmail, putArgs, putEmail, T0 } from '../../contract/f
 import { makeReceiver, newReceived } from '../../contract/received-emails.contract.ts'
 import { makePlace } from './places.ts'
 
-/** Another store of large messages than files, which tells whether bytes came before their row. */
+/** Creates a store for large messages other than files. Reports whether the bytes were stored before their row. */
 function createMemory() {
   const kept = new Map<string, Uint8Array>()
-  /** As if their files were lost. */
+  /** Messages whose files seem to be lost. */
   const missing = new Set<string>()
   const bodies: Bodies = {
     largestRow: 256 * 1024,

@@ -1,4 +1,4 @@
-/** A thread that opens and then dies of the first call. */
+/** A thread that opens and then crashes on the first call. */
 import { serve } from '../../../appliance/storage/sqlite/thread.ts'
 
 serve(() => ({

@@ -1,4 +1,4 @@
-/** Erases an address; stops while the first file of a message is being removed, to be killed there. */
+/** Erases an address. Stops while the first message file is being removed, to be killed there. */
 import { watch } from 'node:fs'
 import { join } from 'node:path'
 import { createErasures } from '../../../appliance/senders/senders.ts'

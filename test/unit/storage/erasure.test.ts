@@ -23,7 +23,7 @@ async function open(): Promise<{ storage: SqliteStorage; dataDir: string; teamId
   return { storage, dataDir, teamId: team.id }
 }
 
-/** Every text of every table, and every blob as text: what somebody finds who reads the database. */
+/** Returns every text of every table, and every blob as text: everything that a reader of the database can find. */
 function everything(dataDir: string): string {
   const db = new Database(join(dataDir, 'posthaste.db'), { readonly: true })
   const tables = db.prepare("select name from sqlite_master where type = 'table'").pluck().all() as string[]
@@ -102,7 +102,7 @@ describe('erasing an address', () => {
     expect(await storage.listReturned({ teamId, emailId: other.id }, T0)).toMatchObject([{ id: left }])
     expect((await storage.listPostmaster({ limit: 10 }, T0)).items).toHaveLength(1)
 
-    // What comes later names her, too: its content is not kept.
+    // Mail that arrives later contains her name, too, so its content isn't kept.
     await keep(hers.id, 'in some encoding, her name')
     const [late] = await storage.listReturned({ teamId, emailId: hers.id }, T0)
     expect(late).toMatchObject({ hasContent: false })
@@ -237,7 +237,7 @@ describe('erasing an address', () => {
     expect((await erasures.run({ teamId, id })).counts).toMatchObject({
       ...{ deliveries: 1, bodies: 0, bodies_later: 1 },
     })
-    // The message is kept for who waits for it, and no longer shown.
+    // The message is kept for the recipient that is still queued, but no longer shown.
     expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({
       content: { place: 'row', html: null, text: null },
     })

@@ -9,7 +9,7 @@ import { fill, openMemory, type Waiting } from './waiting.ts'
 
 const STREAMS = ['transactional', 'broadcast'] as const
 
-/** Some deliveries of one team that wait in one queue. */
+/** Some deliveries of one team in one queue. */
 const pile = fc.record({
   pool: fc.constantFrom('default', 'slow'),
   provider: fc.constantFrom('google', 'yahoo', '?tiny.example'),
@@ -29,9 +29,9 @@ const mixture = fc.record({
     fc.integer({ min: 0, max: 12 }),
   ),
   roomElse: fc.integer({ min: 1, max: 30 }),
-  /** Recipients of one email. */
+  /** Number of recipients of one email. */
   together: fc.constantFrom(1, 1, 3, 40),
-  /** Recipients of one message at most. */
+  /** Maximum recipients of one message. */
   recipients: fc.constantFrom(1, 2, 100),
 })
 
@@ -53,7 +53,7 @@ const countBy = <T>(values: readonly T[], key: (value: T) => string): Map<string
   return counts
 }
 
-/** Leases until nothing is left, giving nothing back. */
+/** Leases until nothing is left, and releases nothing. */
 function drain({
   piles,
   limit,
@@ -111,7 +111,7 @@ describe('for any mixture of teams, streams, destinations and rooms', () => {
   })
 })
 
-/** Checks the turns within one destination, place by place. */
+/** Checks the turns within one destination, position by position. */
 function checkTurns(places: LeasedDelivery[]): void {
   const left = countBy(places, queueOf)
   const leftOf = (stream: string) => countBy(places, (one) => one.stream).get(stream) ?? 0

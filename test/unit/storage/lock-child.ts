@@ -1,4 +1,4 @@
-/** Takes the daemon's lock, says so, and holds it until it is killed. */
+/** Takes the daemon's lock, prints so, and holds it until killed. */
 import { lockDataDir } from '../../../appliance/storage/sqlite/sqlite.ts'
 
 await lockDataDir(process.argv[2]!)

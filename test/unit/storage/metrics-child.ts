@@ -1,4 +1,6 @@
-/** Sends email after email until it is killed, on a day that is summed up and on the next; says so once it is summed up. */
+/**
+ * Sends emails until killed, on a day that has a roll-up and on the next day. Prints a line once the roll-up exists.
+ */
 import { catchUp } from '../../../appliance/events/metrics-tags.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
@@ -16,7 +18,7 @@ if (!team)
     T0,
   )
 for (let sent = 0; ; sent++) {
-  // The first day is summed up after one email; then each other comes late, into that day.
+  // The first day is rolled up after one email. Then every other email arrives late, on that day.
   const now = T0 + sent + (sent % 2) * DAY
   await putEmail(storage, teamId, ['a@x.test', 'b@y.test'], now)
   const leased = await storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)

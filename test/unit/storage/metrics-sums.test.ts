@@ -6,7 +6,7 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { DAY, makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'
 
-/** T0 is a Thursday: its week is over five days later. */
+/** T0 is a Thursday, so its week ends five days later. */
 const NEXT_WEEK = T0 + 5 * DAY
 
 test('recomputing finds a sum that is wrong, one that is missing and one too many, and rights them', async () => {
@@ -21,7 +21,7 @@ test('recomputing finds a sum that is wrong, one that is missing and one too man
   const db = new Database(join(dataDir, 'posthaste.db'))
   const rows = () => db.prepare('select * from metrics_sums').all()
   const right = rows()
-  // Hours and days of all and of providers, days of domains, and the week of each.
+  // Hours and days in total and by provider, days by domain, and the week of each.
   expect(right).toHaveLength(8)
   db.exec(`
     update metrics_sums set n = 7 where dimension = 'all' and length = 604800000;
@@ -42,7 +42,7 @@ test('a number that is taken back is taken out of the sums, and a day without an
   await storage.dropQueue({ emailId: id }, T0)
   while (await storage.sumMetricsUp({ teamId }, NEXT_WEEK));
 
-  // A roll-up without an event, as a fault would leave it: recomputing takes it away.
+  // A roll-up without an event, as a bug might leave it. Recomputing removes it.
   const db = new Database(join(dataDir, 'posthaste.db'))
   db.prepare(`insert into metrics values (?, ?, 'd', 'opened', '?x.test', 3)`).run(teamId, T0)
   const opened = `select count(*), min(n), max(n) from metrics_sums where counter = 'opened'`

@@ -16,7 +16,7 @@ async function open(): Promise<{ storage: SqliteStorage; teamId: string; db: Dat
   return { storage, teamId, db: new Database(join(dataDir, 'posthaste.db')) }
 }
 
-/** Emails that are given up at once. */
+/** Stores emails that fail at once. */
 async function fail(storage: SqliteStorage, teamId: string, count: number): Promise<void> {
   for (let n = 0; n < count; n++) {
     const { id } = await putEmail(storage, teamId, ['a@x.test'])
@@ -33,7 +33,7 @@ test('recomputing finds numbers by tag that are wrong, missing or too many, and 
     db.prepare('select * from metrics_tags_days').all(),
   ]
   const right = rows()
-  // The quarter, and the day of all, of the domains and of the provider.
+  // The quarter hour, and the day in total, by domain and by provider.
   expect(right.map((one) => one.length)).toEqual([2, 4])
   db.exec(`
     update metrics_tags set n = 7 where domain_id = (select min(domain_id) from metrics_tags);

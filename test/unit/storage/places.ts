@@ -7,7 +7,7 @@ import { afterAll } from 'vitest'
 
 const made: string[] = []
 
-/** A directory of its own for a test; removed when the file's tests are done. */
+/** Creates a directory for a test. It is removed after the file's tests. */
 export async function makePlace(): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), 'posthaste-storage-'))
   made.push(place)
@@ -16,7 +16,7 @@ export async function makePlace(): Promise<string> {
 
 afterAll(() => Promise.all(made.map((place) => rm(place, { recursive: true, force: true }))))
 
-/** Runs a program of this folder in a process of its own; `lines` are what it prints. */
+/** Runs a program of this folder as a separate process. `lines` are its output. */
 export function runChild(
   program: string,
   dataDir: string,
@@ -27,7 +27,7 @@ export function runChild(
   return { child, lines: createInterface({ input: child.stdout }) }
 }
 
-/** Kills a process as the kernel would, and waits until it is gone. */
+/** Kills a process with SIGKILL, and waits until it is gone. */
 export async function kill(child: ChildProcess): Promise<void> {
   const gone = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGKILL')

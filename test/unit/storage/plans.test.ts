@@ -19,7 +19,7 @@ const WAITING = 200_000
 let db: Connection
 let file: string
 
-/** A queue of 200 000 deliveries to five destinations, 40 to an email, all due. */
+/** Fills the queue with 200,000 due deliveries to five destinations, 40 per email. */
 function fill(): void {
   db.pragma('foreign_keys = off')
   db.exec(`
@@ -88,7 +88,7 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     expect(details.filter((detail) => / (d|first|other|deliveries)\b/.test(detail))).toEqual(expected.flat())
   })
 
-  /** The plans of all statements that a method speaks. */
+  /** Returns the query plans of all statements that a method runs. */
   async function plansOf(method: (db: ReturnType<typeof kyselyOn>) => Promise<unknown>): Promise<string[]> {
     const spoken: string[] = []
     const watched = new Database(file, { verbose: (sql) => spoken.push(String(sql)) })

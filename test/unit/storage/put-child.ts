@@ -1,4 +1,4 @@
-/** Puts emails without end, some with large messages, and prints each id once it is acknowledged. */
+/** Stores emails endlessly, some with large messages, and prints each ID once it is acknowledged. */
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { makeTeam, newEmail, putArgs } from '../../contract/fixtures.ts'
 

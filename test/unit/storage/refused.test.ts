@@ -7,7 +7,7 @@ import { openSqlite, StorageRefused } from '../../../appliance/storage/sqlite/sq
 import { makeTeam, putEmail } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'
 
-/** A data directory with some emails in it, closed. */
+/** Creates a closed data directory with some emails. */
 async function makeUsed(): Promise<{ dataDir: string; file: string }> {
   const dataDir = await makePlace()
   const storage = await openSqlite({ dataDir })
@@ -103,7 +103,7 @@ describe('a database that is not as it should be is refused and left alone', () 
   })
 })
 
-/** Looking at the list of migrations turns the log on again, so the rows are compared, not the bytes. */
+/** Compares rows instead of bytes, because reading the list of migrations turns the write-ahead log on again. */
 async function expectRefusedKeepingRows(dataDir: string, sentence: RegExp): Promise<void> {
   const error: unknown = await openSqlite({ dataDir }).catch((refusal: unknown) => refusal)
   expect(error).toBeInstanceOf(StorageRefused)

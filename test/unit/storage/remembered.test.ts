@@ -5,7 +5,7 @@ import type { Storage } from '../../../appliance/storage/storage.ts'
 import { makeTeam, newDomain, T0, unique } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'
 
-/** What another process does is done through `other`, on the same data. */
+/** `other` stands for another process on the same data. */
 let [storage, other]: Storage[] = []
 beforeAll(async () => {
   const dataDir = await makePlace()

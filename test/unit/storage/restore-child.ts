@@ -1,4 +1,7 @@
-/** Restores a backup into `new` beside it; stops where the directory begins to look like one, to be killed there. */
+/**
+ * Restores a backup into `new` next to it. Stops when the directory starts to look like a data directory, to be killed
+ * there.
+ */
 import { watch } from 'node:fs'
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Removes old bodies; stops while files are being removed after the commit of their rows, to be killed there. */
+/** Removes old bodies. Stops while files are being removed after their rows' commit, to be killed there. */
 import { watch } from 'node:fs'
 import { join } from 'node:path'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'

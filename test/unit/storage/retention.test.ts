@@ -34,7 +34,7 @@ async function open(): Promise<{ storage: SqliteStorage; dataDir: string; teamId
   return { storage, dataDir, teamId: team.id }
 }
 
-/** Delivers everything that is due, with an attempt for each email. */
+/** Delivers everything that is due, with one attempt per email. */
 async function deliver(storage: SqliteStorage, emails: NewEmail[], now = T0): Promise<void> {
   await storage.lease(leaseArgs({ leaseUntil: now + MINUTE }), now)
   for (const email of emails) {
@@ -63,7 +63,7 @@ describe('retention', () => {
     let serial = 100
     const keep = async (emailId: string, now: number): Promise<void> => {
       const bytes = new Uint8Array(1000)
-      // Not newId: its ids never go back, and other tests make theirs at T0.
+      // Doesn't use newId: its IDs never go backwards, and other tests create theirs at T0.
       const id = `${firstIdAt(now).slice(0, -3)}${++serial}`
       const about = { id, receivedAt: now, mailFrom: '', rcptTo: 'bounce', ip: '192.0.2.1' }
       const message = { ...about, helo: 'mx', tls: null, size: 1000, bytes }
@@ -82,7 +82,7 @@ describe('retention', () => {
     expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ received: 1 })
     expect(await storage.listReturned({ teamId, emailId: email.id }, T0)).toHaveLength(1)
     expect(used()).toBe(2 * 2024)
-    // With its email goes what came back for it, whatever its age.
+    // Returned mail is removed along with its email, whatever its age.
     const soon = { ...periods, bodiesDays: 400, emailsDays: 31 }
     expect(await retain(storage, at(T0 + 32 * DAY), soon)).toMatchObject({ emails: 2, received: 0 })
     expect(used()).toBe(0)
@@ -112,7 +112,7 @@ describe('retention', () => {
     expect(Buffer.from((await storage.getMessage({ emailId: waits.id }, T0))!)).toEqual(LARGE)
 
     expect(await retain(storage, at(T0 + 91 * DAY), periods)).toMatchObject({ attempts: 2, events: 0 })
-    // Consumers have not read them: they stay until then.
+    // The event readers haven't read them yet, so they stay until then.
     allRead(dataDir)
     const later = await retain(storage, at(T0 + 91 * DAY), periods)
     expect(later).toMatchObject({ bodies: 0, attempts: 0, events: 4, emails: 0 })
@@ -281,7 +281,7 @@ describe('a domain whose bodies are not kept', () => {
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBeDefined()
     await storage.voidLeases({ owners: ['one'], cause, firstDueAt: T0 }, T0)
     await storage.dropQueue({ deliveryIds: [second!.id] }, T0)
-    // Young emails wait for their request to be logged.
+    // Recent emails wait until their request is logged.
     expect(await removeUnkept(storage, at(T0 + 1000))).toBe(0)
     expect(await removeUnkept(storage, at(T0 + 2 * MINUTE))).toBe(1)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBe(undefined)

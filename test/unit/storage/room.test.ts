@@ -3,7 +3,7 @@ import { Refusal } from '../../../appliance/mail/refusals.ts'
 import { withRoom } from '../../../appliance/storage/room.ts'
 import { pack, StorageFailure, StorageLost } from '../../../appliance/storage/sqlite/failures.ts'
 
-/** What a client hears when storing an email fails like this. */
+/** Returns a client's response if storing an email fails with this error. */
 async function answerTo(error: Error): Promise<unknown> {
   const fails: (...asked: unknown[]) => Promise<never> = () => Promise.reject(error)
   const storage = withRoom(

@@ -30,7 +30,7 @@ test.each(kept)('a database of schema %s is brought up to date and works', async
   const schema = Number.parseInt(name, 10)
 
   const storage = await openSqlite({ dataDir })
-  // Of all that there were, the first owner alone is known to have the address.
+  // Of all existing users, only the first owner is known to own the address.
   const proven = (await storage.listUsers({}, T0)).map(({ email, provenAt }) => [email, provenAt !== null])
   expect(proven).toEqual([
     ['owner@example.com', true],
@@ -58,7 +58,7 @@ test.each(kept)('a database of schema %s is brought up to date and works', async
   expect(logs.items).toMatchObject([{ endpoint: '/emails' }])
   const { id } = logs.items[0]!
   expect(await storage.getLog({ teamId: team, id }, T0)).toMatchObject({ emailIds: [done] })
-  // What waited waits: one is due, one was in flight and its time is over, one is held.
+  // Queued deliveries stay queued: one is due, one was in flight with an expired lease, one is held.
   const leased = await storage.lease(leaseArgs({ leaseUntil: T0 + 400_000 }), T0 + 200_000)
   expect(leased.map(({ emailId }) => emailId.slice(-2)).sort()).toEqual(['10', '11'])
   expect((await storage.listQueue({ state: 'held', limit: 10 }, T0)).items).toHaveLength(1)

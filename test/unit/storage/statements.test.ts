@@ -7,14 +7,14 @@ import { change, leaseArgs, newAttempt, newEmail, T0 } from '../../contract/fixt
 import { openMemory } from './waiting.ts'
 
 /**
- * How many statements the hot methods run. On SQLite each takes some microseconds; on a database behind a network each is a round trip.
- * A number that grows here is a decision, not an accident.
+ * Checks how many statements the hot methods run. On SQLite, each takes some microseconds. On a networked database,
+ * each is a round trip. Raise a number here only on purpose.
  */
 
 const TEAM = 'team'
 let run = 0
 
-/** The connection, whose statements count how often they are run. */
+/** Returns a connection that counts how often its statements run. */
 function counted(db: Connection): Connection {
   const count = (statement: Statement): Statement =>
     new Proxy(statement, {
@@ -49,7 +49,7 @@ beforeEach(() => {
   settle = nouns.settling.prepared.settle(db)
 })
 
-/** Statements that `work` runs. */
+/** Counts the statements that `work` runs. */
 function statements<T>(work: () => T): { result: T; count: number } {
   run = 0
   const result = work()

@@ -34,7 +34,8 @@ test('arguments that are no plain data are refused and the thread lives on', asy
 test('calls that come while the thread is busy share its commits', async () => {
   const storage = await openSqlite({ dataDir: await makePlace() })
   const calls: Promise<unknown>[] = []
-  // Each in a turn of the event loop of its own, as requests come; all long before a disk could answer for each.
+  // Each call is made in its own turn of the event loop, as requests arrive. All are made long before a disk could
+  // complete them one by one.
   for (let n = 0; n < 300; n++) {
     calls.push(storage.secret({ name: `secret ${n}`, fresh: new Uint8Array([n % 256]) }, 0))
     await new Promise((resolve) => setImmediate(resolve))

@@ -3,7 +3,7 @@ import type { Connection } from '../../../appliance/storage/sqlite/connection.ts
 import { formatQueue, type QueueName } from '../../../appliance/mail/queue.ts'
 import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
 
-/** A database in memory with the schema, where deliveries may wait of which nobody knows the team. */
+/** Opens an in-memory database with the schema. Deliveries may be queued without a known team. */
 export function openMemory(): Connection {
   const db = new Database(':memory:')
   applyMigrations(db, shippedMigrations())
@@ -11,7 +11,7 @@ export function openMemory(): Connection {
   return db
 }
 
-/** A delivery that waits; a recipient of email `email`, which defaults to one of its own. */
+/** A queued delivery: a recipient of email `email`, by default one of its own. */
 export interface Waiting {
   queue: QueueName
   dueAt: number
@@ -19,7 +19,7 @@ export interface Waiting {
   domain?: string
 }
 
-/** Lets deliveries wait; returns their ids, in order of which they sort. */
+/** Adds queued deliveries. Returns their IDs in sort order. */
 export function fill(db: Connection, waiting: readonly Waiting[], prefix = ''): string[] {
   const email = db.prepare(`
     insert or ignore into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header,

@@ -4,7 +4,7 @@ import { readLink, trackHtml, type TrackingPlan } from '../../../appliance/track
 import { openToken } from '../../../appliance/tracking/tokens.ts'
 import { corpus } from './corpus.ts'
 
-/** Tracked html is read by another parser, the one of the specification's authors, and compared node by node with what was sent. */
+/** Parses tracked HTML with an independent parser (parse5) and compares it, node by node, with the original. */
 
 const ORIGIN = 'https://links.shop.test'
 const plan: TrackingPlan = {
@@ -12,7 +12,7 @@ const plan: TrackingPlan = {
   ...{ origin: ORIGIN, opens: true, clicks: true, leave: [] },
 }
 
-/** Mail programs run no scripts, which decides what `noscript` holds. */
+/** Mail programs run no scripts, which affects the content of `noscript`. */
 const parse = (html: string) => parseAs(html, { scriptingEnabled: false })
 
 const isParent = (node: Tree.Node): node is Tree.ParentNode => 'childNodes' in node
@@ -21,7 +21,10 @@ const isPixel = (node: Tree.Node): boolean =>
 const valueOf = (element: Tree.Element, name: string) =>
   element.attrs.find((attribute) => attribute.name === name)?.value
 
-/** Links lead where their tokens say, and the pixel is gone with the formatting elements that were opened anew for it alone. */
+/**
+ * Restores links to the targets in their tokens, and removes the pixel along with formatting elements that were
+ * reopened only for it.
+ */
 function restore(node: Tree.Node, seen: { links: number; pixels: number }): void {
   if ('attrs' in node)
     for (const attribute of node.attrs) {
@@ -39,7 +42,7 @@ function restore(node: Tree.Node, seen: { links: number; pixels: number }): void
   if (holds && formatting && node.childNodes.length === 0) Object.assign(node, { emptied: true })
 }
 
-/** A document as lines; a tracked link as browsers read it. Texts that the pixel had parted are one. */
+/** Prints a document as lines, with tracked links as browsers read them. Joins texts that the pixel separated. */
 function linesOf(node: Tree.Node, depth = 0): string[] {
   const at = '.'.repeat(depth)
   if (node.nodeName === '#text') return [`${at}"${(node as Tree.TextNode).value}"`]

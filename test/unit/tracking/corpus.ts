@@ -1,4 +1,4 @@
-/** Html as senders send it: layouts and their parts, combined, and pieces that have broken other rewriters. */
+/** HTML as senders write it: combined layouts and parts, and fragments that have broken other rewriters. */
 
 const LINKS = [
   '<a href="https://shop.test/p?id=1&amp;utm_source=mail">Buy</a>',
@@ -37,7 +37,7 @@ const FRAMES = [
   (body: string) => `<html><body>${body}`,
 ]
 
-/** What has no sender in mind, or too many. */
+/** Malformed or adversarial HTML. */
 const NASTY = [
   '',
   'plain text, no tag, 1 < 2 & 3 > 2',
@@ -104,7 +104,7 @@ const NASTY = [
   '<p>x</p><style>open',
 ]
 
-/** 288 layouts, and the nasty ones. */
+/** Returns 288 layouts, and the malformed ones. */
 export function corpus(): string[] {
   const layouts = FRAMES.flatMap((frame) =>
     PARTS.flatMap((part) =>

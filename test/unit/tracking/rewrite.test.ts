@@ -16,7 +16,7 @@ const plan = (more: Partial<TrackingPlan> = {}): TrackingPlan => ({
   ...more,
 })
 
-/** The html with each tracked link as `<where it leads>`, and the pixel as `[pixel]`. */
+/** Returns the HTML with each tracked link as `<target>`, and the pixel as `[pixel]`. */
 function shown(html: string, more: Partial<TrackingPlan> = {}): string {
   return trackHtml(html, plan(more))
     .replaceAll(

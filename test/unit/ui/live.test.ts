@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { whenEmailsChange } from '../../../ui/src/state/live.ts'
 
-/** The stream of what happens, as the browser gives it to the page. */
+/** A fake of the browser's EventSource. */
 class Stream extends EventTarget {
   static last: Stream
   constructor() {

@@ -97,7 +97,7 @@ test('the headline has what was sent, and rates that say when they are over a li
     ['complained', 1, '0.11%', 'warning'],
   ])
   expect(of({ sent: 0, delivered: 1000, complained: 3 })[3]).toEqual(['complained', 3, '0.3%', 'bad'])
-  // Where what was sent is not told apart, what came to an end stands for it.
+  // If there is no breakdown of sent mail, finished mail is used instead.
   expect(of({ delivered: 8, bounced: 1, failed: 1 })[0]).toEqual(['sent', 10, '–', 'no'])
 })
 

@@ -7,7 +7,7 @@ import { createSigner, type SigningKey } from '../../../appliance/signing/signin
 import { verify, type VerifyArgs } from '../../../appliance/verification/verification.ts'
 import { createTestClock } from '../../world/clock.ts'
 
-/** Real signatures and real records: what passes, and what one change makes of it. */
+/** Tests with real signatures and records: what passes, and the effect of a single change. */
 
 const IP = '192.0.2.9'
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -42,7 +42,7 @@ describe('arming', () => {
   })
 })
 
-/** Runs a line of TypeScript with the points at hand; tells how the process ended. */
+/** Runs a line of TypeScript with access to the crash points. Returns the signal that ended the process. */
 async function end(line: string, env: NodeJS.ProcessEnv): Promise<NodeJS.Signals | number | null> {
   const file = join(folder, 'pass.ts')
   const points = join(root, 'appliance', 'watch', 'crash-points.ts')

@@ -10,7 +10,7 @@ import { makePlace } from '../storage/places.ts'
 
 const MINUTE = 60_000
 const clock = createTestClock()
-/** One that stands still. */
+/** A clock that doesn't move by itself. */
 let time = T0
 const still = { now: () => time }
 /** Two nodes on one storage. */

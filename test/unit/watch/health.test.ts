@@ -24,7 +24,7 @@ async function health(more: Partial<HealthDeps> = {}) {
   return { storage, clock, checks }
 }
 
-/** A storage of which one call never comes back, as on a disk that hangs. */
+/** A storage call that never returns, as on a disk that hangs. */
 const never = () => new Promise<never>(() => undefined)
 const soon = () => Promise.resolve(0)
 

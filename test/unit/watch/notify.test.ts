@@ -13,7 +13,7 @@ const well: Health = { ok: true, reasons: [] }
 const ill: Health = { ok: false, reasons: ['The database does not answer.'] }
 const log = silentLogger()
 
-/** Lets what was started by a turn of the clock come to its end. */
+/** Waits until work started by a clock tick has finished. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('how often the watchdog is fed', () => {
@@ -107,7 +107,7 @@ while True:
       if (heard.includes('bound')) bound.resolve(undefined)
     })
     await bound.promise
-    // The sender is found by PATH, and takes the socket's name from the environment.
+    // The sender program is found by PATH, and reads the socket's name from the environment.
     const before = process.env.NOTIFY_SOCKET
     process.env.NOTIFY_SOCKET = socket
     try {

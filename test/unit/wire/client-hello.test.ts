@@ -4,7 +4,7 @@ import { connect } from 'node:tls'
 import { describe, expect, test } from 'vitest'
 import { offeredProtocols } from '../../../appliance/wire/client-hello.ts'
 
-/** The first bytes that a real client sends. */
+/** Returns the first bytes that a real client sends. */
 async function helloOf(protocols: string[]): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

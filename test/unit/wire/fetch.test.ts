@@ -8,7 +8,7 @@ import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { tlsFile, tlsOptions } from '../../world/tls.ts'
 
-/** Stands for the public internet; the rest of loopback is what must not be reached. */
+/** Represents the public internet. The rest of loopback must not be reachable. */
 const PUBLIC = '127.0.0.77'
 const PRIVATE = '127.0.0.1'
 const notPublic = { kind: 'failed', note: 'must be on a host with a public address' }
@@ -24,7 +24,7 @@ async function listen(server: Server, address: string): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A web server; returns its port and counts what reached it. */
+/** Starts a web server. Returns its port, and counts its requests. */
 async function serve(answer: RequestListener, address = PUBLIC) {
   const seen = { requests: 0, connections: 0 }
   const server = createServer((request, response) => {
@@ -288,7 +288,7 @@ describe('what goes wrong is told', () => {
     })
   })
 
-  /** A server of raw bytes, whose connections can be counted. */
+  /** Starts a raw TCP server that counts its connections. */
   async function raw(talk: (socket: Socket) => void) {
     const open = new Set<Socket>()
     const server = createNetServer((socket) => {

@@ -5,8 +5,9 @@ import { expect, test } from 'vitest'
 const root = join(import.meta.dirname, '../../../appliance')
 
 /**
- * What sends HTTP requests. The two clients in wire/ guard against private addresses, redirects, size and time. Requests
- * to addresses that outsiders choose go through them. The other files say why they don't need to.
+ * Sources that send HTTP requests. The two clients in wire/ guard against private addresses, redirects, large responses
+ * and slow servers. Requests to addresses that outsiders choose go through them. The other files say why they don't
+ * need to.
  */
 const HTTP_CLIENTS: Record<string, string> = {
   'wire/fetch.ts': 'the guarded client: attachments, MTA-STS policies, TLS reports',
@@ -20,7 +21,7 @@ const HTTP_CLIENTS: Record<string, string> = {
   'moving/hosted.ts': 'asks the service that the operator imports from, in a command',
 }
 
-/** Whether a source sends requests with Node's own clients. `GuardedFetch` is the type of the guarded one. */
+/** Reports whether a source sends requests with Node's own clients. `GuardedFetch` is the type of the guarded one. */
 function sendsRequests(source: string): boolean {
   const imports = /import \{[^}]*\brequest\b[^}]*\} from 'node:https?'/.test(source)
   return imports || (/\bawait fetch\(/.test(source) && !source.includes('GuardedFetch'))

@@ -58,7 +58,7 @@ describe('a request', () => {
       socket.once('data', () => {
         count += 1
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-        // The next request on it finds nobody.
+        // The next request on this connection fails.
         socket.once('data', () => socket.resetAndDestroy())
       })
     })

@@ -59,7 +59,7 @@ test('time goes on by itself, and timers fire by themselves', async () => {
   const start = clock.now()
   await new Promise<void>((resolve) => {
     clock.after(20, resolve)
-    // The clock's timers do not keep a process alive; this one does.
+    // The test clock's timers don't keep a process alive; this one does.
     setTimeout(() => undefined, 200)
   })
   expect(clock.now() - start).toBeGreaterThanOrEqual(20)

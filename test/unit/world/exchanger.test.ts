@@ -24,7 +24,7 @@ async function scriptedThat(script: ScriptedOptions['script']): Promise<Scripted
   return server
 }
 
-/** A client that sends what it is told and returns whole replies; `null` at the end of the connection. */
+/** A client that sends lines and returns whole replies, or `null` when the connection ends. */
 class Client {
   socket: Socket
   #text = ''

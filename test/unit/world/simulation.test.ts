@@ -165,7 +165,7 @@ describe('receivers', () => {
   })
 })
 
-/** A client that says lines and waits for what it hears. */
+/** A client that sends lines and waits for replies. */
 class Client {
   readonly #socket: Socket
   heard = ''

@@ -7,7 +7,7 @@ import { freeAddress } from '../../world/addresses.ts'
 let server: ZoneServer | undefined
 afterEach(() => server?.close())
 
-/** The server, and Node's own resolver (c-ares) as a client that is not ours. */
+/** Starts the server, with Node's own resolver (c-ares) as an independent client. */
 async function setUp(zone: ZoneServerOptions['zone'], more: Partial<ZoneServerOptions> = {}) {
   server = await startZoneServer({ zone, ...more })
   const resolver = new Resolver({ timeout: 500, tries: 1 })

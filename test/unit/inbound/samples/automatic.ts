@@ -1,4 +1,4 @@
-/** Automatic answers (RFC 3834 and the real world), challenges, receipts, and mail of people that looks like a report. */
+/** Automatic replies (RFC 3834 and real ones), challenges, receipts, and personal mail that looks like a report. */
 import { mail, multipart, type Sample } from './sample.ts'
 
 const FROM = 'From: Ada <ada@recipient.example>'
@@ -122,7 +122,7 @@ const forwarded = multipart('multipart/mixed', [
   ],
 ])
 
-/** Nothing of it is a bounce. */
+/** None of these is a bounce. */
 export const NEAR_MISSES: readonly Sample[] = [
   sample('reply', 'a person answers', [RE, 'Subject: Re: Your order'], 'Thanks! 550 of them arrived.'),
   sample(

@@ -1,11 +1,11 @@
-/** Feedback reports (RFC 5965) as the loops send them, and mail that only looks like one. */
+/** Feedback reports (RFC 5965) as feedback loops send them, and mail that only looks like one. */
 import { mail, MESSAGE_ID, multipart, ORIGINAL, type Sample } from './sample.ts'
 
 interface Loop {
   origin: string
   from: string
   fields: readonly string[]
-  /** Media type of what comes back. */
+  /** Media type of the returned message. */
   returned?: string
   reportFirst?: boolean
 }

@@ -1,4 +1,4 @@
-/** Bounces in plain words, as each server writes them. */
+/** Plain-text bounces, in each server's format. */
 import { CAUSES, mail, MESSAGE_ID, ORIGINAL, type Cause, type Sample } from './sample.ts'
 
 interface Style {
@@ -6,7 +6,7 @@ interface Style {
   from: string
   subject: string
   header?: readonly string[]
-  /** With the returned message, if any. */
+  /** Includes the returned message, if any. */
   body: (cause: Cause, recipient: string) => string
   messageId?: null
 }

@@ -1,4 +1,4 @@
-/** Delivery reports of mailbox providers and gateways, and odd ones. */
+/** Delivery reports of mailbox providers and gateways, and unusual ones. */
 import { fields, said, type Style } from './style.ts'
 
 export const PROVIDER_STYLES: readonly Style[] = [

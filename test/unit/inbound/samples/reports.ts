@@ -1,4 +1,4 @@
-/** Aggregate reports on DMARC (RFC 9990, RFC 7489) and TLS (RFC 8460), as reporters send them. */
+/** Aggregate DMARC reports (RFC 9990, RFC 7489) and TLS reports (RFC 8460), as reporters send them. */
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib'
 import { mail, multipart } from './sample.ts'
 
@@ -6,7 +6,7 @@ export interface ReportSample {
   name: string
   message: string
   kind: 'dmarc-aggregate' | 'tls-report'
-  /** Sum of the messages of all records, or of sessions. */
+  /** Sum of the messages in all records, or of the sessions. */
   count: number
 }
 
@@ -21,7 +21,7 @@ const policy =
 export const dmarcXml = (name: string, records = record('192.0.2.1', 3) + record('2001:db8::1', 4)): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<feedback><version>1.0</version>${metadata(name)}${policy}${records}</feedback>`
 
-/** An archive of stored or deflated files. */
+/** Returns a ZIP archive of stored or deflated files. */
 export function zip(
   files: readonly { name: string; bytes: Uint8Array; flags?: number; stored?: boolean }[],
 ): Buffer {

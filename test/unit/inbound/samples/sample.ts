@@ -1,9 +1,9 @@
-/** Samples of received mail, written from the descriptions of the formats. All names are example domains (RFC 2606). */
+/** Samples of received mail, written from the formats' descriptions. All names are example domains (RFC 2606). */
 import type { Category } from '../../../../appliance/mail/bounce.ts'
 import type { ReturnedKind } from '../../../../appliance/mail/returned.ts'
 
 export interface Sample {
-  /** Which software, provider or client writes so. */
+  /** The software, provider or client that uses this format. */
   origin: string
   name: string
   message: string
@@ -16,7 +16,7 @@ export interface Sample {
   messageId?: string | null
 }
 
-/** A failure as servers tell it. */
+/** A failure as servers report it. */
 export interface Cause {
   name: string
   code: number
@@ -56,7 +56,7 @@ export const CAUSE_LIST: readonly Cause[] = Object.values(CAUSES)
 export const RETURN_PATH = 'bounce+0197a0000000000000000000000000aa@send.sender.example'
 export const MESSAGE_ID = '<0197a-1@send.sender.example>'
 
-/** The header of the message that came back. */
+/** The header of the returned message. */
 export const ORIGINAL = [
   `Return-Path: <${RETURN_PATH}>`,
   'Received: from mail.sender.example (mail.sender.example [192.0.2.1]) by mx.recipient.example; Tue, 24 Nov 2026 10:00:00 +0000',
@@ -68,12 +68,12 @@ export const ORIGINAL = [
   'Feedback-ID: 1:2:broadcast:acme',
 ].join('\n')
 
-/** A message of header lines and a body, with CRLF line ends. */
+/** Builds a message from header lines and a body, with CRLF line ends. */
 export function mail(header: readonly string[], body: string): string {
   return [...header, '', body].join('\n').replaceAll(/\r?\n/g, '\r\n')
 }
 
-/** A multipart entity: its Content-Type and its body. */
+/** Builds a multipart entity: its Content-Type and its body. */
 export function multipart(
   type: string,
   parts: readonly (readonly [header: string, body: string])[],

@@ -1,4 +1,4 @@
-/** Delivery reports with a status part (RFC 3464), as each server writes them: every style with every cause. */
+/** Delivery reports with a status part (RFC 3464), in each server's format: every style with every cause. */
 import { PROVIDER_STYLES } from './provider-styles.ts'
 import {
   CAUSES,
@@ -15,7 +15,7 @@ import { TO, type Style } from './style.ts'
 
 const STYLES = [...SERVER_STYLES, ...PROVIDER_STYLES]
 
-/** A report of the style about a cause. */
+/** Builds a report of a style about a cause. */
 function report(style: Style, cause: Cause): Sample {
   const parts: [string, string][] = [
     ['Content-Type: text/plain; charset=utf-8', style.notice(cause, TO)],
@@ -44,7 +44,7 @@ function report(style: Style, cause: Cause): Sample {
   }
 }
 
-/** The same report as the server writes it before anything is final (RFC 3464 §2.3.3), and for success. */
+/** Builds the same report for a delay (RFC 3464 §2.3.3), or for success. */
 function turned(sample: Sample, action: string, kind: 'delayed' | 'success'): Sample {
   const status = kind === 'delayed' ? '4.4.7' : '2.0.0'
   const message = sample.message

@@ -1,4 +1,4 @@
-/** How one mail server writes its delivery reports (RFC 3464). */
+/** The format of one mail server's delivery reports (RFC 3464). */
 import type { Cause } from './sample.ts'
 
 export interface Style {
@@ -7,11 +7,11 @@ export interface Style {
   subject: string
   header?: readonly string[]
   notice: (cause: Cause, recipient: string) => string
-  /** Groups of fields; one for the message, one for the recipient. */
+  /** Groups of fields: one for the message, one for the recipient. */
   status: (cause: Cause, recipient: string) => string
   /** Media type of the status part. */
   statusType?: string
-  /** Media type of what comes back; null: nothing does. */
+  /** Media type of the returned message; null if none is returned. */
   returned?: string | null
 }
 

@@ -7,11 +7,11 @@ import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-/** Where Debian keeps the programs of each version. */
+/** Where Debian installs the programs of each version. */
 const VERSIONS = '/usr/lib/postgresql'
 const USER = 'postgres'
 
-/** The folder of PostgreSQL's programs, the newest version's; undefined where it is not installed. */
+/** Returns the folder of the newest PostgreSQL's programs; undefined if it isn't installed. */
 export function postgresPrograms(): string | undefined {
   if (!existsSync(VERSIONS)) return undefined
   const newest = readdirSync(VERSIONS).toSorted((a, b) => Number(b) - Number(a))
@@ -20,13 +20,13 @@ export function postgresPrograms(): string | undefined {
     .find((bin) => existsSync(join(bin, 'initdb')))
 }
 
-/** A PostgreSQL of its own, which is reached through a socket in its folder. */
+/** A private PostgreSQL server, reachable through a socket in its folder. */
 export interface Cluster {
-  /** Makes an empty database; where it is reached. */
+  /** Creates an empty database. Returns its connection string. */
   createDatabase(): Promise<string>
-  /** Runs each of the scripts, and goes on after a line that fails; what each of them wrote, and its first error. */
+  /** Runs the scripts, continuing after errors. Returns each script's output and first error. */
   run(scripts: readonly string[]): Promise<{ output: string; error: string | undefined }[]>
-  /** Stops the server at once, as a crash does. */
+  /** Stops the server at once, as in a crash. */
   stop(): Promise<void>
   start(): Promise<void>
   close(): Promise<void>
@@ -43,13 +43,16 @@ const asUser = (program: string, args: string[]): Promise<{ stdout: string; stde
 
 const idOf = async (option: '-u' | '-g') => Number((await execute('id', [option, USER])).stdout)
 
-/** Makes and starts a cluster, which is gone when it is closed. @param safe whether its data survives a loss of power, as the engine demands */
+/**
+ * Creates and starts a cluster, which is removed when closed.
+ * @param safe whether data survives a power loss, as the engine requires
+ */
 export async function startCluster(programs: string, { safe = false } = {}): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
   if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
   const data = join(folder, 'data')
   const program = (name: string) => join(programs, name)
-  // The collation of the schema is that of bytes, as SQLite's: ranges of keys rely on it.
+  // The schema needs byte-order collation, like SQLite's, because key ranges rely on it.
   await asUser(program('initdb'), [
     ...['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
   ])
@@ -96,5 +99,5 @@ export async function startCluster(programs: string, { safe = false } = {}): Pro
   }
 }
 
-/** Stands after each script in what is written. */
+/** Marks the end of each script's output. */
 const END = '--the-end-of-a-script--'

@@ -46,7 +46,7 @@ else {
       const { message, ...email } = newEmail(teamId, ['a@x.example'])
       return { ...email, body: message, size: message.length }
     }
-    /** Statements of one commit of several calls, with its begin and commit. */
+    /** Returns the statements of one commit of several calls, including begin and commit. */
     async function statements(run: (n: number) => unknown, calls: number): Promise<number> {
       const before = db.sent
       const commit = createGroupCommit(db, ({ id }) => run(id), db.rules)
@@ -60,7 +60,7 @@ else {
     test('rows of many calls go together', async () => {
       const put = nouns.accepting.prepared.put(db)
       const accept = () => put({ emails: [stored()], receipt: null, quota: null }, T0)
-      // Each call asks four things; emails, messages and deliveries are one statement each for 64 calls.
+      // Each call runs four queries. Emails, messages and deliveries take one statement each for 64 calls.
       expect(await statements(accept, 1)).toBe(2 + 4 + 3)
       expect(await statements(accept, 64)).toBe(2 + 64 * 4 + 3)
     })
@@ -135,7 +135,7 @@ else {
       expect(
         db.prepare('select count(*) as n from pg_tables where schemaname = current_schema()').all(),
       ).toEqual([{ n: 1 }])
-      // What is done is not done again.
+      // A finished step isn't repeated.
       db.script('drop table theirs')
       migrate(db)
       migrate(db)

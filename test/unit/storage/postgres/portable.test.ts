@@ -9,9 +9,9 @@ import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
 import type { Recorded } from './recorded.ts'
 
 /**
- * The statements of methods in Kysely are one text for both engines. Here the contract runs on SQLite, each statement that it needs is run
- * on PostgreSQL too, with the same values, and those that read find the same in the same rows. What the hot methods
- * run there, the contract on PostgreSQL tries (test/contract/postgres.test.ts).
+ * Methods in Kysely use the same SQL on both engines. This runs the contract on SQLite, and each of its statements on
+ * PostgreSQL with the same values. Reads must return the same from the same rows. The hot methods are tested in
+ * test/contract/postgres.test.ts.
  */
 
 const programs = postgresPrograms()
@@ -26,16 +26,16 @@ const schema = ['0001_functions.sql', '0002_tables.sql']
   )
   .join('')
 
-/** Each engine has its own: how large the database is, and a walk over the queues that is as hot as a lease. */
+/** Statements that each engine writes for itself: the database size, and a queue scan that is as hot as a lease. */
 const OF_THE_ENGINE = [/pragma_page_count/, /with recursive closed/]
 
-/** Every text once, with the values it first had. */
+/** Each distinct statement, with the values of its first run. */
 const statements = new Map<string, Recorded>()
-/** Reads that found something, with the rows that were there. */
+/** Reads that found something, with the rows that existed. */
 const reads = new Map<string, { read: Recorded; tables: Map<string, unknown[]> }[]>()
 const called = new Set<string>()
 
-/** How often a text is compared, and in how many rows at most. */
+/** How many times a statement is compared, and the maximum number of rows. */
 const [TIMES, ROWS] = [3, 500]
 
 function record(recorded: Recorded): void {
@@ -48,14 +48,17 @@ function record(recorded: Recorded): void {
   if ([...tables.values()].flat().length <= ROWS) reads.set(shape, [...known, { read: recorded, tables }])
 }
 
-/** With modules of its own, as on a thread of its own: ids that the storage makes late do not make those of the tests late. */
+/**
+ * Loads separate modules, as on a separate thread. IDs that the storage creates with a late clock then don't affect the
+ * tests' IDs.
+ */
 async function open(): Promise<Storage> {
   vi.resetModules()
   const { openRecorded } = await import('./recorded.ts')
   return openRecorded({ statement: record, method: (name) => called.add(name) })
 }
 
-/** What the contract does not call. */
+/** Calls the methods that the contract doesn't call. */
 async function callTheRest(storage: Storage): Promise<void> {
   const { team, user } = await makeTeam(storage)
   const [teamId, userId] = [team.id, user.id]
@@ -89,7 +92,7 @@ else {
       const all = (['reads', 'writes', 'innerReads', 'innerWrites'] as const).flatMap((kind) =>
         methodsOf(kind),
       )
-      // Asked by the sweep of files and by erasures, for files, of which this storage has none.
+      // Called by file sweeps and erasures, for files, of which this storage has none.
       called.add('messagesInFiles').add('filesToSearch')
       expect(all.map(({ name }) => name).filter((name) => !called.has(name))).toEqual([])
     })
@@ -97,7 +100,7 @@ else {
     test('the schema means the same', async () => {
       const [{ error } = {}] = await cluster.run([schema])
       expect(error).toBeUndefined()
-      // Each statement runs alone: what it refers to need not be there.
+      // Each statement runs alone, so foreign keys are not checked.
       await cluster.run([`alter database postgres set session_replication_role = replica`])
     })
 
@@ -126,7 +129,7 @@ else {
   })
 }
 
-/** What statements have in common that differ in the length of their lists. */
+/** Returns what statements that differ only in the length of their lists have in common. */
 function shapeOf(sql: string): string {
   return sql
     .replaceAll(/\s+/g, ' ')
@@ -136,13 +139,13 @@ function shapeOf(sql: string): string {
     .trim()
 }
 
-/** A statement as a client sends it: prepared, then run with values whose types it does not tell. Nothing of it stays. */
+/** Returns a script that runs a statement as a client does: prepared, with untyped values. Changes are rolled back. */
 function runOnce({ sql, parameters }: Pick<Recorded, 'sql' | 'parameters'>): string {
   const values = parameters.length > 0 ? `(${parameters.map(quote).join(', ')})` : ''
   return `begin;\nprepare one as ${sql};\nexecute one ${values};\nrollback;\ndeallocate all;`
 }
 
-/** The same in the rows that were there, with what was found as JSON. */
+/** Returns a script that runs it with the rows that existed, and prints the result as JSON. */
 function readAgain({ sql, parameters }: Recorded, tables: Map<string, unknown[]>): string {
   const filled = [...tables].map(([name, rows]) => {
     const json = quote(JSON.stringify(rows.map((row) => asJson(row as Record<string, unknown>))))
@@ -161,13 +164,13 @@ function quote(value: unknown): string {
 
 const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString('hex')}`
 
-/** A row as PostgreSQL writes it in JSON. */
+/** Formats a row like PostgreSQL's JSON. */
 const asJson = (row: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(row).map(([column, value]) => [column, value instanceof Uint8Array ? hex(value) : value]),
   )
 
-/** Rows in an order that both engines agree on, with flags as numbers. */
+/** Sorts rows the same way for both engines, with flags as numbers. */
 function inOrder(sql: string, rows: Recorded['rows']): unknown[] {
   const flat = rows.map((row) =>
     Object.fromEntries(
@@ -180,7 +183,7 @@ function inOrder(sql: string, rows: Recorded['rows']): unknown[] {
   return flat.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 }
 
-/** A statement without what stands in parentheses. */
+/** Returns a statement without its parenthesized parts. */
 function outside(sql: string): string {
   const shorter = sql.replaceAll(/\([^()]*\)/g, '')
   return shorter === sql ? sql : outside(shorter)

@@ -13,12 +13,12 @@ import { createGroupCommit } from '../../../../appliance/storage/sqlite/group-co
 import type { Storage } from '../../../../appliance/storage/storage.ts'
 import { openMemory } from '../waiting.ts'
 
-/** A statement as Kysely writes it for PostgreSQL, the values it was run with, and what it found. */
+/** A statement that Kysely wrote for PostgreSQL, its values, and its result. */
 export interface Recorded {
   sql: string
   parameters: readonly unknown[]
   rows: readonly Record<string, unknown>[]
-  /** The contents of the tables that it names, by their names; read when it is asked for, at once or never. */
+  /** Returns the contents of the statement's tables by name. Must be called at once or never. */
   tables: () => Map<string, unknown[]>
 }
 
@@ -33,10 +33,10 @@ interface Body {
   message: Uint8Array
 }
 
-/** Tells of every statement that a method in Kysely runs. */
+/** Reports every statement that a method in Kysely runs. */
 function recordTo(recorder: Recorder, db: Connection): KyselyPlugin {
   const compiler = new PostgresQueryCompiler()
-  // An empty list is no SQL for PostgreSQL.
+  // PostgreSQL doesn't accept empty lists.
   const lists = new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })
   const tables = db
     .prepare<[], string>(`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`)
@@ -63,14 +63,14 @@ function recordTo(recorder: Recorder, db: Connection): KyselyPlugin {
   }
 }
 
-/** The message in its row, however large. */
+/** Keeps the message in its row, however large. */
 const inRow = <T extends Body>({ message, ...email }: T) => ({
   ...email,
   body: message,
   size: message.length,
 })
 
-/** The storage on SQLite in memory, without threads and without files, which tells of every statement in Kysely. */
+/** Opens the storage on in-memory SQLite, without threads or files, and reports every statement of Kysely. */
 export function openRecorded(recorder: Recorder): Storage {
   const db = openMemory()
   db.pragma('foreign_keys = on')
@@ -87,7 +87,7 @@ export function openRecorded(recorder: Recorder): Storage {
   const call = (method: string) => {
     return async (args: unknown, now: number): Promise<unknown> => {
       recorder.method(method)
-      // Plain data, as what goes to a thread.
+      // Plain data, as for a thread.
       const given = structuredClone(args)
       const batch = last.then(() => execute([{ id: 1, method, args: given, now }]))
       last = batch
