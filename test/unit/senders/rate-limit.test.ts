@@ -84,7 +84,7 @@ describe('the bucket', () => {
         },
       ),
     )
-    // The clock goes back one hour, and a second later forward again.
+    // The clock is set back one hour. One second later, the bucket refills as before.
     const back = [...Array<number>(10).fill(start), start - 3_600_000, start - 3_599_000]
     expect(allowedAt(back, 10)).toBe(11)
   })
