@@ -1,7 +1,8 @@
 /**
- * A server under test, as a separate process. usage: api-server.ts ours|bare DATA_DIR
- * ours: the appliance from the socket to the commit, without delivery. bare: a lower bound that no implementation can
- * beat. Sends a `Target` to its parent and logs to standard output, as in production.
+ * A server under test, as a separate process.
+ * usage: api-server.ts ours|bare DATA_DIR
+ * ours: the appliance from the socket to the commit, without delivery. bare: a minimal server, the upper bound for any
+ * implementation. Sends a `Target` to its parent and logs to standard output, as in production.
  */
 import fastify from 'fastify'
 import { writeFileSync } from 'node:fs'
