@@ -8,6 +8,7 @@ const LONGEST = [
   'test/browser/axe.test.ts',
   'test/browser/dashboard.test.ts',
   'test/regressions/attacks-http.test.ts',
+  'test/contract/postgres.test.ts',
   'test/scenarios/broadcast-kill.test.ts',
   'test/scenarios/crashtest.test.ts',
   'test/browser/craft.test.ts',
