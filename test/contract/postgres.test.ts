@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import { openPostgres } from '../../appliance/storage/postgres/postgres.ts'
 import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 import { racesContract } from './races.contract.ts'
@@ -6,20 +6,15 @@ import { storageContract } from './storage.contract.ts'
 
 const programs = postgresPrograms()
 
-if (programs === undefined)
-  test.skip('PostgreSQL is not installed (Debian package postgresql), so no method was tried on it', () =>
-    undefined)
-else {
-  let cluster: Cluster
-  beforeAll(async () => {
-    cluster = await startCluster(programs, { safe: true })
-  })
-  afterAll(() => cluster?.close())
+let cluster: Cluster
+beforeAll(async () => {
+  cluster = await startCluster(programs, { safe: true })
+})
+afterAll(() => cluster?.close())
 
-  storageContract('PostgreSQL', async () => openPostgres({ url: await cluster.createDatabase() }))
+storageContract('PostgreSQL', async () => openPostgres({ url: await cluster.createDatabase() }))
 
-  racesContract('PostgreSQL', async () => {
-    const url = await cluster.createDatabase()
-    return [await openPostgres({ url }), await openPostgres({ url })]
-  })
-}
+racesContract('PostgreSQL', async () => {
+  const url = await cluster.createDatabase()
+  return [await openPostgres({ url }), await openPostgres({ url })]
+})

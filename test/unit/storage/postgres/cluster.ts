@@ -11,13 +11,15 @@ const execute = promisify(execFile)
 const VERSIONS = '/usr/lib/postgresql'
 const USER = 'postgres'
 
-/** Returns the folder of the newest PostgreSQL's programs; undefined if it isn't installed. */
-export function postgresPrograms(): string | undefined {
-  if (!existsSync(VERSIONS)) return undefined
-  const newest = readdirSync(VERSIONS).toSorted((a, b) => Number(b) - Number(a))
-  return newest
+/** Returns the folder of the newest PostgreSQL's programs. Throws if it isn't installed. */
+export function postgresPrograms(): string {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : []
+  const programs = versions
+    .toSorted((a, b) => Number(b) - Number(a))
     .map((version) => join(VERSIONS, version, 'bin'))
     .find((bin) => existsSync(join(bin, 'initdb')))
+  if (programs === undefined) throw new Error('PostgreSQL is not installed (Debian package postgresql)')
+  return programs
 }
 
 /** A private PostgreSQL server, reachable through a socket in its folder. */

@@ -20,141 +20,136 @@ import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
 
 const programs = postgresPrograms()
 
-if (programs === undefined)
-  test.skip('PostgreSQL is not installed (Debian package postgresql), so its engine was not tried', () =>
-    undefined)
-else {
-  let cluster: Cluster
+let cluster: Cluster
+beforeAll(async () => {
+  cluster = await startCluster(programs, { safe: true })
+})
+afterAll(() => cluster?.close())
+
+describe('statements', () => {
+  let db: PostgresConnection
+  let teamId: string
   beforeAll(async () => {
-    cluster = await startCluster(programs, { safe: true })
+    const url = await cluster.createDatabase()
+    const storage = await openPostgres({ url })
+    teamId = (await makeTeam(storage)).team.id
+    await storage.close()
+    db = new PostgresConnection(url)
   })
-  afterAll(() => cluster?.close())
+  afterAll(() => db.close())
 
-  describe('statements', () => {
-    let db: PostgresConnection
-    let teamId: string
-    beforeAll(async () => {
-      const url = await cluster.createDatabase()
-      const storage = await openPostgres({ url })
-      teamId = (await makeTeam(storage)).team.id
-      await storage.close()
-      db = new PostgresConnection(url)
-    })
-    afterAll(() => db.close())
+  const stored = (): StoredEmail => {
+    const { message, ...email } = newEmail(teamId, ['a@x.example'])
+    return { ...email, body: message, size: message.length }
+  }
+  /** Returns the statements of one commit of several calls, including begin and commit. */
+  async function statements(run: (n: number) => unknown, calls: number): Promise<number> {
+    const before = db.sent
+    const commit = createGroupCommit(db, ({ id }) => run(id), db.rules)
+    const { outcomes } = await commit(
+      Array.from({ length: calls }, (_, id) => ({ id, method: '', args: {}, now: T0 })),
+    )
+    expect(outcomes.filter((outcome) => 'failure' in outcome)).toEqual([])
+    return db.sent - before
+  }
 
-    const stored = (): StoredEmail => {
-      const { message, ...email } = newEmail(teamId, ['a@x.example'])
-      return { ...email, body: message, size: message.length }
-    }
-    /** Returns the statements of one commit of several calls, including begin and commit. */
-    async function statements(run: (n: number) => unknown, calls: number): Promise<number> {
-      const before = db.sent
-      const commit = createGroupCommit(db, ({ id }) => run(id), db.rules)
-      const { outcomes } = await commit(
-        Array.from({ length: calls }, (_, id) => ({ id, method: '', args: {}, now: T0 })),
-      )
-      expect(outcomes.filter((outcome) => 'failure' in outcome)).toEqual([])
-      return db.sent - before
-    }
-
-    test('rows of many calls go together', async () => {
-      const put = nouns.accepting.prepared.put(db)
-      const accept = () => put({ emails: [stored()], receipt: null, quota: null }, T0)
-      // Each call runs four queries. Emails, messages and deliveries take one statement each for 64 calls.
-      expect(await statements(accept, 1)).toBe(2 + 4 + 3)
-      expect(await statements(accept, 64)).toBe(2 + 64 * 4 + 3)
-    })
-
-    test('a lease takes as many for one email as for all, but for the rows of events', async () => {
-      const lease = nouns.leasing.prepared.lease(db)
-      const counts: number[] = []
-      for (const limit of [1, 16, 48]) counts.push(await statements(() => lease(leaseArgs({ limit }), T0), 1))
-      expect(counts).toEqual([10, 10, 12])
-    })
-
-    test('settling a delivered email', async () => {
-      const [put, lease, settle] = [
-        nouns.accepting.prepared.put(db),
-        nouns.leasing.prepared.lease(db),
-        nouns.settling.prepared.settle(db),
-      ]
-      const email = newEmail(teamId, ['a@y.example'])
-      const { message, ...rest } = email
-      const body = { ...rest, body: message, size: message.length }
-      await statements(() => put({ emails: [body], receipt: null, quota: null }, T0), 1)
-      let id = ''
-      await statements(() => {
-        id = lease(leaseArgs({ owner: 'two' }), T0).find((one) => one.emailId === email.id)!.id
-      }, 1)
-      const changes = [change(id, 'delivered', 'email.delivered')]
-      const args = { owner: 'two', attempt: newAttempt(email, [id]), changes }
-      expect(await statements(() => expect(settle(args, T0)).toEqual({ lost: [] }), 1)).toBe(7)
-    })
+  test('rows of many calls go together', async () => {
+    const put = nouns.accepting.prepared.put(db)
+    const accept = () => put({ emails: [stored()], receipt: null, quota: null }, T0)
+    // Each call runs four queries. Emails, messages and deliveries take one statement each for 64 calls.
+    expect(await statements(accept, 1)).toBe(2 + 4 + 3)
+    expect(await statements(accept, 64)).toBe(2 + 64 * 4 + 3)
   })
 
-  describe('a server', () => {
-    let url: string
-    let storage: EngineStorage
-    beforeAll(async () => {
-      url = await cluster.createDatabase()
-      storage = await openPostgres({ url })
-    })
-    afterAll(() => storage?.close())
-
-    test('that stops refuses calls as transient, loses nothing, and is used again when it is back', async () => {
-      const { team } = await makeTeam(storage)
-      const kept = await putEmail(storage, team.id, ['a@x.example'])
-      await cluster.stop()
-      const refused = newEmail(team.id, ['b@x.example'])
-      await expect(storage.put(putArgs(refused), T0)).rejects.toMatchObject({ kind: 'transient' })
-      await expect(storage.getEmail({ teamId: team.id, id: kept.id }, T0)).rejects.toMatchObject({
-        kind: 'transient',
-        message: expect.stringMatching(/^The database server cannot be reached/) as string,
-      })
-      await cluster.start()
-      const later = await putEmail(storage, team.id, ['c@x.example'])
-      const { items } = await storage.listEmails({ teamId: team.id, limit: 10 }, T0)
-      expect(items.map(({ id }) => id).sort()).toEqual([kept.id, later.id].sort())
-      expect(await storage.getMessage({ emailId: kept.id }, T0)).toEqual(new Uint8Array(kept.message))
-    })
-
-    test('that is not there, or has no such database, is refused with what to do', async () => {
-      await expect(openPostgres({ url: 'postgres://posthaste@127.0.0.1:1/none' })).rejects.toThrow(
-        /^The database server cannot be reached: check that it runs, and storage\.url\./,
-      )
-      await expect(openPostgres({ url: url.replace(/test_\d+/, 'nothing') })).rejects.toThrow(
-        /^There is no such database on the server: create it, or check storage\.url/,
-      )
-    })
-
-    test('a database of another program is left alone', async () => {
-      const foreign = await cluster.createDatabase()
-      const db = new PostgresConnection(foreign)
-      db.script('create table theirs (id integer)')
-      await expect(openPostgres({ url: foreign })).rejects.toThrow(/belongs to another program/)
-      expect(
-        db.prepare('select count(*) as n from pg_tables where schemaname = current_schema()').all(),
-      ).toEqual([{ n: 1 }])
-      // A finished step isn't repeated.
-      db.script('drop table theirs')
-      migrate(db)
-      migrate(db)
-      db.close()
-    })
-
-    test('that could lose mail is refused', async () => {
-      const setting = new PostgresConnection(await cluster.createDatabase())
-      setting.script('alter system set full_page_writes = off; ')
-      setting.script('select pg_reload_conf()')
-      setting.close()
-      await expect
-        .poll(() =>
-          openPostgres({ url }).then(
-            (opened) => opened.close(),
-            (error: Error) => error.message,
-          ),
-        )
-        .toMatch(/^The database server runs with full_page_writes = off, so accepted mail could be lost/)
-    })
+  test('a lease takes as many for one email as for all, but for the rows of events', async () => {
+    const lease = nouns.leasing.prepared.lease(db)
+    const counts: number[] = []
+    for (const limit of [1, 16, 48]) counts.push(await statements(() => lease(leaseArgs({ limit }), T0), 1))
+    expect(counts).toEqual([10, 10, 12])
   })
-}
+
+  test('settling a delivered email', async () => {
+    const [put, lease, settle] = [
+      nouns.accepting.prepared.put(db),
+      nouns.leasing.prepared.lease(db),
+      nouns.settling.prepared.settle(db),
+    ]
+    const email = newEmail(teamId, ['a@y.example'])
+    const { message, ...rest } = email
+    const body = { ...rest, body: message, size: message.length }
+    await statements(() => put({ emails: [body], receipt: null, quota: null }, T0), 1)
+    let id = ''
+    await statements(() => {
+      id = lease(leaseArgs({ owner: 'two' }), T0).find((one) => one.emailId === email.id)!.id
+    }, 1)
+    const changes = [change(id, 'delivered', 'email.delivered')]
+    const args = { owner: 'two', attempt: newAttempt(email, [id]), changes }
+    expect(await statements(() => expect(settle(args, T0)).toEqual({ lost: [] }), 1)).toBe(7)
+  })
+})
+
+describe('a server', () => {
+  let url: string
+  let storage: EngineStorage
+  beforeAll(async () => {
+    url = await cluster.createDatabase()
+    storage = await openPostgres({ url })
+  })
+  afterAll(() => storage?.close())
+
+  test('that stops refuses calls as transient, loses nothing, and is used again when it is back', async () => {
+    const { team } = await makeTeam(storage)
+    const kept = await putEmail(storage, team.id, ['a@x.example'])
+    await cluster.stop()
+    const refused = newEmail(team.id, ['b@x.example'])
+    await expect(storage.put(putArgs(refused), T0)).rejects.toMatchObject({ kind: 'transient' })
+    await expect(storage.getEmail({ teamId: team.id, id: kept.id }, T0)).rejects.toMatchObject({
+      kind: 'transient',
+      message: expect.stringMatching(/^The database server cannot be reached/) as string,
+    })
+    await cluster.start()
+    const later = await putEmail(storage, team.id, ['c@x.example'])
+    const { items } = await storage.listEmails({ teamId: team.id, limit: 10 }, T0)
+    expect(items.map(({ id }) => id).sort()).toEqual([kept.id, later.id].sort())
+    expect(await storage.getMessage({ emailId: kept.id }, T0)).toEqual(new Uint8Array(kept.message))
+  })
+
+  test('that is not there, or has no such database, is refused with what to do', async () => {
+    await expect(openPostgres({ url: 'postgres://posthaste@127.0.0.1:1/none' })).rejects.toThrow(
+      /^The database server cannot be reached: check that it runs, and storage\.url\./,
+    )
+    await expect(openPostgres({ url: url.replace(/test_\d+/, 'nothing') })).rejects.toThrow(
+      /^There is no such database on the server: create it, or check storage\.url/,
+    )
+  })
+
+  test('a database of another program is left alone', async () => {
+    const foreign = await cluster.createDatabase()
+    const db = new PostgresConnection(foreign)
+    db.script('create table theirs (id integer)')
+    await expect(openPostgres({ url: foreign })).rejects.toThrow(/belongs to another program/)
+    expect(
+      db.prepare('select count(*) as n from pg_tables where schemaname = current_schema()').all(),
+    ).toEqual([{ n: 1 }])
+    // A finished step isn't repeated.
+    db.script('drop table theirs')
+    migrate(db)
+    migrate(db)
+    db.close()
+  })
+
+  test('that could lose mail is refused', async () => {
+    const setting = new PostgresConnection(await cluster.createDatabase())
+    setting.script('alter system set full_page_writes = off; ')
+    setting.script('select pg_reload_conf()')
+    setting.close()
+    await expect
+      .poll(() =>
+        openPostgres({ url }).then(
+          (opened) => opened.close(),
+          (error: Error) => error.message,
+        ),
+      )
+      .toMatch(/^The database server runs with full_page_writes = off, so accepted mail could be lost/)
+  })
+})
