@@ -39,7 +39,7 @@ export interface Accounts extends SignIns, OwnAccount {
     teamName: string
   }): Promise<{ user: User; team: Team }>
   /**
-   * Sets a password and ends all sessions of the user except the one that requested it, so that whoever signed in with
+   * Sets a password and ends all sessions of the user except the one that requested it, so anyone who signed in with
    * the old password is signed out. Refuses: `invalid_field` (password).
    * @param keep the token of that session; undefined to end all
    */

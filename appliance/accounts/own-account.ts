@@ -26,7 +26,7 @@ export interface OwnSession extends Omit<Session, 'tokenHash'> {
 export interface OwnAccount {
   /**
    * Changes the password and ends the person's other sessions.
-   * Refuses: `wrong_password`, `no_password` when the account has none, `invalid_field` (new), `too_many_attempts`.
+   * Refuses: `wrong_password`, `no_password` (the account has no password), `invalid_field` (new), `too_many_attempts`.
    * @param token of the requesting session
    */
   changePassword(args: { userId: string; current: string; password: string; token: string }): Promise<User>

@@ -92,7 +92,7 @@ export interface ProviderSignInDeps {
   settings: readonly ProviderSettings[]
 }
 
-/** What is stored while a browser is at the provider. */
+/** State kept while the browser is at the provider. */
 interface Away extends Flow {
   provider: string
   next: string

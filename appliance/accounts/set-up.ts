@@ -1,4 +1,4 @@
-/** The first run: whoever has the link that the daemon printed becomes the owner. */
+/** Handles the first run: the person who opens the link printed by the daemon becomes the owner. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage, Team, User } from '../storage/storage.ts'

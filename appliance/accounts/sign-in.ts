@@ -209,7 +209,7 @@ async function beginSession(
   const expiresAt = now + SESSION_LIFETIME
   const times = { createdAt: now, lastSeenAt: now, provedAt: now, expiresAt }
   const named = { tokenHash: hashToken(token), id: newId(now), userAgent: userAgent?.slice(0, 500) ?? null }
-  // Refuse whoever started with the old password while a new one was set.
+  // Refuse sign-ins that began with the old password while a new one was being set.
   if (!(await storage.createSession({ ...begun, ...times, ...named, passwordHash }, now)))
     throw refuse('wrong_credentials')
   await audit.entered({ ...begun, sessionId: named.id, userAgent: named.userAgent })

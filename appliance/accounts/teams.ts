@@ -17,7 +17,7 @@ export interface Teams {
   renameTeam(args: { id: string; name: string }): Promise<TeamDetails>
   /**
    * Sets whether members need a second factor.
-   * Refuses: `own_second_factor_first` when the requesting person has none, `not_found`.
+   * Refuses: `own_second_factor_first` (the requesting person has no second factor), `not_found`.
    */
   requireMfa(args: { id: string; required: boolean; userId: string }): Promise<TeamDetails>
   /** Switches a session to another of its person's teams. Refuses: `not_found`. */

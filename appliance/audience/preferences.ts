@@ -35,7 +35,7 @@ export interface PreferenceMethods {
   openPreferences(args: { token: string }): Promise<OpenedPreferences | undefined>
   /** Stores a choice made on the page, which may also lift an opt-out. Returns false for an invalid token. */
   changePreferences(args: { token: string; change: PreferenceChange; visitor: Visitor }): Promise<boolean>
-  /** Opts out of the token's topic, or of everything if it has none. Idempotent. Returns false for an invalid token. */
+  /** Opts out of the token's topic, or of all email without a topic. Idempotent. Returns false for an invalid token. */
   unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>
 }
 

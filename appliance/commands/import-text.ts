@@ -28,7 +28,7 @@ export interface Title {
   printed: Secret[]
 }
 
-/** Returns the secret of a created object; undefined if it has none. */
+/** Returns the secret of a created object, or undefined if the object has no secret. */
 export function secretOf(what: Made): Secret | undefined {
   if (what.kind === 'api_key') {
     const { token, domain } = what

@@ -112,7 +112,6 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
  * Runs the command line.
  *
  * @param argv without the program's own name
- *
  * @returns the exit code: 0 success, 1 refused or failed, 2 wrong usage
  */
 export async function runProgram(argv: string[], adapters: Adapters, version: string): Promise<number> {
