@@ -1,7 +1,7 @@
 /** Serves the built dashboard under /dashboard/, redirects browsers there, and serves the API reference under /docs. */
 import serveStatic from '@fastify/static'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { existsSync } from 'node:fs'
+import type { FastifyReply } from 'fastify'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { refuse } from '../mail/refusals.ts'
 import type { App } from './deps.ts'
@@ -16,13 +16,17 @@ const notBuilt = `<!doctype html>
 </html>
 `
 
+/** The path below the prefix, with percent-encoding decoded. */
+interface Named {
+  Params: { '*': string }
+}
+
 const open = { config: { access: 'public' }, logLevel: 'warn' } as const
 
-/** Makes the files of a build public. */
-function openToAll(scope: FastifyInstance): void {
-  scope.addHook('onRoute', (route) => {
-    Object.assign(route, { ...open, config: { ...route.config, ...open.config } })
-  })
+/** Returns the files of a build as paths relative to its folder, without the compressed copies next to them. */
+function filesOf(folder: string): Set<string> {
+  const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return new Set(all.filter((name) => name.includes('.') && !/\.(br|gz)$/.test(name)))
 }
 
 /** @param folder the output of `vite build` */
@@ -42,40 +46,31 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
     return
   }
 
-  await app.register(async (scope) => {
-    openToAll(scope)
-    await scope.register(serveStatic, {
-      root: join(folder, 'reference'),
-      prefix: '/docs/',
-      wildcard: false,
-      cacheControl: false,
-      preCompressed: true,
-      globIgnore: ['**/*.br'],
-      setHeaders: (reply) => void reply.header('cache-control', 'no-cache'),
-    })
+  await app.register(serveStatic, {
+    root: folder,
+    serve: false,
+    cacheControl: false,
+    // ui/vite.config.ts creates compressed copies next to the files; they can't be requested themselves.
+    preCompressed: true,
+    setHeaders: (reply, path) =>
+      void reply.header(
+        'cache-control',
+        hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
+      ),
   })
-
-  // Only existing files become routes, so that no path from outside reaches the file system.
-  await app.register(async (scope) => {
-    openToAll(scope)
-    await scope.register(serveStatic, {
-      root: folder,
-      prefix: '/dashboard/',
-      wildcard: false,
-      cacheControl: false,
-      // ui/vite.config.ts creates compressed copies next to the files; they aren't routes of their own.
-      preCompressed: true,
-      globIgnore: ['**/*.br', '**/*.gz', 'reference/**'],
-      setHeaders: (reply, path) =>
-        void reply.header(
-          'cache-control',
-          hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
-        ),
-    })
-    // Pages of the dashboard have their own URLs; the single document routes in the browser.
-    scope.get('/dashboard/*', open, async (request, reply) => {
-      if (hashed.test(request.url)) throw refuse('unknown_endpoint')
-      return reply.sendFile('index.html')
-    })
+  // Only names of existing files are looked up, so that no path from outside reaches the file system.
+  const files = filesOf(folder)
+  app.get<Named>('/docs/*', open, async (request, reply) => {
+    const name = `reference/${request.params['*']}`
+    if (!files.has(name)) throw refuse('unknown_endpoint')
+    return reply.sendFile(name)
+  })
+  app.get('/docs/', open, async (_request, reply) => reply.sendFile('reference/index.html'))
+  app.get('/dashboard/', open, async (_request, reply) => reply.sendFile('index.html'))
+  // Pages of the dashboard have their own URLs; the single document routes in the browser.
+  app.get<Named>('/dashboard/*', open, async ({ params: { '*': name }, url }, reply) => {
+    const known = files.has(name) && !name.startsWith('reference/')
+    if (!known && hashed.test(url)) throw refuse('unknown_endpoint')
+    return reply.sendFile(known ? name : 'index.html')
   })
 }
