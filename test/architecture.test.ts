@@ -196,6 +196,7 @@ const DOORS: Record<string, string[]> = {
     'entity.ts',
     'parser.ts',
     'read.ts',
+    'search.ts',
     'read-composed.ts',
     'seven-bit.ts',
     'transfer.ts',

@@ -190,12 +190,18 @@ async function check(
     throw refuse('not_found', { resource: 'Topic' })
 }
 
+function checkMailbox(field: string, text: string): void {
+  mailboxOf(field, text)
+  if (text.includes('{{{'))
+    throw refuse('invalid_field', { field, expected: 'an address without merge tags' })
+}
+
 function checkContent(content: Partial<BroadcastContent>): void {
   const { from, subject, replyTo = [], previewText, html = null, text = null } = content
-  if (from !== undefined) mailboxOf('from', from)
+  if (from !== undefined) checkMailbox('from', from)
   if (replyTo.length > MAX_REPLY_TO)
     throw refuse('too_many_recipients', { field: 'reply_to', limit: MAX_REPLY_TO })
-  for (const one of replyTo) mailboxOf('reply_to', one)
+  for (const one of replyTo) checkMailbox('reply_to', one)
   const lines = [
     ['subject', subject ?? '', MAX.subject],
     ['preview_text', previewText ?? '', MAX.previewText],

@@ -55,8 +55,8 @@ interface Own {
 
 /**
  * Makes the message of one submission.
- * Refuses: `message_too_large`, `overloaded`, `invalid_field` (html), `unsubscribe_tag_recipients`,
- * `unsubscribe_tag_link`.
+ * Refuses: `message_too_large`, `overloaded`, `invalid_field` (html), `unsubscribe_tag_smtp`,
+ * `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
 export async function prepare(tools: PrepareTools, allowed: Allowed, caller: Caller): Promise<Prepared> {
   const { domain } = allowed
@@ -109,8 +109,8 @@ async function compose(
 }
 
 /**
- * Replaces the unsubscribe tag with the recipient's link. Refuses: `unsubscribe_tag_recipients`,
- * `unsubscribe_tag_link`.
+ * Replaces the unsubscribe tag with the recipient's link. Refuses: `unsubscribe_tag_smtp`,
+ * `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
 function filled(tools: PrepareTools, allowed: Allowed, emailId: string): Submission {
   const { submission, reader } = allowed

@@ -1,5 +1,7 @@
 /** Replaces the unsubscribe tag in emails that aren't broadcasts with the link of the only recipient. Pure. */
+import { fieldValue } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
+import { hasInText } from '../mime/search.ts'
 import { recipientsOf } from './topic.ts'
 import type { Submission } from './submission.ts'
 
@@ -10,23 +12,39 @@ const WORD = 'UNSUBSCRIBE_URL'
 
 const has = (part: string | null): boolean => part !== null && part.includes(WORD) && part.search(TAG) >= 0
 
-/** Reports whether a request has the tag. Messages that arrived over SMTP are never changed. */
-export const hasUnsubscribeTag = ({ html, text, arrived }: Submission): boolean =>
-  !arrived && (has(html) || has(text))
+/** Reports whether a request has the tag. A notice may quote one, as the name of something. */
+export const hasUnsubscribeTag = (submission: Submission): boolean => {
+  const { subject, html, text, headers, notice, arrived } = submission
+  if (notice) return false
+  return has(subject) || has(html) || has(text) || headers.some(({ value }) => has(value)) || isIn(arrived)
+}
+
+const isIn = (arrived: Submission['arrived']): boolean =>
+  arrived !== undefined &&
+  (arrived.header.fields.some((field) => has(fieldValue(field))) || hasInText(arrived.bytes, has))
 
 /**
  * Replaces each tag in a submission with the link.
  * @param linkFor returns the link of an address; null if no public URL is available
- * Refuses: `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
+ * Refuses: `unsubscribe_tag_smtp` for a message that arrived as bytes, because a change would break its signature and
+ * structure; `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
 export function withUnsubscribeLink(
   submission: Submission,
   linkFor: (address: string) => string | null,
 ): Submission {
+  const tag = `{{{${WORD}}}}`
+  if (submission.arrived) throw refuse('unsubscribe_tag_smtp', { tag })
   const addresses = recipientsOf(submission)
-  if (addresses.length !== 1) throw refuse('unsubscribe_tag_recipients', { tag: `{{{${WORD}}}}` })
+  if (addresses.length !== 1) throw refuse('unsubscribe_tag_recipients', { tag })
   const link = linkFor(addresses[0]!)
-  if (link === null) throw refuse('unsubscribe_tag_link', { tag: `{{{${WORD}}}}` })
-  const filled = (part: string | null): string | null => part?.replaceAll(TAG, () => link) ?? null
-  return { ...submission, html: filled(submission.html), text: filled(submission.text) }
+  if (link === null) throw refuse('unsubscribe_tag_link', { tag })
+  const filled = (part: string): string => part.replaceAll(TAG, () => link)
+  return {
+    ...submission,
+    subject: filled(submission.subject),
+    html: submission.html && filled(submission.html),
+    text: submission.text && filled(submission.text),
+    headers: submission.headers.map(({ name, value }) => ({ name, value: filled(value) })),
+  }
 }

@@ -302,6 +302,12 @@ export const REFUSALS = {
     '554 5.7.1',
     'The unsubscribe link belongs to one person. Send an email with {tag} to exactly one recipient, or use a broadcast.',
   ),
+  unsubscribe_tag_smtp: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'Tags such as {tag} are not filled in over SMTP. Send the email with the API, or use a broadcast.',
+  ),
   unsubscribe_tag_link: entry(
     'validation_error',
     422,

@@ -76,3 +76,15 @@ test('a team has so many tests an hour, and a refused one counts nothing', async
   await api.clock.set(api.clock.now() + 3_600_000)
   expect((await sendTest(id, five)).status).toBe(200)
 })
+
+test('an address with a merge tag is refused, because nothing would fill it', async () => {
+  const id = await draft()
+  for (const change of [
+    { from: '{{{FIRST_NAME}}} <a@acme.example>' },
+    { reply_to: '"{{{KEY}}}" <a@acme.example>' },
+  ])
+    expect(await api.call('PATCH', `/broadcasts/${id}`, change)).toMatchObject({
+      ...{ status: 422 },
+      json: { message: `Invalid \`${Object.keys(change)[0]!}\` field: an address without merge tags.` },
+    })
+})

@@ -247,6 +247,11 @@ test('the unsubscribe tag becomes the link of the only recipient, and nobody els
   const message =
     'The unsubscribe link belongs to one person. Send an email with {{{UNSUBSCRIBE_URL}}} to exactly one recipient, or use a broadcast.'
   expect(await send({ ...plain, ...several })).toMatchObject(refusal(message, 422, 'validation_error'))
+  const list = { headers: { 'List-Unsubscribe': '<{{{UNSUBSCRIBE_URL}}}>' } }
+  const everywhere = await send({ ...plain, ...list, subject: 'Leave: {{{UNSUBSCRIBE_URL}}}' })
+  expect(await emailOf(everywhere)).toMatchObject({ subject: like(/^Leave: https:[^{]+$/) })
+  const { text: source } = await api.call('GET', `/emails/${(everywhere.json as { id: string }).id}/source`)
+  expect(source.replaceAll(/\r\n\s+/g, ' ')).toMatch(/^List-Unsubscribe: <https:[^{]+>\r$/m)
   const { json } = await api.call('POST', '/templates/leaving/test', { to: 'ada@customer.example' })
   const tested = (await api.call('GET', `/emails/${(json as { id: string }).id}`)).json
   expect(tested).toMatchObject({ html: like(/^<a href="#">Leave<\/a>/) })

@@ -72,11 +72,11 @@ describe('a message', () => {
   test('has text made from its html', async () => {
     const { parsed, text } = await composed({
       text: null,
-      html: '<h1>Hi</h1><p>See <a href="https://acme.example/x">this</a>.</p><img src="https://acme.example/p.png">',
+      html: '<h1>Hi {{{contact.first_name}}}</h1><p>See <a href="https://acme.example/x">this</a>.</p><img src="https://acme.example/p.png">',
     })
-    expect(text).toBe('HI\n\nSee this [https://acme.example/x].')
+    expect(text).toBe('Hi {{{contact.first_name}}}\n\nSee this [https://acme.example/x].')
     expect(parsed.text?.trim()).toBe(text)
-    expect(parsed.html).toContain('<h1>Hi</h1>')
+    expect(parsed.html).toContain('<h1>Hi {{{contact.first_name}}}</h1>')
   })
 
   test('has no text part when text is ""', async () => {

@@ -34,6 +34,20 @@ describe('a message that arrives as bytes', () => {
     )
   })
 
+  test('is refused with an unsubscribe tag in its subject or text, whatever its encoding', async () => {
+    const tag = '{{{ RESEND_UNSUBSCRIBE_URL | here }}}'
+    const refused =
+      '554 5.6.0 Tags such as {{{UNSUBSCRIBE_URL}}} are not filled in over SMTP. Send the email with the API, or use a broadcast.'
+    const send = async (mail: object) => (await sendWithNodemailer(door, mail)).text
+    const encodings = ['base64', 'quoted-printable'] as const
+    for (const textEncoding of encodings)
+      expect(await send({ html: `<p>${'é '.repeat(50)}${tag}</p>`, textEncoding })).toBe(refused)
+    expect(await send({ text: `Leave: ${tag}` })).toBe(refused)
+    expect(await send({ subject: tag })).toBe(refused)
+    const attachments = [{ filename: 'template.html', content: `<a href="${tag}">` }]
+    expect(await send({ text: 'Write {{{ before UNSUBSCRIBE_URL', attachments })).toMatch(/^250 /)
+  })
+
   test('loses the white space before a colon, which no receiver has to understand', async () => {
     const mail = raw(['From: app@acme.example', 'X-Sp : v', 'X-Tab\t: v : w', 'X-Folded \r\n : v', '', 'Hi'])
     const message = await door.message(idOf((await sendWithNodemailer(door, mail)).text))
