@@ -115,6 +115,10 @@ class Dispatching implements Dispatcher {
    * message again.
    */
   readonly #unstored = new Set<string>()
+  /** When the last lease was asked for. */
+  #askedAt = 0
+  /** Deliveries that ended since then, under leases expired by then. The answer may list them, with an old state. */
+  readonly #landed = new Set<string>()
   #stopped = true
   /** The stop is complete; attempts that end now have already been returned. */
   #over = false
@@ -265,6 +269,8 @@ class Dispatching implements Dispatcher {
     const { storage, lanes, clock, owner } = this.#deps
     const now = clock.now()
     const { room } = lanes.room(now)
+    this.#askedAt = now
+    this.#landed.clear()
     const leased = await storage.lease(
       {
         owner,
@@ -285,7 +291,7 @@ class Dispatching implements Dispatcher {
 
   /** Marks deliveries as in flight. One that already is continues, under the lease just renewed. */
   #notFlying(leased: LeasedDelivery[]): LeasedDelivery[] {
-    const fresh = leased.filter(({ id }) => !this.#flying.has(id))
+    const fresh = leased.filter(({ id }) => !this.#flying.has(id) && !this.#landed.has(id))
     for (const { id } of fresh) this.#flying.add(id)
     const twice = leased.length - fresh.length
     if (twice > 0)
@@ -384,8 +390,11 @@ class Dispatching implements Dispatcher {
 
   /** Call before storage is told, because it may be leased again before storage answers here. */
   #land(batch: readonly LeasedDelivery[]): void {
-    for (const { id } of batch) this.#flying.delete(id)
-    for (const { id } of batch) this.#unstored.delete(id)
+    for (const { id, leaseUntil } of batch) {
+      this.#flying.delete(id)
+      this.#unstored.delete(id)
+      if (leaseUntil <= this.#askedAt) this.#landed.add(id)
+    }
   }
 
   async #giveBack(batch: readonly LeasedDelivery[], dueAt?: number): Promise<void> {

@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest'
-import { createDispatcher } from '../../../appliance/delivery/dispatch.ts'
+import type { Tried } from '../../../appliance/delivery/attempt.ts'
+import { createDispatcher, type DispatchDeps } from '../../../appliance/delivery/dispatch.ts'
 import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
+
+const HOUR = 3_600_000
 
 /** Starts a dispatcher whose storage returns a lease when told to. Records which deliveries it gives back. */
 function begin() {
   const asked = Promise.withResolvers<void>()
   const leased = Promise.withResolvers<LeasedDelivery[]>()
   const back: string[] = []
-  const dispatcher = createDispatcher({
+  const deps: DispatchDeps = {
     abandon: () => undefined,
     storage: {
       lease: () => {
@@ -31,8 +34,8 @@ function begin() {
     },
     ...{ clock: createTestClock(), log: silentLogger(), owner: 'owner', maxConnections: 10, pollMs: 1000 },
     attempt: () => Promise.reject(new Error('nothing is tried here')),
-  })
-  return { dispatcher, asked: asked.promise, lease: leased.resolve, back }
+  }
+  return { deps, dispatcher: createDispatcher(deps), asked: asked.promise, lease: leased.resolve, back }
 }
 
 const delivery = {
@@ -48,6 +51,47 @@ test('what is leased while the dispatcher stops goes back at once: left leased, 
   lease([delivery])
   expect(await stopping).toBe(0)
   expect(back).toEqual(['d1'])
+})
+
+test('what is leased again because the clock jumped is not sent again when its attempt ends before the answer', async () => {
+  const clock = createTestClock()
+  const leases: ((leased: LeasedDelivery[]) => void)[] = []
+  const attempts: ((tried: Tried) => void)[] = []
+  const done: string[] = []
+  const dispatcher = createDispatcher({
+    ...begin().deps,
+    ...{ clock, pollMs: 5 * HOUR },
+    storage: {
+      ...begin().deps.storage,
+      lease: () => new Promise((resolve) => leases.push(resolve)),
+      unlease: async ({ deliveryIds }) => void done.push(...deliveryIds),
+    },
+    attempt: () => new Promise((resolve) => attempts.push(resolve)),
+  })
+  const answer = async (count: number, leased: object[]) => {
+    await expect.poll(() => leases.length).toBe(count)
+    leases[count - 1]!(leased as LeasedDelivery[])
+  }
+  await dispatcher.start()
+  await answer(1, [{ ...delivery, leaseUntil: clock.now() + HOUR }])
+  await expect.poll(() => attempts.length).toBe(1)
+  await clock.advance(10)
+  await answer(2, [])
+  await clock.advance(2 * HOUR)
+  dispatcher.wake()
+  await expect.poll(() => leases.length).toBe(3)
+  attempts[0]!({
+    settle: null,
+    giveBack: { deliveryIds: ['d1'], dueAt: undefined },
+    settled: () => true,
+  })
+  await expect.poll(() => done).toEqual(['d1'])
+  await answer(3, [{ ...delivery, leaseUntil: clock.now() + HOUR }])
+  // What is leased after that is a new attempt.
+  await expect.poll(() => leases.length).toBe(4)
+  expect(attempts).toHaveLength(1)
+  await answer(4, [{ ...delivery, leaseUntil: clock.now() + HOUR }])
+  await expect.poll(() => attempts.length).toBe(2)
 })
 
 test('a storage that does not answer holds a stop no longer than it may take', async () => {
