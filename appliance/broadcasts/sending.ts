@@ -126,7 +126,7 @@ async function freeze(
     ...rest,
     html: shown,
     links: domain.clickTracking && shown !== null ? numberedLinks(shown) : [],
-    text: text ?? textFrom(html!),
+    text: text ?? (await textFrom(html!)),
     domainId: domain.id,
     returnPathHost: returnPathHost(domain),
     origin,

@@ -1,8 +1,7 @@
 /**
  * Composes a message (RFC 5322, MIME) from a draft. The only file that imports nodemailer's composer and html-to-text.
  */
-import { compile } from 'html-to-text'
-import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
+import type { MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
 import { isSevenBit, toSevenBit } from '../mime/seven-bit.ts'
 import type { StoredContent } from '../storage/storage.ts'
@@ -28,7 +27,7 @@ export const TOO_MANY_TAGS = `at most ${MAX_TAGS} tags, or an additional \`text\
 
 /** Composes the message. A draft has no Bcc. Rejects with `TOO_MANY_TAGS`. */
 export async function compose(draft: Draft): Promise<Composed> {
-  const text = draft.text ?? (draft.html === null ? null : textFrom(draft.html))
+  const text = draft.text ?? (draft.html === null ? null : await textFrom(draft.html))
   const sent = htmlOf(draft)
   const [textPart, htmlPart] = [crlf(text ?? ''), crlf(sent)]
   const plain = composePlain(draft, textPart, htmlPart)
@@ -51,6 +50,7 @@ function htmlOf({ html, tracking }: Draft): string {
 /** Composes any draft, the general case. */
 async function composeMime(draft: Draft, text: string, html: string): Promise<Uint8Array> {
   const spelling = new Map(draft.headers.map(({ name }) => [name.toLowerCase(), name]))
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer')
   const composer = new MailComposer({
     from: person(draft.from),
     to: draft.to.map(person),
@@ -89,28 +89,32 @@ const person = ({ name, address }: Mailbox) => ({ name, address })
 /** A bare CR or LF isn't a line end (RFC 5321 §2.3.8), and a signature must not depend on which server repairs it. */
 const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
 
-/** Converts HTML to text. Throws `TOO_MANY_TAGS`. */
-export function textFrom(html: string): string {
+/** The converter, loaded by the first message that needs it. */
+let textOf: ((html: string) => string) | undefined
+
+/**
+ * Converts HTML to text. Rejects with `TOO_MANY_TAGS`. The depth limit protects the stack from the converter's
+ * recursion. Content nested deeper than any real layout is dropped.
+ */
+export async function textFrom(html: string): Promise<string> {
   let tags = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1))
     if (++tags > MAX_TAGS) throw new Error(TOO_MANY_TAGS)
+  textOf ??= (await import('html-to-text')).compile({
+    wordwrap: false,
+    limits: { maxDepth: 100, maxInputLength: 2 ** 28 },
+    selectors: [
+      { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
+      { selector: 'img', format: 'skip' },
+      // In upper case, a merge tag in a heading would be another tag.
+      ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({
+        selector,
+        options: { uppercase: false },
+      })),
+    ],
+  })
   return textOf(html)
 }
-
-/**
- * Converts HTML to text. The depth limit protects the stack from the converter's recursion. Content nested deeper than
- * any real layout is dropped.
- */
-const textOf = compile({
-  wordwrap: false,
-  limits: { maxDepth: 100, maxInputLength: 2 ** 28 },
-  selectors: [
-    { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
-    { selector: 'img', format: 'skip' },
-    // In upper case, a merge tag in a heading would be another tag.
-    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
-  ],
-})
 
 async function part(attachment: SubmittedAttachment, html: boolean): Promise<MailComposerAttachment> {
   const { content, contentId, contentType, filename } = attachment
