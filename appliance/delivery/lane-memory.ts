@@ -28,7 +28,7 @@ export interface Lane {
   recipients: number
   /** Messages whose conversation has ended but whose result isn't stored yet. */
   unsettled: number
-  /** When the last conversations ended (ahead.ts). */
+  /** When the last conversations ended (lane-capacity.ts). */
   ended: readonly number[]
   usedAt: number
   /** Recently started messages. */

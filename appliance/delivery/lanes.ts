@@ -5,13 +5,10 @@ import {
   allowed,
   began,
   countedToday,
-  isPaused,
   laneId,
   mailSaid,
   mailWait,
-  nextMidnight,
   observe,
-  opensAt,
   providerOf,
   Providers,
   roomIn,
@@ -25,6 +22,7 @@ import {
 } from '../shaping/shaping.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { aheadOn, capacityOf, earliest, endedAlso, isBehind, opensAgainAt } from './lane-capacity.ts'
 import { LaneMemory, type Lane } from './lane-memory.ts'
 import { Closings, whyClosed } from './late.ts'
 import { LaneTurns } from './lane-turns.ts'
@@ -54,7 +52,7 @@ export interface LanesDeps {
 
 /**
  * The lanes of this process: what each destination may get, who may send, and what was learned. Decisions are made by
- * `shaping/`, on plain values. A few deliveries wait here for a connection that is about to be free (ahead.ts);
+ * `shaping/`, on plain values. A few deliveries wait here for a connection that is about to be free (lane-capacity.ts);
  * anything else without capacity returns to the queue.
  */
 export class Lanes {
@@ -204,10 +202,10 @@ export class Lanes {
     const now = this.#deps.clock.now()
     const provider = this.#providers.get(id)
     const lanes = this.#lanesOf(pool, id, families)
-    const open = lanes.filter((lane) => this.#free(lane, provider, now) > 0)
+    const open = lanes.filter((lane) => capacityOf(lane, provider, now) > 0)
     const lane = this.#choose(open, provider, now)
     if (!lane) {
-      if (lanes.some((one) => this.#free(one, provider, now, Infinity) > 0)) return { kind: 'busy' }
+      if (lanes.some((one) => capacityOf(one, provider, now, Infinity) > 0)) return { kind: 'busy' }
       const { free } = this.#roomOf({ pool, provider: id }, now)
       this.#noteClosed({ pool, provider: id }, now)
       return { kind: 'full', retryAt: free > 0 ? now + RETRY_MS : null }
@@ -318,39 +316,10 @@ export class Lanes {
     if (id.startsWith('?')) return { free: ROOM_ELSE, ahead: 0, open: 0, opens: null }
     const lanes = this.#lanesOf(pool, id, [4, 6])
     const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0)
-    const free = sum((lane) => this.#free(lane, provider, now))
-    const ahead = sum((lane) => this.#free(lane, provider, now, this.#ahead(lane, provider, now))) - free
+    const free = sum((lane) => capacityOf(lane, provider, now))
+    const ahead = sum((lane) => capacityOf(lane, provider, now, aheadOn(lane, provider, now))) - free
     const open = sum((lane) => lane.open)
-    return { free, ahead, open, opens: earliest(lanes.map((lane) => this.#opens(lane, provider, now))) }
-  }
-
-  /** Returns how much may be leased for a lane beyond its free connections. */
-  #ahead(lane: Lane, { limits }: Provider, now: number): number {
-    return aheadOf(lane.ended, allowed(lane.state, limits, now).connections, now)
-  }
-
-  /**
-   * Returns how many messages a lane could start now with `more` connections. On each connection, the result of only
-   * one earlier message may still be unsaved, because unsaved ones are sent again after a crash.
-   */
-  #free(lane: Lane, provider: Provider, now: number, more = 0): number {
-    if (more < Infinity && isBehind(lane, provider, now)) return 0
-    const free = roomIn(lane.state, provider.limits, lane.open - more, now)
-    const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
-    return warm === null ? free : Math.min(free, Math.max(0, warm.left - lane.recipients))
-  }
-
-  /**
-   * Returns when a lane without capacity has some again by itself; null when a conversation or an operator must end
-   * first.
-   */
-  #opens(lane: Lane, provider: Provider, now: number): number | null {
-    if (this.#free(lane, provider, now) > 0) return now
-    const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
-    const used = warm !== null && warm.left - lane.recipients <= 0
-    const opens = opensAt(lane.state, now)
-    if (isPaused(lane.state, now) || !used) return opens !== null && opens > now ? opens : null
-    return nextMidnight(now)
+    return { free, ahead, open, opens: earliest(lanes.map((lane) => opensAgainAt(lane, provider, now))) }
   }
 
   /** Picks the least used lane; among equals one in warm-up, so that it gets its share, else a random one. */
@@ -364,38 +333,4 @@ export class Lanes {
     }))
     return rated.sort((a, b) => a.used - b.used || a.warm - b.warm || a.dice - b.dice)[0]?.lane
   }
-}
-
-/** Whether as many messages are in flight or unsaved as a lane may have: two per connection. */
-function isBehind({ state, open, unsettled }: Lane, { limits }: Provider, now: number): boolean {
-  return open + unsettled >= 2 * allowed(state, limits, now).connections
-}
-
-function earliest(times: (number | null)[]): number | null {
-  const known = times.filter((time) => time !== null)
-  return known.length === 0 ? null : Math.min(...known)
-}
-
-/**
- * How much to lease before there is a connection for it, so that no connection is idle while a lease is committed.
- * Pure; times in Unix milliseconds.
- */
-
-/** Leasing, routing and signing take a few milliseconds; twice that on a busy machine. */
-const LATELY_MS = 20
-
-/**
- * Returns how many deliveries to lease beyond the free connections: as many as just ended on the lane, at most one per
- * connection. A slow server gets none, so that nothing waits here that could be held, dropped or overtaken in the
- * queue.
- * @param ended when the last conversations ended, in order
- */
-export function aheadOf(ended: readonly number[], connections: number, now: number): number {
-  const lately = ended.filter((at) => at <= now && now - at < LATELY_MS).length
-  return Math.min(lately, connections)
-}
-
-/** Adds an end; keeps as many as `aheadOf` can need. */
-export function endedAlso(ended: readonly number[], connections: number, now: number): number[] {
-  return [...ended, now].slice(-connections)
 }

@@ -26,8 +26,10 @@ import { methods as broadcasts } from './broadcasts/broadcasts.ts'
 import { methods as broadcastCandidates } from './broadcasts/candidates.ts'
 import { methods as broadcastRecipients } from './broadcasts/recipients.ts'
 import { methods as broadcastResults } from './broadcasts/results.ts'
+import { methods as broadcastStates } from './broadcasts/states.ts'
 import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
+import { methods as domainReportSums } from './domain-report-sums.ts'
 import { methods as domainReports } from './domain-reports.ts'
 import { methods as nodes } from './nodes.ts'
 import { methods as emailSearch } from './email-search.ts'
@@ -48,6 +50,7 @@ import { methods as dropping } from './queue/drop.ts'
 import { methods as holdRules } from './queue/hold-rules.ts'
 import { methods as queue } from './queue/queue.ts'
 import { methods as quotas } from './quotas.ts'
+import { methods as postmaster } from './postmaster.ts'
 import { methods as receipts } from './receipts.ts'
 import { methods as received } from './received.ts'
 import { methods as receivedEmails } from './received-emails.ts'
@@ -83,6 +86,7 @@ export const nouns = {
   broadcastRecipients,
   broadcastResults,
   broadcasts,
+  broadcastStates,
   consents,
   contactBatches,
   contactList,
@@ -91,6 +95,7 @@ export const nouns = {
   contacts,
   domainChecks,
   domainReports,
+  domainReportSums,
   domains,
   emailSearch,
   emails,
@@ -110,6 +115,7 @@ export const nouns = {
   metricTags,
   memberships,
   nodes,
+  postmaster,
   preferences,
   dropping,
   holdRules,

@@ -3,7 +3,6 @@ import { type Selectable, sql } from 'kysely'
 import { isPseudonym } from '../mail/erasure.ts'
 import type { ReturnedReport } from '../mail/returned.ts'
 import { firstIdAt } from '../mail/ids.ts'
-import { type Page, type PageArgs, pageOf } from './lists.ts'
 import type { Db, PostmasterMessagesTable } from './schema.ts'
 import type { DomainStatus } from './values.ts'
 
@@ -31,15 +30,6 @@ export interface ReturnedMessage extends ReceivedMessage {
   report: ReturnedReport | null
 }
 
-/** What happens to a postmaster message in addition to being stored. */
-export type Forwarding =
-  { state: 'off' | 'due' } | { state: 'done'; emailId: string } | { state: 'skipped'; reason: string }
-
-/** A message to postmaster or abuse. */
-export interface PostmasterMessage extends ReceivedMessage {
-  forwarding: Forwarding
-}
-
 /** The bytes as received, with CRLF line ends, dots unstuffed. */
 export interface WithBytes {
   bytes: Uint8Array
@@ -58,23 +48,19 @@ export interface ReturnedLimits {
   allBytes: number
 }
 
-/** Messages and bytes of the postmaster mailbox. The oldest are removed. */
-export interface PostmasterLimits {
-  messages: number
-  bytes: number
-}
-
 /** Overhead of a row, as counted by the triggers of the migration. */
-const ROW_BYTES = 1024
+export const ROW_BYTES = 1024
 
 /** Rows removed per step while there are too many. */
 const ROUND = 100
 
-const COLUMNS = ['id', 'received_at', 'mail_from', 'rcpt_to', 'ip', 'helo', 'tls', 'size'] as const
+/** The columns of an envelope. */
+export const COLUMNS = ['id', 'received_at', 'mail_from', 'rcpt_to', 'ip', 'helo', 'tls', 'size'] as const
 
 type Row = Pick<Selectable<PostmasterMessagesTable>, (typeof COLUMNS)[number]>
 
-const toMessage = (row: Row): ReceivedMessage => ({
+/** Converts a row to a message. */
+export const toMessage = (row: Row): ReceivedMessage => ({
   id: row.id,
   receivedAt: row.received_at,
   mailFrom: row.mail_from,
@@ -85,7 +71,8 @@ const toMessage = (row: Row): ReceivedMessage => ({
   size: row.size,
 })
 
-const toRow = (message: ReceivedMessage): Row => ({
+/** Converts a message to a row. */
+export const toRow = (message: ReceivedMessage): Row => ({
   id: message.id,
   received_at: message.receivedAt,
   mail_from: message.mailFrom,
@@ -273,93 +260,6 @@ async function getReturned(
   return row?.body ?? undefined
 }
 
-async function keepPostmaster(
-  db: Db,
-  {
-    message,
-    forward,
-    limits,
-  }: { message: ReceivedMessage & WithBytes; forward: 'off' | 'due'; limits: PostmasterLimits },
-): Promise<void> {
-  await db
-    .insertInto('postmaster_messages')
-    .values({ ...toRow(message), body: message.bytes, forward, forwarded_as: null, reason: null })
-    .execute()
-  const rows = await db
-    .selectFrom('postmaster_messages')
-    .select(['id', sql<number>`length(body)`.as('bytes')])
-    .orderBy('id', 'desc')
-    .execute()
-  let sum = 0
-  const over = rows.filter(
-    ({ bytes }, at) => (sum += bytes + ROW_BYTES) > limits.bytes || at >= limits.messages,
-  )
-  if (over.length === 0) return
-  await db
-    .deleteFrom('postmaster_messages')
-    .where(
-      'id',
-      'in',
-      over.map(({ id }) => id),
-    )
-    .execute()
-}
-
-const FORWARD_COLUMNS = [...COLUMNS, 'forward', 'forwarded_as', 'reason'] as const
-
-const toPostmaster = (
-  row: Pick<Selectable<PostmasterMessagesTable>, (typeof FORWARD_COLUMNS)[number]>,
-): PostmasterMessage => ({ ...toMessage(row), forwarding: toForwarding(row) })
-
-function toForwarding({
-  forward,
-  forwarded_as: emailId,
-  reason,
-}: Pick<Selectable<PostmasterMessagesTable>, 'forward' | 'forwarded_as' | 'reason'>): Forwarding {
-  if (forward === 'done') return { state: 'done', emailId: emailId ?? '' }
-  return forward === 'skipped' ? { state: 'skipped', reason: reason ?? '' } : { state: forward }
-}
-
-/** Lists postmaster messages, newest first. */
-async function listPostmaster(db: Db, args: Omit<PageArgs, 'teamId'>): Promise<Page<PostmasterMessage>> {
-  return pageOf(db.selectFrom('postmaster_messages').select(FORWARD_COLUMNS), args, toPostmaster)
-}
-
-async function getPostmaster(db: Db, { id }: { id: string }): Promise<Uint8Array | undefined> {
-  const found = db.selectFrom('postmaster_messages').select('body').where('id', '=', id)
-  return (await found.executeTakeFirst())?.body
-}
-
-/** Returns the oldest message that is due to be forwarded. */
-async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | undefined> {
-  const row = await db
-    .selectFrom('postmaster_messages')
-    .select([...FORWARD_COLUMNS, 'body'])
-    .where('forward', '=', 'due')
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
-  return row && { ...toPostmaster(row), bytes: row.body }
-}
-
-/** Marks a message as no longer due, once. */
-async function settlePostmaster(
-  db: Db,
-  { id, forwarding }: { id: string; forwarding: Exclude<Forwarding, { state: 'off' | 'due' }> },
-): Promise<void> {
-  const { state } = forwarding
-  await db
-    .updateTable('postmaster_messages')
-    .set({
-      forward: state,
-      forwarded_as: state === 'done' ? forwarding.emailId : null,
-      reason: state === 'skipped' ? forwarding.reason : null,
-    })
-    .where('id', '=', id)
-    .where('forward', '=', 'due')
-    .execute()
-}
-
 /** Deletes what was received before a time. `most` bounds the rows of each kind. */
 async function purgeReceived(
   db: Db,
@@ -387,15 +287,7 @@ async function purgeReceived(
 }
 
 export const methods = {
-  reads: {
-    findReturnPath,
-    domainsServedAs,
-    listReturned,
-    getReturned,
-    listPostmaster,
-    getPostmaster,
-    duePostmaster,
-  },
-  writes: { keepReturned, keepPostmaster, settlePostmaster },
+  reads: { findReturnPath, domainsServedAs, listReturned, getReturned },
+  writes: { keepReturned },
   innerWrites: { purgeReceived },
 }

@@ -60,7 +60,8 @@ export type {
 } from './emails.ts'
 export type { Delivery } from './deliveries.ts'
 export type { Erasure, ErasureSurvey } from './erasures/erasures.ts'
-export type { DomainReport, DomainReportLimits, ReportDay, ReportedDomain } from './domain-reports.ts'
+export type { ReportDay } from './domain-report-sums.ts'
+export type { DomainReport, DomainReportLimits, ReportedDomain } from './domain-reports.ts'
 export type { LiveEvent } from './events.ts'
 export type { Passkey } from './factors.ts'
 export type { FactorCounts } from './accounts.ts'
@@ -78,15 +79,8 @@ export type { Step } from './queue/matching.ts'
 export type { QuotaLimit, Usage, UsageHistory } from './quotas.ts'
 export type { ForwardResult, ReceivedForward } from './received-forwards.ts'
 export type { NewReceipt, Receipt, ReceiptName } from './receipts.ts'
-export type {
-  Forwarding,
-  PostmasterLimits,
-  PostmasterMessage,
-  ReceivedMessage,
-  ReturnedLimits,
-  ReturnedMessage,
-  WithBytes,
-} from './received.ts'
+export type { Forwarding, PostmasterLimits, PostmasterMessage } from './postmaster.ts'
+export type { ReceivedMessage, ReturnedLimits, ReturnedMessage, WithBytes } from './received.ts'
 export type { ReceivedEmail, ReceivedFilter, ReceivedLimits, Receiver } from './received-emails.ts'
 export type { LateBounce, ReturnedDelivery, SettleReturned, UnreadReturned } from './returned-unread.ts'
 export type { DueReport, ReportRef, ReportedDelivery } from './reports.ts'

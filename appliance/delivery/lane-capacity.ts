@@ -1,0 +1,72 @@
+/**
+ * How much a lane can take now, and how much to lease before there is a connection for it, so that no connection is
+ * idle while a lease is committed. Pure; times in Unix milliseconds.
+ */
+import {
+  allowed,
+  isPaused,
+  nextMidnight,
+  opensAt,
+  roomIn,
+  warmUpOf,
+  type Provider,
+} from '../shaping/shaping.ts'
+import type { Lane } from './lane-memory.ts'
+
+/**
+ * Returns how many messages a lane could start now with `more` connections. On each connection, the result of only
+ * one earlier message may still be unsaved, because unsaved ones are sent again after a crash.
+ */
+export function capacityOf(lane: Lane, provider: Provider, now: number, more = 0): number {
+  if (more < Infinity && isBehind(lane, provider, now)) return 0
+  const free = roomIn(lane.state, provider.limits, lane.open - more, now)
+  const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
+  return warm === null ? free : Math.min(free, Math.max(0, warm.left - lane.recipients))
+}
+
+/**
+ * Returns when a lane without capacity has some again by itself; null when a conversation or an operator must end
+ * first.
+ */
+export function opensAgainAt(lane: Lane, provider: Provider, now: number): number | null {
+  if (capacityOf(lane, provider, now) > 0) return now
+  const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
+  const used = warm !== null && warm.left - lane.recipients <= 0
+  const opens = opensAt(lane.state, now)
+  if (isPaused(lane.state, now) || !used) return opens !== null && opens > now ? opens : null
+  return nextMidnight(now)
+}
+
+/** Whether as many messages are in flight or unsaved as a lane may have: two per connection. */
+export function isBehind({ state, open, unsettled }: Lane, { limits }: Provider, now: number): boolean {
+  return open + unsettled >= 2 * allowed(state, limits, now).connections
+}
+
+/** Returns the first of some times; null when none is known. */
+export function earliest(times: (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+/** Leasing, routing and signing take a few milliseconds; twice that on a busy machine. */
+const LATELY_MS = 20
+
+/** Returns how much may be leased for a lane beyond its free connections. */
+export const aheadOn = (lane: Lane, { limits }: Provider, now: number): number =>
+  aheadOf(lane.ended, allowed(lane.state, limits, now).connections, now)
+
+/**
+ * Returns how many deliveries to lease beyond the free connections: as many as just ended on the lane, at most one per
+ * connection. A slow server gets none, so that nothing waits here that could be held, dropped or overtaken in the
+ * queue.
+ * @param ended when the last conversations ended, in order
+ */
+export function aheadOf(ended: readonly number[], connections: number, now: number): number {
+  const lately = ended.filter((at) => at <= now && now - at < LATELY_MS).length
+  return Math.min(lately, connections)
+}
+
+/** Adds an end; keeps as many as `aheadOf` can need. */
+export function endedAlso(ended: readonly number[], connections: number, now: number): number[] {
+  return [...ended, now].slice(-connections)
+}

@@ -1,0 +1,163 @@
+/** The states of broadcasts: scheduled, started, paused, canceled and ended; and the frozen content of started ones. */
+import type { BroadcastStatus, PauseFigures, PauseReason } from '../../mail/broadcast.ts'
+import type { Db } from '../schema.ts'
+import { type BroadcastAnswer, type BroadcastRef, getBroadcast } from './broadcasts.ts'
+
+/** Schedules a draft, or reschedules a scheduled broadcast, which ends a pause. */
+async function scheduleBroadcast(
+  db: Db,
+  { teamId, id, at }: BroadcastRef & { at: number },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const changed = await db
+    .updateTable('broadcasts')
+    .set({ status: 'scheduled', scheduled_at: at, ...going, updated_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('status', 'in', ['draft', 'scheduled'])
+    .executeTakeFirstOrThrow()
+  return answer(db, { teamId, id }, changed.numUpdatedRows)
+}
+
+const going = { paused_at: null, pause_reason: null, pause_figures: null }
+
+async function answer(db: Db, ref: BroadcastRef, changed: bigint): Promise<BroadcastAnswer> {
+  if (changed > 0n) return 'done'
+  return (await getBroadcast(db, ref)) ? 'wrong_status' : 'unknown'
+}
+
+/**
+ * Starts a draft or a scheduled broadcast: freezes its content, and its contacts become recipients from now on.
+ * `stale`: the draft changed after the revision was made.
+ */
+async function startBroadcast(
+  db: Db,
+  {
+    teamId,
+    id,
+    edits,
+    revision,
+  }: BroadcastRef & { edits: number; revision: { id: string; content: string } },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const current = await getBroadcast(db, { teamId, id })
+  if (!current) return 'unknown'
+  if (current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
+  if (current.edits !== edits) return 'stale'
+  await db
+    .insertInto('broadcast_revisions')
+    .values({
+      id: revision.id,
+      broadcast_id: id,
+      team_id: teamId,
+      content: revision.content,
+      created_at: now,
+    })
+    .execute()
+  await db
+    .updateTable('broadcasts')
+    .set({ status: 'queued', started_at: now, revision_id: revision.id, ...going, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+  return 'done'
+}
+
+/**
+ * Cancels a broadcast: a scheduled one becomes a draft again; one that is being sent stops permanently. Returns which
+ * of the two it was.
+ */
+async function cancelBroadcast(
+  db: Db,
+  { teamId, id }: BroadcastRef,
+  now: number,
+): Promise<'draft' | 'canceled' | 'unknown' | 'wrong_status'> {
+  const current = await getBroadcast(db, { teamId, id })
+  if (!current) return 'unknown'
+  if (current.status !== 'scheduled' && current.status !== 'queued') return 'wrong_status'
+  const status = current.status === 'scheduled' ? 'draft' : 'canceled'
+  await db
+    .updateTable('broadcasts')
+    .set({ status, ...going, ...(status === 'draft' && { scheduled_at: null }), updated_at: now })
+    .where('id', '=', id)
+    .execute()
+  return status
+}
+
+/**
+ * Pauses a broadcast that is being sent or scheduled, until someone resumes it. One that is already paused keeps its
+ * reason.
+ */
+async function pauseBroadcast(
+  db: Db,
+  { teamId, id, reason, figures }: BroadcastRef & { reason: PauseReason; figures: PauseFigures | null },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const paused = await db
+    .updateTable('broadcasts')
+    .set({
+      paused_at: now,
+      pause_reason: reason,
+      pause_figures: figures && JSON.stringify(figures),
+      updated_at: now,
+    })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('status', 'in', ['scheduled', 'queued'])
+    .where('paused_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return answer(db, { teamId, id }, paused.numUpdatedRows)
+}
+
+/** Resumes a paused broadcast. Call `releaseParked` to queue its parked mail again. */
+async function resumeBroadcast(db: Db, { teamId, id }: BroadcastRef, now: number): Promise<BroadcastAnswer> {
+  const resumed = await db
+    .updateTable('broadcasts')
+    .set({ ...going, updated_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('paused_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return answer(db, { teamId, id }, resumed.numUpdatedRows)
+}
+
+/** Records that a started broadcast has ended, or that one couldn't start. Does nothing if its state has changed. */
+async function endBroadcast(
+  db: Db,
+  {
+    id,
+    was,
+    status,
+    problem,
+  }: { id: string; was: BroadcastStatus; status: BroadcastStatus; problem: string | null },
+  now: number,
+): Promise<boolean> {
+  const ended = await db
+    .updateTable('broadcasts')
+    .set({ status, problem, finished_at: now, updated_at: now })
+    .where('id', '=', id)
+    .where('status', '=', was)
+    .executeTakeFirstOrThrow()
+  return ended.numUpdatedRows > 0n
+}
+
+/** Returns the revision as JSON; undefined if its broadcast was deleted. */
+async function getRevision(db: Db, { id }: { id: string }): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('broadcast_revisions')
+    .select('content')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row?.content
+}
+
+export const methods = {
+  reads: { getRevision },
+  writes: {
+    scheduleBroadcast,
+    startBroadcast,
+    cancelBroadcast,
+    pauseBroadcast,
+    resumeBroadcast,
+    endBroadcast,
+  },
+}
