@@ -69,7 +69,7 @@ export function scheduledContract(storage: () => Storage): void {
     const email = await schedule()
     const leased = await leasedAt(email.id, T0 + DAY)
     await storage().unlease({ owner: 'one', deliveryIds: leased.map(({ id }) => id) }, T0 + DAY)
-    const refused = { kind: 'not_scheduled', lastEvent: 'sent' }
+    const refused = { kind: 'not_scheduled', lastEvent: 'queued' }
     expect(await storage().cancel(email, T0 + DAY)).toEqual(refused)
     expect(await move(email, T0 + 3 * DAY)).toEqual(refused)
     expect((await storage().getHistory(email, T0)).deliveries.map(({ state }) => state)).toEqual([

@@ -17,6 +17,9 @@ async function oneLeased(storage: Storage): Promise<{ email: NewEmail; leased: L
 const history = (storage: Storage, { teamId, id }: NewEmail) => storage.getHistory({ teamId, id }, T0)
 
 export function spoolContract(storage: () => Storage): void {
+  const lastEvent = async ({ teamId, id }: NewEmail) =>
+    (await storage().getEmail({ teamId, id }, T0))?.lastEvent
+
   test('a due delivery is leased with all that an attempt needs', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['A.b@example.net'])
@@ -266,8 +269,21 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs(), T0 + 1), 'another owner cannot give it back').toEqual([])
     await storage().unlease({ owner: 'one', deliveryIds: [leased.id] }, T0 + 2)
     expect((await history(storage(), email)).deliveries).toMatchObject([{ attempts: 0, dueAt: T0 + 2 }])
+    expect(await lastEvent(email)).toBe('queued')
     expect(await storage().lease(leaseArgs(), T0 + 2)).toMatchObject([{ id: leased.id, attempts: 1 }])
+    expect(await lastEvent(email)).toBe('sent')
     expect((await history(storage(), email)).events).toHaveLength(1)
+  })
+
+  test('an email stays sent when a delivery is given back, if another recipient had an attempt', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, ['a@x.test', 'b@y.test'])
+    await storage().lease(leaseArgs(), T0)
+    const [first, second] = email.deliveries.map(({ id }) => id) as [string, string]
+    await storage().unlease({ owner: 'one', deliveryIds: [first] }, T0)
+    expect(await lastEvent(email)).toBe('sent')
+    await storage().unlease({ owner: 'one', deliveryIds: [second] }, T0)
+    expect(await lastEvent(email)).toBe('queued')
   })
 
   const voided = (...owners: string[]) => ({ owners, cause: interrupted, firstDueAt: T0 + 10_000 })

@@ -4,7 +4,7 @@ import { windowOf } from '../../appliance/broadcasts/windows.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
 
-/** A slow provider neither delays readers at another provider nor fills a queue. */
+/** A slow provider neither delays readers at another provider nor fills a queue; a paused lane sends nothing. */
 
 const READERS = 300
 const PATIENCE = { timeout: 90_000, interval: 50 }
@@ -61,3 +61,29 @@ test('readers at a fast provider get a broadcast while those at a slow one wait'
   expect(queued.count).toBeGreaterThan(0)
   expect(queued.count).toBeLessThanOrEqual(windowOf(2))
 }, 200_000)
+
+test('a broadcast whose lane is paused counts none of its emails as sent', async () => {
+  const lane = '/lanes/auto~fast.test'
+  await call('POST', `${lane}/pause`, {})
+  const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Few' })
+  const emails = ['one@fast.test', 'two@fast.test']
+  await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
+  const { id } = await call<{ id: string }>('POST', '/broadcasts', {
+    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'Paused', send: true },
+    html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+  })
+  const seen = async () => {
+    await world.clock.advance(1000)
+    const { status, counts, recipients } = await call<Record<string, unknown>>('GET', `/broadcasts/${id}`)
+    return { status, counts, recipients }
+  }
+  await vi.waitFor(
+    async () => expect(await seen()).toEqual({ status: 'queued', counts: { queued: 2 }, recipients: 2 }),
+    PATIENCE,
+  )
+  expect(await seen()).toEqual({ status: 'queued', counts: { queued: 2 }, recipients: 2 })
+  expect(await call('GET', `/broadcasts/${id}/recipients?type=sent`)).toMatchObject({ data: [] })
+  await call('POST', `${lane}/resume`, {})
+  await vi.waitFor(async () => expect(await seen()).toMatchObject({ status: 'sent' }), PATIENCE)
+  expect(await call('GET', `/broadcasts/${id}/recipients?type=sent`)).toMatchObject({ data: [{}, {}] })
+})

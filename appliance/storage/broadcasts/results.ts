@@ -27,6 +27,7 @@ async function recentOutcomes(db: Db, { id, most }: { id: string; most: number }
         .select('last_event')
         .where('broadcast_id', '=', id)
         .where('sent_at', 'is not', null)
+        .where('last_event', '<>', 'queued')
         .orderBy('id', 'desc')
         .limit(most)
         .as('recent'),
@@ -135,7 +136,7 @@ async function listBroadcastRecipients(
     )
     .select(['e.id', 'e.contact_id', 'e.to_header', 'r.opens', 'c.id as known'])
     .where('e.broadcast_id', '=', id)
-  if (type === 'sent') query = query.where('e.sent_at', 'is not', null)
+  if (type === 'sent') query = query.where('e.sent_at', 'is not', null).where('e.last_event', '<>', 'queued')
   if (type === 'delivered')
     query = query.where('e.last_event', 'in', ['delivered', 'opened', 'clicked', 'complained'])
   if (type === 'bounced' || type === 'complained' || type === 'suppressed')

@@ -93,6 +93,7 @@ interface Row {
   return_path: string
   scheduled_at: number | null
   sent_at: number | null
+  last_event: string
   via: Via
   report_to: string | null
   ret: EnvelopeDsn['ret']
@@ -122,7 +123,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   const choose = createChooser(new Lines(db))
   const read = db.prepare<[string], Row>(
     `select d.rowid as row, d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, d.recipient, e.domain_id,
-       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, e.topic_id, e.broadcast_id, e.contact_id, d.notify, d.orcpt,
+       e.return_path, e.scheduled_at, e.sent_at, e.last_event, e.via, e.report_to, e.ret, e.envid, e.require_tls, e.topic_id, e.broadcast_id, e.contact_id, d.notify, d.orcpt,
        d.due_at, d.touched_by, d.pool_before
      from json_each(?) as one cross join deliveries d cross join emails e
      where d.rowid = cast(one.value as bigint) and e.id = d.email_id`,
@@ -163,10 +164,10 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   }
 }
 
-/** Part of `lease`: records the first attempt of emails, and its event. */
+/** Part of `lease`: records the first attempt of emails, and its event, which an `unlease` doesn't take back. */
 function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => void {
   const markSent = db.prepare<[number, string], { id: string; waiting: number }>(
-    `update emails set sent_at = ?, last_event = case when last_event in ('queued', 'scheduled') then 'sent' else last_event end
+    `update emails set sent_at = coalesce(sent_at, ?), last_event = case when last_event in ('queued', 'scheduled') then 'sent' else last_event end
      where id in (select value from json_each(?))
      returning id, (select count(*) from deliveries where email_id = emails.id and expires_at is not null) as waiting`,
   )
@@ -175,13 +176,15 @@ function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => 
   return (rows, now) => {
     // The first of several recipients of an email announces it.
     const first = new Map<string, Row>()
-    for (const row of rows) if (row.sent_at === null && !first.has(row.email_id)) first.set(row.email_id, row)
+    for (const row of rows)
+      if ((row.sent_at === null || row.last_event === 'queued') && !first.has(row.email_id))
+        first.set(row.email_id, row)
     if (first.size === 0) return
     const waiting = new Map(
       markSent.all(now, JSON.stringify([...first.keys()])).map((row) => [row.id, row.waiting]),
     )
     // Reports have no events, because nobody sent them.
-    const told = [...first.values()].filter(({ via }) => via !== 'report')
+    const told = [...first.values()].filter(({ via, sent_at: sentAt }) => via !== 'report' && sentAt === null)
     recordEvents(
       told.map(({ team_id: teamId, email_id: emailId, domain_id: domainId, broadcast_id: broadcastId }) => ({
         event: {

@@ -35,14 +35,16 @@ const ROUND = 1000
 
 /**
  * Gives back leased deliveries as if never taken, without counting the attempt. They are due at `dueAt` or at once.
- * Used for a clean stop, and if a lane has no capacity after all. What `lease` recorded about the email stays.
+ * Used for a clean stop, and if a lane has no capacity after all. An email without any attempt is `queued` again, but
+ * its event `email.sent` stays.
  */
 async function unlease(
   db: Db,
   args: { owner: string; deliveryIds: string[]; dueAt?: number | undefined },
   now: number,
 ): Promise<void> {
-  for (let at = 0; at < args.deliveryIds.length; at += ROUND)
+  for (let at = 0; at < args.deliveryIds.length; at += ROUND) {
+    const round = args.deliveryIds.slice(at, at + ROUND)
     await db
       .updateTable('deliveries')
       .set((set) => ({
@@ -51,10 +53,37 @@ async function unlease(
         due_at: args.dueAt ?? now,
         attempts: set('attempts', '-', 1),
       }))
-      .where('id', 'in', args.deliveryIds.slice(at, at + ROUND))
+      .where('id', 'in', round)
       .where(queued)
       .where('lease_owner', '=', args.owner)
       .execute()
+    await requeue(db, round)
+  }
+}
+
+/** Part of `unlease`: sets the emails of these deliveries to `queued` if none of their recipients had an attempt. */
+async function requeue(db: Db, deliveryIds: string[]): Promise<void> {
+  await db
+    .updateTable('emails')
+    .set({ last_event: 'queued' })
+    .where('last_event', '=', 'sent')
+    .where(
+      'id',
+      'in',
+      db.selectFrom('deliveries').select('email_id').where('id', 'in', deliveryIds).where(queued),
+    )
+    .where((row) =>
+      row.not(
+        row.exists(
+          row
+            .selectFrom('deliveries as d')
+            .select('d.id')
+            .whereRef('d.email_id', '=', 'emails.id')
+            .where('d.attempts', '>', 0),
+        ),
+      ),
+    )
+    .execute()
 }
 
 /** Lists all owners of leases. */
