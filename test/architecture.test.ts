@@ -183,7 +183,7 @@ const DOORS: Record<string, string[]> = {
   signing: ['signing.ts'],
   certificates: ['certificates.ts'],
   queue: ['schedule.ts', 'queue.ts'],
-  senders: ['senders.ts', 'caller.ts', 'advised.ts', 'records.ts', 'reverse-dns.ts', 'check.ts'],
+  senders: ['senders.ts', 'api-keys.ts', 'advised.ts', 'records.ts', 'reverse-dns.ts', 'check.ts'],
   housekeeping: ['housekeeping.ts'],
   sources: ['sources.ts'],
   insights: ['insights.ts'],

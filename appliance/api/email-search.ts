@@ -1,9 +1,8 @@
 /** Search for emails, and its export. */
 import { Type, type Static } from 'typebox'
 import { CATEGORIES } from '../mail/bounce.ts'
-import { COUNTED } from '../mail/counted.ts'
+import { COUNTED, LAST_EVENTS, type LastEvent } from '../mail/event.ts'
 import { csvRecord } from '../mail/csv.ts'
-import { LAST_EVENTS, type LastEvent } from '../mail/event.ts'
 import { refuse } from '../mail/refusals.ts'
 import { DELIVERY_STATES } from '../mail/verdict.ts'
 import type { EmailFilter, FoundEmail as StoredFound } from '../storage/storage.ts'

@@ -1,6 +1,6 @@
 /** Metrics broken down by one dimension: GET /emails/metrics/breakdown. Uses only the roll-ups. */
 import { CATEGORIES } from '../mail/bounce.ts'
-import { bouncedAbout, COUNTED, COUNTED_BY_RECIPIENT, type Counted } from '../mail/counted.ts'
+import { bouncedAbout, COUNTED, COUNTED_BY_RECIPIENT, type Counted } from '../mail/event.ts'
 import { refuse } from '../mail/refusals.ts'
 import { BREAKDOWNS } from '../api/metrics.ts'
 import type { MetricsQuery, Storage } from '../storage/storage.ts'

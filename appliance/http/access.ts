@@ -1,11 +1,12 @@
 /** Authenticates the caller: an app by its key, or a person by the dashboard's cookie. Both become a `Caller`. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest, FastifyReply } from 'fastify'
+import type { ConsentAct } from '../mail/audience.ts'
 import type { SignedIn } from '../accounts/accounts.ts'
 import type { Access } from '../api/operation.ts'
 import type { Actor } from '../mail/audit.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
-import type { Caller } from '../senders/caller.ts'
+import type { Caller } from '../senders/api-keys.ts'
 import { meter } from './budget.ts'
 import { SESSION, shownCookie } from './cookies.ts'
 import type { App, HttpDeps } from './deps.ts'
@@ -225,3 +226,21 @@ export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
     if (!(await isOperator(request, deps))) throw refuse('not_operator')
   }
 }
+
+/**
+ * Returns the act of an app or a team member. Omits the IP, which isn't the contact's.
+ * @param lifts whether the request may undo an opt-out: only an explicit change of one contact
+ */
+export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct {
+  const { apiKey, userId = null } = callerOf(request)
+  const about = { ip: null, userAgent: null, wording: null, lifts }
+  return apiKey
+    ? { origin: 'api', via: 'api', source: apiKey.id, ...about }
+    : { origin: 'operator', via: 'dashboard', source: userId, ...about }
+}
+
+/**
+ * Whether an app made the request. Apps change contacts all the time, so the audit log only has what people did; the
+ * request log has the rest.
+ */
+export const byApp = ({ caller }: FastifyRequest): boolean => caller?.apiKey !== null

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
-import type { Caller } from '../senders/caller.ts'
+import type { Caller } from '../senders/api-keys.ts'
 import { createReturnPaths, type Quotas, type Senders } from '../senders/senders.ts'
 import type { Domain, NewReceipt, ReceiptName, Storage } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'

@@ -1,7 +1,6 @@
 import { detectExtension, detectMimeType } from 'nodemailer/lib/mime-funcs'
 import type { AttachmentInput } from '../api/sending.ts'
-import { bytesOfNumbers, decodeBase64 } from '../mail/base64.ts'
-import { decodedFile } from '../mail/json-body.ts'
+import { bytesOfNumbers, decodeBase64, decodedFile } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import { urlProblem } from '../wire/fetch.ts'
 import type { LinkedAttachment, SubmittedAttachment } from './submission.ts'

@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Stream } from '../mail/queue.ts'
-import type { Caller } from '../senders/caller.ts'
+import type { Caller } from '../senders/api-keys.ts'
 import { viaOf } from './email.ts'
 import type { Submission } from './submission.ts'
 

@@ -1,10 +1,10 @@
 /** Creates, authenticates, renames and revokes API keys. */
+import type { Role } from '../mail/roles.ts'
+import type { ApiKey, Permission, Storage } from '../storage/storage.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { fieldValueProblem } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { ApiKey, Permission, Storage } from '../storage/storage.ts'
-import type { Caller } from './caller.ts'
 import { hashToken, newToken, prefixOf } from './keys.ts'
 
 export interface NewKeyArgs {
@@ -140,4 +140,16 @@ function useNotes(
     },
     flush,
   }
+}
+
+/** Who makes a request: an app with its key, or a signed-in person (no key). */
+export interface Caller {
+  teamId: string
+  apiKey: ApiKey | null
+  /** The address of the person; absent for an app. */
+  user?: string
+  /** Id of the person; absent for an app. */
+  userId?: string
+  /** The person's role in the team; absent for an app, which is restricted by its key's permission. */
+  role?: Role
 }

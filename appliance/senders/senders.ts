@@ -5,8 +5,7 @@ import { refuse } from '../mail/refusals.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
 import { silentLogger, type Logger } from '../watch/log.ts'
-import { keyMethods, type KeyMethods } from './api-keys.ts'
-import type { Caller } from './caller.ts'
+import { keyMethods, type KeyMethods, type Caller } from './api-keys.ts'
 import { maySend } from './course.ts'
 import { domainMethods, type DomainMethods } from './domains.ts'
 import type { KeyGenerator } from './keys.ts'
@@ -24,8 +23,15 @@ export { createErasures, type Erasures } from './erasures.ts'
 export { maySend } from './course.ts'
 export { createReturnPaths, type ReturnPaths } from './return-paths.ts'
 export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
-export { type NamedPlan, type Plan, type Plans } from './quota.ts'
-export { createQuotas, periodEnds, type PeriodEnds, type Quotas } from './quota.ts'
+export {
+  type NamedPlan,
+  type Plan,
+  type Plans,
+  createQuotas,
+  periodEnds,
+  type PeriodEnds,
+  type Quotas,
+} from './quota.ts'
 export type { SuppressionImport } from './suppression-import.ts'
 export { createRateLimiter, type RateLimiter } from './rate-limit.ts'
 

@@ -3,7 +3,7 @@
  */
 import { needsSmtpUtf8 } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Caller } from '../senders/caller.ts'
+import type { Caller } from '../senders/api-keys.ts'
 import { auth } from './auth.ts'
 import { bdat, data } from './data.ts'
 import { MAX_LOOKUPS, MAX_RECIPIENTS } from './limits.ts'

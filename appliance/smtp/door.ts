@@ -5,7 +5,7 @@
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import type { Reply } from '../mail/reply.ts'
-import type { Caller } from '../senders/caller.ts'
+import type { Caller } from '../senders/api-keys.ts'
 
 /** The client, as far as the session knows it at MAIL. */
 export interface Client {

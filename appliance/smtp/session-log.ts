@@ -1,8 +1,7 @@
 /** Logs a session: a line for operators, and an entry next to API requests for each message. */
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
-import type { Reply } from '../mail/reply.ts'
-import { formatReply } from '../mail/reply.ts'
+import { type Reply, formatReply } from '../mail/reply.ts'
 import { refusalReply } from './reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
 import type { Mailbox } from '../mail/address.ts'
@@ -10,7 +9,7 @@ import type { Arriving, Door, Recipient } from './door.ts'
 import type { Body } from './body.ts'
 import type { Shared, ListenerKind } from './deps.ts'
 import type { SmtpSocket } from './socket.ts'
-import type { Caller } from '../senders/caller.ts'
+import type { Caller } from '../senders/api-keys.ts'
 
 /** One message, from MAIL to the reply after its last octet. */
 export interface Transaction {

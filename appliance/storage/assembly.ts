@@ -3,9 +3,9 @@ import { crashPoint } from '../watch/crash-points.ts'
 import type { Bodies } from './bodies.ts'
 import type { PurgedRows } from './retention.ts'
 import type { StoreArgs, StoredEmail, StoreReportArgs } from './spool/put.ts'
-import { inRow, storeLarge } from './sqlite/large-messages.ts'
-import { createReceivedFiles } from './sqlite/received-files.ts'
-import type { Thread } from './sqlite/thread.ts'
+import { inRow, storeLarge } from './engine/large-messages.ts'
+import { createReceivedFiles } from './engine/received-files.ts'
+import type { Thread } from './engine/thread.ts'
 import type {
   NewEmail,
   PurgeArgs,

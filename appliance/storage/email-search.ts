@@ -4,8 +4,7 @@
  */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
 import type { Category } from '../mail/bounce.ts'
-import { bouncedAbout, type Counted } from '../mail/counted.ts'
-import type { LastEvent } from '../mail/event.ts'
+import { bouncedAbout, type Counted, type LastEvent } from '../mail/event.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import { countStatuses, type RecipientCounts, recipientStatus } from '../mail/recipient-status.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'

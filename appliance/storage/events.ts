@@ -7,9 +7,8 @@ import { createCountHit } from './broadcasts/results.ts'
 import { BEFORE_ALL, type EventCursor } from './event-cursor.ts'
 import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
-import { type Connection, isPostgres } from './connection.ts'
-import { preparedOn } from './sqlite/dialect.ts'
-import { gatheringOn } from './sqlite/group-commit.ts'
+import { type Connection, isPostgres, preparedOn } from './connection.ts'
+import { gatheringOn } from './engine/group-commit.ts'
 
 /** An event for the live view. Readers load the rest on demand. */
 export interface LiveEvent {

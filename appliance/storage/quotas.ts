@@ -1,7 +1,7 @@
 /** Sending limits of teams, and how much they have sent. */
 import type { Db } from './schema.ts'
 import type { Connection } from './connection.ts'
-import { gatheringOn } from './sqlite/group-commit.ts'
+import { gatheringOn } from './engine/group-commit.ts'
 
 /** Recipients accepted in the UTC day and month of a point in time. */
 export interface Usage {

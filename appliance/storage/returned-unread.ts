@@ -9,7 +9,7 @@ import { fromNotify } from './deliveries.ts'
 import { createRecordEvents } from './events.ts'
 import { createOwe } from './reports.ts'
 import type { Db } from './schema.ts'
-import { preparedOn } from './sqlite/dialect.ts'
+import { preparedOn } from './connection.ts'
 import { createComplain, createHeedBounce } from './suppressions.ts'
 
 /** A delivery of the returned email. */

@@ -3,7 +3,7 @@
  * reserve is a file that is deleted to free space when another program fills the disk.
  */
 import { refuse } from '../mail/refusals.ts'
-import type { StorageFailure } from './sqlite/failures.ts'
+import type { StorageFailure } from './engine/failures.ts'
 import type { Storage } from './storage.ts'
 import { randomFill } from 'node:crypto'
 import { open, rename, rm, stat } from 'node:fs/promises'

@@ -9,7 +9,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SendEmail } from '../../appliance/api/sending.ts'
 import { newId } from '../../appliance/mail/ids.ts'
-import { Thread } from '../../appliance/storage/sqlite/thread.ts'
+import { Thread } from '../../appliance/storage/engine/thread.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { startApi } from '../../test/unit/http/harness.ts'
 

@@ -1,8 +1,8 @@
 /** The bare server's writer thread: one insert per request, many per durable commit, like the appliance. */
 import { workerData } from 'node:worker_threads'
 import { openWriter } from '../../appliance/storage/sqlite/connection.ts'
-import { createGroupCommit } from '../../appliance/storage/sqlite/group-commit.ts'
-import { serve } from '../../appliance/storage/sqlite/thread.ts'
+import { createGroupCommit } from '../../appliance/storage/engine/group-commit.ts'
+import { serve } from '../../appliance/storage/engine/thread.ts'
 
 serve(() => {
   const db = openWriter((workerData as { file: string }).file)

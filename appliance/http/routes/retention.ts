@@ -1,8 +1,10 @@
-import * as api from '../../api/retention.ts'
+import * as erasing from '../../api/erasures.ts'
 import { serve } from '../serve.ts'
-import { callerOf, isOperator } from '../access.ts'
-import { readBodies } from '../audit-reads.ts'
+import { presentList } from '../../api/shared.ts'
+import { actorOf, callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import * as api from '../../api/retention.ts'
+import { readBodies } from '../audit-reads.ts'
 
 /** Routes for retention periods, and for whether a domain's bodies are kept. */
 export function retentionRoutes(app: App, deps: HttpDeps): void {
@@ -32,5 +34,25 @@ export function retentionRoutes(app: App, deps: HttpDeps): void {
       await storage.setKeepBodies({ teamId, domainId: id, keep }, clock.now())
       return { object: 'domain_bodies' as const, domain_id: id, keep }
     },
+  )
+}
+
+/** Routes to erase a person's data in the caller's own team, by address. */
+export function erasureRoutes(app: App, { erasures, clock }: HttpDeps): void {
+  serve(app, erasing.createErasure, { right: 'erase', audit: null, secretBody: true }, async (request) => {
+    const { teamId } = callerOf(request)
+    const { address, dry_run: dryRun = false } = request.body
+    if (dryRun) return erasing.presentErasureSurvey(await erasures.survey({ teamId, address }), clock.now())
+    return erasing.presentErasure(await erasures.begin({ teamId, address, actor: actorOf(request) }))
+  })
+
+  serve(app, erasing.listErasures, {}, async (request) => {
+    const { teamId } = callerOf(request)
+    const { items, hasMore } = await erasures.list({ ...request.query, teamId })
+    return presentList(items.map(erasing.presentErasure), hasMore)
+  })
+
+  serve(app, erasing.getErasure, {}, async (request) =>
+    erasing.presentErasure(await erasures.get({ teamId: callerOf(request).teamId, id: request.params.id })),
   )
 }

@@ -7,7 +7,7 @@ import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import type { TestLimit } from '../test-limit.ts'
+import type { TestLimit } from '../rate.ts'
 
 /** Identifies the template in the path. */
 const named = (request: FastifyRequest) => ({

@@ -13,8 +13,7 @@ import {
 } from '../../mail/dmarc-report.ts'
 import { readElements, type ElementReader } from './report-xml.ts'
 import { instantOf } from './report-time.ts'
-import { problem, type ReportProblem } from './inflate.ts'
-import { unpackReport } from './unpack.ts'
+import { problem, type ReportProblem, unpackReport } from './unpack.ts'
 
 export type DmarcReading =
   { kind: 'report'; report: DmarcReport } | { kind: 'problem'; problem: ReportProblem }

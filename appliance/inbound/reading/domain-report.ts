@@ -7,7 +7,7 @@ import type { DmarcRow, ReadDomainReport, TlsRow } from '../../mail/domain-repor
 import type { ReceivedTlsReport, TlsPolicyResult } from '../../mail/received-tls-report.ts'
 import { canonicalIp } from '../../wire/networks.ts'
 import { readDmarcReport } from './dmarc.ts'
-import type { ReportProblem } from './inflate.ts'
+import type { ReportProblem } from './unpack.ts'
 import { readMessage } from './parts.ts'
 import { findReport } from './report-part.ts'
 import { readTlsReport } from './tls-report.ts'

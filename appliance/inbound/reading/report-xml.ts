@@ -4,7 +4,7 @@
  */
 import { Parser } from 'htmlparser2'
 import { decodeCharset } from './parts.ts'
-import type { ReportProblem } from './inflate.ts'
+import type { ReportProblem } from './unpack.ts'
 
 export interface ElementReader {
   /**

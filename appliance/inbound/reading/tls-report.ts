@@ -2,8 +2,7 @@
 import type { ReceivedTlsReport, TlsFailure, TlsPolicyResult } from '../../mail/received-tls-report.ts'
 import { decodeCharset } from './parts.ts'
 import { instantOf } from './report-time.ts'
-import { problem, type ReportProblem } from './inflate.ts'
-import { unpackReport, type UnpackLimits } from './unpack.ts'
+import { problem, type ReportProblem, unpackReport, type UnpackLimits } from './unpack.ts'
 
 export type TlsReading =
   { kind: 'report'; report: ReceivedTlsReport } | { kind: 'problem'; problem: ReportProblem }

@@ -5,7 +5,7 @@
 import type { Decrypter } from 'age-encryption'
 import { open } from 'node:fs/promises'
 import { ReadableStream } from 'node:stream/web'
-import { StorageRefused } from '../sqlite/failures.ts'
+import { StorageRefused } from '../engine/failures.ts'
 
 /** Who can decrypt a backup: the holders of the identities for these recipients (`age1…`), or anyone with the passphrase. */
 export type Encryption = { recipients: string[] } | { passphrase: string }

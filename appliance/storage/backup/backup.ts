@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { type Connection, openReader } from '../sqlite/connection.ts'
 import { DATABASE, MESSAGES, syncDirectory } from '../sqlite/directory.ts'
-import { pack, StorageRefused } from '../sqlite/failures.ts'
+import { pack, StorageRefused } from '../engine/failures.ts'
 import { sealingOf } from '../sqlite/sealing.ts'
 import { createEncryption, type Encryption, type Step, tarEnd, tarHeader, tarPadding } from './archive.ts'
 import {

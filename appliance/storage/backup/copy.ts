@@ -5,7 +5,7 @@ import type { Actor, NewAuditEntry } from '../../mail/audit.ts'
 import { newId } from '../../mail/ids.ts'
 import { type Connection, openReader, openWriter } from '../sqlite/connection.ts'
 import { DATABASE, MESSAGES } from '../sqlite/directory.ts'
-import { StorageRefused } from '../sqlite/failures.ts'
+import { StorageRefused } from '../engine/failures.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 
 /**

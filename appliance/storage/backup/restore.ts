@@ -16,7 +16,7 @@ import {
   RESTORING,
   syncDirectory,
 } from '../sqlite/directory.ts'
-import { pack, StorageRefused } from '../sqlite/failures.ts'
+import { pack, StorageRefused } from '../engine/failures.ts'
 import { createDecryption, type Decryption, isEncrypted, readTar, type Step } from './archive.ts'
 import {
   type BackedUpFile,

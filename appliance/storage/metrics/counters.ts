@@ -1,6 +1,5 @@
 /** The counters that an event adds to the roll-ups. Pure. */
-import { bouncedAbout } from '../../mail/counted.ts'
-import type { EventData } from '../../mail/event.ts'
+import { bouncedAbout, type EventData } from '../../mail/event.ts'
 
 /** A query for metrics. Times are Unix milliseconds; a range includes its start and excludes its end. */
 export interface MetricsQuery {

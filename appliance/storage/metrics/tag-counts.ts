@@ -1,5 +1,5 @@
 /** The counters that events add to the roll-ups by tag, and which tags are counted separately. Pure. */
-import { bouncedAbout } from '../../mail/counted.ts'
+import { bouncedAbout } from '../../mail/event.ts'
 import type { Tag } from '../emails.ts'
 import { quarterOf, SUMMED } from './counters.ts'
 

@@ -1,8 +1,14 @@
 /** The writing thread's connection. Statements run one after the other, and the thread blocks until each result. */
-import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import type { MessagePort } from 'node:worker_threads'
-import type { Connection, Statement } from '../connection.ts'
-import type { CommitRules } from '../sqlite/group-commit.ts'
+import {
+  HandleEmptyInListsPlugin,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  replaceWithNoncontingentExpression,
+} from 'kysely'
+import type { Engine, Connection, Statement } from '../connection.ts'
+import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
+import type { CommitRules } from '../engine/group-commit.ts'
 import { isConflict, packPostgres, PostgresError } from './failures.ts'
 import { Pending } from './pending.ts'
 import { type Bound, bind, translate } from './texts.ts'
@@ -167,3 +173,12 @@ class PostgresStatement implements Statement<unknown[], unknown> {
     return new PostgresStatement(this.#db, this.#text, true)
   }
 }
+
+export const engineParts: Omit<Engine, 'execute'> = {
+  createAdapter: () => new PostgresAdapter(),
+  createIntrospector: (kysely) => new PostgresIntrospector(kysely),
+  createQueryCompiler: () => new PostgresQueryCompiler(),
+}
+
+/** Replaces empty lists, which are a syntax error in PostgreSQL. */
+export const emptyLists = new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })

@@ -1,5 +1,5 @@
 /** Errors of PostgreSQL and of the network as plain data, and their meaning for callers that don't know the engine. */
-import type { Failure, FailureKind } from '../sqlite/failures.ts'
+import type { Failure, FailureKind } from '../engine/failures.ts'
 
 /** An error in the form that is sent between threads. */
 export interface ServerError {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StorageRefused } from '../sqlite/failures.ts'
+import { StorageRefused } from '../engine/failures.ts'
 import type { PostgresConnection } from './connection.ts'
 
 interface Step {

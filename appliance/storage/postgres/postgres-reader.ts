@@ -3,10 +3,10 @@ import { Kysely } from 'kysely'
 import { workerData } from 'node:worker_threads'
 import { methodsOf, refOf } from '../nouns.ts'
 import type { Db, Tables } from '../schema.ts'
-import type { Call, Outcome } from '../sqlite/group-commit.ts'
-import { serve } from '../sqlite/thread.ts'
+import type { Call, Outcome } from '../engine/group-commit.ts'
+import { serve } from '../engine/thread.ts'
 import { type Client, connect } from './client.ts'
-import { emptyLists, engineParts } from './dialect.ts'
+import { emptyLists, engineParts } from './connection.ts'
 import { packPostgres } from './failures.ts'
 
 /** Number of connections, and of concurrent calls. */

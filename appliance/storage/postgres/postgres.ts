@@ -1,8 +1,8 @@
 /** The storage on a PostgreSQL server, with the same threads and methods as on SQLite. */
 import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
 import type { Bodies } from '../bodies.ts'
-import type { StorageLost } from '../sqlite/failures.ts'
-import { Thread } from '../sqlite/thread.ts'
+import type { StorageLost } from '../engine/failures.ts'
+import { Thread } from '../engine/thread.ts'
 
 export interface PostgresOptions {
   /** `postgres://user:password@host/name` */

@@ -1,5 +1,5 @@
 /** Checks of a server and database before use. Pure, except for the query. */
-import { StorageRefused } from '../sqlite/failures.ts'
+import { StorageRefused } from '../engine/failures.ts'
 import type { Connection } from '../connection.ts'
 
 /** Settings that decide whether mail is safe in a database. */

@@ -3,7 +3,7 @@ import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/ds
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
 import { formatQueue, type Stream, unplaced } from '../../mail/queue.ts'
-import { suppressedCause } from '../../mail/suppression.ts'
+import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import type { AttachmentInfo, StoredContent, Tag } from '../emails.ts'
@@ -15,7 +15,6 @@ import { toNotify } from '../deliveries.ts'
 import { createOwe, type ReportRef } from '../reports.ts'
 import type { Connection } from '../connection.ts'
 import { createListed } from '../suppressions.ts'
-import { optedOutEnd, suppressedEnd } from './not-sent.ts'
 import type { Via, RecipientField } from '../values.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
@@ -344,3 +343,28 @@ function createPutReport(db: Connection): (args: StoreReportArgs, now: number) =
 export const methods = {
   prepared: { put: createPut, putReport: createPutReport },
 }
+
+/** The end of a delivery that is never attempted. */
+export interface NotSent {
+  state: 'suppressed' | 'failed'
+  type: EmailEventType
+  cause: Cause
+  /** Event data in addition to the cause. */
+  data: Pick<EventData, 'suppressed' | 'failed'>
+}
+
+/** The end of a delivery to a suppressed address. */
+export const suppressedEnd = (cause: Cause): NotSent => ({
+  state: 'suppressed',
+  type: 'email.suppressed',
+  cause,
+  data: { suppressed: suppressedData(cause) },
+})
+
+/** The end of a delivery whose recipient opted out of the email's topic. */
+export const optedOutEnd = (cause: Cause): NotSent => ({
+  state: 'failed',
+  type: 'email.failed',
+  cause,
+  data: { failed: { reason: cause.note } },
+})

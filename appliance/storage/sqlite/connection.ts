@@ -2,7 +2,7 @@
  * Opens the database and checks it first, so that damage is reported at the start and not by the first email affected.
  */
 import Database from 'better-sqlite3'
-import { pack, StorageRefused } from './failures.ts'
+import { pack, StorageRefused } from '../engine/failures.ts'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DATABASE, MESSAGES, SNAPSHOTS } from './directory.ts'

@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3'
 import { chmod, chown, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { pack, StorageRefused } from './failures.ts'
+import { pack, StorageRefused } from '../engine/failures.ts'
 
 /** Names inside the data directory. */
 export const DATABASE = 'posthaste.db'

@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
 import { APPLICATION_ID, type Connection } from './connection.ts'
 import { SNAPSHOTS } from './directory.ts'
-import { pack, StorageRefused } from './failures.ts'
+import { pack, StorageRefused } from '../engine/failures.ts'
 
 /** One step of the schema. `0001_start.sql` has number 1 and name `start`. */
 export interface Migration {

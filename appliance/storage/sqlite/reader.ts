@@ -4,8 +4,8 @@ import { methodsOf, refOf } from '../nouns.ts'
 import type { Db } from '../schema.ts'
 import { openReader } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
-import { pack } from './failures.ts'
-import { serve } from './thread.ts'
+import { pack } from '../engine/failures.ts'
+import { serve } from '../engine/thread.ts'
 
 type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
 

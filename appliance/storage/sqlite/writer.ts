@@ -7,9 +7,9 @@ import { methodsOf, refOf } from '../nouns.ts'
 import type { Db } from '../schema.ts'
 import { type Connection, openWriter, refuseDamaged } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
-import { createGroupCommit, gatheringOn } from './group-commit.ts'
+import { createGroupCommit, gatheringOn } from '../engine/group-commit.ts'
 import { applyMigrations, missing, shippedMigrations, snapshotBefore } from './migrate.ts'
-import { serve } from './thread.ts'
+import { serve } from '../engine/thread.ts'
 
 /** Calls per commit. 256 messages of 10 KB are about 3 MB of log. */
 const MOST_CALLS = 256

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../../appliance/api/sending.ts'
 import { cleanFilename } from '../../../appliance/intake/attachment.ts'
-import { decodeBase64 } from '../../../appliance/mail/base64.ts'
+import { decodeBase64 } from '../../../appliance/mail/json-body.ts'
 import { Refusal, type RefusalKey } from '../../../appliance/mail/refusals.ts'
 import { dropHeaders, readRequest } from '../../../appliance/intake/intake.ts'
 

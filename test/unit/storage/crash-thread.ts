@@ -1,5 +1,5 @@
 /** A thread that opens and then crashes on the first call. */
-import { serve } from '../../../appliance/storage/sqlite/thread.ts'
+import { serve } from '../../../appliance/storage/engine/thread.ts'
 
 serve(() => ({
   most: 1,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
 import { withRoom } from '../../../appliance/storage/room.ts'
-import { pack, StorageFailure, StorageLost } from '../../../appliance/storage/sqlite/failures.ts'
+import { pack, StorageFailure, StorageLost } from '../../../appliance/storage/engine/failures.ts'
 
 /** Returns a client's response if storing an email fails with this error. */
 async function answerTo(error: Error): Promise<unknown> {

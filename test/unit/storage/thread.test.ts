@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openSqlite, StorageLost } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { Thread } from '../../../appliance/storage/sqlite/thread.ts'
+import { Thread } from '../../../appliance/storage/engine/thread.ts'
 import { makePlace } from './places.ts'
 
 test('when a thread dies, pending and later calls are rejected, and the owner is told once', async () => {

@@ -5,7 +5,7 @@ import { PostgresConnection } from '../../../../appliance/storage/postgres/conne
 import { migrate } from '../../../../appliance/storage/postgres/migrate.ts'
 import { openPostgres } from '../../../../appliance/storage/postgres/postgres.ts'
 import type { StoredEmail } from '../../../../appliance/storage/spool/put.ts'
-import { createGroupCommit } from '../../../../appliance/storage/sqlite/group-commit.ts'
+import { createGroupCommit } from '../../../../appliance/storage/engine/group-commit.ts'
 import {
   change,
   leaseArgs,
