@@ -5,10 +5,12 @@ import { describe, expect, test } from 'vitest'
 /** Which folder may import which: the arrows of the design. Everything points down; nobody imports http. */
 const ARROWS: Record<string, string[]> = {
   mail: [],
+  advice: ['mail'],
   merge: ['mail'],
   templates: ['mail', 'merge', 'document', 'clock', 'storage'],
   broadcasts: [
     'mail',
+    'advice',
     'merge',
     'document',
     'clock',
@@ -90,6 +92,7 @@ const ARROWS: Record<string, string[]> = {
   moving: ['mail', 'storage', 'senders', 'events'],
   http: [
     'mail',
+    'advice',
     'api',
     'audience',
     'templates',
@@ -147,6 +150,7 @@ const ARROWS: Record<string, string[]> = {
 const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
   templates: ['templates.ts'],
+  advice: ['advice.ts'],
   broadcasts: ['broadcasts.ts', 'book.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],
@@ -247,7 +251,7 @@ const PACKAGES: Record<string, string[]> = {
   dns2: ['sandbox/'],
   fastify: ['http/'],
   'html-to-text': ['intake/'],
-  htmlparser2: ['tracking/html.ts', 'broadcasts/check-links.ts', 'inbound/reading/report-xml.ts'],
+  htmlparser2: ['tracking/html.ts', 'advice/html.ts', 'inbound/reading/report-xml.ts'],
   'ipaddr.js': ['wire/networks.ts', 'dns/'],
   kysely: ['storage/'],
   'lru-cache': ['delivery/', 'dns/', 'secrets/', 'signing/'],
@@ -261,7 +265,7 @@ const PACKAGES: Record<string, string[]> = {
   'prom-client': ['watch/'],
   'smol-toml': ['config/'],
   'smtp-server': ['sandbox/'],
-  tldts: ['senders/', 'shaping/'],
+  tldts: ['advice/', 'senders/', 'shaping/'],
   typebox: ['api/', 'http/', 'config/'],
 }
 

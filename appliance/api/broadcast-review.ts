@@ -1,9 +1,10 @@
 /** Reviews and tests of a draft before it is sent. */
 import { Type, type Static } from 'typebox'
 import type { Review as Reviewed } from '../mail/broadcast.ts'
+import { Insight } from './insights.ts'
 import { operation } from './operation.ts'
 import { path, pathUuid } from './parameters.ts'
-import { count, described, Id, kind, literals, Nullable, optionalText } from './shared.ts'
+import { count, described, Id, kind, Nullable, optionalText } from './shared.ts'
 
 /** POST /broadcasts/:id/test */
 export const TestBroadcast = Type.Object(
@@ -28,15 +29,7 @@ export const BroadcastTested = Type.Object(
 /** GET /broadcasts/:id/review */
 export const BroadcastReview = Type.Object(
   {
-    findings: Type.Array(
-      Type.Object({
-        id: Type.String(described('Which check.')),
-        verdict: literals(['block', 'attention', 'pass'], described('block: fix it before you send.')),
-        note: Type.String(described('A sentence.')),
-        fix: Nullable(Type.String(), described('What to do about it; null: nothing.')),
-      }),
-      described('What was checked.'),
-    ),
+    findings: Type.Array(Insight, described('What was checked, the most urgent first.')),
     recipients: Type.Object(
       {
         contacts: count('Contacts of the segment.'),

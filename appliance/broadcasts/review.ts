@@ -9,7 +9,7 @@ import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import type { Broadcast, Candidate, Domain } from '../storage/storage.ts'
 import { noBroadcast } from './drafts.ts'
-import { type Alignment, checkContent, type Repeat } from './checks.ts'
+import { checkDraft, type Repeat } from './checks.ts'
 import { parseContent, propertiesOf, type Revision } from './revision.ts'
 import type { SendingDeps } from './sending.ts'
 
@@ -46,14 +46,14 @@ export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens })
         domainId: sender.domain?.id ?? null,
         stream: 'broadcast',
       })
-      const findings = checkContent(broadcast.content, {
+      const findings = checkDraft(broadcast.content, {
         sender: sender.problem,
         unknownTags: survey.tags.filter(({ known }) => !known).map(({ key }) => key),
         bareTags: survey.tags.filter(isBare(properties)).map(({ key }) => key),
         eligible: survey.recipients.eligible,
         topic: broadcast.topicId !== null,
         postalAddress: (await storage.getUnsubscribePage({ teamId }, clock.now()))?.postalAddress ?? null,
-        dmarc: sender.domain && alignmentOf(sender.domain),
+        domain: sender.domain,
         tested: broadcast.testedAt !== null,
         repeats: await lastLike(deps, broadcast),
       })
@@ -85,17 +85,6 @@ async function senderProblem(
     if (error instanceof Refusal) return { domain: undefined, problem: error.message }
     throw error
   }
-}
-
-/**
- * Returns the alignment by the last check of the records; undefined before the first one. A domain that may send has a
- * valid DKIM key.
- */
-function alignmentOf({ name, checks }: Domain): Alignment | undefined {
-  const seen = (key: string): boolean => checks.some((one) => one.key === key && one.status === 'verified')
-  if (!checks.some(({ key }) => key === 'DMARC')) return undefined
-  if (!seen('DMARC')) return { domain: name, by: 'unpublished' }
-  return { domain: name, by: seen('SPF') ? 'both' : 'signature' }
 }
 
 /** Returns the last broadcast to the same segment, else the last with the same subject. */

@@ -33,6 +33,7 @@ import { contactImportRoutes } from './routes/contact-imports.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { doctorRoutes } from './routes/doctor.ts'
 import { domainRoutes, propagationRoutes } from './routes/domains.ts'
+import { insightRoutes } from './routes/insights.ts'
 import { emailPreviewRoutes } from './routes/email-preview.ts'
 import { emailSearchRoutes } from './routes/email-search.ts'
 import { emailResendRoutes } from './routes/email-resend.ts'
@@ -207,6 +208,7 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   shareRoutes(app, deps, linked)
   emailSearchRoutes(app, deps)
   emailPreviewRoutes(app, deps, linked)
+  insightRoutes(app, deps, linked.contents)
   emailResendRoutes(app, deps, linked.contents)
   returnedRoutes(app, deps)
   receivingRoutes(app, deps, linked)

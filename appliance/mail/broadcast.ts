@@ -1,4 +1,5 @@
 /** Shared vocabulary of broadcasts: states, content, and why one pauses. Pure. */
+import type { Insight } from './insight.ts'
 
 /** States in the API. `queued`: sending, or paused while sending. */
 export const BROADCAST_STATUSES = ['draft', 'scheduled', 'queued', 'sent', 'canceled', 'failed'] as const
@@ -99,20 +100,9 @@ export interface ProviderResult {
   complained: number
 }
 
-/** A finding of the review before sending. */
-export interface BroadcastFinding {
-  id: string
-  /** `block`: it can't be sent from the dashboard. `attention`: check it. `pass`: fine. */
-  verdict: 'block' | 'attention' | 'pass'
-  /** A sentence. */
-  note: string
-  /** What to do about it; null for nothing. */
-  fix: string | null
-}
-
 /** The review of a draft before sending. */
 export interface Review {
-  findings: BroadcastFinding[]
+  findings: Insight[]
   recipients: {
     /** Contacts in the segment. */
     contacts: number

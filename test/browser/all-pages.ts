@@ -95,6 +95,7 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'email-text', path: `/emails/${ids.delivered}?tab=text` },
   { name: 'email-attachments', path: `/emails/${ids.delivered}?tab=attachments` },
   { name: 'email-links', path: `/emails/${ids.delivered}?tab=links` },
+  { name: 'email-insights', path: `/emails/${ids.delivered}?tab=insights` },
   { name: 'received-headers', path: `/inbound/${ids.received}?tab=headers` },
   { name: 'received-attachments', path: `/inbound/${ids.received}?tab=attachments` },
   { name: 'received-webhooks', path: `/inbound/${ids.received}?tab=webhooks` },

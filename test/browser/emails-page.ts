@@ -256,6 +256,10 @@ function oneEmail(stage: Stage): void {
     await page.getByText('javascript:alert(1)').waitFor()
     expect(await page.locator('a[href^="javascript:"]').count()).toBe(0)
     await sound(page, 'email-links')
+    await page.getByRole('link', { name: 'Insights', exact: true }).click()
+    await page.getByText('Some links lead nowhere: javascript:alert(1).').waitFor()
+    await page.getByText('Give each link an address that begins with https://.').waitFor()
+    await sound(page, 'email-insights')
     await page.goto(at(`/emails/${id}?tab=webhooks`))
     await page
       .getByText(/^No webhook received events for this email|email\.sent/)

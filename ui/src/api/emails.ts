@@ -1,6 +1,7 @@
 /** API calls to find emails and act on them. */
 import type { EmailConditions, EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
 import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
+import type { Insights } from '../../../appliance/api/insights.ts'
 import type { Static } from 'typebox'
 import type { ReturnedMessageList } from '../../../appliance/api/received.ts'
 import type { EmailCreated } from '../../../appliance/api/sending.ts'
@@ -29,6 +30,10 @@ export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
 /** Lists the suppressed recipients of an email. */
 export const listEmailSuppressions = (email: string, signal?: AbortSignal) =>
   read<Static<typeof SuppressionList>>(`/emails/${id(email)}/suppressions`, signal)
+
+/** Loads advice on an email. */
+export const getInsights = (email: string, signal?: AbortSignal) =>
+  read<Insights>(`/emails/${id(email)}/insights`, signal)
 
 /** Creates a new email with the same content. */
 export const resendEmail = (email: string) => change<EmailCreated>('POST', `/emails/${id(email)}/resend`)

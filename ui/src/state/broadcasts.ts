@@ -2,12 +2,9 @@
 import CalendarClock from '@lucide/svelte/icons/calendar-clock'
 import CircleDashed from '@lucide/svelte/icons/circle-dashed'
 import Pause from '@lucide/svelte/icons/pause'
-import Check from '@lucide/svelte/icons/check'
 import Send from '@lucide/svelte/icons/send'
-import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
-import X from '@lucide/svelte/icons/x'
 import { BROADCAST_STATUSES } from '../../../appliance/mail/broadcast.ts'
-import type { BroadcastReview, BroadcastSummary } from '../api/broadcasts.ts'
+import type { BroadcastSummary } from '../api/broadcasts.ts'
 import { STATUS, type Look } from './status.ts'
 
 type Standing = Pick<BroadcastSummary, 'status' | 'paused_at'>
@@ -36,13 +33,6 @@ export const BROADCAST_CHOICES = BROADCAST_STATUSES.map((status) => [status, WOR
 /** Whether the broadcast can still be edited. */
 export const isDraft = ({ status }: Pick<BroadcastSummary, 'status'>): boolean =>
   status === 'draft' || status === 'scheduled'
-
-/** Labels of the results of draft checks. */
-export const VERDICTS: Record<BroadcastReview['findings'][number]['verdict'], Look> = {
-  block: { word: 'must be fixed', tone: 'red', icon: X },
-  attention: { word: 'look at it', tone: 'amber', icon: TriangleAlert },
-  pass: { word: 'fine', tone: 'green', icon: Check },
-}
 
 /** From this number of recipients on, people must type the number to send. */
 export const MANY = 1000

@@ -11,6 +11,7 @@ import HourglassIcon from '@lucide/svelte/icons/hourglass'
 import Hand from '@lucide/svelte/icons/hand'
 import Inbox from '@lucide/svelte/icons/inbox'
 import Layers from '@lucide/svelte/icons/layers'
+import Lightbulb from '@lucide/svelte/icons/lightbulb'
 import MousePointerClick from '@lucide/svelte/icons/mouse-pointer-click'
 import Pause from '@lucide/svelte/icons/pause'
 import Send from '@lucide/svelte/icons/send'
@@ -19,6 +20,7 @@ import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import X from '@lucide/svelte/icons/x'
 import type { DkimKey, Domain, DomainRecord, ListedDomain } from '../../../appliance/api/domains.ts'
 import type { Doctor } from '../../../appliance/api/doctor.ts'
+import type { Insights } from '../../../appliance/api/insights.ts'
 import type { Propagation } from '../../../appliance/api/propagation.ts'
 import type { Suppression } from '../../../appliance/api/suppressions.ts'
 import type { EmailEvent } from '../../../appliance/api/timeline.ts'
@@ -114,6 +116,14 @@ export function ofLight({ name, status }: ListedDomain['lights'][number]): Look 
 export const PROPAGATION: Record<Propagation['records'][number]['status'], Look> = {
   ...RECORD_STATUS,
   partial: look('propagating', 'amber', HourglassIcon),
+}
+
+/** Results of the checks of an email. */
+export const INSIGHT: Record<Insights['insights'][number]['verdict'], Look> = {
+  block: look('must be fixed', 'red', X),
+  attention: look('look at it', 'amber', TriangleAlert),
+  advice: look('could be better', 'blue', Lightbulb),
+  pass: look('fine', 'green', Check),
 }
 
 /** Labels of check results. */

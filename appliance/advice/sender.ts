@@ -1,0 +1,90 @@
+/** Checks the From address and its domain. Pure. */
+import { getDomain } from 'tldts'
+import { parseMailbox } from '../mail/address.ts'
+import { insight, type Insight } from '../mail/insight.ts'
+
+/** What is known of a sending domain. */
+export interface SenderDomain {
+  name: string
+  /** The last check of its records; empty before the first one. */
+  checks: readonly { key: string; status: string }[]
+  openTracking: boolean
+  clickTracking: boolean
+  /** Label of its own tracking name; null: tracking uses the name of this server. */
+  trackingSubdomain: string | null
+}
+
+const NO_REPLY = /^(?:no|do-?not)-?_?reply/i
+
+/** Checks the From address. @param domain its domain; undefined if it can't be used */
+export function checkSender(from: string, domain: SenderDomain | undefined): Insight[] {
+  return [...addressChecks(from), ...(domain ? domainChecks(domain) : [])]
+}
+
+function addressChecks(from: string): Insight[] {
+  const mailbox = parseMailbox(from)
+  const shown = /[^\s<>"]+@[^\s<>"]+/.exec(mailbox?.name ?? '')?.[0]
+  const other = shown !== undefined && shown.toLowerCase() !== mailbox?.address.toLowerCase()
+  return [
+    insight('reply', NO_REPLY.test(mailbox?.local ?? '') ? 'attention' : null, {
+      note: 'Readers cannot answer a no-reply address, and trust it less.',
+      why: 'Answers tell providers that mail is wanted.',
+      fix: 'Send from an address that somebody reads.',
+      well: 'Readers can answer.',
+    }),
+    insight('display-name', other ? 'attention' : null, {
+      note: 'The name of the sender shows another address.',
+      why: 'Phishing does that, so filters distrust it.',
+      fix: 'Use the name of a person or company.',
+      well: 'The name of the sender isn’t another address.',
+      evidence: [shown ?? ''],
+    }),
+  ]
+}
+
+/** Checks whether receivers can trust the domain (RFC 9989 §4.4). The signature is always of that domain. */
+function domainChecks(domain: SenderDomain): Insight[] {
+  const { name, checks } = domain
+  const seen = (key: string): boolean => checks.some((one) => one.key === key && one.status === 'verified')
+  const checked = checks.some(({ key }) => key === 'DMARC')
+  const wrong = seen('DMARC') ? (seen('SPF') ? null : 'SPF') : 'DMARC'
+  return [
+    ...(checked ? [alignment(name, wrong)] : []),
+    insight('subdomain', getDomain(name) === name ? 'advice' : null, {
+      note: `The emails come from ${name} itself, not from a subdomain.`,
+      why: 'A subdomain keeps the reputation of automatic email apart from that of your people.',
+      fix: `Send from a subdomain such as mail.${name}.`,
+      well: `The emails come from a subdomain.`,
+    }),
+    ...trackingChecks(domain, seen),
+  ]
+}
+
+const alignment = (name: string, missing: 'DMARC' | 'SPF' | null): Insight =>
+  insight('dmarc', missing === null ? null : 'attention', {
+    note:
+      missing === 'DMARC'
+        ? `${name} has no valid DMARC record. Gmail, Yahoo and Outlook reject bulk mail without one.`
+        : `Emails pass DMARC by their signature alone: the return path of ${name} has no valid SPF record.`,
+    why: 'Receivers trust a sender that proves its domain in both ways.',
+    fix: `Publish the ${missing ?? ''} record shown for ${name} under Domains.`,
+    well: `Signature and return path match ${name}, as DMARC demands.`,
+  })
+
+function trackingChecks(
+  { name, openTracking, clickTracking, trackingSubdomain }: SenderDomain,
+  seen: (key: string) => boolean,
+): Insight[] {
+  const own = trackingSubdomain !== null && seen(`Tracking ${trackingSubdomain}.${name}`)
+  const what = [clickTracking ? 'links' : null, openTracking ? 'open pixels' : null].filter(
+    (one) => one !== null,
+  )
+  return [
+    insight('tracking', what.length > 0 && !own ? 'advice' : null, {
+      note: `Tracked ${what.join(' and ')} lead to the name of this server, not to ${name}.`,
+      why: 'Filters compare the links of a message with its sender.',
+      fix: `Set a tracking subdomain for ${name} under Domains, and publish its record.`,
+      well: what.length > 0 ? `Tracked ${what.join(' and ')} lead to ${name}.` : 'Nothing is tracked.',
+    }),
+  ]
+}

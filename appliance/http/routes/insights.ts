@@ -1,0 +1,45 @@
+import { adviseOn } from '../../advice/advice.ts'
+import * as api from '../../api/insights.ts'
+import { readRequest, type Contents } from '../../intake/intake.ts'
+import { formatMailbox, parseMailbox } from '../../mail/address.ts'
+import { refuse } from '../../mail/refusals.ts'
+import type { Domain } from '../../storage/storage.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+/** Stands for the text part that acceptance generates from the HTML. */
+const GENERATED = 'generated'
+
+/** Routes for advice on an email, sent or not. */
+export function insightRoutes(app: App, { storage, templates, clock }: HttpDeps, contents: Contents): void {
+  const domainOf = (teamId: string, from: string): Promise<Domain | undefined> => {
+    const name = parseMailbox(from)?.domain ?? ''
+    return storage.findDomain({ teamId, name }, clock.now())
+  }
+
+  serve(app, api.getEmailInsights, {}, async (request) => {
+    const { teamId } = callerOf(request)
+    const email = await storage.getEmail({ teamId, id: request.params.id }, clock.now())
+    if (!email) throw refuse('not_found', { resource: 'Email' })
+    // A notice may contain a sign-in or reset link.
+    if (email.via === 'notice') throw refuse('content_withheld')
+    const { html, text } = await contents.of(email)
+    const { from, subject, size } = email
+    const domain = await domainOf(teamId, from)
+    return api.presentInsights(adviseOn({ from, subject, html, text }, domain, size))
+  })
+
+  serve(app, api.createInsights, { right: 'send', audit: null }, async (request) => {
+    const { teamId } = callerOf(request)
+    const { body } = await templates.fill(request.body, teamId)
+    const { from, subject, html, text, attachments } = readRequest(body, clock.now())
+    const parts = [html ?? '', text ?? '', ...attachments.map(({ content }) => content)]
+    // Base64 makes four bytes of three (RFC 4648 §4).
+    const size = parts.reduce((sum, part) => sum + (Buffer.byteLength(part) * 4) / 3, 0)
+    const sender = formatMailbox(from)
+    const plain = text === '' ? null : (text ?? (html === null ? null : GENERATED))
+    const domain = await domainOf(teamId, sender)
+    return api.presentInsights(adviseOn({ from: sender, subject, html, text: plain }, domain, size))
+  })
+}

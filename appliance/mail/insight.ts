@@ -1,0 +1,45 @@
+/** What a check of a message says. Pure. */
+
+/** In order of urgency. `attention`: receivers may mind it. `advice`: it could be better. */
+export const VERDICTS = ['block', 'attention', 'advice', 'pass'] as const
+export type Verdict = (typeof VERDICTS)[number]
+
+/** The result of one check of a message. */
+export interface Insight {
+  /** Which check, such as `dmarc`. */
+  id: string
+  verdict: Verdict
+  /** What was found, as a sentence. */
+  note: string
+  /** Why it matters; null if it passed. */
+  why: string | null
+  /** What to do about it; null if it passed. */
+  fix: string | null
+  /** What it was seen in, such as links; at most five. */
+  evidence: string[]
+}
+
+interface Wording {
+  note: string
+  why: string
+  fix: string
+  /** The note if it passed. */
+  well: string
+  evidence?: readonly string[]
+}
+
+/** Maximum number of examples, and their length (characters). */
+const EXAMPLES = 5
+const LONGEST = 200
+
+/** Builds an insight. @param wrong null: it passed */
+export function insight(id: string, wrong: Verdict | null, words: Wording): Insight {
+  if (wrong === null) return { id, verdict: 'pass', note: words.well, why: null, fix: null, evidence: [] }
+  const { note, why, fix, evidence = [] } = words
+  const examples = [...new Set(evidence)].slice(0, EXAMPLES).map((one) => one.trim().slice(0, LONGEST))
+  return { id, verdict: wrong, note, why, fix, evidence: examples }
+}
+
+/** Sorts insights, the most urgent first. */
+export const byUrgency = (insights: readonly Insight[]): Insight[] =>
+  insights.toSorted((a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict))
