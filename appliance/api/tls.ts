@@ -4,7 +4,7 @@ import { refuse } from '../mail/refusals.ts'
 import { TLS_LEVELS } from '../mail/tls-policy.ts'
 import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
-import type { TlsTally } from '../storage/storage.ts'
+import type { TlsCount } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
 import { operation } from './operation.ts'
 import { optional, path, pathText, query } from './parameters.ts'
@@ -132,7 +132,7 @@ export function presentTlsPolicy(view: TlsPolicyView): TlsPolicy {
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
 /** Formats an element of GET /tls/results. */
-export function presentTlsResult(one: TlsTally): TlsResult {
+export function presentTlsResult(one: TlsCount): TlsResult {
   return {
     ...{ day: one.day, domain: one.domain, policy: one.policy.type, result: one.result },
     ...{ host: orNull(one.mxHost), ip: orNull(one.mxIp), source_ip: orNull(one.sourceIp) },

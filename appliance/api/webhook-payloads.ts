@@ -1,7 +1,7 @@
 /** The payloads sent to endpoints (reference: wire format §5.1, §5.3). */
 import type { EventContact, EventTopic } from '../mail/audience.ts'
 import type { EventData } from '../mail/event.ts'
-import type { ToldReceived } from '../mail/inbound.ts'
+import type { EventReceived } from '../mail/inbound.ts'
 import { PING } from '../mail/webhook.ts'
 import type { OutboxEvent } from '../storage/storage.ts'
 import { isoTimestamp } from './timestamp.ts'
@@ -58,7 +58,7 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
 }
 
 /** Omits the email's content, like the hosted service; clients fetch it by id. */
-function presentReceived(received: ToldReceived): Record<string, unknown> {
+function presentReceived(received: EventReceived): Record<string, unknown> {
   const { emailId, createdAt, from, to, cc, bcc, receivedFor, messageId, subject, attachments } = received
   return {
     ...{

@@ -106,15 +106,15 @@ function trackingHostOf(domain: Pick<Domain, 'name' | 'trackingSubdomain' | 'che
 /** Opens all HTTP listeners, then starts certificate renewal. Returns the origins, those of `http.listen` first. */
 export async function listenHttp(
   http: Pick<Http, 'listen'>,
-  { http: doors, acme: asked }: Config,
+  { http: listeners, acme: asked }: Config,
   { acme, capacity }: Pick<Certified, 'acme'> & { capacity: Pick<Capacity, 'http' | 'budgets'> },
   started: AsyncDisposableStack,
 ): Promise<string[]> {
   const origins = [
-    ...(await http.listen(doors.listen, 'listen')),
-    ...(await http.listen(doors.tls_listen, 'tls_listen')),
-    ...(await http.listen(doors.admin_listen, 'admin_listen')),
-    ...(await http.listen(doors.admin_tls_listen, 'admin_tls_listen')),
+    ...(await http.listen(listeners.listen, 'listen')),
+    ...(await http.listen(listeners.tls_listen, 'tls_listen')),
+    ...(await http.listen(listeners.admin_listen, 'admin_listen')),
+    ...(await http.listen(listeners.admin_tls_listen, 'admin_tls_listen')),
   ]
   if (!acme) return origins
   const challenges = createChallengeListener((token) => acme.http(token), capacity)

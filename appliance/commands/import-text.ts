@@ -6,7 +6,7 @@ import {
   type Made,
   type NotTaken,
   type Report,
-  type Tally,
+  type MoveCount,
 } from '../moving/moving.ts'
 import type { WaysOut } from '../senders/reverse-dns.ts'
 import { presentDomain } from '../api/domains.ts'
@@ -54,17 +54,17 @@ const WORDS: Record<Kind, string> = {
   keys: 'API keys',
 }
 
-const talliesOf = ({ tallies }: Report) => Object.entries(tallies) as [Kind, Tally][]
+const countsOf = ({ counts }: Report) => Object.entries(counts) as [Kind, MoveCount][]
 
 /** Formats the report: counts, skipped objects and reasons, differences, and what is never imported. */
 export function describe(report: Report, { base, team, dryRun }: Title): string[] {
-  const all = talliesOf(report)
+  const all = countsOf(report)
   const rows = all.map(([kind, { there, added, present, leftOut }]) => [
     ...[WORDS[kind], String(there), String(added), String(present), String(leftOut)],
   ])
   const reasons = all.flatMap(([, { reasons }]) => reasons)
-  const more = all.reduce((sum, [, tally]) => sum + tally.leftOut - tally.reasons.length, 0)
-  const notes = all.flatMap(([, tally]) => tally.notes)
+  const more = all.reduce((sum, [, count]) => sum + count.leftOut - count.reasons.length, 0)
+  const notes = all.flatMap(([, count]) => count.notes)
   return [
     `From ${base} to the team "${team}"${dryRun ? '; dry run, nothing is changed' : ''}:`,
     ...(rows.length === 0
@@ -95,7 +95,7 @@ export function presentImport(
     from: base,
     team_id: teamId,
     dry_run: dryRun,
-    ...Object.fromEntries(talliesOf(report).map(([kind, tally]) => [kind, presentTally(tally)])),
+    ...Object.fromEntries(countsOf(report).map(([kind, count]) => [kind, presentCount(count)])),
     not_taken: report.notTaken.map(({ kind, count, more }) => ({ kind, count, more })),
     domains_here: report.domains.map(({ domain, records, keys }) =>
       presentDomain(domain, records, keys, ways),
@@ -106,7 +106,7 @@ export function presentImport(
   }
 }
 
-function presentTally({ there, added, present, leftOut, reasons, notes }: Tally): object {
+function presentCount({ there, added, present, leftOut, reasons, notes }: MoveCount): object {
   const said = ({ what, text }: { what: string; text: string }) => ({ what, text })
   const remarks = { reasons: reasons.map(said), notes: notes.map(said) }
   return { there, added, present, left_out: leftOut, ...remarks }

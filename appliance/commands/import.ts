@@ -79,7 +79,7 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
   output.object(presentImport(report, { ...title, failure: null }, ways))
   output.text(...describe(report, title))
   await publish(context, report, options.zone)
-  const left = Object.values(report.tallies).reduce((sum, { leftOut }) => sum + leftOut, 0)
+  const left = Object.values(report.counts).reduce((sum, { leftOut }) => sum + leftOut, 0)
   if (left > 0)
     throw new Failure(
       `${left === 1 ? '1 object was' : `${left} objects were`} skipped for the reasons above.`,

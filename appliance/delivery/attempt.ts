@@ -19,7 +19,7 @@ import { ATTEMPT_DEADLINE } from './deadlines.ts'
 import type { Requests } from './extensions.ts'
 import { judge } from './judge.ts'
 import type { Lanes } from './lanes.ts'
-import { signed } from './letter.ts'
+import { signMessage } from './signed-message.ts'
 import type { Failure, Fate, Outcome } from './outcome.ts'
 import type { TlsPolicies } from './policy/policy.ts'
 import type { Admission, Ask, Permit } from './permit.ts'
@@ -122,7 +122,7 @@ export async function attempt(
   let walked: Walked | undefined
   try {
     const prepared = await (ready ?? prepare(way, run))
-    if (prepared.letter.kind === 'signed') run.signatures = prepared.letter.signatures
+    if (prepared.signed.kind === 'signed') run.signatures = prepared.signed.signatures
     walked = await send(way, permit, prepared, run)
   } finally {
     // Always return the permit, whatever happened.
@@ -203,26 +203,26 @@ async function place(domain: string, { deps, provider }: Run): Promise<void> {
 /** Everything needed besides a connection. */
 interface Ready {
   policy: DomainPolicy
-  letter: Awaited<ReturnType<typeof signed>>
+  signed: Awaited<ReturnType<typeof signMessage>>
 }
 
 /** Looks up the domain's TLS policies, and signs. */
 async function prepare(way: Route & { kind: 'found' }, { deps, batch }: Run): Promise<Ready> {
-  const [policy, letter] = await Promise.all([
+  const [policy, signed] = await Promise.all([
     deps.policies.policyFor(batch[0]!.domain, way.authentic),
-    signed(batch[0]!, deps),
+    signMessage(batch[0]!, deps),
   ])
-  return { policy, letter }
+  return { policy, signed }
 }
 
 /** Tries host after host. Recipients for whom neither the permit nor the lane's pace is enough get no result. */
 async function send(
   way: Route & { kind: 'found' },
   permit: Permit,
-  { policy, letter }: Ready,
+  { policy, signed }: Ready,
   { deps, batch, recorder }: Run,
 ): Promise<Walked> {
-  if (letter.kind === 'failed') return nothing(batch, letter.failure)
+  if (signed.kind === 'failed') return nothing(batch, signed.failure)
   const { connections, clock, policies, options } = deps
   const { hostname, port } = options
   const until = steady(clock) + ATTEMPT_DEADLINE
@@ -240,7 +240,7 @@ async function send(
     port,
     until,
   }
-  return walkAll(letter, recipientsOf(batch).slice(0, permit.recipients), way.hosts, how)
+  return walkAll(signed, recipientsOf(batch).slice(0, permit.recipients), way.hosts, how)
 }
 
 /** Returns the sender's requests for reports. Those of the message are the same for the whole batch. */

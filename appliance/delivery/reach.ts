@@ -10,7 +10,7 @@ import type { Session } from './session.ts'
 import { SmtpWire } from './smtp-wire.ts'
 import type { Hello, TlsResult } from './tls.ts'
 import { demandsTls } from './tls-demand.ts'
-import type { Order } from './sayable.ts'
+import type { Order } from './supported.ts'
 
 /** A message for one IP of one host, and how to connect to it. */
 export interface Visit extends Order {

@@ -7,7 +7,7 @@ import { mailCommand, needsUtf8, rcptCommand } from './extensions.ts'
 import { dotStuffed } from './message.ts'
 import type { Fate, Failure, Outcome } from './outcome.ts'
 import { kept, type OpenStep } from './recorder.ts'
-import { fitting, sayable, unconvertible, type Order } from './sayable.ts'
+import { fitting, supportedPart, unconvertible, type Order } from './supported.ts'
 import { endsSession, requires, type Session } from './session.ts'
 import { Broken } from './smtp-wire.ts'
 
@@ -79,7 +79,7 @@ class Transaction {
   }
 
   async run(): Promise<Transacted> {
-    const { sayable: recipients, refused, failure } = sayable(this.#order, this.#session.extensions)
+    const { recipients, refused, failure } = supportedPart(this.#order, this.#session.extensions)
     for (const [recipient, why] of refused) this.#refused.set(recipient, why)
     this.#failure = failure
     let connection: Transacted['connection'] = 'open'

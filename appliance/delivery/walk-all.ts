@@ -1,7 +1,7 @@
 import { steady } from '../clock/clock.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Host } from './hosts.ts'
-import type { Letter } from './letter.ts'
+import type { SignedMessage } from './signed-message.ts'
 import type { Fate, Failure, Outcome } from './outcome.ts'
 import { stops, walk, type WalkDeps, type Walked } from './walk.ts'
 
@@ -11,7 +11,7 @@ import { stops, walk, type WalkDeps, type Walked } from './walk.ts'
  * message for the lane. Recipients without a result weren't tried, and wait for another permit.
  */
 export async function walkAll(
-  letter: Letter,
+  signed: SignedMessage,
   recipients: string[],
   hosts: Host[],
   deps: WalkDeps,
@@ -22,7 +22,7 @@ export async function walkAll(
   let most = Math.min(permit.limits.recipientsPerMessage, known)
   let left = recipients
   for (;;) {
-    const walked = await walk(letter, left.slice(0, most), hosts, deps)
+    const walked = await walk(signed, left.slice(0, most), hosts, deps)
     const surplus = surplusOf(walked.outcome)
     add(all, walked, surplus)
     most = Math.max(1, Math.min(most, walked.outcome.size - surplus.size))

@@ -6,7 +6,7 @@ import type { Call, Connections } from './connections.ts'
 import type { Requests } from './extensions.ts'
 import type { Host } from './hosts.ts'
 import type { Permit } from './permit.ts'
-import type { Letter } from './letter.ts'
+import type { SignedMessage } from './signed-message.ts'
 import { carriesOn, moreTelling } from './next-host.ts'
 import type { Failure, Fate, Outcome } from './outcome.ts'
 import type { Demanded, TlsPolicies } from './policy/policy.ts'
@@ -44,7 +44,7 @@ export interface Walked {
 
 /** Tries IP after IP until each recipient has a conclusive result (RFC 5321 §5.1). */
 export async function walk(
-  letter: Letter,
+  signed: SignedMessage,
   recipients: string[],
   hosts: Host[],
   deps: WalkDeps,
@@ -54,14 +54,14 @@ export async function walk(
   let left = recipients
   for (const { host, ip } of connections.memory.order(stops(hosts, deps.permit.source), clock.now())) {
     if (left.length === 0 || (walked.outcome.size > 0 && steady(clock) >= until)) break
-    const demanded = demands.get(host) ?? (await demandOf(host, letter, deps))
+    const demanded = demands.get(host) ?? (await demandOf(host, signed, deps))
     demands.set(host, demanded)
     let outcome: Outcome
     if (demanded.kind === 'skip') outcome = refusedBy(demanded.why, host, ip, left)
     else {
-      const call = callTo({ host, ip }, letter, left, demanded, deps)
+      const call = callTo({ host, ip }, signed, left, demanded, deps)
       const said = await connections.converse(call, recorder)
-      if (said.tlsResult) deps.policies.record(deps.policy, demanded, letter.wish, said.tlsResult)
+      if (said.tlsResult) deps.policies.record(deps.policy, demanded, signed.wish, said.tlsResult)
       walked.tls = said.tls
       outcome = said.outcome
       // It wasn't its turn: recipients without a result wait for another permit.
@@ -83,7 +83,7 @@ export function stops(hosts: readonly Host[], source: Source): { host: string; i
 /** Looks up the TLS requirement once per host, and records it in the transcript if there is one. */
 async function demandOf(
   host: string,
-  { wish }: Letter,
+  { wish }: SignedMessage,
   { policies, policy, recorder }: WalkDeps,
 ): Promise<Demanded> {
   const demanded = await policies.demandFor(policy, host, wish)
@@ -94,7 +94,7 @@ async function demandOf(
 
 function callTo(
   { host, ip }: { host: string; ip: string },
-  { from, message, sevenBit }: Letter,
+  { from, message, sevenBit }: SignedMessage,
   recipients: string[],
   { demand }: Demanded & { kind: 'demand' },
   { permit, hostname, port, until, requests }: WalkDeps,

@@ -15,7 +15,7 @@ export type TagStorage = Pick<Storage, 'readTagCounts' | 'addTagCounts'>
  * Batches that a query processes before it is answered: several thousand events, more than usually arrive between two
  * runs.
  */
-const MOST_STRETCHES = 40
+const MOST_CHUNKS = 40
 /** Minimum time between runs (milliseconds). An earlier query counts what is missing itself. */
 const POLL_MS = 5000
 /** Pause between two batches when there are many, as after an upgrade (milliseconds). */
@@ -26,12 +26,12 @@ const REST_MS = 10
  * @returns null when all events are counted; otherwise the time of the first uncounted one
  */
 export async function catchUp(storage: TagStorage, now: number): Promise<number | null> {
-  for (let stretches = 0; ; stretches++) {
-    const { since, more, ...stretch } = await storage.readTagCounts({}, now)
-    if (since === null || stretches === MOST_STRETCHES) return since
+  for (let chunks = 0; ; chunks++) {
+    const { since, more, ...chunk } = await storage.readTagCounts({}, now)
+    if (since === null || chunks === MOST_CHUNKS) return since
     let added
     try {
-      added = await storage.addTagCounts(stretch, now)
+      added = await storage.addTagCounts(chunk, now)
     } catch {
       // With a full disk, answer with the numbers so far and their end; the background counter logs the problem.
       return since
@@ -58,9 +58,9 @@ export function createTagCounter({
 }): Worker {
   const onDuty = dutyOf(duties, 'tag metrics')
   const step = async (): Promise<boolean> => {
-    const { since, more, ...stretch } = await storage.readTagCounts({}, clock.now())
+    const { since, more, ...chunk } = await storage.readTagCounts({}, clock.now())
     if (since === null || !(await onDuty())) return false
-    await storage.addTagCounts(stretch, clock.now())
+    await storage.addTagCounts(chunk, clock.now())
     if (more) await rest(REST_MS)
     return more
   }

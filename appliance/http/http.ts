@@ -7,7 +7,7 @@ import { createContents } from '../intake/intake.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { guard } from './access.ts'
-import { keepApart, type AdminDoor } from './admin-door.ts'
+import { keepApart, type ListenerHandlers } from './admin-listener.ts'
 import { auditActs } from './audited.ts'
 import { readBodies } from './body.ts'
 import { giveOutLargeAnswers } from './budget.ts'
@@ -18,7 +18,7 @@ import { tagAnswers } from './etag.ts'
 import { readLeniently } from './lenient.ts'
 import { createLinks } from './links.ts'
 import { createLive } from './live.ts'
-import { createListeners, type Door } from './listeners.ts'
+import { createListeners, type ListenerOptions } from './listeners.ts'
 import { createPasswordTries } from './own-account.ts'
 import { createRequestLogBuffer, type RequestLogBuffer } from './request-log-buffer.ts'
 import { logApiUse } from './request-log.ts'
@@ -112,7 +112,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   readLeniently(app)
   await app.register(cookie)
   beginAnswers(app, deps, () => closing)
-  const door = keepApart(app, deps.config.adminApart === true)
+  const handlers = keepApart(app, deps.config.adminApart === true)
   const requestLog = createRequestLogBuffer(deps)
   if (deps.config.logApiUse) logApiUse(app, requestLog, deps)
   attendRequests(app, deps)
@@ -144,11 +144,11 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
 
   const { http: connections, budgets } = deps.capacity
   const admission = { connections, budgets, proxies: parseNetworks(deps.config.trustProxy) }
-  const listeners = createListeners(door.apps, 'http.listen', admission)
+  const listeners = createListeners(handlers.apps, 'http.listen', admission)
   return {
     requestLog: deps.config.logApiUse ? requestLog : null,
     async listen(addresses, setting = 'listen') {
-      const opened = await listeners.listen(addresses, doorOf(setting, door, deps))
+      const opened = await listeners.listen(addresses, listenerOf(setting, handlers, deps))
       const forPeople = setting.startsWith('admin')
       if (!forPeople) origins.apps ||= opened[0] ?? ''
       if (forPeople || !adminApart) origins.people ||= opened[0] ?? ''
@@ -194,7 +194,11 @@ function attendRequests(app: App, deps: HttpDeps): void {
 }
 
 /** Returns how the addresses of a setting differ. */
-function doorOf(setting: HttpSetting, { people, apps }: AdminDoor, { tls }: HttpDeps): Door {
+function listenerOf(
+  setting: HttpSetting,
+  { people, apps }: ListenerHandlers,
+  { tls }: HttpDeps,
+): ListenerOptions {
   const secure = setting === 'tls_listen' || setting === 'admin_tls_listen'
   const handle = setting.startsWith('admin') ? people : apps
   return { key: `http.${setting}`, tls: secure ? (tls ?? null) : null, handle }

@@ -44,7 +44,7 @@ const NEW_OCTETS = 8 * 1024
 const MOST_SILENT = 500
 
 /** How a set of addresses is handled. */
-export interface Door {
+export interface ListenerOptions {
   /** The configuration key of the addresses. */
   key: string
   /** TLS settings; null for plain HTTP. */
@@ -58,7 +58,7 @@ export interface Listeners {
    * Binds all addresses (`host:port`) or none. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system
    * choose.
    */
-  listen(addresses: readonly string[], door?: Door): Promise<string[]>
+  listen(addresses: readonly string[], options?: ListenerOptions): Promise<string[]>
   /** Accepts no new connections, waits for running requests, then closes the rest. */
   close(): Promise<void>
 }
@@ -83,16 +83,16 @@ export function createListeners(
 ): Listeners {
   const servers: Server[] = []
   return {
-    async listen(addresses, door = { key, tls: null, handle }) {
+    async listen(addresses, options = { key, tls: null, handle }) {
       const origins: string[] = []
       try {
         for (const address of addresses) {
-          const server = httpServer(door.handle, admission)
-          if (door.tls) speakTls(server, door.tls, passOn)
-          if (admission) admitOnly(server, admission, door.tls !== null)
-          const bound = await bindServer(server, address, door.key)
+          const server = httpServer(options.handle, admission)
+          if (options.tls) speakTls(server, options.tls, passOn)
+          if (admission) admitOnly(server, admission, options.tls !== null)
+          const bound = await bindServer(server, address, options.key)
           servers.push(server)
-          origins.push(`${door.tls ? 'https' : 'http'}://${formatHostPort(bound)}`)
+          origins.push(`${options.tls ? 'https' : 'http'}://${formatHostPort(bound)}`)
         }
       } catch (error) {
         for (const server of servers.splice(0)) server.close()

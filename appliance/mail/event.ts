@@ -1,6 +1,6 @@
 import type { EventChoices, EventContact, EventTopic } from './audience.ts'
 import type { Category, SubType } from './bounce.ts'
-import type { ToldReceived } from './inbound.ts'
+import type { EventReceived } from './inbound.ts'
 import type { Cause } from './verdict.ts'
 
 /** Email events, under the names that webhooks use (reference: wire format §5.2). */
@@ -37,7 +37,7 @@ export const OTHER_EVENTS = [
 export type EventType = EmailEventType | (typeof OTHER_EVENTS)[number]
 
 /** A sending domain in an event's payload, as of that time. */
-export interface ToldDomain {
+export interface EventDomain {
   id: string
   name: string
   status: string
@@ -59,7 +59,7 @@ export interface ToldDomain {
 }
 
 /** A suppression in an event's payload. */
-export interface ToldSuppression {
+export interface EventSuppression {
   id: string
   email: string
   origin: string
@@ -121,15 +121,15 @@ export interface EventData {
   /** For delays: the number of the attempt, and when the next one is due (Unix milliseconds). */
   delay?: { attempt: number; nextAttemptAt: number }
   /** For domain events. */
-  domain?: ToldDomain
+  domain?: EventDomain
   /** For suppression events. */
-  suppression?: ToldSuppression
+  suppression?: EventSuppression
   /** For contact events. */
   contact?: EventContact
   /** For topic events. */
   topic?: EventTopic
   /** For `email.received`. */
-  received?: ToldReceived
+  received?: EventReceived
   /** For `contact.topics.updated`. */
   choices?: EventChoices
 }

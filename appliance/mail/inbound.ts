@@ -34,7 +34,7 @@ export interface Authentication {
 }
 
 /** A received email in an event's payload. */
-export interface ToldReceived {
+export interface EventReceived {
   emailId: string
   createdAt: number
   from: string

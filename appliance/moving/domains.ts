@@ -1,38 +1,38 @@
 import { REGIONS, type NewDomainArgs } from '../senders/senders.ts'
 import type { Domain } from '../storage/storage.ts'
 import { readDomain, selectorsIn, text, type HostedDomain } from './objects.ts'
-import { add, leaveOut, type MoveDeps, type MovedDomain, type Report, type Tally } from './report.ts'
+import { add, leaveOut, type MoveDeps, type MovedDomain, type Report, type MoveCount } from './report.ts'
 
 /** Adds the hosted service's domains with new DKIM keys. Existing ones stay as they are. */
-export async function moveDomains(deps: MoveDeps, report: Report, tally: Tally): Promise<void> {
+export async function moveDomains(deps: MoveDeps, report: Report, count: MoveCount): Promise<void> {
   const { hosted, senders, teamId } = deps
   for await (const summary of hosted.list('/domains')) {
-    tally.there += 1
+    count.there += 1
     const [id, name] = [text(summary.id), text(summary.name)]
     if (id === null || name === null) {
-      leaveOut(tally, 'a domain', 'the hosted API returned no ID or name for it')
+      leaveOut(count, 'a domain', 'the hosted API returned no ID or name for it')
       continue
     }
     const theirs = readDomain(await hosted.get(`/domains/${encodeURIComponent(id)}`), name)
     const here = await senders.findDomain({ teamId, name })
     if (here) {
-      tally.present += 1
+      count.present += 1
       report.domains.push(await told(deps, here, theirs))
-    } else await add(tally, name, () => addOne(deps, theirs, report, tally))
+    } else await add(count, name, () => addOne(deps, theirs, report, count))
   }
 }
 
-async function addOne(deps: MoveDeps, theirs: HostedDomain, report: Report, tally: Tally): Promise<void> {
+async function addOne(deps: MoveDeps, theirs: HostedDomain, report: Report, count: MoveCount): Promise<void> {
   const { senders, options, made } = deps
   const args = argsOf(deps, theirs)
   if (options.dryRun) {
     senders.checkDomain(args)
-    remark(theirs, tally)
+    remark(theirs, count)
     return
   }
   const domain = await senders.addDomain(args)
   await made({ kind: 'domain', domain })
-  remark(theirs, tally)
+  remark(theirs, count)
   report.domains.push(await told(deps, domain, theirs))
 }
 
@@ -54,8 +54,8 @@ function argsOf({ teamId, options }: MoveDeps, theirs: HostedDomain): NewDomainA
 
 const isKnown = (region: string): boolean => REGIONS.some((one) => one === region)
 
-function remark({ name, region, settings }: HostedDomain, tally: Tally): void {
-  const note = (text: string) => tally.notes.push({ what: name, text })
+function remark({ name, region, settings }: HostedDomain, count: MoveCount): void {
+  const note = (text: string) => count.notes.push({ what: name, text })
   if (region !== null && !isKnown(region))
     note(
       `its region ${region.slice(0, 40)} does not exist here; it is set to ${REGIONS[0]}, which has no effect`,

@@ -1,7 +1,7 @@
 import type { Permission } from '../storage/storage.ts'
 import type { Wire } from './hosted.ts'
 import { text } from './objects.ts'
-import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
+import { add, leaveOut, type MoveDeps, type MoveCount } from './report.ts'
 
 const PERMISSIONS = ['full_access', 'sending_access'] as const satisfies Permission[]
 
@@ -10,25 +10,25 @@ const PERMISSIONS = ['full_access', 'sending_access'] as const satisfies Permiss
  * doesn't report a key's permission and domain, another Posthaste server does. Skips names for which there are as many
  * keys here.
  */
-export async function moveKeys(deps: MoveDeps, tally: Tally): Promise<void> {
+export async function moveKeys(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { hosted, senders, teamId, options } = deps
   const here = new Map<string, number>()
   for (const { name } of await senders.listKeys({ teamId })) here.set(name, (here.get(name) ?? 0) + 1)
   const domains = domainNames(deps)
   const untold: string[] = []
   for await (const wire of hosted.list('/api-keys')) {
-    tally.there += 1
+    count.there += 1
     const name = text(wire.name)
     const left = here.get(name ?? '') ?? 0
-    if (name === null) leaveOut(tally, 'an API key', 'the hosted API returned no name for it')
+    if (name === null) leaveOut(count, 'an API key', 'the hosted API returned no name for it')
     else if (left > 0) {
-      tally.present += 1
+      count.present += 1
       here.set(name, left - 1)
-    } else if (await addOne(deps, wire, { name, tally, domains })) untold.push(name)
+    } else if (await addOne(deps, wire, { name, count, domains })) untold.push(name)
   }
   if (untold.length === 0) return
   const many = untold.length === 1 ? '1 key' : `${untold.length} keys`
-  tally.notes.push({
+  count.notes.push({
     what: many,
     text: `the hosted API does not report their permission; they get ${options.permission} (--permission)`,
   })
@@ -36,34 +36,34 @@ export async function moveKeys(deps: MoveDeps, tally: Tally): Promise<void> {
 
 interface One {
   name: string
-  tally: Tally
+  count: MoveCount
   domains: (id: string) => Promise<string | undefined>
 }
 
 /** Returns whether it was added without knowing its permission. */
-async function addOne(deps: MoveDeps, wire: Wire, { name, tally, domains }: One): Promise<boolean> {
+async function addOne(deps: MoveDeps, wire: Wire, { name, count, domains }: One): Promise<boolean> {
   const { senders, teamId, options, made } = deps
   const told = PERMISSIONS.find((one) => one === wire.permission)
   const hostedDomain = text(wire.domain_id)
   const domain = hostedDomain === null ? null : await domains(hostedDomain)
   if (domain === undefined) {
-    leaveOut(tally, name, 'it is restricted to a domain that the hosted API does not list')
+    leaveOut(count, name, 'it is restricted to a domain that the hosted API does not list')
     return false
   }
   const permission = told ?? (domain === null ? options.permission : 'sending_access')
   const moves = options.dryRun && options.only.includes('domains')
   const here = domain === null || moves ? undefined : await senders.findDomain({ teamId, name: domain })
   if (domain !== null && !moves && !here) {
-    leaveOut(tally, name, `it is restricted to ${domain}, which does not exist here`)
+    leaveOut(count, name, `it is restricted to ${domain}, which does not exist here`)
     return false
   }
-  const before = tally.added
-  await add(tally, name, async () => {
+  const before = count.added
+  await add(count, name, async () => {
     if (options.dryRun) return
     const fresh = await senders.createKey({ teamId, name, permission, domainId: here?.id })
     await made({ kind: 'api_key', ...fresh, domain })
   })
-  return tally.added > before && told === undefined
+  return count.added > before && told === undefined
 }
 
 /** Fetches the hosted service's domain names by id, once a key is restricted to a domain. */

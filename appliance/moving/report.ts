@@ -18,7 +18,7 @@ export interface Remark {
 }
 
 /** The counts for one kind. `there` is the sum of the other three. */
-export interface Tally {
+export interface MoveCount {
   /** In the hosted service. */
   there: number
   added: number
@@ -50,7 +50,7 @@ export interface NotTaken {
 }
 
 export interface Report {
-  tallies: Partial<Record<Kind, Tally>>
+  counts: Partial<Record<Kind, MoveCount>>
   domains: MovedDomain[]
   notTaken: NotTaken[]
 }
@@ -90,24 +90,24 @@ export interface MoveDeps {
 
 const MOST_REASONS = 100
 
-/** Creates an empty tally. */
-export function newTally(): Tally {
+/** Creates an empty count. */
+export function newMoveCount(): MoveCount {
   return { there: 0, added: 0, present: 0, leftOut: 0, reasons: [], notes: [] }
 }
 
 /** Counts an object as skipped. */
-export function leaveOut(tally: Tally, what: string, text: string): void {
-  tally.leftOut += 1
-  if (tally.reasons.length < MOST_REASONS) tally.reasons.push({ what, text })
+export function leaveOut(count: MoveCount, what: string, text: string): void {
+  count.leftOut += 1
+  if (count.reasons.length < MOST_REASONS) count.reasons.push({ what, text })
 }
 
 /** Runs `work` and counts the object as added or, when it is refused, as skipped with the sentence. */
-export async function add(tally: Tally, what: string, work: () => Promise<void> | void): Promise<void> {
+export async function add(count: MoveCount, what: string, work: () => Promise<void> | void): Promise<void> {
   try {
     await work()
-    tally.added += 1
+    count.added += 1
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    leaveOut(tally, what, error.message)
+    leaveOut(count, what, error.message)
   }
 }

@@ -1,7 +1,7 @@
 import { csvRecord } from '../mail/csv.ts'
 import type { Wire } from './hosted.ts'
 import { isoOf, text } from './objects.ts'
-import { leaveOut, type MoveDeps, type Tally } from './report.ts'
+import { leaveOut, type MoveDeps, type MoveCount } from './report.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 
 /** Entries added at once. */
@@ -12,29 +12,29 @@ const COLUMNS = csvRecord(['email', 'origin', 'created_at', 'source_id', 'reason
  * Adds the hosted service's suppressions with their origin, causing email and time. Uses the CSV import, so its rules
  * apply: an existing entry stays as it is.
  */
-export async function moveSuppressions(deps: MoveDeps, tally: Tally): Promise<void> {
+export async function moveSuppressions(deps: MoveDeps, count: MoveCount): Promise<void> {
   let piece: Wire[] = []
   for await (const one of deps.hosted.list('/suppressions')) {
-    tally.there += 1
-    if (text(one.email) === null) leaveOut(tally, 'a suppression', 'the hosted API returned no address')
+    count.there += 1
+    if (text(one.email) === null) leaveOut(count, 'a suppression', 'the hosted API returned no address')
     else piece.push(one)
     if (piece.length < PIECE) continue
-    await keep(piece, deps, tally)
+    await keep(piece, deps, count)
     piece = []
   }
-  await keep(piece, deps, tally)
+  await keep(piece, deps, count)
 }
 
-async function keep(piece: readonly Wire[], deps: MoveDeps, tally: Tally): Promise<void> {
+async function keep(piece: readonly Wire[], deps: MoveDeps, count: MoveCount): Promise<void> {
   if (piece.length === 0) return
   const { senders, teamId, options, made, hosted, now } = deps
   const reason = `Imported from ${hosted.base}`
   const csv = COLUMNS + piece.map((one) => lineOf(one, reason, now())).join('')
   const result = await senders.importSuppressions({ teamId, csv, origin: 'manual', preview: options.dryRun })
-  tally.added += result.added
-  tally.present += result.present
-  for (const { text, expected } of result.examples) leaveOut(tally, text, `it is not ${expected}`)
-  tally.leftOut += result.invalid - result.examples.length
+  count.added += result.added
+  count.present += result.present
+  for (const { text, expected } of result.examples) leaveOut(count, text, `it is not ${expected}`)
+  count.leftOut += result.invalid - result.examples.length
   if (result.added > 0 && !options.dryRun) await made({ kind: 'suppressions', added: result.added })
 }
 

@@ -1,7 +1,7 @@
 import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
 import type { Webhook } from '../storage/storage.ts'
 import { text } from './objects.ts'
-import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
+import { add, leaveOut, type MoveDeps, type MoveCount } from './report.ts'
 
 /** Why an imported webhook is disabled. A later `--enable` recognizes such webhooks by it. */
 const WAITS = 'Imported as disabled. Enable it with posthaste import --enable, or by hand.'
@@ -20,22 +20,22 @@ export interface HostedWebhook {
  * Adds the hosted service's webhooks with new secrets, disabled: while both servers send, an app would receive
  * everything twice. With `enable`, those that are enabled there are enabled here.
  */
-export async function moveWebhooks(deps: MoveDeps, tally: Tally): Promise<void> {
+export async function moveWebhooks(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { hosted, webhooks, teamId } = deps
   const theirs: HostedWebhook[] = []
   for await (const wire of hosted.list('/webhooks')) {
-    tally.there += 1
+    count.there += 1
     const endpoint = text(wire.endpoint)
     const types = (Array.isArray(wire.events) ? (wire.events as unknown[]) : []).flatMap(
       (one) => text(one) ?? [],
     )
     if (endpoint === null || types.length === 0)
-      leaveOut(tally, endpoint ?? 'a webhook', 'the hosted API returned no endpoint or events for it')
+      leaveOut(count, endpoint ?? 'a webhook', 'the hosted API returned no endpoint or events for it')
     else theirs.push({ endpoint, ...sorted(types), enabled: wire.status !== 'disabled' })
   }
   for (const [hook, here] of pairs(theirs, await webhooks.list({ teamId }))) {
-    if (here) await leave(hook, here, deps, tally)
-    else await addOne(hook, deps, tally)
+    if (here) await leave(hook, here, deps, count)
+    else await addOne(hook, deps, count)
   }
 }
 
@@ -71,29 +71,29 @@ export function pairs<T extends Pick<Webhook, 'endpoint' | 'events'>>(
 const sameEvents = (some: readonly string[], others: readonly string[]): boolean =>
   some.every((type) => others.includes(type)) && others.every((type) => some.includes(type))
 
-async function leave(hook: HostedWebhook, here: Webhook, deps: MoveDeps, tally: Tally): Promise<void> {
+async function leave(hook: HostedWebhook, here: Webhook, deps: MoveDeps, count: MoveCount): Promise<void> {
   const { webhooks, teamId, options, made } = deps
-  tally.present += 1
+  count.present += 1
   const { id, endpoint } = here
   if (!sameEvents(hook.events, here.events))
-    tally.notes.push({ what: endpoint, text: 'it already exists here with different events, which are kept' })
+    count.notes.push({ what: endpoint, text: 'it already exists here with different events, which are kept' })
   if (!options.enable || options.dryRun || !hook.enabled || here.disabled?.reason !== WAITS) return
   const webhook = await webhooks.update({ teamId, id, change: { status: 'enabled' } })
-  tally.notes.push({ what: endpoint, text: 'it is now enabled' })
+  count.notes.push({ what: endpoint, text: 'it is now enabled' })
   await made({ kind: 'webhook_enabled', webhook })
 }
 
-async function addOne(hook: HostedWebhook, deps: MoveDeps, tally: Tally): Promise<void> {
+async function addOne(hook: HostedWebhook, deps: MoveDeps, count: MoveCount): Promise<void> {
   const { webhooks, teamId, options, made } = deps
   const { endpoint, events, unknown } = hook
-  await add(tally, endpoint, async () => {
+  await add(count, endpoint, async () => {
     if (options.dryRun) return webhooks.check({ endpoint, events })
     const disabled = options.enable && hook.enabled ? {} : { disabled: hook.enabled ? WAITS : DISABLED }
     const webhook = await webhooks.create({ teamId, endpoint, events, ...disabled })
     await made({ kind: 'webhook', webhook })
   })
   if (unknown.length > 0 && events.length > 0)
-    tally.notes.push({
+    count.notes.push({
       what: endpoint,
       text: `without events that are not supported here: ${listed(unknown)}`,
     })

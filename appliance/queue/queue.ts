@@ -9,7 +9,7 @@ import { refuse } from '../mail/refusals.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import type { Delivery, HoldRule, QueueFilter, Step, Storage } from '../storage/storage.ts'
 import { isEverything, writeQueueFilter } from './filter.ts'
-import { Tally, type CountedLane, type QueueSummary } from './survey.ts'
+import { QueueTotals, type CountedLane, type QueueSummary } from './survey.ts'
 import type { QueueAction } from '../mail/queue.ts'
 
 export { isEverything, readQueueFilter } from './filter.ts'
@@ -170,13 +170,13 @@ export function createQueueControl(deps: QueueControlDeps): QueueControl {
   }
 }
 
-async function surveyAll({ storage, clock }: QueueControlDeps, filter: QueueFilter): Promise<Tally> {
-  const tally = new Tally()
+async function surveyAll({ storage, clock }: QueueControlDeps, filter: QueueFilter): Promise<QueueTotals> {
+  const totals = new QueueTotals()
   let after: string | undefined
   for (;;) {
     const { groups, next } = await storage.surveyQueue({ ...filter, limit: SURVEY_STEP, after }, clock.now())
-    tally.add(groups)
-    if (next === null) return tally
+    totals.add(groups)
+    if (next === null) return totals
     after = next
   }
 }

@@ -60,7 +60,7 @@ const MOST_ROWS = 50
 const byState = { waiting: 'waiting', held: 'held', in_flight: 'inFlight' } as const
 
 /** Adds up partial counts as they arrive, without keeping them. */
-export class Tally {
+export class QueueTotals {
   readonly #states = { waiting: 0, held: 0, inFlight: 0 }
   readonly #providers = new Map<string, ProviderCount>()
   readonly #domains = new Map<string, { domain: string; provider: string; count: number }>()

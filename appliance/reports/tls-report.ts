@@ -4,7 +4,7 @@ import { formatDateTime } from '../mail/date.ts'
 import { foldField } from '../mail/headers.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import { LIFETIME } from '../queue/schedule.ts'
-import type { NewEmail, ReportedPolicy, TlsTally } from '../storage/storage.ts'
+import type { NewEmail, ReportedPolicy, TlsCount } from '../storage/storage.ts'
 import { binaryPart, multipart, textPart } from './mime.ts'
 
 /** The input of a report. */
@@ -17,7 +17,7 @@ export interface TlsReportFacts {
   day: string
   /** The recipient domain. */
   domain: string
-  results: TlsTally[]
+  results: TlsCount[]
 }
 
 /** The JSON of RFC 8460 §4.4. */
@@ -60,9 +60,9 @@ export function tlsReport(facts: TlsReportFacts): TlsReport {
   }
 }
 
-const sum = (results: TlsTally[]): number => results.reduce((total, { sessions }) => total + sessions, 0)
+const sum = (results: TlsCount[]): number => results.reduce((total, { sessions }) => total + sessions, 0)
 
-function policyReport({ type, domain, strings, mxHosts }: ReportedPolicy, results: TlsTally[]): PolicyReport {
+function policyReport({ type, domain, strings, mxHosts }: ReportedPolicy, results: TlsCount[]): PolicyReport {
   const failures = results.filter(({ result }) => result !== 'success')
   return {
     policy: {
@@ -79,7 +79,7 @@ function policyReport({ type, domain, strings, mxHosts }: ReportedPolicy, result
   }
 }
 
-function details({ result, sourceIp, mxHost, mxIp, sessions, reason }: TlsTally): FailureDetails {
+function details({ result, sourceIp, mxHost, mxIp, sessions, reason }: TlsCount): FailureDetails {
   return {
     'result-type': result,
     ...(sourceIp === '' ? {} : { 'sending-mta-ip': sourceIp }),

@@ -1,17 +1,16 @@
 /** Sending domains: adds, configures, verifies and removes them, and rotates their DKIM keys. */
 import { domainToASCII } from 'node:url'
 import { parseDomain } from '../mail/domain.ts'
-import type { ToldDomain } from '../mail/event.ts'
+import type { EventDomain } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { DkimKey, Domain, DomainSettings } from '../storage/storage.ts'
-import { begin } from './course.ts'
+import type { DkimKey, Domain, DomainSettings, Storage } from '../storage/storage.ts'
+import { begin } from './verification-schedule.ts'
 import { generateDkimKey, type KeyGenerator } from './keys.ts'
-import { look, type LookDeps, toldDomain } from './look.ts'
+import { look, type LookDeps, eventDomain } from './look.ts'
 import { isReturnPathLabel, judgeName } from './names.ts'
 import { expectedRecords, type ExpectedRecord } from './records.ts'
 import { newSelectors } from './rotation.ts'
-import type { Storage } from '../storage/storage.ts'
 
 export interface NewDomainArgs {
   teamId: string
@@ -91,13 +90,13 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     return domain
   }
   const keysOf = (domain: Domain) => storage.dkimKeys({ domainId: domain.id }, clock.now())
-  const toldOf = async (domain: Domain) =>
-    toldDomain(domain, expectedRecords(domain, await keysOf(domain), config))
+  const eventOf = async (domain: Domain) =>
+    eventDomain(domain, expectedRecords(domain, await keysOf(domain), config))
   const beginVerification = async (args: { teamId: string; id: string }): Promise<boolean> => {
     const now = clock.now()
     const domain = await unheld(await getDomain(args), deps)
     const begun = begin(domain, now)
-    const told = begun.status === domain.status ? undefined : await toldOf({ ...domain, ...begun })
+    const told = begun.status === domain.status ? undefined : await eventOf({ ...domain, ...begun })
     return storage.scheduleDomainCheck({ ...args, ...begun, seen: domain.status, told }, now)
   }
 
@@ -107,9 +106,9 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     listDomains: (args) => storage.listDomains(args, clock.now()),
     getDomain,
     findDomain: ({ teamId, name }) => storage.findDomain({ teamId, name: asciiOf(name) }, clock.now()),
-    updateDomain: (args) => updateDomain(deps, args, { getDomain, toldOf }),
+    updateDomain: (args) => updateDomain(deps, args, { getDomain, eventOf }),
     async removeDomain(args) {
-      const told = await toldOf(await getDomain(args))
+      const told = await eventOf(await getDomain(args))
       if (!(await storage.deleteDomain({ ...args, told }, clock.now()))) throw notFound()
     },
     expectedRecords: async (domain) => expectedRecords(domain, await keysOf(domain), config),
@@ -143,14 +142,14 @@ async function updateDomain(
   args: Parameters<DomainMethods['updateDomain']>[0],
   {
     getDomain,
-    toldOf,
-  }: Pick<DomainMethods, 'getDomain'> & { toldOf: (domain: Domain) => Promise<ToldDomain> },
+    eventOf,
+  }: Pick<DomainMethods, 'getDomain'> & { eventOf: (domain: Domain) => Promise<EventDomain> },
 ): Promise<void> {
   const { storage, clock } = deps
   const changes = defined(args.settings)
   const domain = await getDomain(args)
   checkSettings({ ...domain, ...changes })
-  const told = await toldOf({ ...domain, ...changes })
+  const told = await eventOf({ ...domain, ...changes })
   if (!(await storage.updateDomain({ ...args, told }, clock.now()))) {
     // Another request has turned the other capability off, or removed the domain.
     checkSettings({ ...(await getDomain(args)), ...changes })
@@ -239,7 +238,7 @@ async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain>
   const [rsa, ed25519] = await makeKeys(deps, domain, selectors, 'active')
   // Ed25519 signs once its record is found; RSA from the start, because nothing is sent before the domain is verified.
   const keys: DkimKey[] = [rsa!, { ...ed25519!, state: 'pending' }]
-  const told = toldDomain(domain, expectedRecords(domain, keys, deps.config))
+  const told = eventDomain(domain, expectedRecords(domain, keys, deps.config))
   const done = await storage.createDomain({ domain, keys, told }, now)
   if (done === 'taken') throw refuse('domain_taken', { domain: domain.name })
   return domain

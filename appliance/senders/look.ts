@@ -4,11 +4,11 @@ import type { Resolver } from '../dns/dns.ts'
 import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
 import { lookForAdvised, isAdvised } from './advised.ts'
 import { checkRecords } from './check.ts'
-import { advance, begin, sightOf } from './course.ts'
+import { advance, begin, summarizeChecks } from './verification-schedule.ts'
 import { expectedRecords, type SendingHost, type ExpectedRecord } from './records.ts'
 import { nextProof, nextRetirement, turnKeys } from './rotation.ts'
 import type { RecordOpinion } from './verification.ts'
-import type { ToldDomain } from '../mail/event.ts'
+import type { EventDomain } from '../mail/event.ts'
 
 export interface LookDeps {
   storage: Pick<Storage, 'dkimKeys' | 'saveDomainCheck' | 'isDomainHeld'>
@@ -48,15 +48,20 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   const changes = turnKeys(keys, checks, now)
   const turned = afterwards(keys, changes)
   // Judge with the keys' new states: after a rotation, the old key's record is no longer required.
-  const sight = sightOf(expectedRecords(domain, turned, config), checks)
+  const summary = summarizeChecks(expectedRecords(domain, turned, config), checks)
   const begun = asked ? begin(domain, now) : { status: domain.status, watch: domain }
-  const { status, watch } = advance({ ...domain, ...begun.watch, status: begun.status }, sight, now, random())
+  const { status, watch } = advance(
+    { ...domain, ...begun.watch, status: begun.status },
+    summary,
+    now,
+    random(),
+  )
 
   const times = [watch.nextCheckAt, nextRetirement(turned), nextProof(turned, now)]
   const nextCheckAt = Math.min(...times.filter((time): time is number => typeof time === 'number'))
   const { teamId, id } = domain
   const seen = { ...domain, status, checks }
-  const told = isNews(domain, seen) ? toldDomain(seen, expectedRecords(domain, turned, config)) : undefined
+  const told = isNews(domain, seen) ? eventDomain(seen, expectedRecords(domain, turned, config)) : undefined
   const saved = await storage.saveDomainCheck(
     {
       teamId,
@@ -100,7 +105,7 @@ function afterwards(keys: readonly DkimKey[], changes: readonly DkimKeyChange[])
  * Formats a domain and its required records for events. Omits DMARC, which is a recommendation and not part of the wire
  * format.
  */
-export function toldDomain(domain: Domain, records: readonly ExpectedRecord[]): ToldDomain {
+export function eventDomain(domain: Domain, records: readonly ExpectedRecord[]): EventDomain {
   const { id, name, status, region, createdAt, sending, receiving, checks } = domain
   return {
     id,

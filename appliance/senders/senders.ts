@@ -6,7 +6,7 @@ import type { Domain, Storage } from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
 import { silentLogger, type Logger } from '../watch/log.ts'
 import { keyMethods, type KeyMethods, type Caller } from './api-keys.ts'
-import { maySend } from './course.ts'
+import { maySend } from './verification-schedule.ts'
 import { domainMethods, type DomainMethods } from './domains.ts'
 import type { KeyGenerator } from './keys.ts'
 import type { SendingHost } from './records.ts'
@@ -20,7 +20,7 @@ export {
   type RecordPropagation,
 } from './propagation.ts'
 export { createErasures, type Erasures } from './erasures.ts'
-export { maySend } from './course.ts'
+export { maySend } from './verification-schedule.ts'
 export { createReturnPaths, type ReturnPaths } from './return-paths.ts'
 export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
 export {

@@ -7,7 +7,7 @@ import type { Domain, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { postpone } from './course.ts'
+import { postpone } from './verification-schedule.ts'
 import { look, type Looked, type LookDeps } from './look.ts'
 
 export interface WatcherDeps extends LookDeps {

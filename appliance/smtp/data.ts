@@ -62,7 +62,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   const { limit } = options
   const first = !transaction?.chunks
   const body =
-    transaction?.chunks ?? new Body(options, transaction ? incomingOf(session, transaction) : NOWHERE)
+    transaction?.chunks ?? new Body(options, transaction ? incomingOf(session, transaction) : DISCARD)
   if (transaction) transaction.chunks = body
   if (octets > 2 * limit) session.over = true
   if (octets > limit) body.spoil(refuse('message_too_large', { limit }))
@@ -79,7 +79,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
 }
 
 /** The sink of a message that is refused before it begins. */
-const NOWHERE: Sink = { add: () => undefined, discard: () => undefined }
+const DISCARD: Sink = { add: () => undefined, discard: () => undefined }
 
 /** Starts to store the message of a transaction. */
 function incomingOf({ shared, caller, ip }: Session, transaction: Transaction): Incoming {

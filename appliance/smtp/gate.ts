@@ -33,9 +33,9 @@ const KNOWN_MS = 24 * 3_600_000
 const REMEMBERED = 20_000
 
 export function createGate(clock: Clock): Gate {
-  const failures = createTally(clock, WINDOW_MS)
-  const faults = createTally(clock, WINDOW_MS)
-  const known = createTally(clock, KNOWN_MS)
+  const failures = createCounter(clock, WINDOW_MS)
+  const faults = createCounter(clock, WINDOW_MS)
+  const known = createCounter(clock, KNOWN_MS)
   const holder = (network: string, prefix: string) => `${network} ${prefix}`
 
   const tooMany = (key: string): Refusal | null =>
@@ -70,7 +70,7 @@ export function createGate(clock: Clock): Gate {
   }
 }
 
-interface Tally {
+interface Counter {
   /** Returns the new count. */
   add(key: string): number
   count(key: string): number
@@ -78,7 +78,7 @@ interface Tally {
 }
 
 /** Counts by key; each count expires `windowMs` after its first increment. */
-function createTally(clock: Clock, windowMs: number): Tally {
+function createCounter(clock: Clock, windowMs: number): Counter {
   const counts = new Map<string, { count: number; until: number }>()
   const current = (key: string) => {
     const found = counts.get(key)

@@ -1,6 +1,6 @@
 /** The verification of sending domains: results of DNS checks, and when the next check is due. */
 import { sql } from 'kysely'
-import type { ToldDomain } from '../mail/event.ts'
+import type { EventDomain } from '../mail/event.ts'
 import {
   type DkimKeyChange,
   type Domain,
@@ -24,7 +24,7 @@ export interface DomainCheck {
   watch?: DomainWatch | undefined
   keys?: DkimKeyChange[] | undefined
   /** The data of `domain.updated`; undefined if nothing changed that concerns an app. */
-  told?: ToldDomain | undefined
+  told?: EventDomain | undefined
   /** Writes nothing unless the domain still has these values: something else may have changed it during the check. */
   seen?: Pick<Domain, 'status' | 'nextCheckAt'> | undefined
 }
@@ -111,7 +111,7 @@ async function scheduleDomainCheck(
     status: DomainStatus
     seen: DomainStatus
     watch: DomainWatch
-    told?: ToldDomain | undefined
+    told?: EventDomain | undefined
   },
   now: number,
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Sending domains and their settings. Their verification is in domain-checks.ts. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
-import type { ToldDomain } from '../mail/event.ts'
+import type { EventDomain } from '../mail/event.ts'
 import { recordOthers } from './events.ts'
 import type { Db, DkimKeysTable, DomainsTable } from './schema.ts'
 import type { DkimAlgorithm, DkimKeyState, DomainStatus, RecordStatus, TlsRequirement } from './values.ts'
@@ -138,7 +138,7 @@ export async function tell(
   db: Db,
   teamId: string,
   type: 'domain.created' | 'domain.updated' | 'domain.deleted',
-  domain: ToldDomain | undefined,
+  domain: EventDomain | undefined,
   now: number,
 ): Promise<void> {
   if (domain) recordOthers(db, [{ teamId, type, data: { domain } }], now)
@@ -154,7 +154,7 @@ export const HOLDING = ['verified', 'partially_failed'] as const
  */
 async function createDomain(
   db: Db,
-  { domain, keys, told }: { domain: Domain; keys: DkimKey[]; told?: ToldDomain | undefined },
+  { domain, keys, told }: { domain: Domain; keys: DkimKey[]; told?: EventDomain | undefined },
   now: number,
 ): Promise<'created' | 'taken'> {
   const inserted = await db
@@ -221,7 +221,7 @@ async function updateDomain(
     id,
     settings,
     told,
-  }: { teamId: string; id: string; settings: Partial<DomainSettings>; told?: ToldDomain | undefined },
+  }: { teamId: string; id: string; settings: Partial<DomainSettings>; told?: EventDomain | undefined },
   now: number,
 ): Promise<boolean> {
   if (Object.values(settings).every((value) => value === undefined))
@@ -242,7 +242,7 @@ async function updateDomain(
 /** Deletes a domain with its DKIM keys and the API keys that were restricted to it. */
 async function deleteDomain(
   db: Db,
-  args: { teamId: string; id: string; told?: ToldDomain | undefined },
+  args: { teamId: string; id: string; told?: EventDomain | undefined },
   now: number,
 ): Promise<boolean> {
   const deleted = await db

@@ -112,10 +112,8 @@ async function searchEmails(
   const troubles = broadcastId === undefined ? (filter.status?.map(troubleOf) ?? []) : []
   const found =
     troubles.length === 0 || troubles.includes(null)
-      ? [await searchStretch(db, { teamId, broadcastId, trouble: null }, args)]
-      : await Promise.all(
-          troubles.map((trouble) => searchStretch(db, { teamId, broadcastId, trouble }, args)),
-        )
+      ? [await searchChunk(db, { teamId, broadcastId, trouble: null }, args)]
+      : await Promise.all(troubles.map((trouble) => searchChunk(db, { teamId, broadcastId, trouble }, args)))
   // Every scope was searched back to this id.
   const floor = found.flatMap(({ next }) => next ?? []).reduce((a, b) => (a > b ? a : b), '')
   const all = found
@@ -135,7 +133,7 @@ async function searchEmails(
 }
 
 /** Reads the next chunk of a scope: an index range that ends with the id. */
-async function searchStretch(
+async function searchChunk(
   db: Db,
   scope: Scope,
   {

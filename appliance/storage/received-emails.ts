@@ -199,7 +199,7 @@ async function keepReceivedEmails(
         .values({ received_id: email.id, recipient, state: 'pending', email_id: null, reason: null })
         .execute()
   }
-  recordOthers(db, emails.map(toldOf), now)
+  recordOthers(db, emails.map(eventOf), now)
   return 'kept'
 }
 
@@ -220,7 +220,7 @@ async function isFull(
   return Number(today.count) >= limits.messages || Number(today.bytes) + size > limits.bytes
 }
 
-const toldOf = ({ id, teamId, receivedAt, from, ...email }: Omit<ReceivedEmail, 'hasContent'>) => {
+const eventOf = ({ id, teamId, receivedAt, from, ...email }: Omit<ReceivedEmail, 'hasContent'>) => {
   const { to, cc, bcc, receivedFor, messageId, subject } = email
   const attachments = email.attachments.map(({ size: _, ...attachment }) => attachment)
   const received = { emailId: id, createdAt: receivedAt, from, to, cc, bcc, receivedFor, messageId, subject }

@@ -106,7 +106,7 @@ export type {
 } from './templates/template-rows.ts'
 export type { TemplateChange } from './templates/templates.ts'
 export type { Ticket } from './tickets.ts'
-export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsTally } from './tls-policies.ts'
+export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsCount } from './tls-policies.ts'
 export type { NewHit, TrackedEmail } from './events.ts'
 export type {
   NewWebhookDelivery,

@@ -37,7 +37,7 @@ export interface ReportedPolicy {
 }
 
 /** A number of sessions with the same result. */
-export interface TlsTally {
+export interface TlsCount {
   /** YYYY-MM-DD, UTC. */
   day: string
   /** The recipient domain. */
@@ -122,7 +122,7 @@ const keyOf = (policy: string): string => createHash('sha256').update(policy).di
 
 type Row = Omit<Selectable<TlsResultsTable>, 'sessions'>
 
-function toRow(result: TlsTally): Row {
+function toRow(result: TlsCount): Row {
   const policy = JSON.stringify(result.policy)
   const { day, domain, sourceIp, mxHost, mxIp, reason } = result
   return {
@@ -139,7 +139,7 @@ const KEY = ['day', 'domain', 'policy_key', 'result', 'source_ip', 'mx_host', 'm
  */
 async function addTlsResults(
   db: Db,
-  { results, most }: { results: TlsTally[]; most: number },
+  { results, most }: { results: TlsCount[]; most: number },
 ): Promise<void> {
   for (const result of results) {
     const whole = toRow(result)
@@ -171,7 +171,7 @@ async function bump(db: Db, row: Row, sessions: number): Promise<boolean> {
   return numUpdatedRows > 0n
 }
 
-const toResult = (row: Selectable<TlsResultsTable>): TlsTally => ({
+const toResult = (row: Selectable<TlsResultsTable>): TlsCount => ({
   day: row.day,
   domain: row.domain,
   policy: JSON.parse(row.policy) as ReportedPolicy,
@@ -187,7 +187,7 @@ const toResult = (row: Selectable<TlsResultsTable>): TlsTally => ({
 async function listTlsResults(
   db: Db,
   { since, domain, limit }: { since: string; domain?: string | undefined; limit: number },
-): Promise<TlsTally[]> {
+): Promise<TlsCount[]> {
   let query = db.selectFrom('tls_results').selectAll().where('day', '>=', since)
   if (domain !== undefined) query = query.where('domain', '=', domain)
   const rows = await query
@@ -204,7 +204,7 @@ async function listTlsResults(
 }
 
 /** Lists all results of one domain and day. */
-async function tlsResultsOf(db: Db, { day, domain }: { day: string; domain: string }): Promise<TlsTally[]> {
+async function tlsResultsOf(db: Db, { day, domain }: { day: string; domain: string }): Promise<TlsCount[]> {
   const rows = await db
     .selectFrom('tls_results')
     .selectAll()

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { Source } from '../../appliance/mail/source.ts'
-import type { DkimKey, NewSuppression, Storage, TlsTally } from '../../appliance/storage/storage.ts'
+import type { DkimKey, NewSuppression, Storage, TlsCount } from '../../appliance/storage/storage.ts'
 import { cause, change, leaseArgs, makeTeam, newApiKey, newDomain, putEmail, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
@@ -277,7 +277,7 @@ function applianceRaces(race: Racing): void {
 
   race('results of TLS are added up, in so many rows at most', async ({ storage, atOnce }) => {
     const domain = unique('tls')
-    const tally = (mxHost: string): TlsTally => ({
+    const tally = (mxHost: string): TlsCount => ({
       ...{ day: '2026-11-20', domain, result: 'starttls-not-supported', reason: '', sessions: 1 },
       ...{ policy: { type: 'no-policy-found', domain, strings: [], mxHosts: [] } },
       ...{ sourceIp: '192.0.2.1', mxHost, mxIp: '192.0.2.2' },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Storage, StoredStsPolicy, TlsTally } from '../../appliance/storage/storage.ts'
+import type { Storage, StoredStsPolicy, TlsCount } from '../../appliance/storage/storage.ts'
 import { DAY, T0 } from './fixtures.ts'
 
 const stored = (domain: string, more: Partial<StoredStsPolicy> = {}): StoredStsPolicy => ({
@@ -12,7 +12,7 @@ const stored = (domain: string, more: Partial<StoredStsPolicy> = {}): StoredStsP
   ...more,
 })
 
-const tally = (domain: string, more: Partial<TlsTally> = {}): TlsTally => ({
+const tally = (domain: string, more: Partial<TlsCount> = {}): TlsCount => ({
   day: '2026-11-20',
   domain,
   policy: { type: 'no-policy-found', domain, strings: [], mxHosts: [] },

@@ -14,7 +14,7 @@ import type { GuardedFetch } from '../../wire/fetch.ts'
 import type { TlsResultType } from '../tls-demand.ts'
 import { demandOf, type Demanded, type TlsWish } from './demand.ts'
 import { createStsCache, type StsCache } from './sts-cache.ts'
-import { createTally } from './tally.ts'
+import { createTlsCounter } from './tls-counter.ts'
 import { type DaneState, lookUpDane } from './tlsa.ts'
 import { viewOf, type DomainPolicy } from './view.ts'
 
@@ -85,7 +85,7 @@ const REFRESH_EVERY = 60 * 60_000
 export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
   const { resolver, log, options } = deps
   const sts = createStsCache({ ...deps, port: options.stsPort })
-  const tally = createTally(deps)
+  const counter = createTlsCounter(deps)
   const refresher = createRefresher(sts, deps)
 
   const policyFor = async (name: string, mxAnswerAuthentic: boolean): Promise<DomainPolicy> => {
@@ -112,7 +112,7 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
       if (demanded.kind === 'skip') {
         const { policy: reported, resultType: result, why: reason } = demanded
         const where = { sourceIp: '', mxHost: host, mxIp: '' }
-        tally.add({ domain: policy.domain, policy: reported, result, reason, ...where })
+        counter.add({ domain: policy.domain, policy: reported, result, reason, ...where })
       }
       return demanded
     },
@@ -121,12 +121,20 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
       if (wish === 'unimportant' || domain.startsWith('[')) return
       const { result, reason } = resultOf(demanded, session)
       const { sendingIp, receivingHost: mxHost, receivingIp: mxIp } = session
-      tally.add({ domain, policy: demanded.policy, result, reason, sourceIp: sendingIp ?? '', mxHost, mxIp })
+      counter.add({
+        domain,
+        policy: demanded.policy,
+        result,
+        reason,
+        sourceIp: sendingIp ?? '',
+        mxHost,
+        mxIp,
+      })
     },
     async view(domain) {
       return viewOf(domain.toLowerCase(), { resolver, policyFor, decide, trustAd: options.trustAd })
     },
-    flush: () => tally.flush(),
+    flush: () => counter.flush(),
     start() {
       if (!options.trustAd)
         log.info(
@@ -136,7 +144,7 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
     },
     async stop() {
       await refresher.stop()
-      await tally.stop()
+      await counter.stop()
     },
   }
 }

@@ -13,26 +13,26 @@ import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, PAGE_ROWS } from '../download.ts'
 import { serve } from '../serve.ts'
-import { fill, presentSearch } from '../stretches.ts'
+import { fill, presentSearch } from '../search-chunks.ts'
 
 /** Routes to search and download emails, and for an email's suppressed recipients and webhook events. */
 export function emailSearchRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
-  const stretch = (teamId: string, filter: EmailFilter, limit: number, after: string | undefined) =>
+  const searchChunk = (teamId: string, filter: EmailFilter, limit: number, after: string | undefined) =>
     storage.searchEmails({ teamId, filter, limit, after }, clock.now())
 
   serve(app, api.searchEmails, {}, async (request) => {
     const { teamId } = callerOf(request)
     const { limit, after, before: _before, ...conditions } = request.query
     const filter = api.emailFilterOf(conditions)
-    const found = await fill({ limit, after }, (most, from) => stretch(teamId, filter, most, from))
+    const found = await fill({ limit, after }, (most, from) => searchChunk(teamId, filter, most, from))
     return presentSearch(found, api.presentFound)
   })
 
   serve(app, api.exportEmails, {}, async (request, reply) => {
     const { teamId } = callerOf(request)
     const filter = api.emailFilterOf(request.query)
-    const pages = allOf((after) => stretch(teamId, filter, PAGE_ROWS, after))
+    const pages = allOf((after) => searchChunk(teamId, filter, PAGE_ROWS, after))
     const file = { name: 'emails.csv', type: CSV, head: api.EMAIL_COLUMNS, write: api.emailRecord, pages }
     return download(request, reply, file, deps)
   })
@@ -60,11 +60,11 @@ export function emailSearchRoutes(app: App, deps: HttpDeps): void {
 
 /** Yields all results, chunk by chunk as the client reads. */
 async function* allOf(
-  stretch: (after: string | undefined) => Promise<EmailsFound>,
+  searchChunk: (after: string | undefined) => Promise<EmailsFound>,
 ): AsyncGenerator<FoundEmail[]> {
   let after: string | undefined
   do {
-    const { items, next } = await stretch(after)
+    const { items, next } = await searchChunk(after)
     yield items
     after = next ?? undefined
   } while (after !== undefined)

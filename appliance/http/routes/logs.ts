@@ -7,7 +7,7 @@ import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { RequestLogBuffer } from '../request-log-buffer.ts'
 import { fillIn, type ContentOf } from '../request-log-emails.ts'
-import { fill, presentSearch } from '../stretches.ts'
+import { fill, presentSearch } from '../search-chunks.ts'
 
 /** Routes for the request log. The buffer is written first, so that a list includes the latest requests. */
 export function logRoutes(

@@ -6,7 +6,7 @@ import type { FirstProof } from '../../storage/storage.ts'
 import { reachable } from '../../tracking/tracking.ts'
 import { dropCookie, SESSION } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { passwordChanged, passwordReset } from '../letters.ts'
+import { passwordChanged, passwordReset } from '../account-mail.ts'
 import { admitStranger, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 

@@ -42,10 +42,10 @@ const ROUND = 2000
 type Range = MetricsQuery['ranges'][number]
 
 /** Builds a table `ranges (start, at, until)`. `start` identifies the range that a chunk of time belongs to. */
-const rangesTable = (stretches: readonly (Range & { of: number })[]) =>
+const rangesTable = (spans: readonly (Range & { of: number })[]) =>
   valuesOf(
     ['bigint', 'bigint', 'bigint'],
-    stretches.map(({ of, start, end }) => [of, start, end]),
+    spans.map(({ of, start, end }) => [of, start, end]),
   )
 
 /** Rounds a range to whole quarter hours, the smallest unit of the roll-ups. */
@@ -112,14 +112,14 @@ async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
   const domain = query.together ? sql`''` : value
   const apart = query.together ? sql`` : sql`${value},`
   const sums = new Map<string, MetricsSum>()
-  const stretches = query.ranges.flatMap((range) => {
+  const spans = query.ranges.flatMap((range) => {
     const whole = length === undefined ? inQuarters(range) : range
     const parts = isNarrow(query) ? oneByOne(whole, length ?? QUARTER) : [whole]
     return parts.map((part) => ({ ...part, of: range.start }))
   })
-  for (let at = 0; at < stretches.length; at += ROUND) {
+  for (let at = 0; at < spans.length; at += ROUND) {
     const { rows } = await sql<{ start: number; domain_id: string; counter: string; n: number }>`
-      with ranges (start, at, until) as ${rangesTable(stretches.slice(at, at + ROUND))}
+      with ranges (start, at, until) as ${rangesTable(spans.slice(at, at + ROUND))}
       select ranges.start, ${domain} as domain_id, m.counter, sum(m.n) as n
       from ranges cross join ${from}
       where ${where} and ${isNarrow(query) ? sql`m.at = ranges.at` : sql`m.at >= ranges.at and m.at < ranges.until`}

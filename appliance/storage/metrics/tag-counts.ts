@@ -55,7 +55,7 @@ export interface TagDay {
 }
 
 /** A tag that is counted separately on a day. */
-export interface ToldTag {
+export interface EventTag {
   teamId: string
   /** Midnight (UTC). */
   day: number
@@ -84,7 +84,7 @@ export function affordable(events: readonly TaggedEvent[], most: number): number
 }
 
 /** Decides which tags are counted separately, until a day's limit is reached. Remembers those of each day. */
-function createTeller(told: readonly ToldTag[]): (teamId: string, day: number, tag: string) => string {
+function createTeller(told: readonly EventTag[]): (teamId: string, day: number, tag: string) => string {
   const days = new Map<string, Map<string, Set<string>>>()
   const nameOf = (tag: string) => tag.slice(0, tag.indexOf(':'))
   const namesOf = (teamId: string, day: number) => {
@@ -132,7 +132,7 @@ export const keyOfDay = ({ teamId, at, dimension, value, tag, counter }: TagDay)
  * @param events in the order in which they were stored, which decides which tags are counted separately
  * @param told tags that are already counted separately on those days
  */
-export function countTags(events: readonly TaggedEvent[], told: readonly ToldTag[]): TagCount[] {
+export function countTags(events: readonly TaggedEvent[], told: readonly EventTag[]): TagCount[] {
   const tell = createTeller(told)
   const counts = events.flatMap(({ teamId, createdAt, domainId, provider, counted, amount, tags }) =>
     tagsOf(tags).flatMap((one) => {

@@ -17,12 +17,12 @@ import {
   keyOfDay,
   type TagDay,
   type TaggedEvent,
-  type ToldTag,
+  type EventTag,
   type TagCount,
 } from './tag-counts.ts'
 
 /** What the next chunk of events adds to the roll-ups by tag. */
-export interface TagStretch {
+export interface TagChunk {
   /** After the first cursor, up to and including the last. Equal if there is nothing to add. */
   from: EventCursor
   to: EventCursor
@@ -67,7 +67,7 @@ const selectTagged = (db: Db) =>
 
 /** Reads the next chunk that isn't in the roll-ups by tag yet, a few hundred events. */
 async function readTagCounts(db: Db): Promise<
-  TagStretch & {
+  TagChunk & {
     /** Time of its first event; null: there is none. */
     since: number | null
     /** Whether there are more events after it. */
@@ -94,12 +94,12 @@ async function readTagCounts(db: Db): Promise<
   const all = tagged.map(toEvent)
   const count = affordable(all, NUMBERS)
   const to = count < all.length ? cursorOf(tagged[count - 1]!) : last
-  const counts = countTags(all.slice(0, count), await toldOn(db, all))
+  const counts = countTags(all.slice(0, count), await eventTagsOf(db, all))
   return { from, to, counts, since: first.created_at, more: isAfter(cursorOf(events.at(-1)!), to) }
 }
 
 /** Returns the tags that are counted separately on the days of these events. */
-async function toldOn(db: Db, events: readonly TaggedEvent[]): Promise<ToldTag[]> {
+async function eventTagsOf(db: Db, events: readonly TaggedEvent[]): Promise<EventTag[]> {
   const days = new Map(
     events.map(({ teamId, createdAt }) => [
       `${teamId} ${dayOf(createdAt)}`,
@@ -129,7 +129,7 @@ const ofDay = ({ teamId, ...row }: TagDay) => ({ team_id: teamId, ...row })
  * Adds a chunk to the roll-ups by tag and moves the cursor. Returns false and adds nothing if another process was
  * faster.
  */
-async function addTagCounts(db: Db, { from, to, counts }: TagStretch): Promise<boolean> {
+async function addTagCounts(db: Db, { from, to, counts }: TagChunk): Promise<boolean> {
   if (!(await moveCursor(db, { reader: 'tags', from, to }))) return false
   await addRows(db, counts)
   return true

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { EMAIL_EVENTS, OTHER_EVENTS, type EventData } from '../../../appliance/mail/event.ts'
-import type { ToldReceived } from '../../../appliance/mail/inbound.ts'
+import type { EventReceived } from '../../../appliance/mail/inbound.ts'
 import type { OutboxEvent } from '../../../appliance/storage/storage.ts'
 import { presentPing, presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
 
@@ -177,7 +177,7 @@ describe('the payload', () => {
     suppression: { suppression },
     contact: { contact },
   }
-  const received: ToldReceived = {
+  const received: EventReceived = {
     ...{ emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f63', createdAt: 0, from: 'Ada <ada@x.example>' },
     ...{ to: ['a@acme.example'], cc: [], bcc: [], receivedFor: ['a@acme.example'], subject: 'Hi' },
     messageId: '<1@x.example>',

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { mailtoAddress, readTlsReportRecord } from '../../../appliance/mail/tls-report.ts'
 import { packReport, tlsReport, tlsReportEmail } from '../../../appliance/reports/tls-report.ts'
 import { spreadOf } from '../../../appliance/reports/tls-reports.ts'
-import type { TlsTally } from '../../../appliance/storage/storage.ts'
+import type { TlsCount } from '../../../appliance/storage/storage.ts'
 
 const sts = {
   type: 'sts',
@@ -13,7 +13,7 @@ const sts = {
   mxHosts: ['*.mail.company-y.example'],
 } as const
 const policy = { ...sts, strings: [...sts.strings], mxHosts: [...sts.mxHosts] }
-const one = (more: Partial<TlsTally>): TlsTally => ({
+const one = (more: Partial<TlsCount>): TlsCount => ({
   ...{ day: '2016-04-01', domain: 'company-y.example', policy, result: 'success', sessions: 1 },
   ...{ sourceIp: '', mxHost: '', mxIp: '', reason: '' },
   ...more,

@@ -1,7 +1,7 @@
 /** Counts TLS results, and writes the counts periodically (RFC 8460 §4). */
 import type { Clock } from '../../clock/clock.ts'
 import { dayOf } from '../../mail/tls-report.ts'
-import type { ReportedPolicy, Storage, TlsTally } from '../../storage/storage.ts'
+import type { ReportedPolicy, Storage, TlsCount } from '../../storage/storage.ts'
 import type { Logger } from '../../watch/log.ts'
 
 /** Time between two writes, in milliseconds: how many statistics a crash can lose. */
@@ -25,7 +25,7 @@ export interface Counted {
   reason: string
 }
 
-export interface Tally {
+export interface TlsCounter {
   add(counted: Counted): void
   /** Writes pending counts. */
   flush(): Promise<void>
@@ -34,7 +34,7 @@ export interface Tally {
 }
 
 /** Creates the counter. */
-export function createTally({
+export function createTlsCounter({
   storage,
   clock,
   log,
@@ -42,8 +42,8 @@ export function createTally({
   storage: Pick<Storage, 'addTlsResults'>
   clock: Clock
   log: Logger
-}): Tally {
-  let counts = new Map<string, TlsTally>()
+}): TlsCounter {
+  let counts = new Map<string, TlsCount>()
   let cancel: (() => void) | undefined
   let writing = Promise.resolve()
   let stopped = false

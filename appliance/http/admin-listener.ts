@@ -28,11 +28,11 @@ const isOpen = (pattern: string): boolean =>
   OPEN.some((one) => (one.endsWith('/') ? pattern.startsWith(one) : pattern === one))
 
 function isForPeople({ is404, routeOptions: { config, url } }: FastifyRequest): boolean {
-  if (is404) return false // unknown at each door
+  if (is404) return false // unknown on each listener
   return config.access === 'people' || (config.access === 'public' && !isOpen(url ?? ''))
 }
 
-export interface AdminDoor {
+export interface ListenerHandlers {
   /** Handles requests on the people's listeners. */
   people: RequestListener
   /** Handles requests on the other listeners. */
@@ -43,7 +43,7 @@ export interface AdminDoor {
  * Refuses routes for people on the apps' listeners. Must run before authentication.
  * @param apart false when people have no listeners of their own, so that everything is available everywhere
  */
-export function keepApart(app: App, apart: boolean): AdminDoor {
+export function keepApart(app: App, apart: boolean): ListenerHandlers {
   const route: RequestListener = (request, response) => app.routing(request, response)
   if (!apart) return { people: route, apps: route }
   const ofApps = new WeakSet<IncomingMessage>()

@@ -4,9 +4,9 @@ import type { Failure, Fate, Outcome } from './outcome.ts'
 import type { TlsDemand } from './tls-demand.ts'
 
 /** The part of an order that a server can accept. */
-export interface Sayable {
+export interface Supported {
   /** Recipients that can be sent. */
-  sayable: string[]
+  recipients: string[]
   /** Recipients that can't be sent, each with the reason. */
   refused: Map<string, Failure>
   /** Why no recipient can be sent. */
@@ -41,7 +41,7 @@ export function unconvertible({ host, ip, recipients }: Order, why: string): Out
 }
 
 /** Selects the recipients that a server with these extensions accepts, if it accepts the message at all. Pure. */
-export function sayable(order: Order, extensions: Extensions): Sayable {
+export function supportedPart(order: Order, extensions: Extensions): Supported {
   const { host, ip, from, recipients, message } = order
   const limit = sizeLimit(extensions)
   if (limit !== undefined && message.bytes.length > limit) {
@@ -55,15 +55,15 @@ export function sayable(order: Order, extensions: Extensions): Sayable {
   }
   const refused = new Map<string, Failure>()
   for (const recipient of recipients) {
-    const why = unsayable(from, order, extensions) ?? unsayable(recipient, order, extensions)
+    const why = unsupported(from, order, extensions) ?? unsupported(recipient, order, extensions)
     if (why) refused.set(recipient, why)
   }
-  return { sayable: recipients.filter((one) => !refused.has(one)), refused, failure: undefined }
+  return { recipients: recipients.filter((one) => !refused.has(one)), refused, failure: undefined }
 }
 
-const nobody = (failure: Failure): Sayable => ({ sayable: [], refused: new Map(), failure })
+const nobody = (failure: Failure): Supported => ({ recipients: [], refused: new Map(), failure })
 
-function unsayable(address: string, { host, ip }: Order, extensions: Extensions): Failure | undefined {
+function unsupported(address: string, { host, ip }: Order, extensions: Extensions): Failure | undefined {
   const failure = { kind: 'unsupported', phase: 'rcpt', host, ip, reply: null } as const
   // The last check against SMTP injection through an address; such addresses are refused long before.
   if (/[\0-\x1f\x7f<>]/.test(address)) {

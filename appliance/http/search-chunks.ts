@@ -7,7 +7,7 @@ import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 
 /** Maximum chunks searched per request; each takes a few milliseconds. */
-const MOST_STRETCHES = 50
+const MOST_CHUNKS = 50
 
 /** The result of a chunk; `next`: continue with ids older than this; null at the end. */
 export interface Found<T> {
@@ -23,12 +23,12 @@ interface Page {
 /** Searches chunk after chunk until the page is full, the list ends, or the limit per request is reached. */
 export async function fill<T>(
   { limit, after }: Page,
-  stretch: (limit: number, after: string | undefined) => Promise<Found<T>>,
+  searchChunk: (limit: number, after: string | undefined) => Promise<Found<T>>,
 ): Promise<Found<T>> {
   const items: T[] = []
   let next = after ?? null
-  for (let count = 0; count < MOST_STRETCHES; count++) {
-    const part = await stretch(limit - items.length, next ?? undefined)
+  for (let count = 0; count < MOST_CHUNKS; count++) {
+    const part = await searchChunk(limit - items.length, next ?? undefined)
     items.push(...part.items)
     next = part.next
     if (next === null || items.length === limit) break

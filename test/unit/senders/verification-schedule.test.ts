@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { advance, begin, postpone, sightOf, type Sight } from '../../../appliance/senders/course.ts'
+import {
+  advance,
+  begin,
+  postpone,
+  summarizeChecks,
+  type CheckSummary,
+} from '../../../appliance/senders/verification-schedule.ts'
 import { expectedRecords } from '../../../appliance/senders/records.ts'
 import type { DomainStatus, DomainWatch, RecordStatus } from '../../../appliance/storage/storage.ts'
 import { maySend } from '../../../appliance/senders/senders.ts'
@@ -17,8 +23,8 @@ const at = (status: DomainStatus, watch: Partial<DomainWatch> = {}): State => ({
 })
 
 /** Returns the next state, as storage would keep it. */
-const next = (before: State, sight: Sight, now: number): State => {
-  const { status, watch } = advance(before, sight, now, 0)
+const next = (before: State, summary: CheckSummary, now: number): State => {
+  const { status, watch } = advance(before, summary, now, 0)
   return {
     ...before,
     ...watch,
@@ -31,13 +37,13 @@ const next = (before: State, sight: Sight, now: number): State => {
  * Repeats the same result until the status changes or nothing is due. Returns the times of the checks after `from`, and
  * the last state.
  */
-function until(before: State, sight: Sight, most: number): { looks: number[]; state: State } {
+function until(before: State, summary: CheckSummary, most: number): { looks: number[]; state: State } {
   const looks: number[] = []
   let state = before
   while (looks.length < most && state.status === before.status) {
     const now = state.nextCheckAt!
     looks.push(now - T0)
-    state = next(state, sight, now)
+    state = next(state, summary, now)
   }
   return { looks, state }
 }
@@ -85,16 +91,16 @@ describe('a verified domain', () => {
   test.each([
     ['broken', 'failed'],
     ['partial', 'partially_failed'],
-  ] as const)('that is seen %s twice, a while apart, is %s', (sight, status) => {
-    const first = next(at('verified'), sight, T0)
+  ] as const)('that is seen %s twice, a while apart, is %s', (summary, status) => {
+    const first = next(at('verified'), summary, T0)
     expect(first).toMatchObject({
       status: 'verified',
       suspect: { status, since: T0 },
       nextCheckAt: T0 + 15 * minute,
     })
-    const impatient = next(first, sight, T0 + minute)
+    const impatient = next(first, summary, T0 + minute)
     expect(impatient).toMatchObject({ status: 'verified', nextCheckAt: T0 + 15 * minute })
-    expect(next(impatient, sight, T0 + 15 * minute)).toMatchObject({ status, suspect: null })
+    expect(next(impatient, summary, T0 + 15 * minute)).toMatchObject({ status, suspect: null })
   })
 
   test('is no longer suspected once it is seen whole', () => {
@@ -143,8 +149,8 @@ describe('what is seen of a domain', () => {
     ],
     host,
   )
-  const see = (statuses: Record<string, RecordStatus>): Sight =>
-    sightOf(
+  const see = (statuses: Record<string, RecordStatus>): CheckSummary =>
+    summarizeChecks(
       records,
       Object.entries(statuses).map(([name, status]) => ({
         ...{ key: name, status, found: [], note: null, checkedAt: T0, since: T0 },
@@ -160,8 +166,8 @@ describe('what is seen of a domain', () => {
     ['partial', { ...fine, 'SPF MX': 'pending', 'DKIM one': 'temporary_failure' }],
     ['unknown', { ...fine, SPF: 'temporary_failure' }],
     ['broken', {}],
-  ] as const)('is %s for %j', (sight, statuses) => {
-    expect(see(statuses)).toBe(sight)
+  ] as const)('is %s for %j', (summary, statuses) => {
+    expect(see(statuses)).toBe(summary)
   })
 
   test('is never whole without a key that signs', () => {
@@ -169,6 +175,6 @@ describe('what is seen of a domain', () => {
     const checks = keyless.map((record) => ({
       ...{ key: record.key, status: 'verified' as const, found: [], note: null, checkedAt: T0, since: T0 },
     }))
-    expect(sightOf(keyless, checks)).toBe('broken')
+    expect(summarizeChecks(keyless, checks)).toBe('broken')
   })
 })

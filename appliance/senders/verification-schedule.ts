@@ -19,7 +19,7 @@ const RECHECK_EVERY = day
 const CONFIRM_AFTER = 15 * minute
 
 /** The result of one check for the domain as a whole. */
-export type Sight =
+export type CheckSummary =
   /** Every required record is right. */
   | 'whole'
   /** The DKIM key is right but the return path isn't: mail passes DMARC, but bounces may not come back. */
@@ -30,7 +30,10 @@ export type Sight =
   | 'unknown'
 
 /** Summarizes the checks of the required records. */
-export function sightOf(records: readonly ExpectedRecord[], checks: readonly RecordCheck[]): Sight {
+export function summarizeChecks(
+  records: readonly ExpectedRecord[],
+  checks: readonly RecordCheck[],
+): CheckSummary {
   const required = records.filter((record) => record.required)
   const statusOf = ({ key }: ExpectedRecord) => checks.find((check) => check.key === key)?.status
   const wrong = required.filter((record) => ['failed', 'pending'].includes(statusOf(record) ?? 'pending'))
@@ -64,13 +67,13 @@ export function begin(before: Before, now: number): Step {
 }
 
 /** @param random a number in [0, 1) that spreads the next daily check */
-export function advance(before: Before, sight: Sight, now: number, random: number): Step {
-  if (sight === 'whole')
+export function advance(before: Before, summary: CheckSummary, now: number, random: number): Step {
+  if (summary === 'whole')
     return {
       status: 'verified',
       watch: { verifyUntil: null, suspect: null, nextCheckAt: daily(now, random) },
     }
-  if (maySend(before.status)) return standing(before, sight, now)
+  if (maySend(before.status)) return standing(before, summary, now)
   if (before.verifyUntil !== null && before.status !== 'failed') return pending(before, now)
   return { status: 'failed', watch: brokenWatch(before.statusSince, now) }
 }
@@ -88,13 +91,13 @@ const watchOf = ({ verifyUntil, suspect, nextCheckAt }: DomainWatch): DomainWatc
 
 const daily = (now: number, random: number): number => Math.round(now + RECHECK_EVERY * (1 + random / 10))
 
-function standing(before: Before, sight: Exclude<Sight, 'whole'>, now: number): Step {
+function standing(before: Before, summary: Exclude<CheckSummary, 'whole'>, now: number): Step {
   const stay = (suspect: DomainWatch['suspect'], nextCheckAt: number): Step => ({
     status: before.status,
     watch: { verifyUntil: null, suspect, nextCheckAt },
   })
-  if (sight === 'unknown') return stay(before.suspect, now + (before.suspect ? CONFIRM_AFTER : hour))
-  const target = sight === 'broken' ? 'failed' : 'partially_failed'
+  if (summary === 'unknown') return stay(before.suspect, now + (before.suspect ? CONFIRM_AFTER : hour))
+  const target = summary === 'broken' ? 'failed' : 'partially_failed'
   if (target === before.status) return stay(null, recoverAt(before.statusSince, now))
   const suspect =
     before.suspect?.status === target ? before.suspect : ({ status: target, since: now } as const)

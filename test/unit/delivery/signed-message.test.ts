@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { describe, expect, test } from 'vitest'
-import { signed, type Letter } from '../../../appliance/delivery/letter.ts'
+import { signMessage, type SignedMessage } from '../../../appliance/delivery/signed-message.ts'
 import type { Prepared } from '../../../appliance/delivery/message.ts'
 import { createSigner } from '../../../appliance/signing/signing.ts'
 import type { DkimKey, Domain, LeasedDelivery } from '../../../appliance/storage/storage.ts'
@@ -15,10 +15,10 @@ const domain = { id: 'domain', name: 'sender.test', tls: 'opportunistic' } as Do
 const delivery = { emailId: 'email', returnPath: 'bounce@send.sender.test', scheduledAt: null }
 
 let signatures = 0
-async function letterOf(message: string): Promise<Letter> {
+async function signedOf(message: string): Promise<SignedMessage> {
   const signer = createSigner()
   signatures = 0
-  const letter = await signed(delivery as LeasedDelivery, {
+  const signed = await signMessage(delivery as LeasedDelivery, {
     storage: {
       getMessage: async () => Buffer.from(message),
       getDomain: async () => domain,
@@ -27,8 +27,8 @@ async function letterOf(message: string): Promise<Letter> {
     signer: { sign: (...args) => (signatures++, signer.sign(...args)) },
     clock: createTestClock(),
   })
-  if (letter.kind === 'failed') throw new Error(letter.failure.note)
-  return letter
+  if (signed.kind === 'failed') throw new Error(signed.failure.note)
+  return signed
 }
 
 async function dkim({ bytes }: Prepared): Promise<string[]> {
@@ -42,7 +42,7 @@ const header = 'From: alice@sender.test\r\nMIME-Version: 1.0\r\nContent-Type: te
 describe('a signed message', () => {
   test('is converted for a server without 8BITMIME once, when it is asked for, and signed anew', async () => {
     const body = 'Content-Transfer-Encoding: 8bit\r\n\r\nGrüße an alle dort\r\n'
-    const { message, sevenBit } = await letterOf(header + body)
+    const { message, sevenBit } = await signedOf(header + body)
     expect(message.bytes.toString()).toContain(header + body)
     expect(message).toMatchObject({ eightBit: true, eightBitHeader: false })
     expect([await dkim(message), signatures]).toEqual([['pass'], 1])
@@ -56,7 +56,7 @@ describe('a signed message', () => {
   })
 
   test('that cannot be converted says why', async () => {
-    const { sevenBit } = await letterOf(`${header}Content-Transfer-Encoding: x-own\r\n\r\nü\r\n`)
+    const { sevenBit } = await signedOf(`${header}Content-Transfer-Encoding: x-own\r\n\r\nü\r\n`)
     expect(await sevenBit()).toEqual({
       impossible: 'a part of type text/plain has the unknown encoding x-own',
     })

@@ -7,10 +7,10 @@ import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import { type Prepared, prepare, redate, withCrlf } from './message.ts'
 import type { Failure } from './outcome.ts'
 import { wishOf, type TlsWish } from './policy/policy.ts'
-import type { ToSevenBit } from './sayable.ts'
+import type { ToSevenBit } from './supported.ts'
 
 /** The message with its signatures prepended, and its return path. */
-export interface Letter {
+export interface SignedMessage {
   kind: 'signed'
   from: string
   message: Prepared
@@ -20,7 +20,7 @@ export interface Letter {
   wish: TlsWish
 }
 
-export interface LetterDeps {
+export interface SignedMessageDeps {
   storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys'>
   signer: Signer
   clock: Clock
@@ -31,10 +31,10 @@ function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure:
 }
 
 /** Loads the message and signs it with every active key of its domain. Mail is never sent unsigned. */
-export async function signed(
+export async function signMessage(
   delivery: LeasedDelivery,
-  { storage, signer, clock }: LetterDeps,
-): Promise<Letter | { kind: 'failed'; failure: Failure }> {
+  { storage, signer, clock }: SignedMessageDeps,
+): Promise<SignedMessage | { kind: 'failed'; failure: Failure }> {
   const { emailId, domainId, teamId, returnPath, scheduledAt } = delivery
   const now = clock.now()
   const [message, domain, keys] = await Promise.all([
