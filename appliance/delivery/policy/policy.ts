@@ -121,15 +121,8 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
       if (wish === 'unimportant' || domain.startsWith('[')) return
       const { result, reason } = resultOf(demanded, session)
       const { sendingIp, receivingHost: mxHost, receivingIp: mxIp } = session
-      counter.add({
-        domain,
-        policy: demanded.policy,
-        result,
-        reason,
-        sourceIp: sendingIp ?? '',
-        mxHost,
-        mxIp,
-      })
+      const where = { sourceIp: sendingIp ?? '', mxHost, mxIp }
+      counter.add({ domain, policy: demanded.policy, result, reason, ...where })
     },
     async view(domain) {
       return viewOf(domain.toLowerCase(), { resolver, policyFor, decide, trustAd: options.trustAd })
