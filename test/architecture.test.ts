@@ -208,7 +208,7 @@ const DOORS: Record<string, string[]> = {
   tracking: ['tracking.ts', 'rewrite.ts'],
   intake: ['intake.ts', 'notice.ts'],
   verification: ['verification.ts'],
-  inbound: ['inbound.ts', 'door.ts'],
+  inbound: ['inbound.ts', 'public-mx.ts'],
   submission: ['submission.ts'],
   smtp: ['smtp.ts'],
   delivery: ['delivery.ts'],

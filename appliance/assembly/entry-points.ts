@@ -10,7 +10,7 @@ import {
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createSetUp } from '../accounts/accounts.ts'
-import { bringTo, createInboundDoor } from '../inbound/door.ts'
+import { bringTo, createPublicMx } from '../inbound/public-mx.ts'
 import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
@@ -25,7 +25,7 @@ import {
   type Erasures,
 } from '../senders/senders.ts'
 import { createShapingBook, type ShapingBook } from '../shaping/shaping.ts'
-import type { Door } from '../smtp/smtp.ts'
+import type { MailHandler } from '../smtp/smtp.ts'
 import type { SourceBook } from '../sources/sources.ts'
 import { createSubmission } from '../submission/submission.ts'
 import { createTemplates } from '../templates/templates.ts'
@@ -139,8 +139,8 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   listening(origins[0])
   const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
-  const doors = { submission: createSubmission(apps), publicMx }
-  const smtp = await openSmtp(config, { ...ground, ...doors, requestLog: http.requestLog, certificates })
+  const handlers = { submission: createSubmission(apps), publicMx }
+  const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog: http.requestLog, certificates })
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)
   node.listening({ http: origins, metrics, smtp })
@@ -226,10 +226,10 @@ interface PublicMxDeps extends InboundDeps {
  * Opens the public MX, for mail without authentication. It also reads and forwards stored mail until the daemon stops.
  * In the sandbox, it receives reports and replies of simulated recipients as well.
  */
-function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): Door {
+function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): MailHandler {
   const inbound = createInbound(deps)
   started.defer(() => inbound.close())
-  const door = createInboundDoor(inbound)
-  sandbox?.connect((mail) => bringTo(door, mail))
-  return door
+  const handler = createPublicMx(inbound)
+  sandbox?.connect((mail) => bringTo(handler, mail))
+  return handler
 }

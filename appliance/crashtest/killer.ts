@@ -3,13 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { killAtCheckpoint, runCommand, startDaemon, type Daemon } from './daemon.ts'
-import { hearOut } from './hearing.ts'
+import { hearOut } from './webhook-events.ts'
 import type { Ledger } from './ledger.ts'
 import { nameOf, type PlannedKill } from './plan.ts'
 import type { Stage } from './stage.ts'
 import type { Traffic } from './traffic.ts'
 import { judgeLedger } from './verdict.ts'
-import { unfinishedEmails } from './last-word.ts'
+import { unfinishedEmails } from './final-report.ts'
 
 export interface KillerDeps {
   stage: Stage

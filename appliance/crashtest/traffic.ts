@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { insist, type Asked } from './ask.ts'
 import type { Ledger, Sent } from './ledger.ts'
-import { newSent, requestSize, restBody, smtpData, type Door } from './letters.ts'
+import { newSent, requestSize, restBody, smtpData, type Via } from './generated-mail.ts'
 import { SmtpClient } from './smtp-client.ts'
 import type { Dice } from './plan.ts'
 
@@ -68,13 +68,13 @@ class Clients implements Traffic {
     await this.#working
   }
 
-  async #work(door: Door, send: (first: Sent, others: Sent[]) => Promise<void>): Promise<void> {
+  async #work(via: Via, send: (first: Sent, others: Sent[]) => Promise<void>): Promise<void> {
     while (!this.#finishing) {
       if (this.#allowed <= 0) {
         await new Promise<void>((resolve) => this.#wake.push(resolve))
         continue
       }
-      const [first, ...others] = this.#write(door)
+      const [first, ...others] = this.#write(via)
       this.#allowed -= 1 + others.length
       this.#deps.ledger.sent.push(first!, ...others)
       await send(first!, others)
@@ -82,12 +82,12 @@ class Clients implements Traffic {
   }
 
   /** Generates the emails of one request. */
-  #write(door: Door): Sent[] {
-    const size = requestSize(door, this.#deps.dice)
-    const marks = Array.from({ length: size }, () => `${door === 'rest' ? 'r' : 's'}${++this.#count}`)
+  #write(via: Via): Sent[] {
+    const size = requestSize(via, this.#deps.dice)
+    const marks = Array.from({ length: size }, () => `${via === 'rest' ? 'r' : 's'}${++this.#count}`)
     const batch = size > 1 ? marks[0]! : null
     const at = this.#deps.now()
-    return marks.map((mark) => newSent({ door, mark, at, batch }, this.#deps))
+    return marks.map((mark) => newSent({ via, mark, at, batch }, this.#deps))
   }
 
   async #sendRest(first: Sent, others: Sent[]): Promise<void> {

@@ -95,15 +95,15 @@ const mail: CommandHandler = async (session, args) => {
   if (!caller && !session.answersStrangers)
     throw refuse(kind.name === 'starttls' && !session.encrypted ? 'smtp_needs_tls' : 'smtp_needs_auth')
   const { mailbox, parameters } = parsePath('MAIL', args)
-  const read = readMailParameters(parameters, session.door.messageBytes)
+  const read = readMailParameters(parameters, session.handler.messageBytes)
   if (read.requireTls && !session.encrypted) throw refuse('smtp_require_tls')
   if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
   const { smtpUtf8, requireTls, dsn, size } = read
-  const { door } = session
-  const arriving = await door.begin(session.client, { from: mailbox, smtpUtf8, requireTls, size, dsn })
+  const { handler } = session
+  const arriving = await handler.begin(session.client, { from: mailbox, smtpUtf8, requireTls, size, dsn })
   session.transaction = {
     from: mailbox,
-    door,
+    handler,
     arriving,
     recipients: new Map(),
     chunks: null,

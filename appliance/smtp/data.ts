@@ -4,7 +4,7 @@ import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
 import { Body, type BodyOptions, type Sink } from './body.ts'
-import type { Arriving, Door } from './door.ts'
+import type { Arriving, MailHandler } from './handler.ts'
 import { IDLE_MS } from './limits.ts'
 import { reply } from './reply.ts'
 import type { Session } from './session.ts'
@@ -13,9 +13,9 @@ import type { Transaction } from './session-log.ts'
 /** Messages up to this size (octets) are parsed without waiting for a turn. */
 const SMALL = 256 * 1024
 
-const optionsOf = (door: Door, arriving: Arriving | undefined, dots: boolean): BodyOptions => ({
-  limit: (arriving ?? door).messageBytes,
-  line: door.lineOctets,
+const optionsOf = (handler: MailHandler, arriving: Arriving | undefined, dots: boolean): BodyOptions => ({
+  limit: (arriving ?? handler).messageBytes,
+  line: handler.lineOctets,
   dots,
 })
 
@@ -38,7 +38,7 @@ export async function data(session: Session, args: string): Promise<Reply | null
   }
   session.say(reply(354, null, 'Send the message; end with a dot on its own line'))
   const body = new Body(
-    optionsOf(transaction.door, transaction.arriving, true),
+    optionsOf(transaction.handler, transaction.arriving, true),
     incomingOf(session, transaction),
   )
   if (!(await readBody(session, body))) return lost(session, body)
@@ -58,7 +58,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   }
   const [octets, last] = [Number(match[1]), match[2] !== undefined]
   const { transaction } = session
-  const options = optionsOf(transaction?.door ?? session.door, transaction?.arriving, false)
+  const options = optionsOf(transaction?.handler ?? session.handler, transaction?.arriving, false)
   const { limit } = options
   const first = !transaction?.chunks
   const body =
@@ -139,7 +139,7 @@ async function atPace(
 ): Promise<boolean> {
   const { socket, shared, caller, transaction } = session
   const { capacity, clock } = shared
-  const end = steady(clock) + (transaction?.door ?? session.door).messageMs
+  const end = steady(clock) + (transaction?.handler ?? session.handler).messageMs
   let octets = 0
   const unwatch = capacity.pace.watch({
     get size() {

@@ -4,15 +4,15 @@ import type { RequestLog } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Certificates } from '../wire/certificates.ts'
 import type { Cidr } from '../wire/networks.ts'
-import type { Door, SubmissionDoor } from './door.ts'
+import type { MailHandler, SubmissionHandler } from './handler.ts'
 import type { Gate } from './gate.ts'
 
 /** Everything that the SMTP server needs from other modules. */
 export interface SmtpServerDeps {
   /** Accepts messages of authenticated clients. */
-  submission: SubmissionDoor
+  submission: SubmissionHandler
   /** Accepts mail from unauthenticated clients on port 25. */
-  publicMx: Door
+  publicMx: MailHandler
   certificates: Certificates
   /** Limits what clients use at once. */
   capacity: Capacity

@@ -5,7 +5,7 @@ import { type Reply, formatReply } from '../mail/reply.ts'
 import { refusalReply } from './reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
 import type { Mailbox } from '../mail/address.ts'
-import type { Arriving, Door, Recipient } from './door.ts'
+import type { Arriving, MailHandler, Recipient } from './handler.ts'
 import type { Body } from './body.ts'
 import type { Shared, ListenerKind } from './deps.ts'
 import type { SmtpSocket } from './socket.ts'
@@ -14,8 +14,8 @@ import type { Caller } from '../senders/api-keys.ts'
 /** One message, from MAIL to the reply after its last octet. */
 export interface Transaction {
   from: Mailbox | null
-  /** The door it goes through, and the door's state for it. */
-  door: Door
+  /** The handler it goes through, and the handler's state for it. */
+  handler: MailHandler
   arriving: Arriving
   /** By address. */
   recipients: Map<string, Recipient>

@@ -6,7 +6,7 @@ import type { Reply } from '../mail/reply.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import { newId } from '../mail/ids.ts'
 import type { ListenerKind, Shared } from './deps.ts'
-import type { Client, Door } from './door.ts'
+import type { Client, MailHandler } from './handler.ts'
 import type { Gate } from './gate.ts'
 import {
   HURRIED_MS,
@@ -108,8 +108,8 @@ export class Session {
     return isPublicMx(this.shared, this.kind, this.port)
   }
 
-  /** The door for a message that begins now. */
-  get door(): Door {
+  /** The handler for a message that begins now. */
+  get handler(): MailHandler {
     return this.caller || this.kind.name === 'trusted' ? this.shared.submission : this.shared.publicMx
   }
 

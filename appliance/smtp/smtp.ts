@@ -19,7 +19,15 @@ import { SmtpSocket } from './socket.ts'
 import { COMMANDS } from './commands.ts'
 
 export type { SmtpConfig, SmtpServerDeps } from './deps.ts'
-export type { Arriving, Client, Door, MailCommand, Recipient, SubmissionDoor, Taken } from './door.ts'
+export type {
+  Arriving,
+  Client,
+  MailHandler,
+  MailCommand,
+  Recipient,
+  SubmissionHandler,
+  Taken,
+} from './handler.ts'
 
 /** An address to listen on and its kind of listener. */
 export interface ListenRequest {

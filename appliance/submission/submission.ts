@@ -5,7 +5,7 @@ import { needsSmtpUtf8 } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { RateLimiter, Senders } from '../senders/senders.ts'
-import type { Client, MailCommand, Recipient, SubmissionDoor, Taken } from '../smtp/smtp.ts'
+import type { Client, MailCommand, Recipient, SubmissionHandler, Taken } from '../smtp/smtp.ts'
 
 export interface SubmissionDeps {
   senders: Pick<Senders, 'authenticate' | 'authorize' | 'callerOf'>
@@ -27,7 +27,7 @@ const MESSAGE_MS = 1_800_000
 /** Maximum line length (RFC 5321 §4.5.3.1.6: 1000 octets with CRLF). */
 const LINE_OCTETS = 998
 
-export function createSubmission(deps: SubmissionDeps): SubmissionDoor {
+export function createSubmission(deps: SubmissionDeps): SubmissionHandler {
   const { senders, rateLimiter, config } = deps
   return {
     messageBytes: config.messageBytes,

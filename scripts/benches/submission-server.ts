@@ -11,7 +11,7 @@ import { createCapacity } from '../../appliance/capacity/capacity.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
-import { createInboundDoor } from '../../appliance/inbound/door.ts'
+import { createPublicMx } from '../../appliance/inbound/public-mx.ts'
 import { createInbound } from '../../appliance/inbound/inbound.ts'
 import { createMimeReader } from '../../appliance/mime/mime.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
@@ -77,7 +77,7 @@ await openSmtp(
     submission: createSubmission({
       ...{ senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) },
     }),
-    publicMx: createInboundDoor(inbound),
+    publicMx: createPublicMx(inbound),
     requestLog: createRequestLogBuffer({ storage, clock, log }),
     certificates: await openCertificates({ dataDir, hostname, clock }),
     ...{ capacity, clock, log },

@@ -17,7 +17,7 @@ import {
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Email, PutArgs, RequestLog, Storage } from '../../../appliance/storage/storage.ts'
-import { createInboundDoor } from '../../../appliance/inbound/door.ts'
+import { createPublicMx } from '../../../appliance/inbound/public-mx.ts'
 import { createSmtpServer, type SmtpConfig, type SmtpServer } from '../../../appliance/smtp/smtp.ts'
 import { createSubmission, type SubmissionDeps } from '../../../appliance/submission/submission.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
@@ -155,7 +155,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   const rateLimiter = createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 })
   const server = createSmtpServer({
     submission: createSubmission({ senders, rateLimiter, intake, mime, clock, config }),
-    publicMx: createInboundDoor(inbound),
+    publicMx: createPublicMx(inbound),
     certificates,
     capacity,
     requestLog: { add: (entry) => void logs.push(entry) },

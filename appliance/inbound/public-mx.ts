@@ -1,7 +1,7 @@
 /** Receives mail on the public MX: what other servers send to port 25 without authentication (RFC 5321 §3.6). */
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Arriving, Client, Door, MailCommand } from '../smtp/smtp.ts'
+import type { Arriving, Client, MailHandler, MailCommand } from '../smtp/smtp.ts'
 import type { Addressee, Inbound } from './inbound.ts'
 
 /** Time for the largest message at a little over 256 kbit/s. */
@@ -11,7 +11,7 @@ const LINE_OCTETS = 10_000
 
 type Taker = Omit<Inbound, 'close'>
 
-export function createInboundDoor(inbound: Taker): Door {
+export function createPublicMx(inbound: Taker): MailHandler {
   return {
     messageBytes: inbound.receivedBytes,
     messageMs: MESSAGE_MS,
@@ -24,14 +24,14 @@ export function createInboundDoor(inbound: Taker): Door {
  * Delivers a message to the public MX as a loopback client would, but without a connection. Refuses the same messages.
  */
 export async function bringTo(
-  door: Door,
+  handler: MailHandler,
   { mailFrom, rcptTo, helo, bytes }: { mailFrom: string; rcptTo: string; helo: string; bytes: Buffer },
 ): Promise<void> {
   const client = { ip: '127.0.0.1', helo, extended: true, tls: null, trusted: false, caller: null }
   const [from, mailbox] = [parseMailbox(mailFrom) ?? null, parseMailbox(rcptTo)]
   if (!mailbox) throw refuse('smtp_relay')
   const about = { smtpUtf8: false, requireTls: false, size: bytes.length, dsn: { ret: null, envid: null } }
-  const arriving = await door.begin(client, { from, ...about })
+  const arriving = await handler.begin(client, { from, ...about })
   const recipient = { mailbox, dsn: { notify: null, orcpt: null } }
   await arriving.rcpt(recipient)
   arriving.admit()

@@ -3,7 +3,7 @@ import { DIGEST_FIELD, digestOf, MARK_FIELD } from './exchanger.ts'
 import type { Sent } from './ledger.ts'
 import type { Dice } from './plan.ts'
 
-export type Door = 'rest' | 'smtp'
+export type Via = 'rest' | 'smtp'
 
 /** Length of a message that storage keeps in a separate file, in characters. */
 const LARGE = 300_000
@@ -15,21 +15,21 @@ const SCHEDULED = 0.06
 const SECONDS_AHEAD = [1, 5] as const
 
 /** Returns how many emails the next request has: usually one, sometimes a batch. */
-export const requestSize = (door: Door, dice: Dice): number =>
-  door === 'rest' && dice.next() < BATCHES ? dice.between(...IN_A_BATCH) : 1
+export const requestSize = (via: Via, dice: Dice): number =>
+  via === 'rest' && dice.next() < BATCHES ? dice.between(...IN_A_BATCH) : 1
 
 /** Generates an email: usually one recipient, sometimes several, some of which are refused or deferred. */
 export function newSent(
-  { door, mark, at, batch }: { door: Door; mark: string; at: number; batch: string | null },
+  { via, mark, at, batch }: { via: Via; mark: string; at: number; batch: string | null },
   { dice, domains }: { dice: Dice; domains: readonly string[] },
 ): Sent {
   const recipients = Array.from({ length: dice.next() < 0.2 ? dice.between(2, 4) : 1 }, (_, n) => {
     const draw = dice.next()
     // Over SMTP, a bounce would cause a report, which is another email.
-    const kind = door === 'rest' && draw < 0.03 ? 'refuse' : draw < 0.05 ? 'later' : 'user'
+    const kind = via === 'rest' && draw < 0.03 ? 'refuse' : draw < 0.05 ? 'later' : 'user'
     return `${kind}-${mark}-${n}@${domains[dice.between(0, domains.length - 1)]!}`
   })
-  const isScheduled = door === 'rest' && dice.next() < SCHEDULED
+  const isScheduled = via === 'rest' && dice.next() < SCHEDULED
   const notBefore = isScheduled ? at + 1000 * dice.between(...SECONDS_AHEAD) : null
   return { mark, recipients, ids: [], tries: [], at, batch, notBefore, refused: null }
 }

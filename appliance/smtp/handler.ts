@@ -58,7 +58,7 @@ export interface Taken {
   emailId: string | null
 }
 
-export interface Door {
+export interface MailHandler {
   /** Largest message, in octets. */
   readonly messageBytes: number
   /** Time limit for receiving a message, in milliseconds. */
@@ -70,7 +70,7 @@ export interface Door {
 }
 
 /** Accepts messages of authenticated clients. */
-export interface SubmissionDoor extends Door {
+export interface SubmissionHandler extends MailHandler {
   /** Finds the owner of an API key; undefined when the key is unknown. */
   authenticate(password: string): Promise<Caller | undefined>
   /** The current rights of a key; undefined when it was revoked. */
