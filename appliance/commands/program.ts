@@ -39,6 +39,7 @@ import {
   sendBroadcast,
   showBroadcast,
 } from './broadcast.ts'
+import { exportEmail } from './email.ts'
 import { listInbound, showInbound } from './inbound.ts'
 import { listTemplates, publishTemplate, showTemplate } from './template.ts'
 import { addImport } from './import-commands.ts'
@@ -71,6 +72,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addMembers(registrar)
   addUsers(registrar)
   addContacts(registrar)
+  addEmails(registrar)
   addInbound(registrar)
   addTemplates(registrar)
   addBroadcasts(registrar)
@@ -216,6 +218,14 @@ function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
   addInTeam('publish', 'Make the draft of a template the version that is sent', templates)
     .argument('<template>', 'Alias or ID')
     .action(doesTo(publishTemplate))
+}
+
+function addEmails({ group, addInTeam, doesWith }: Registrar): void {
+  const emails = group('email', 'Look at sent emails')
+  addInTeam('export', 'Print all that is known about an email, for a support ticket', emails)
+    .addArgument(new Argument('<id>', 'ID of the email').argParser(parseId))
+    .option('--html', 'Print a page to read, instead of JSON')
+    .action(doesWith(exportEmail))
 }
 
 function addInbound({ group, addInTeam, does, doesWith }: Registrar): void {

@@ -1,4 +1,5 @@
 import type { Email } from '../../appliance/api/emails.ts'
+import type { EmailRecord } from '../../appliance/api/email-record.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
@@ -217,6 +218,35 @@ test('each recipient of an email has its own fate', async () => {
   const arrival = world.mailboxOf('mx.good.test').at(-1)!
   expect(arrival.envelope.to.sort()).toEqual(['hidden@good.test', 'ok@good.test'])
   expect(arrival.raw.toString()).not.toContain('hidden@')
+})
+
+test('the record of an email has its conversation, and none of its content', async () => {
+  const id = await appliance.send({
+    ...{ to: 'nobody@strict.test', subject: '<b>Order</b>', html: '<p>Private</p>' },
+  })
+  await appliance.until(id, isFinal)
+  const ask = (end: string) =>
+    fetch(`${appliance.url}/emails/${id}/${end}`, {
+      headers: { authorization: `Bearer ${appliance.apiKey}` },
+    })
+  const read = async () => (await (await ask('record')).json()) as EmailRecord
+  // Requests are logged soon after their responses.
+  await expect.poll(async () => (await read()).requests.length).toBe(1)
+  const record = await read()
+  expect(record).toMatchObject({
+    object: 'email_record',
+    email: { id, last_event: 'bounced' },
+    requests: [{ method: 'POST', endpoint: '/emails', response_status: 200 }],
+    timeline: { deliveries: [{ recipient: 'nobody@strict.test', state: 'bounced' }] },
+    webhooks: { data: [] },
+  })
+  const page = await ask('record.html')
+  expect(page.headers.get('content-disposition')).toBe(`attachment; filename="${id}.html"`)
+  const html = await page.text()
+  expect(html).toContain('<h1>&lt;b&gt;Order&lt;/b&gt;</h1>')
+  expect(html).toContain('C: RCPT TO:&lt;nobody@strict.test&gt;')
+  expect(html).toContain('S: 550 5.1.1 No such user here')
+  for (const text of [JSON.stringify(record), html]) expect(text).not.toContain('Private')
 })
 
 test('what waits survives a restart', async () => {

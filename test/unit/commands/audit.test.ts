@@ -46,6 +46,7 @@ const NO_ACT = [
   ...['queue holds', 'source assignments'],
   ...['contact list', 'contact show', 'segment list', 'segment show', 'topic list', 'topic show'],
   ...['template list', 'template show', 'inbound list', 'inbound show'],
+  ...['email export'],
   ...['report list', 'report show'],
   ...['broadcast list', 'broadcast show'],
   ...['secrets status', 'secrets rekey'],

@@ -42,6 +42,9 @@ export const resendEmail = (email: string) => change<EmailCreated>('POST', `/ema
 export const retryEmail = (email: string) =>
   change<QueueChange>('POST', '/queue/retry', { filter: { email_id: email }, all: false })
 
+/** Path of all that is known about an email, as a page to download. */
+export const recordPath = (email: string) => `/emails/${id(email)}/record.html`
+
 /** Path of the email's HTML with remote images. */
 export const previewPath = (email: string) => `/emails/${id(email)}/preview`
 

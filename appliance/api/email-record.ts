@@ -1,0 +1,70 @@
+/** Everything known about one email in one file, for a support ticket. */
+import { Type, type Static } from 'typebox'
+import type {
+  Email as StoredEmail,
+  EmailHistory,
+  ListedRequest,
+  ReturnedMessage,
+  WebhookDelivery,
+} from '../storage/storage.ts'
+import { Email, EmailWebhookEvents, presentEmail, presentEmailWebhooks } from './emails.ts'
+import { LogSummary, presentListedLog } from './logs.ts'
+import { operation, other } from './operation.ts'
+import { path, pathId } from './parameters.ts'
+import { described, kind, Timestamp } from './shared.ts'
+import { presentTimeline, Timeline } from './timeline.ts'
+import { timestamp } from './timestamp.ts'
+
+export const EmailRecord = Type.Object(
+  {
+    object: kind('email_record'),
+    recorded_at: Timestamp,
+    size: Type.Integer(described('Bytes of the message.')),
+    return_path: Type.String(described('The sender in the envelope (RFC 5321 §4.5.5).')),
+    email: Type.Omit(Email, ['html', 'text'], described('The email.')),
+    requests: Type.Array(LogSummary, described('The request that created it, while it is stored.')),
+    timeline: Timeline,
+    webhooks: EmailWebhookEvents,
+  },
+  described('What is known about an email, without its content.'),
+)
+export type EmailRecord = Static<typeof EmailRecord>
+
+/** What a record is made of. */
+export interface EmailRecordParts {
+  email: StoredEmail
+  requests: ListedRequest[]
+  history: EmailHistory
+  returned: ReturnedMessage[]
+  told: WebhookDelivery[]
+}
+
+const about = {
+  tags: ['Emails'] as const,
+  description:
+    'The request, policy decisions, SMTP transcripts with TLS, events, reports and webhooks of an email, without its content and without secrets. It names all recipients. Not part of the hosted API.',
+  params: path({ id: pathId }),
+}
+export const getEmailRecord = operation('GET /emails/:id/record', {
+  ...about,
+  ...{ operationId: 'getEmailRecord', summary: 'Get all that is known about an email' },
+  response: { 200: EmailRecord },
+})
+export const getEmailRecordPage = operation('GET /emails/:id/record.html', {
+  ...about,
+  ...{ operationId: 'getEmailRecordPage', summary: 'Download all that is known about an email as a page' },
+  response: { 200: other('text/html', 'The page.') },
+})
+
+/** Formats the record of an email. */
+export function presentEmailRecord(parts: EmailRecordParts, now: number): EmailRecord {
+  const { email, requests, history, returned, told } = parts
+  const { html: _html, text: _text, ...shown } = presentEmail(email, { html: null, text: null })
+  return {
+    ...{ object: 'email_record', recorded_at: timestamp(now) },
+    ...{ size: email.size, return_path: email.returnPath, email: shown },
+    requests: requests.map(presentListedLog),
+    timeline: presentTimeline(email, history, [], returned),
+    webhooks: presentEmailWebhooks(told),
+  }
+}
