@@ -278,7 +278,7 @@ export interface OpenSmtp {
 export async function openSmtp(config: Config, deps: Omit<SmtpServerDeps, 'config'>): Promise<OpenSmtp> {
   const { hostname, smtp } = config
   const proxyProtocolFrom = parseNetworks(smtp.proxy_protocol_from)
-  const server = createSmtpServer({ ...deps, config: { hostname, proxyProtocolFrom } })
+  const server = createSmtpServer({ ...deps, config: { hostname, proxyProtocolFrom, mxPort: smtp.mx_port } })
   const starttls = listenRequests('starttls', smtp.starttls)
   const implicit = listenRequests('implicit_tls', smtp.implicit_tls)
   const requests: ListenRequest[] = [...starttls, ...implicit, ...smtp.trusted.map(trustedListener)]

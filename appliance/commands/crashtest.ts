@@ -42,7 +42,7 @@ export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promis
 
 /** Formats the report: how the daemon died, the outcome of the mail, and every fault. */
 export function describeCrashtest(report: CrashtestReport): string[] {
-  const { verdict, points, faults, events } = report
+  const { verdict, points, faults, events, arrivals } = report
   const explained = verdict.duplicates.filter(({ kills }) => kills !== null).length
   const rows: [string, string | number][] = [
     ['accepted emails', verdict.accepted],
@@ -64,6 +64,11 @@ export function describeCrashtest(report: CrashtestReport): string[] {
     ['events never delivered to the webhook', events.untold.length],
     ['events delivered to the webhook', events.told],
     ['events delivered again with the same ID', events.repeated],
+    ['emails received on the public MX', arrivals.emails],
+    ['delivery reports received on the public MX', arrivals.reports],
+    ['  lost', arrivals.lost.length],
+    ['  sent again because a kill took the reply, stored twice', arrivals.resent],
+    ['  without exactly one event', arrivals.untold.length],
     [
       'time from start to accepting mail, median / longest (ms)',
       `${report.startMs.median} / ${report.startMs.longest}`,
@@ -98,7 +103,7 @@ function mostOfOneKill({ mostOfOneKill: most }: CrashtestReport['verdict']): str
   return most ? `${most.copies} / ${most.inFlight ?? 'unknown'}` : '0'
 }
 
-function complaints({ verdict, points, events }: CrashtestReport): string[] {
+function complaints({ verdict, points, events, arrivals }: CrashtestReport): string[] {
   const { lost, twice, wrong, refused, duplicates } = verdict
   const beyond = verdict.beyond.map(
     ({ kill, copies, inFlight }) => `kill ${kill}: ${copies} duplicates, ${inFlight} deliveries in flight`,
@@ -119,6 +124,10 @@ function complaints({ verdict, points, events }: CrashtestReport): string[] {
     ['More duplicates than in flight', beyond],
     ['Event never delivered', events.untold],
     ['Wrong event', events.strange],
+    ['Received and lost', arrivals.lost],
+    ['Received and wrong', arrivals.wrong],
+    ['Received without exactly one event', arrivals.untold],
+    ['Refused on the public MX', arrivals.refused],
     ['Not reached', missed],
     ['Not tested, too few kills', untried],
   ]

@@ -8,6 +8,14 @@ export const smtpSection = section('SMTP submission and the public MX on port 25
     'host-port',
     ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
   ),
+  mx_port: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 65_535,
+      description:
+        'The port in `starttls` that receives mail without authentication. Default: 25. Change it only if a container or firewall forwards port 25 to another port.',
+    }),
+  ),
   implicit_tls: strings(
     'Addresses with implicit TLS, host:port. An empty list turns them off.',
     'host-port',
@@ -48,7 +56,7 @@ export const smtpSection = section('SMTP submission and the public MX on port 25
     maximum: 100_000,
     default: 4000,
     description:
-      "Maximum number of open SMTP connections from clients, capped at 30% of the process's file descriptor limit. Unauthenticated clients can use at most 60% of them, one team at most 25%.",
+      "Maximum number of open SMTP connections from clients, capped at 30% of the process's file descriptor limit. Unauthenticated clients can use at most 60% of them (75% with servers that delivered wanted mail before), one team at most 25%.",
   }),
   max_connections_per_address: Type.Integer({
     minimum: 1,

@@ -14,8 +14,20 @@ interface ListPage<T> {
 }
 
 const PAGE = 100
+/** Concurrent requests of `askEach`. */
+const AT_ONCE = 16
 /** Timeout of a request, in milliseconds. */
 const PATIENCE_MS = 20_000
+
+/** Calls `work`, which makes requests, for all items, a few at a time. */
+export async function askEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const rest = items.values()
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const item of rest) await work(item)
+    }),
+  )
+}
 
 /** A request to repeat until there is a response. */
 export interface Insisted {
@@ -27,17 +39,21 @@ export interface Insisted {
   rest: () => number
 }
 
-/** Returns the JSON of a response. @throws Error with the request and the response, unless it is a 2xx */
-export async function ask<T>(
+/** Returns the text of a response. @throws Error with the request and the response, unless it is a 2xx */
+export async function askText(
   { url, apiKey }: Asked,
   path: string,
   method: 'GET' | 'POST' = 'GET',
-): Promise<T> {
+): Promise<string> {
   const response = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${apiKey}` } })
   const text = await response.text()
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
-  return JSON.parse(text) as T
+  return text
 }
+
+/** Returns the JSON of a response. @throws Error as `askText` does */
+export const ask = async <T>(asked: Asked, path: string, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
+  JSON.parse(await askText(asked, path, method)) as T
 
 /** Returns a whole list, page by page. @throws Error as `ask` does */
 export async function askAll<T extends { id: string }>(

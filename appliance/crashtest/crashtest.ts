@@ -13,7 +13,9 @@ import { startEndpoint } from './endpoint.ts'
 import { startExchangers } from './exchanger.ts'
 import { nameOf, planKills, UNREACHABLE, createDice } from './plan.ts'
 import { openStage, type Parts, type Stage } from './stage.ts'
+import { startServers, type Accepted } from './arrivals.ts'
 import { startTraffic } from './traffic.ts'
+import { isArrivalsSound, judgeArrivals, type ArrivalsVerdict } from './verdict-arrivals.ts'
 import { judgeEvents, type EventsVerdict } from './verdict-events.ts'
 import { isSound, judgeLedger, type Verdict } from './verdict.ts'
 
@@ -45,6 +47,8 @@ export interface CrashtestReport {
   verdict: Verdict
   /** What the webhook endpoint received, event by event. */
   events: EventsVerdict
+  /** What the public MX accepted. */
+  arrivals: ArrivalsVerdict
   /** Where the daemon's report differs from the evidence, and other problems. */
   faults: string[]
   /** Milliseconds from the start of the process until it accepts mail: median and maximum. */
@@ -71,11 +75,13 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   await using opened = new AsyncDisposableStack()
   let run = 0
   const thinking = createDice(seed + 1)
+  const accepted: Accepted[] = []
   const exchangers = await startExchangers({
     ledger,
     now: () => clock.now(),
     run: () => run,
     thinkMs: () => thinking.between(0, THINK_MS),
+    accepted: (recipient, returnPath) => void accepted.push({ recipient, returnPath }),
   })
   opened.defer(() => exchangers.close())
   const endpoint = await startEndpoint(ledger)
@@ -97,14 +103,19 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   if (first?.kind === 'point' && CRASH_POINTS[first.point].reach === 'start') await killer.kill(first)
   else if (first) rest.unshift(first)
   const apiKey = await stage.setUp()
-  const { url, smtpPort, from, domains } = stage
+  const { url, smtpPort, mxPort, from, domains, receiving } = stage
   const around = { ledger, now: () => clock.now(), run: () => run, asked: { url, apiKey }, domains }
   const traffic = startTraffic({ ...around, dice: createDice(seed + 3), smtpPort, from })
+  const arriving = { ledger, run: () => run, mxPort, domain: receiving, accepted }
+  const inbound = startServers({ ...arriving, dice: createDice(seed + 5) })
   const fault = (text: string): void => void killer.faults.push(text)
   const holder = startHolder({ ...around, dice: createDice(seed + 4), fault })
   killer.traffic = {
-    allow: (emails) => traffic.allow(emails),
-    finish: async () => void (await Promise.all([traffic.finish(), holder.finish()])),
+    allow(emails, arrivals) {
+      traffic.allow(emails)
+      inbound.allow(arrivals)
+    },
+    finish: async () => void (await Promise.all([traffic.finish(), holder.finish(), inbound.finish()])),
   }
   for (const one of rest) {
     if (killer.faults.length > 0 || options.enough?.aborted) break
@@ -126,9 +137,10 @@ async function conclude(
   await killer.end()
   const verdict = judgeLedger(ledger)
   const events = judgeEvents(ledger)
+  const arrivals = judgeArrivals(ledger)
   const { faults } = killer
   const told = events.untold.length === 0 && events.strange.length === 0
-  const sound = isSound(verdict) && told && faults.length === 0
+  const sound = isSound(verdict) && isArrivalsSound(arrivals) && told && faults.length === 0
   if (sound) await rm(folder, { recursive: true, force: true })
   else
     await writeFile(
@@ -142,6 +154,7 @@ async function conclude(
     points: countPoints(planned, ledger),
     verdict,
     events,
+    arrivals,
     faults,
     startMs: { median: starts[Math.floor(starts.length / 2)] ?? 0, longest: starts.at(-1) ?? 0 },
     mostConversations: Math.max(0, ...ledger.kills.map(({ conversations }) => conversations)),

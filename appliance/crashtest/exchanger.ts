@@ -31,6 +31,8 @@ export interface ExchangerDeps {
   run: () => number
   /** Milliseconds to wait before a message gets its 250, so that messages are in flight at a kill. */
   thinkMs: () => number
+  /** Called for each accepted recipient of a message. */
+  accepted: (recipient: string, returnPath: string) => void
 }
 
 /** Starts listening on loopback. Recipients `refuse-…` don't exist, recipients `later-…` are deferred once. */
@@ -68,6 +70,7 @@ class Conversation {
   readonly #number: number
   #input = Buffer.alloc(0)
   #recipients: string[] = []
+  #returnPath = ''
   /** The current message so far; null between messages. */
   #parts: Buffer[] | null = null
   #busy = false
@@ -111,8 +114,9 @@ class Conversation {
     if (verb === 'EHLO') this.#say('250-crashtest\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SIZE 100000000')
     else if (verb === 'MAIL' || verb === 'RSET') {
       this.#recipients = []
+      this.#returnPath = addressIn(line)
       this.#say('250 2.0.0 Ok')
-    } else if (verb === 'RCPT') this.#say(this.#recipient(/<([^>]*)>/.exec(line)?.[1] ?? ''))
+    } else if (verb === 'RCPT') this.#say(this.#recipient(addressIn(line)))
     else if (verb === 'DATA' && this.#recipients.length === 0) this.#say('503 5.5.1 Nobody to get it')
     else if (verb === 'DATA') {
       this.#parts = []
@@ -152,11 +156,12 @@ class Conversation {
     this.#input = this.#input.subarray(end + END_OF_DATA.length)
     this.#parts = null
     const message = Buffer.concat(parts).toString('latin1')
-    const recipients = this.#recipients
+    const [recipients, returnPath] = [this.#recipients, this.#returnPath]
     this.#recipients = []
     this.#busy = true
     setTimeout(() => {
       this.#write(message, recipients)
+      for (const recipient of recipients) this.#deps.accepted(recipient, returnPath)
       this.#busy = false
       this.#consume()
     }, this.#deps.thinkMs())
@@ -176,15 +181,22 @@ class Conversation {
       run: this.#run,
       at: now(),
       connection: this.#number,
-      whole: digestOf(message.slice(message.indexOf('\r\n\r\n') + 4)) === field(message, DIGEST_FIELD),
+      whole: isWhole(message),
     }
     for (const recipient of recipients) ledger.copies.push({ ...about, recipient })
     this.#say('250 2.0.0 Taken')
   }
 }
 
+/** Returns the address of a MAIL or RCPT command. */
+const addressIn = (line: string): string => /<([^>]*)>/.exec(line)?.[1] ?? ''
+
+/** Whether the text of a message has the digest that its header names. */
+export const isWhole = (message: string): boolean =>
+  digestOf(message.slice(message.indexOf('\r\n\r\n') + 4)) === field(message, DIGEST_FIELD)
+
 /** Returns the unfolded value of a header field; empty when missing. */
-function field(message: string, name: string): string {
+export function field(message: string, name: string): string {
   const header = message.slice(0, message.indexOf('\r\n\r\n')).replace(/\r\n[ \t]+/g, ' ')
   return new RegExp(`^${name}:[ ]*(.*)$`, 'im').exec(header)?.[1]?.trim() ?? ''
 }

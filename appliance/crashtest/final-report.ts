@@ -1,5 +1,6 @@
-/** Checks the daemon's final report: every email is final, and every acknowledged id exists. */
-import { askAll, type Asked } from './ask.ts'
+/** Checks the daemon's final report: every email is final, and every acknowledged id exists. Asks for received mail. */
+import { ask, askAll, askEach, askText, type Asked } from './ask.ts'
+import { field, isWhole, MARK_FIELD } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
 
 /** The final states of an email (wire format, `last_event`). */
@@ -34,4 +35,34 @@ export async function unfinishedEmails(
       ...unknown.map((id) => `The daemon does not know email ${id}, which it accepted.`),
     ],
   }
+}
+
+interface Returned {
+  data: { report: unknown }[]
+}
+
+/**
+ * Fills `ledger.received` and `ledger.returned`. Returns sentences about returned messages that the daemon hasn't read
+ * yet; none when all is well.
+ */
+export async function reportReceived(asked: Asked, ledger: Ledger): Promise<string[]> {
+  const unread: string[] = []
+  const received: NonNullable<Ledger['received']> = []
+  try {
+    const emails = new Set(ledger.arrivals.flatMap(({ about }) => about?.emailId ?? []))
+    await askEach([...emails], async (emailId) => {
+      const { data } = await ask<Returned>(asked, `/emails/${emailId}/returned`)
+      ledger.returned[emailId] = data.length
+      if (data.some(({ report }) => report === null)) unread.push(emailId)
+    })
+    if (unread.length === 0)
+      await askEach(await askAll<{ id: string }>(asked, '/emails/receiving'), async ({ id }) => {
+        const source = await askText(asked, `/emails/receiving/${id}/source`)
+        received.push({ id, mark: field(source, MARK_FIELD), whole: isWhole(source) })
+      })
+  } catch (error) {
+    return [(error as Error).message]
+  }
+  ledger.received = received
+  return unread.map((emailId) => `The daemon has not read a message returned to email ${emailId}.`)
 }

@@ -13,6 +13,8 @@ const IN_A_BATCH = [2, 8] as const
 /** Share of REST emails that are scheduled, and by how many seconds: long enough for a kill or more. */
 const SCHEDULED = 0.06
 const SECONDS_AHEAD = [1, 5] as const
+/** Begins the addresses of recipients whose server accepts the message and returns it later. */
+const BOUNCES = 'gone'
 
 /** Returns how many emails the next request has: usually one, sometimes a batch. */
 export const requestSize = (via: Via, dice: Dice): number =>
@@ -25,13 +27,17 @@ export function newSent(
 ): Sent {
   const recipients = Array.from({ length: dice.next() < 0.2 ? dice.between(2, 4) : 1 }, (_, n) => {
     const draw = dice.next()
-    // Over SMTP, a bounce would cause a report, which is another email.
-    const kind = via === 'rest' && draw < 0.03 ? 'refuse' : draw < 0.05 ? 'later' : 'user'
-    return `${kind}-${mark}-${n}@${domains[dice.between(0, domains.length - 1)]!}`
+    return `${kindOf(via, draw)}-${mark}-${n}@${domains[dice.between(0, domains.length - 1)]!}`
   })
   const isScheduled = via === 'rest' && dice.next() < SCHEDULED
   const notBefore = isScheduled ? at + 1000 * dice.between(...SECONDS_AHEAD) : null
   return { mark, recipients, ids: [], tries: [], at, batch, notBefore, refused: null }
+}
+
+/** Over SMTP, a bounce would cause a report, which is another email. */
+function kindOf(via: Via, draw: number): string {
+  if (draw < 0.05) return via === 'rest' && draw < 0.03 ? 'refuse' : 'later'
+  return via === 'rest' && draw < 0.12 ? BOUNCES : 'user'
 }
 
 function newText(mark: string, dice: Dice): string {
@@ -61,4 +67,37 @@ export function smtpData(mark: string, recipients: string[], from: string, dice:
   const text = newText(mark, dice).trimEnd().replaceAll('\n', '\r\n')
   const proofs = [`${MARK_FIELD}: ${mark}`, `${DIGEST_FIELD}: ${digestOf(text)}`]
   return [...head, ...proofs, '', text].join('\r\n')
+}
+
+/** Whether a recipient's server returns messages after accepting them. */
+export const isReturned = (recipient: string): boolean => recipient.startsWith(`${BOUNCES}-`)
+
+/** Formats a delivery report about one recipient (RFC 3464), with CRLF line ends. */
+export function reportData(mark: string, { to, about }: { to: string; about: string }): string {
+  const boundary = `report-${mark}`
+  const domain = about.slice(about.indexOf('@') + 1)
+  return [
+    `From: Mail Delivery System <mailer-daemon@${domain}>`,
+    `To: <${to}>`,
+    'Subject: Undelivered mail',
+    `Message-ID: <${mark}@${domain}>`,
+    `${MARK_FIELD}: ${mark}`,
+    'MIME-Version: 1.0',
+    `Content-Type: multipart/report; report-type=delivery-status; boundary="${boundary}"`,
+    '',
+    `--${boundary}`,
+    '',
+    'The message could not be delivered.',
+    `--${boundary}`,
+    'Content-Type: message/delivery-status',
+    '',
+    `Reporting-MTA: dns; mx.${domain}`,
+    '',
+    `Final-Recipient: rfc822; ${about}`,
+    'Action: failed',
+    'Status: 5.1.1',
+    'Diagnostic-Code: smtp; 550 5.1.1 No such user',
+    '',
+    `--${boundary}--`,
+  ].join('\r\n')
 }

@@ -7,9 +7,8 @@ import { hearOut } from './webhook-events.ts'
 import type { Ledger } from './ledger.ts'
 import { nameOf, type PlannedKill } from './plan.ts'
 import type { Stage } from './stage.ts'
-import type { Traffic } from './traffic.ts'
 import { judgeLedger } from './verdict.ts'
-import { unfinishedEmails } from './final-report.ts'
+import { reportReceived, unfinishedEmails } from './final-report.ts'
 
 export interface KillerDeps {
   stage: Stage
@@ -21,10 +20,20 @@ export interface KillerDeps {
   nextRun: () => number
 }
 
+/** What goes through the daemon. */
+export interface KilledTraffic {
+  /** Allows the clients to send this many more emails, and other servers this many messages. */
+  allow(emails: number, arrivals: number): void
+  /** Starts no new messages; resolves when each one has a response. */
+  finish(): Promise<void>
+}
+
 /** Emails that clients may send at full speed after each start; the rest of the time, queued mail is delivered. */
 const BURST = 150
+/** Messages that other servers may send after each start. */
+const ARRIVALS = 30
 /** Time limit for a start, a stop, and reaching a crash point, in milliseconds; long enough for a busy machine. */
-const START_MS = 60_000
+const START_MS = 180_000
 const STOP_MS = 40_000
 const POINT_MS = 40_000
 /**
@@ -42,7 +51,7 @@ export class Killer {
   readonly faults: string[] = []
   /** Duration of each start in milliseconds. */
   readonly starts: number[] = []
-  traffic: Traffic | undefined
+  traffic: KilledTraffic | undefined
   readonly #deps: KillerDeps
   #daemon: Daemon | undefined
   #run = 0
@@ -92,6 +101,7 @@ export class Killer {
       await Promise.race([finished, pause(1500)])
       if (unanswered || judgeLedger(ledger).lost.length > 0) continue
       const { ids, unfinished } = await unfinishedEmails(asked, ledger)
+      if (unfinished.length === 0) unfinished.push(...(await reportReceived(asked, ledger)))
       if (unfinished.length === 0) {
         this.faults.push(...(await hearOut(asked, ids, { ledger, clock })))
         return await this.#stop(daemon)
@@ -99,7 +109,8 @@ export class Killer {
       await pause(500)
     }
     if (unanswered) return void this.faults.push('A client was not answered in three minutes.')
-    const { unfinished: left } = await unfinishedEmails(asked, ledger)
+    const { unfinished } = await unfinishedEmails(asked, ledger)
+    const left = unfinished.length > 0 ? unfinished : await reportReceived(asked, ledger)
     this.faults.push(...left.slice(0, 20), ...(left.length > 20 ? [`and ${left.length - 20} more`] : []))
   }
 
@@ -161,7 +172,7 @@ export class Killer {
   }
 
   #send(): void {
-    this.traffic?.allow(BURST)
+    this.traffic?.allow(BURST, ARRIVALS)
     if (this.#run % RETRY_EVERY === 0)
       this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined))
   }

@@ -45,6 +45,26 @@ export interface Sent {
   refused: string | null
 }
 
+/** A message that another mail server wanted to deliver to the public MX. */
+export interface Arrival {
+  mark: string
+  /** A receiving address, or the return path of an email. */
+  recipient: string
+  /** The email and the recipient that a delivery report is about; null for other mail. */
+  about: { emailId: string; recipient: string } | null
+  tries: SmtpTry[]
+  /** Why the daemon refused it permanently; a fault, because every message is valid. */
+  refused: string | null
+}
+
+/** A received email, from the daemon's final report. */
+export interface KnownReceived {
+  id: string
+  mark: string
+  /** Whether the stored text is identical to what was sent. */
+  whole: boolean
+}
+
 /** A domain whose mail was held, as the operator knows it. */
 export interface Hold {
   domain: string
@@ -97,6 +117,12 @@ export interface Ledger {
   copies: Copy[]
   /** Connections that the daemon ended with QUIT, so that no kill broke them. */
   quit: Set<number>
+  /** What other mail servers sent to the public MX. */
+  arrivals: Arrival[]
+  /** Every received email. Null when the last daemon wasn't asked. */
+  received: KnownReceived[] | null
+  /** By email: how many messages to its return path are stored and read, from the daemon's final report. */
+  returned: Record<string, number>
   /** Every acknowledged hold. */
   holds: Hold[]
   /** Recipients that an exchanger refused permanently. */
@@ -115,6 +141,9 @@ export const emptyLedger = (): Ledger => ({
   copies: [],
   quit: new Set(),
   holds: [],
+  arrivals: [],
+  received: null,
+  returned: {},
   rejected: new Set(),
   told: [],
   known: null,

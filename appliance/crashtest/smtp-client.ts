@@ -1,6 +1,8 @@
 /** A correct SMTP client with a single connection, kept as long as possible. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { SmtpTry } from './ledger.ts'
 
 /** Timeout for a reply, in milliseconds. Only for a daemon that hangs, because a killed one closes the connection. */
 const PATIENCE_MS = 20_000
@@ -15,6 +17,37 @@ export interface SmtpMessage {
 /** The result of an attempt. `none`: the connection broke before a reply; `said` says whether the message was begun. */
 export type SmtpAnswer =
   { kind: 'accepted' } | { kind: 'refused'; reply: string } | { kind: 'none'; said: boolean }
+
+/**
+ * Repeats a message until it is accepted or refused permanently, and records each attempt in `tries`. Each attempt has
+ * its own mark, because SMTP has no idempotency key.
+ * @returns null when accepted, otherwise the reply
+ */
+export async function sendUntilAnswered(
+  client: SmtpClient,
+  { mark: prefix, tries }: { mark: string; tries: SmtpTry[] },
+  {
+    run,
+    restMs,
+    message,
+  }: { run: () => number; restMs: () => number; message: (mark: string) => SmtpMessage },
+): Promise<string | null> {
+  for (let count = 1; ; count++) {
+    const mark = `${prefix}.${count}`
+    const one = { mark, run: run(), accepted: false }
+    tries.push(one)
+    const answer = await client.submit(message(mark))
+    if (answer.kind === 'accepted') {
+      one.accepted = true
+      return null
+    }
+    if (answer.kind === 'refused' && answer.reply.startsWith('5')) return answer.reply
+    // The run that acknowledged it, because that one is over and the next hasn't begun.
+    one.run = run()
+    if (answer.kind === 'none' && !answer.said) tries.pop()
+    await pause(restMs())
+  }
+}
 
 class Broken extends Error {}
 

@@ -8,7 +8,9 @@ import { createAccounts } from '../accounts/accounts.ts'
 import type { Clock } from '../clock/clock.ts'
 import { loadConfig, type Config } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
+import { EMAIL_EVENTS } from '../mail/event.ts'
 import { startZoneServer, type ZoneEntry } from '../sandbox/zone.ts'
+import type { ExpectedRecord } from '../senders/records.ts'
 import { createSenders } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
 import { SCRATCH_MARK } from '../watch/crash-points.ts'
@@ -33,7 +35,11 @@ export interface Stage {
   config: Config
   url: string
   smtpPort: number
+  /** The public MX. */
+  mxPort: number
   from: string
+  /** A domain that receives mail. */
+  receiving: string
   domains: readonly string[]
   /**
    * Creates team, verified domain and key, and a listener for SMTP with it; returns the key. Not while the daemon runs.
@@ -43,6 +49,7 @@ export interface Stage {
 }
 
 const SENDER = 'sender.test'
+const RECEIVING = 'receiving.test'
 const HOSTNAME = `mail.${SENDER}`
 /** Each is a separate mailbox provider, so that the limits of one lane don't limit the test. */
 const DOMAINS = Array.from({ length: 12 }, (_, n) => `crash${n + 1}.test`)
@@ -70,11 +77,11 @@ export async function openStage(
     zone: (name) => Promise.resolve(published.get(name) ?? entryOf(name)),
     nameServer: { host: `ns.${SENDER}`, address: '127.0.0.1' },
   })
-  const [httpPort, smtpPort] = [await freePort(dice), await freePort(dice)]
+  const [httpPort, smtpPort, mxPort] = [await freePort(dice), await freePort(dice), await freePort(dice)]
   const server = `${dns.address}:${dns.port}`
   const configFile = join(folder, 'posthaste.toml')
   const write = (apiKeyId: string | null): Promise<void> =>
-    writeFile(configFile, toml({ dataDir, httpPort, smtpPort, server, deliveryPort, apiKeyId }))
+    writeFile(configFile, toml({ dataDir, httpPort, smtpPort, mxPort, server, deliveryPort, apiKeyId }))
   await write(null)
   const loaded = loadConfig({ file: configFile, env: {} })
   if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
@@ -85,6 +92,8 @@ export async function openStage(
     config,
     url: `http://127.0.0.1:${httpPort}`,
     smtpPort,
+    mxPort,
+    receiving: RECEIVING,
     from: `app@${SENDER}`,
     domains: DOMAINS,
     async setUp() {
@@ -96,7 +105,10 @@ export async function openStage(
       const { id, token } = await makeAccount({ storage, resolver, clock, published })
       await write(id)
       await storage.close()
-      await runCommand(['webhook', 'add', endpoint], configFile)
+      await runCommand(
+        ['webhook', 'add', endpoint, '--events', [...EMAIL_EVENTS, 'email.received'].join(',')],
+        configFile,
+      )
       // So that every start has something to remove.
       await runCommand(['domain', 'bodies', SENDER, 'discard'], configFile)
       return token
@@ -121,16 +133,12 @@ async function makeAccount({
   const accounts = createAccounts({ storage, clock })
   const owner = { email: `owner@${SENDER}`, password: crypto.randomUUID(), teamName: 'Crash test' }
   const { team } = await accounts.createOwner(owner)
-  const domain = await senders.addDomain({ teamId: team.id, name: SENDER })
-  const records = await senders.expectedRecords(domain)
-  for (const [fqdn, here] of Map.groupBy(records, (record) => record.fqdn))
-    published.set(fqdn, {
-      TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
-      MX: here
-        .filter(({ type }) => type === 'MX')
-        .map(({ value, priority }) => ({ preference: priority ?? 10, exchange: value })),
-    })
-  await senders.verifyDomain({ teamId: team.id, id: domain.id })
+  for (const name of [SENDER, RECEIVING]) {
+    const settings = { receiving: name === RECEIVING }
+    const domain = await senders.addDomain({ teamId: team.id, name, settings })
+    publish(published, await senders.expectedRecords(domain))
+    await senders.verifyDomain({ teamId: team.id, id: domain.id })
+  }
   const { key, token } = await senders.createKey({
     teamId: team.id,
     name: 'crashtest',
@@ -138,6 +146,16 @@ async function makeAccount({
   })
   await senders.close()
   return { id: key.id, token }
+}
+
+function publish(published: Map<string, ZoneEntry>, records: readonly ExpectedRecord[]): void {
+  for (const [fqdn, here] of Map.groupBy(records, (record) => record.fqdn))
+    published.set(fqdn, {
+      TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
+      MX: here
+        .filter(({ type }) => type === 'MX')
+        .map(({ value, priority }) => ({ preference: priority ?? 10, exchange: value })),
+    })
 }
 
 /** Returns the records of names other than those the sending domain publishes. */
@@ -152,6 +170,7 @@ function toml(args: {
   dataDir: string
   httpPort: number
   smtpPort: number
+  mxPort: number
   server: string
   deliveryPort: number
   apiKeyId: string | null
@@ -169,7 +188,8 @@ data_dir = ${JSON.stringify(args.dataDir)}
 [http]
 listen = ["127.0.0.1:${args.httpPort}"]
 [smtp]
-starttls = []
+starttls = ["127.0.0.1:${args.mxPort}"]
+mx_port = ${args.mxPort}
 implicit_tls = []
 ${trusted}[dns]
 servers = ["${args.server}"]

@@ -1,9 +1,8 @@
 /** The clients: send as fast as they get responses, and repeat requests until they get one. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { insist, type Asked } from './ask.ts'
 import type { Ledger, Sent } from './ledger.ts'
 import { newSent, requestSize, restBody, smtpData, type Via } from './generated-mail.ts'
-import { SmtpClient } from './smtp-client.ts'
+import { sendUntilAnswered, SmtpClient } from './smtp-client.ts'
 import type { Dice } from './plan.ts'
 
 const REST_CLIENTS = 12
@@ -104,25 +103,12 @@ class Clients implements Traffic {
 
   async #sendSmtp(client: SmtpClient, sent: Sent): Promise<void> {
     const { from, run, dice } = this.#deps
-    for (let count = 1; ; count++) {
-      const mark = `${sent.mark}.${count}`
-      const one = { mark, run: run(), accepted: false }
-      sent.tries.push(one)
-      const data = smtpData(mark, sent.recipients, from, dice)
-      const answer = await client.submit({ from, recipients: sent.recipients, data })
-      if (answer.kind === 'accepted') {
-        one.accepted = true
-        return
-      }
-      if (answer.kind === 'refused' && answer.reply.startsWith('5')) {
-        sent.refused = answer.reply
-        return
-      }
-      // The run that acknowledged it, because that one is over and the next hasn't begun.
-      one.run = run()
-      if (answer.kind === 'none' && !answer.said) sent.tries.pop()
-      await pause(this.#restMs())
-    }
+    const { recipients } = sent
+    sent.refused = await sendUntilAnswered(client, sent, {
+      run,
+      restMs: () => this.#restMs(),
+      message: (mark) => ({ from, recipients, data: smtpData(mark, recipients, from, dice) }),
+    })
   }
 
   #restMs(): number {

@@ -32,7 +32,8 @@ export function judgeEvents({ known, told, sent }: Pick<Ledger, 'known' | 'told'
     const before = keyOfId.get(id) ?? key
     if (before !== key) strange.push(`${id}: told ${before}, then ${key}`)
     keyOfId.set(id, before)
-    if (emailId === null) continue
+    // `judgeArrivals` judges the events of received emails.
+    if (emailId === null || type === 'email.received') continue
     ids.set(key, (ids.get(key) ?? new Set()).add(id))
     if (ENDS.has(type)) for (const recipient of to) ended.add(recipient)
   }

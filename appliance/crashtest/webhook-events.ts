@@ -1,16 +1,15 @@
 /** Waits until the webhook endpoint has received everything, and asks the daemon for its events. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
-import { ask, askAll, type Asked } from './ask.ts'
+import { ask, askAll, askEach, type Asked } from './ask.ts'
 import type { KnownEvent, Ledger } from './ledger.ts'
+import { judgeArrivals } from './verdict-arrivals.ts'
 import { judgeEvents } from './verdict-events.ts'
 
 /** How long the last daemon has to send what its predecessors couldn't, in milliseconds. */
 const TELL_MS = 180_000
 /** Time between two checks. A request to an endpoint that responds at once takes far less. */
 const LOOK_MS = 1000
-/** Timelines requested concurrently. */
-const AT_ONCE = 16
 
 interface WaitingEvent {
   id: string
@@ -39,13 +38,13 @@ export async function hearOut(
     for (;;) {
       const waiting = await waitingEvents(asked, webhook.id)
       const { untold } = judgeEvents(ledger)
-      if (waiting.length === 0 && untold.length === 0) return []
+      if (waiting.length + untold.length + judgeArrivals(ledger).untold.length === 0) return []
       if (clock.now() > late)
         return waiting.length === 0 ? [] : [`${waiting.length} events still wait for the webhook endpoint.`]
       // Still pending since the last check means that its attempt died with a daemon, and waits half a minute to hours.
       // Resend it under the same id, as an impatient operator would.
       const stuck = waiting.filter((id) => before.has(id))
-      await each(stuck, (id) => ask(asked, `/webhooks/${webhook.id}/events/${id}/replay`, 'POST'))
+      await askEach(stuck, (id) => ask(asked, `/webhooks/${webhook.id}/events/${id}/replay`, 'POST'))
       before = new Set(waiting.filter((id) => !stuck.includes(id)))
       await pause(LOOK_MS)
     }
@@ -64,7 +63,7 @@ async function waitingEvents(asked: Asked, webhookId: string): Promise<string[]>
 
 async function eventsOf(asked: Asked, emailIds: readonly string[]): Promise<KnownEvent[]> {
   const known: KnownEvent[] = []
-  await each(emailIds, async (emailId) => {
+  await askEach(emailIds, async (emailId) => {
     const { events } = await ask<TimelineEvents>(asked, `/emails/${emailId}/timeline`)
     for (const { type, created_at } of events) known.push({ emailId, type, at: instantOf(created_at) })
   })
@@ -73,13 +72,3 @@ async function eventsOf(asked: Asked, emailIds: readonly string[]): Promise<Know
 
 /** Converts the API's times, such as `2026-11-20 08:00:00.5+00`, to Unix milliseconds. */
 const instantOf = (text: string): number => Date.parse(`${text.replace(' ', 'T')}:00`)
-
-/** Runs `work` for all items, a few at a time. */
-async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  const rest = items.values()
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      for (const item of rest) await work(item)
-    }),
-  )
-}

@@ -323,7 +323,7 @@ async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<F
     readCertificates(config),
     examineAttempts(config),
     Promise.all(listeners.map((listener) => tryListener(listener, hostname))),
-    askPublicMx(smtp.starttls, hostname),
+    askPublicMx(smtp, hostname),
   ])
   const now = clock.now()
   return [

@@ -14,21 +14,23 @@ export type MxAnswer =
   /** The reply to RCPT, or the first refusal. */
   | { kind: 'replied'; reply: string }
 
-const PORT = 25
 const TIMEOUT = 3000
 
 /**
- * Checks whether the listener on port 25 accepts mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never rejects.
+ * Checks whether the listener for port 25 accepts mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never rejects.
  */
-export async function askPublicMx(starttls: readonly string[], hostname: string): Promise<MxAnswer> {
+export async function askPublicMx(
+  { starttls, mx_port: mxPort = 25 }: { starttls: readonly string[]; mx_port?: number | undefined },
+  hostname: string,
+): Promise<MxAnswer> {
   const ports = starttls.map(parseHostPort)
   // Port 0 is chosen at each start, so it can't be checked.
   if (ports.some(({ port }) => port === 0)) return { kind: 'silent' }
-  const listener = ports.find(({ port }) => port === PORT)
+  const listener = ports.find(({ port }) => port === mxPort)
   if (!listener) return { kind: 'none' }
   const { host } = listener
   const ip = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  const reply = await converse(ip, PORT, hostname)
+  const reply = await converse(ip, mxPort, hostname)
   return reply === null ? { kind: 'silent' } : { kind: 'replied', reply }
 }
 

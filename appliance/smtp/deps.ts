@@ -27,8 +27,8 @@ export interface SmtpConfig {
   hostname: string
   /** Load balancers whose PROXY header is required and trusted. */
   proxyProtocolFrom: readonly Cidr[]
-  /** Port of the public MX, which accepts mail without authentication. Always 25 except in tests. */
-  relayPort?: number
+  /** Port of the public MX, which accepts mail without authentication. Default 25. */
+  mxPort?: number | undefined
 }
 
 /** What a listener requires of its clients. */

@@ -50,7 +50,7 @@ export interface SessionArgs {
 }
 
 const isPublicMx = ({ config }: Shared, kind: ListenerKind, port: number): boolean =>
-  kind.name === 'starttls' && port === (config.relayPort ?? 25)
+  kind.name === 'starttls' && port === (config.mxPort ?? 25)
 
 /** Returns the gate that counts failures of unauthenticated clients of a listener. */
 export const gateOf = (shared: Shared, kind: ListenerKind, port: number): Gate =>

@@ -28,6 +28,22 @@ export const CRASH_POINTS = {
     reach: 'traffic',
     at: 'the outcome is committed, the dispatcher does not know it',
   },
+  'receive-before-commit': {
+    reach: 'traffic',
+    at: 'the rows of a message to the public MX are written, not committed',
+  },
+  'receive-after-commit': {
+    reach: 'traffic',
+    at: 'a received message is committed, its sender has no reply',
+  },
+  'bounce-before-commit': {
+    reach: 'traffic',
+    at: 'the effects of a returned message are written, not committed',
+  },
+  'bounce-after-commit': {
+    reach: 'traffic',
+    at: 'the effects of a returned message are committed, no event is sent',
+  },
   webhook: { reach: 'traffic', at: 'the webhook responded, nothing is recorded' },
   retention: {
     reach: 'traffic',
@@ -77,10 +93,13 @@ export function crashPoint(name: CrashPoint): void {
 }
 
 /** The crash points around the commits of storage methods. */
-const COMMITS: Record<string, 'accept' | 'claim' | 'settle' | 'expand' | 'enqueue'> = {
+const COMMITS: Record<string, 'accept' | 'claim' | 'settle' | 'receive' | 'bounce' | 'expand' | 'enqueue'> = {
   put: 'accept',
   lease: 'claim',
   settle: 'settle',
+  keepReceivedEmails: 'receive',
+  keepReturned: 'receive',
+  settleReturned: 'bounce',
   expandBroadcast: 'expand',
   enqueueBroadcast: 'enqueue',
 }

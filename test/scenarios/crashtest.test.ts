@@ -27,5 +27,7 @@ test('killed at every named point, the appliance loses nothing and repeats nothi
   expect(verdict.delivered + verdict.bounced).toBe(verdict.expected)
   expect(report.events).toMatchObject({ untold: [], strange: [] })
   expect(report.events.events).toBeGreaterThan(verdict.delivered + verdict.bounced)
+  expect(report.arrivals).toMatchObject({ lost: [], wrong: [], untold: [], refused: [] })
+  expect(Math.min(report.arrivals.emails, report.arrivals.reports)).toBeGreaterThan(5)
   expect(report).toMatchObject({ sound: true, kept: null })
 }, 400_000)

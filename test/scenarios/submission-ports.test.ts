@@ -42,7 +42,7 @@ async function mayBind(port: number): Promise<boolean> {
 describe.skipIf(!allowed)('on the ports 25, 587, 2587, 465 and 2465 (needs the right to bind them)', () => {
   let door: Door
   beforeAll(async () => {
-    door = await startDoor({ config: { relayPort: 25 } })
+    door = await startDoor({ config: { mxPort: 25 } })
     const bound = await door.server.listen(
       PORTS.map(({ how, port }) => ({
         address: `${host}:${port}`,

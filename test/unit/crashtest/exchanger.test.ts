@@ -7,7 +7,14 @@ import { emptyLedger } from '../../../appliance/crashtest/ledger.ts'
 /** Delivers one message with this text to an exchanger. Returns whether it was intact. */
 async function deliver(text: string, digest: string): Promise<boolean> {
   const ledger = emptyLedger()
-  const exchangers = await startExchangers({ ledger, now: () => 0, run: () => 1, thinkMs: () => 0 })
+  const accepted: string[][] = []
+  const exchangers = await startExchangers({
+    ledger,
+    now: () => 0,
+    run: () => 1,
+    thinkMs: () => 0,
+    accepted: (...about) => void accepted.push(about),
+  })
   const socket = connect(exchangers.port, '127.0.0.1')
   try {
     let heard = ''
@@ -18,6 +25,7 @@ async function deliver(text: string, digest: string): Promise<boolean> {
     socket.write([...commands, ...header, '', text, '.', ''].join('\r\n'))
     await expect.poll(() => heard, { timeout: 20_000 }).toContain('250 2.0.0 Taken')
     expect(ledger.copies).toHaveLength(1)
+    expect(accepted).toEqual([['b@crash1.test', 'a@sender.test']])
     return ledger.copies[0]!.whole
   } finally {
     socket.destroy()

@@ -161,7 +161,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     requestLog: { add: (entry) => void logs.push(entry) },
     clock,
     log,
-    config: { proxyProtocolFrom: [], relayPort: relay, ...config },
+    config: { proxyProtocolFrom: [], mxPort: relay, ...config },
   })
   const trusted = {
     name: 'trusted' as const,

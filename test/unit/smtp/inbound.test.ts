@@ -315,8 +315,12 @@ describe('the self-check of the return path', () => {
       status: 'failed',
       found: expect.stringMatching(/^Port 25 refuses mail to postmaster@\S+: "554 5\.7\.1 Relay/) as string,
     })
-    expect(await askPublicMx(['127.0.0.1:587'], 'mail.acme.example')).toEqual({ kind: 'none' })
-    expect(await askPublicMx(['127.0.0.1:0'], 'mail.acme.example')).toEqual({ kind: 'silent' })
+    expect(await askPublicMx({ starttls: ['127.0.0.1:587'] }, 'mail.acme.example')).toEqual({
+      kind: 'none',
+    })
+    expect(await askPublicMx({ starttls: ['127.0.0.1:0'] }, 'mail.acme.example')).toEqual({
+      kind: 'silent',
+    })
     door = shared
   })
 })

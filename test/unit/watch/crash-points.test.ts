@@ -85,7 +85,7 @@ test('every point of the table is in the code once, and is told of in docs/relia
   const code = files.map((file) => readFileSync(join(root, 'appliance', file), 'utf8')).join('\n')
   const doc = await readFile(join(root, 'docs', 'reliability.md'), 'utf8')
   for (const name of Object.keys(CRASH_POINTS)) {
-    const commit = /^(accept|claim|settle|expand|enqueue)-(before|after)-commit$/.exec(name)
+    const commit = /^(accept|claim|settle|receive|bounce|expand|enqueue)-(before|after)-commit$/.exec(name)
     const call = commit ? `crashAtCommit(calls, '${commit[2]}')` : `crashPoint('${name}')`
     expect(code.split(call).length - 1, call).toBe(1)
     expect(doc).toContain(`\`${name}\``)

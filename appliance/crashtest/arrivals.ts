@@ -1,0 +1,98 @@
+/**
+ * Other mail servers: send mail to the public MX, and delivery reports to the return paths of what they accepted before.
+ * They repeat a message until they get a response, as servers do.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseReturnPath } from '../mail/return-path.ts'
+import type { Arrival, Ledger } from './ledger.ts'
+import { isReturned, reportData, smtpData } from './generated-mail.ts'
+import { sendUntilAnswered, SmtpClient } from './smtp-client.ts'
+import type { Dice } from './plan.ts'
+
+const SERVERS = 3
+/** Time between two checks for something to send, in milliseconds. */
+const LOOK_MS = 20
+
+export interface Servers {
+  /** Allows the servers to send this many more messages, besides reports. */
+  allow(messages: number): void
+  /** Starts no new messages; resolves when each one and each report has a response. */
+  finish(): Promise<void>
+}
+
+/** A recipient of a message that an exchanger accepted. */
+export interface Accepted {
+  recipient: string
+  returnPath: string
+}
+
+export interface ServersDeps {
+  ledger: Pick<Ledger, 'arrivals'>
+  dice: Dice
+  run: () => number
+  mxPort: number
+  /** Where mail is received. */
+  domain: string
+  /** The servers take from it, and return some of the messages. */
+  accepted: Accepted[]
+}
+
+/** Starts the servers, which wait for `allow` and for accepted messages. */
+export function startServers({ ledger, dice, run, mxPort, domain, accepted }: ServersDeps): Servers {
+  const returned = new Set<string>()
+  let [allowed, count, finishing] = [0, 0, false]
+
+  const add = (arrival: Omit<Arrival, 'tries' | 'refused'>): Arrival => {
+    const added = { ...arrival, tries: [], refused: null }
+    ledger.arrivals.push(added)
+    return added
+  }
+  const nextReport = (): Arrival | undefined => {
+    for (let one = accepted.shift(); one; one = accepted.shift()) {
+      const { recipient, returnPath } = one
+      const emailId = parseReturnPath(returnPath)?.emailId
+      if (emailId === undefined || !isReturned(recipient) || returned.has(recipient)) continue
+      returned.add(recipient)
+      return add({ mark: `d${++count}`, recipient: returnPath, about: { emailId, recipient } })
+    }
+    return undefined
+  }
+  const next = (): Arrival | undefined => {
+    const report = nextReport()
+    if (report || finishing || allowed <= 0) return report
+    allowed--
+    const mark = `m${++count}`
+    return add({ mark, recipient: `user-${mark}@${domain}`, about: null })
+  }
+  const work = async (): Promise<void> => {
+    const client = new SmtpClient(mxPort)
+    while (!finishing || accepted.length > 0) {
+      const arrival = next()
+      if (!arrival) {
+        await pause(LOOK_MS)
+        continue
+      }
+      const { recipient: to, about } = arrival
+      arrival.refused = await sendUntilAnswered(client, arrival, {
+        run,
+        restMs: () => dice.between(30, 100),
+        message: (mark) => {
+          const from = about ? '' : `user@${domain}`
+          const data = about
+            ? reportData(mark, { to, about: about.recipient })
+            : smtpData(mark, [to], from, dice)
+          return { from, recipients: [to], data }
+        },
+      })
+    }
+    client.close()
+  }
+  const working = Array.from({ length: SERVERS }, work)
+  return {
+    allow: (messages) => void (allowed = Math.max(allowed, messages)),
+    async finish() {
+      finishing = true
+      await Promise.all(working)
+    },
+  }
+}
