@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { lightsOf } from '../senders/advised.ts'
 import { maySend } from '../senders/senders.ts'
-import { dkimName, dkimRecord, type ExpectedRecord } from '../senders/records.ts'
+import { dkimName, dkimRecord, isBeyondWireFormat, type ExpectedRecord } from '../senders/records.ts'
 import type { WaysOut } from '../senders/reverse-dns.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -17,8 +17,8 @@ const DomainStatus = literals(
 /** A DNS record to publish, with its state. The hosted API lacks the fields from `fqdn` on. */
 export const DomainRecord = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'Tracking'], {
-      description: 'DMARC appears only in `recommended_records`.',
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking'], {
+      description: 'DMARC and TLS-RPT appear only in `recommended_records`.',
     }),
     name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
     type: literals(['TXT', 'MX', 'CNAME'], { description: 'Record type.' }),
@@ -98,7 +98,7 @@ const lights = Type.Array(
   ),
   {
     description:
-      "Summary of its records. DKIM is verified when one key is published. MTA-STS, TLS-RPT and BIMI are only checked and never required. PTR is the worst status of the domain's sending IPs at their last check.",
+      "Summary of its records. DKIM is verified when one key is published. MTA-STS, TLS-RPT and BIMI are never required. PTR is the worst status of the domain's sending IPs at their last check.",
   },
 )
 
@@ -312,8 +312,8 @@ export const presentListedDomain = (domain: StoredDomain, ways: WaysOut): Listed
 
 /**
  * Formats the response of GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and
- * `senders.dkimKeys`, `ways` from the sending IPs; the state of the records is part of the domain. DMARC is a separate
- * field: the hosted service has no such record, and typed clients reject unknown record types.
+ * `senders.dkimKeys`, `ways` from the sending IPs; the state of the records is part of the domain. DMARC and
+ * TLS-RPT are in a separate field: the hosted service has no such records, and typed clients reject unknown types.
  */
 export function presentDomain(
   domain: StoredDomain,
@@ -326,10 +326,10 @@ export function presentDomain(
     object: 'domain',
     ...presentDomainSummary(domain),
     ...(domain.trackingSubdomain === null ? {} : { tracking_subdomain: domain.trackingSubdomain }),
-    records: records.filter(({ record }) => record !== 'DMARC').map(present),
+    records: records.filter((record) => !isBeyondWireFormat(record)).map(present),
     tls: domain.tls,
     custom_return_path: domain.returnPath,
-    recommended_records: records.filter(({ record }) => record === 'DMARC').map(present),
+    recommended_records: records.filter(isBeyondWireFormat).map(present),
     dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
     status_since: timestamp(domain.statusSince),
     failing_since: timestampOrNull(domain.suspect?.since ?? null),

@@ -40,12 +40,13 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
           `Appears ${domain.suspect.status} since ${instant(domain.suspect.since)} UTC; the next check will confirm it.`,
         ]),
     ...records.flatMap((record) => describeRecord(domain, record)),
-    ...describeAdvised(domain),
+    ...describeAdvised(domain, records),
   ]
 }
 
-/** Formats the recommended records: whether they exist. */
-function describeAdvised({ checks }: Domain): string[] {
+/** Formats the optional records that aren't listed: whether they exist. */
+function describeAdvised({ checks: all }: Domain, records: readonly ExpectedRecord[]): string[] {
+  const checks = all.filter(({ key }) => !records.some((record) => record.key === key))
   const word = (status: RecordStatus): string => (status === 'pending' ? 'missing' : words[status])
   const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${word(status)}`)
   const notes = checks.flatMap(({ key, note }) =>

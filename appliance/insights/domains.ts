@@ -51,6 +51,7 @@ export function judgeDomain(
   const missing = seen.filter((one) => one.record.label === 'recommended' && isBad(one))
   if (missing.length > 0) return { ...about, status: 'warning', found: tell(missing), advice }
   const found = 'All required records are published.'
+  const tls = seen.find((one) => one.record.key === 'TLS-RPT' && isBad(one))
   const dmarc = seen.find(({ record }) => record.key === 'DMARC')
   if (dmarc?.check.status === 'verified' && asksForNothing(dmarc.check.found))
     return {
@@ -59,5 +60,12 @@ export function judgeDomain(
       found: `${found} The DMARC policy is p=none without rua, so receivers neither enforce it nor send reports.`,
       advice: `Add rua=mailto:${reportAddress(domain)} to the record at ${dmarc.record.fqdn}: receivers then send daily reports about mail that claims to be from ${name}.`,
     }
-  return { ...about, status: 'ok', found, advice: null }
+  if (!tls) return { ...about, status: 'ok', found, advice: null }
+  // The record is optional, but one that senders ignore is a mistake.
+  return {
+    ...about,
+    status: tls.check.status === 'failed' ? 'warning' : 'ok',
+    found: `${found} ${tell([tls])}`,
+    advice: `Publish ${tls.record.value} at ${tls.record.fqdn}, or add its address to the record there: senders then report daily whether TLS works for mail to ${name}.`,
+  }
 }

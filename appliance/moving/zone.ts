@@ -1,5 +1,5 @@
 /** Writes the records of moved domains as a zone file, in the order in which to publish them. Pure. */
-import type { ExpectedRecord } from '../senders/records.ts'
+import { isBeyondWireFormat, type ExpectedRecord } from '../senders/records.ts'
 import type { HostedRecord } from './objects.ts'
 import type { MovedDomain } from './report.ts'
 
@@ -13,8 +13,8 @@ type Recorded = Omit<MovedDomain, 'keys'>
 
 /** Finds the hosted service's records that a record replaces: those with the same name. */
 function replacedBy(record: ExpectedRecord, theirs: readonly HostedRecord[]): HostedRecord[] {
-  // A DMARC policy belongs to the domain, whoever sends for it; DKIM keys have their own selectors.
-  if (record.record === 'DMARC' || record.record === 'DKIM') return []
+  // DMARC and TLS-RPT belong to the domain, whoever sends for it; DKIM keys have their own selectors.
+  if (isBeyondWireFormat(record) || record.record === 'DKIM') return []
   return theirs.filter(({ fqdn, type }) => fqdn === record.fqdn && type === record.type)
 }
 
@@ -47,7 +47,7 @@ function zoneOfOne({ domain, records, theirs }: Recorded): string {
 
 function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): string[] {
   const line = `${record.fqdn}. ${TTL} IN ${record.type} ${rdata(record)}`
-  if (record.record === 'DMARC') return ['; only if the domain has no DMARC record yet', line]
+  if (isBeyondWireFormat(record)) return [`; only if the domain has no ${record.record} record yet`, line]
   const notes = replaced.map(({ value }) => comment(`instead of ${value}`))
   const merged = replaced.flatMap(({ value }) => mergedSpf(value, record) ?? [])
   return [

@@ -4,6 +4,7 @@
  */
 import type { Resolver } from '../dns/dns.ts'
 import type { Domain, RecordStatus } from '../storage/storage.ts'
+import type { ExpectedRecord } from './records.ts'
 import { reverseDnsOf, type ReverseDns, type WaysOut } from './reverse-dns.ts'
 import type { RecordOpinion } from './verification.ts'
 
@@ -22,10 +23,17 @@ export interface Light extends ReverseDns {
 /** Whether a check is of an optional record. */
 export const isAdvised = (key: string): boolean => ADVISED.some(({ name }) => name === key)
 
-/** Looks up all of them in parallel. Never throws because of DNS. */
-export function lookForAdvised(resolver: Resolver, domain: string): Promise<RecordOpinion[]> {
+/**
+ * Looks up all of them in parallel, except those that are among the expected records. Never throws because of DNS.
+ */
+export function lookForAdvised(
+  resolver: Resolver,
+  domain: string,
+  expected: readonly Pick<ExpectedRecord, 'key'>[] = [],
+): Promise<RecordOpinion[]> {
+  const others = ADVISED.filter(({ name }) => !expected.some(({ key }) => key === name))
   return Promise.all(
-    ADVISED.map(async ({ name, label, version }) => {
+    others.map(async ({ name, label, version }) => {
       const answer = await resolver.resolve(`${label}.${domain}`, 'TXT')
       const texts = answer.kind === 'found' ? answer.records : []
       const found = texts.filter((text) => version.test(text))

@@ -71,9 +71,10 @@ async function freshest<T extends RecordType>(resolver: Resolver, fqdn: string, 
 function misplacements({ name }: Pick<Domain, 'name'>, { fqdn, record }: ExpectedRecord): string[] {
   const zone = zoneOf(name)
   const names = [`${fqdn}.${zone}`, `${fqdn}.${name}`]
-  // For a subdomain, the part between label and zone is easily forgotten. A DMARC record at the zone is legitimate,
-  // though.
-  if (record !== 'DMARC' && zone !== name) names.push(`${fqdn.slice(0, -name.length - 1)}.${zone}`)
+  // For a subdomain, the part between label and zone is easily forgotten. DMARC and TLS-RPT records at the zone
+  // are legitimate, though.
+  if (record !== 'DMARC' && record !== 'TLS-RPT' && zone !== name)
+    names.push(`${fqdn.slice(0, -name.length - 1)}.${zone}`)
   return [...new Set(names)]
 }
 

@@ -111,6 +111,18 @@ export function judgeDmarc(records: string[]): Opinion {
   return right
 }
 
+/** Judges whether there is an address for TLS reports (RFC 8460 §3). It may be anyone's. */
+export function judgeTlsRpt(records: string[]): Opinion {
+  if (records.length > 1)
+    return wrong(`There are ${records.length} TLS-RPT records, so senders ignore all of them. Keep one.`)
+  const tags = parseTags(records[0]!)
+  if (!tags || [...tags.keys()][0] !== 'v' || tags.get('v') !== 'TLSRPTv1')
+    return wrong('The record must start with v=TLSRPTv1; followed by rua=mailto: and an address.')
+  return /^(mailto|https):./i.test(tags.get('rua') ?? '')
+    ? right
+    : wrong('The record has no address. Add rua=mailto: and the address shown here.')
+}
+
 /** Whether a valid policy has no effect: `p=none` without an address for reports (RFC 9989). */
 export function asksForNothing(texts: readonly string[]): boolean {
   const tags = texts.map(parseTags).find((one) => one?.get('v') === 'DMARC1')

@@ -5,7 +5,7 @@ import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../st
 import { lookForAdvised, isAdvised } from './advised.ts'
 import { checkRecords } from './check.ts'
 import { advance, begin, summarizeChecks } from './verification-schedule.ts'
-import { expectedRecords, type SendingHost, type ExpectedRecord } from './records.ts'
+import { expectedRecords, isBeyondWireFormat, type SendingHost, type ExpectedRecord } from './records.ts'
 import { nextProof, nextRetirement, turnKeys } from './rotation.ts'
 import type { RecordOpinion } from './verification.ts'
 import type { EventDomain } from '../mail/event.ts'
@@ -36,9 +36,10 @@ export interface Looked {
 export async function look(domain: Domain, asked: boolean, deps: LookDeps): Promise<Looked> {
   const { storage, resolver, clock, config, random } = deps
   const keys = await storage.dkimKeys({ domainId: domain.id }, clock.now())
+  const expected = expectedRecords(domain, keys, config)
   const [needed, advised] = await Promise.all([
-    checkRecords(resolver, domain, expectedRecords(domain, keys, config)),
-    lookForAdvised(resolver, domain.name),
+    checkRecords(resolver, domain, expected),
+    lookForAdvised(resolver, domain.name, expected),
   ])
 
   const now = clock.now()
@@ -102,8 +103,7 @@ function afterwards(keys: readonly DkimKey[], changes: readonly DkimKeyChange[])
 }
 
 /**
- * Formats a domain and its required records for events. Omits DMARC, which is a recommendation and not part of the wire
- * format.
+ * Formats a domain and its required records for events. Omits DMARC and TLS-RPT, which are not part of the wire format.
  */
 export function eventDomain(domain: Domain, records: readonly ExpectedRecord[]): EventDomain {
   const { id, name, status, region, createdAt, sending, receiving, checks } = domain
@@ -116,7 +116,7 @@ export function eventDomain(domain: Domain, records: readonly ExpectedRecord[]):
     sending,
     receiving,
     records: records
-      .filter(({ record }) => record !== 'DMARC')
+      .filter((record) => !isBeyondWireFormat(record))
       .map(({ key, record, name: owner, type, value, priority }) => ({
         record,
         name: owner,

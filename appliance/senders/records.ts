@@ -1,15 +1,15 @@
 import { getDomain } from 'tldts'
 import { isIPv6 } from 'node:net'
-import { dmarcValue, type AddressedDomain } from '../mail/report-address.ts'
+import { dmarcValue, tlsRptValue, type AddressedDomain } from '../mail/report-address.ts'
 import { AUTO } from '../mail/source.ts'
 import type { DkimKey } from '../storage/storage.ts'
 
 /** A DNS record for the owner of a sending domain to publish, and how to show it. */
 export interface ExpectedRecord {
-  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `Tracking <name>`. */
+  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `TLS-RPT`, `Tracking <name>`. */
   key: string
   /** The group in which the wire format lists it. */
-  record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'Tracking'
+  record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'TLS-RPT' | 'Tracking'
   type: 'TXT' | 'MX' | 'CNAME'
   /** Owner name relative to the registrable zone, as most DNS panels expect it. */
   name: string
@@ -82,10 +82,26 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
     'Recommended: large mailbox providers expect a DMARC policy, however strict. The address in rua= receives daily reports about mail from the domain, shown under Reports. If you have a record, add the address to it.',
 }
 
+/** Where other servers report on TLS (RFC 8460 §3). Useful only where mail arrives. */
+const TLS_RPT: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
+  key: 'TLS-RPT',
+  record: 'TLS-RPT',
+  type: 'TXT',
+  priority: null,
+  required: false,
+  label: 'optional',
+  advice:
+    'Optional: servers that send mail to the domain report daily whether TLS worked, shown under Reports. If you have a record, add the address to it.',
+}
+
+/** Whether the hosted service has no such record; typed clients reject unknown record types. */
+export const isBeyondWireFormat = ({ record }: Pick<ExpectedRecord, 'record'>): boolean =>
+  record === 'DMARC' || record === 'TLS-RPT'
+
 /**
  * Returns the records that `domain` needs to send from here: DKIM, MX and SPF of the return path (so that bounces come
- * back and SPF passes), and the recommended DMARC policy (RFC 9989). Omits retired keys. Adds a CNAME to our web server
- * when tracked links use the domain's own name.
+ * back and SPF passes), and the recommended DMARC policy (RFC 9989). Omits retired keys. Adds the MX and TLS-RPT records of
+ * a receiving domain, and a CNAME to our web server when tracked links use the domain's own name.
  */
 export function expectedRecords(
   domain: AddressedDomain & { receiving?: boolean; trackingSubdomain?: string | null },
@@ -136,7 +152,12 @@ export function expectedRecords(
       advice: null,
     },
     { ...DMARC, value: dmarcValue(domain), ...place(`_dmarc.${domain.name}`) },
-    ...(domain.receiving === true ? [{ ...receivingRecord(host), ...place(domain.name) }] : []),
+    ...(domain.receiving === true
+      ? [
+          { ...receivingRecord(host), ...place(domain.name) },
+          { ...TLS_RPT, value: tlsRptValue(domain), ...place(`_smtp._tls.${domain.name}`) },
+        ]
+      : []),
     ...trackingRecord(domain, host).map((record) => ({ ...record, ...place(record.fqdn) })),
   ]
 }

@@ -5,7 +5,7 @@
 import type { Answer } from '../dns/dns.ts'
 import type { RecordCheck } from '../storage/storage.ts'
 import { judgeDkim } from './judge-dkim.ts'
-import { judgeSpf, right, wrong, type Opinion, judgeDmarc } from './judge-spf.ts'
+import { judgeSpf, right, wrong, type Opinion, judgeDmarc, judgeTlsRpt } from './judge-spf.ts'
 import type { ExpectedRecord } from './records.ts'
 
 /** What DNS answered for a record, and what was found at the places of common mistakes. */
@@ -75,6 +75,7 @@ function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
     SPF: /^["'\s]*v\s*=\s*spf1(?![^\s"'])/i,
     DMARC: /^["'\s]*v\s*=\s*DMARC1/i,
     Receiving: /^/,
+    'TLS-RPT': /^["'\s]*v\s*=\s*TLSRPTv1/i,
     Tracking: /^/,
   }[expected.record]
   const records = found.filter((text) => purpose.test(text))
@@ -94,6 +95,7 @@ function judgeTxt(expected: ExpectedRecord, records: string[]): Opinion {
   if (records.some((text) => text.includes('\\;')))
     return wrong('The value contains backslashes before the semicolons. Enter it without them.')
   if (expected.record === 'DKIM') return judgeDkim(expected, records)
+  if (expected.record === 'TLS-RPT') return judgeTlsRpt(records)
   return expected.record === 'SPF' ? judgeSpf(expected, records) : judgeDmarc(records)
 }
 
@@ -151,10 +153,12 @@ function absent(
       status: 'failed',
       note: `${fqdn} has addresses instead of a CNAME record, so a proxy is probably active. Turn off the proxy for this name ("DNS only"), or replace the addresses with the CNAME record.`,
     }
-  const what =
-    expected.record === 'DKIM'
-      ? ''
-      : ` with ${expected.record === 'DMARC' ? 'a DMARC policy' : 'an SPF policy'}`
+  const contents: Partial<Record<typeof expected.record, string>> = {
+    DKIM: '',
+    DMARC: ' with a DMARC policy',
+    'TLS-RPT': ' with an address for TLS reports',
+  }
+  const what = contents[expected.record] ?? ' with an SPF policy'
   const note = others
     ? `There are TXT records at ${fqdn}, but none${what}. Add the record.`
     : answer.kind === 'absent' && answer.why === 'nxdomain'

@@ -7,7 +7,7 @@ import type { DkimAlgorithm, DkimKeyState, DomainStatus, RecordStatus, TlsRequir
 
 /** The result of the last check of one DNS record. The records themselves are computed (senders/records.ts). */
 export interface RecordCheck {
-  /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Tracking <name>`, `MTA-STS`, `TLS-RPT`, `BIMI`. */
+  /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `Tracking <name>`, `MTA-STS`, `TLS-RPT`, `BIMI`. */
   key: string
   status: RecordStatus
   /** The values that were found instead or in addition, as text. */

@@ -75,7 +75,7 @@ describe('a new domain', () => {
         required: false,
       },
     ])
-    expect(domain.recommended_records.map(({ record }) => record)).toEqual(['DMARC'])
+    expect(domain.recommended_records.map(({ record }) => record)).toEqual(['DMARC', 'TLS-RPT'])
     expect(domain.dkim_keys.map(({ algorithm, state }) => [algorithm, state])).toEqual([
       ['rsa-sha256', 'active'],
       ['ed25519-sha256', 'pending'],

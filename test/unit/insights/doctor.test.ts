@@ -171,6 +171,19 @@ test('looks at one domain when asked', async () => {
     const [finding] = await examine({ ...deps, resolver: names.fresh() }, domain)
     expect(finding).toMatchObject({ found: 'All required records are published.', advice: null })
   }
+  const receiving = { ...domain!, receiving: true }
+  const exchange = (await senders.expectedRecords(receiving)).find(({ key }) => key === 'Receiving MX')!.value
+  names.dns.set('shop.example', { MX: [{ preference: 10, exchange }] })
+  const tls = async () => (await examine({ ...deps, resolver: names.fresh() }, receiving))[0]!
+  expect(await tls()).toMatchObject({
+    status: 'ok',
+    found: expect.stringContaining('TLS-RPT (TXT _smtp._tls.shop.example): Nothing is published') as string,
+    advice: expect.stringContaining(`rua=mailto:${reportAddress(domain!)} at _smtp._tls`) as string,
+  })
+  names.dns.set('_smtp._tls.shop.example', { TXT: ['v=TLSRPTv1;'] })
+  expect((await tls()).status).toBe('warning')
+  names.dns.set('_smtp._tls.shop.example', { TXT: ['v=TLSRPTv1; rua=mailto:tls@elsewhere.test'] })
+  expect(await tls()).toMatchObject({ status: 'ok', advice: null })
   names.dns.set('_dmarc.shop.example', undefined)
   expect(brief(await examine({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
     'warning domain:shop.example',

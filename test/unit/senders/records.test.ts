@@ -64,6 +64,27 @@ describe('the expected records', () => {
     ])
   })
 
+  test('ask for TLS reports where mail is received', () => {
+    const records = expectedRecords(
+      { id: 'd1', name: 'example.com', returnPath: 'send', receiving: true },
+      keys,
+      host,
+    )
+    expect(records.slice(-2)).toMatchObject([
+      { key: 'Receiving MX', name: 'example.com' },
+      {
+        ...{
+          key: 'TLS-RPT',
+          type: 'TXT',
+          fqdn: '_smtp._tls.example.com',
+          required: false,
+          label: 'optional',
+        },
+        value: 'v=TLSRPTv1; rua=mailto:reports-6911c1b5ce4ddbcd6f20@send.example.com',
+      },
+    ])
+  })
+
   test('have names relative to the registrable zone', () => {
     const names = (name: string) =>
       expectedRecords({ id: 'd1', name, returnPath: 'out' }, keys, host).map((record) => record.name)

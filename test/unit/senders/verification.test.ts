@@ -15,7 +15,7 @@ const otherKey = `${publicKey.slice(0, 60)}X${publicKey.slice(61, -1)}Y`
 
 const recordsOf = (sourceIps: string[]) =>
   expectedRecords(
-    { id: 'd1', name: 'example.com', returnPath: 'send' },
+    { id: 'd1', name: 'example.com', returnPath: 'send', receiving: true },
     [{ selector: 'posthaste', algorithm: 'rsa-sha256', publicKey, ...active }],
     { hostname: 'mail.example.net', sourceIps },
   )
@@ -227,6 +227,23 @@ describe('DMARC', () => {
     ['twice', found('v=DMARC1; p=none', 'v=DMARC1; p=reject'), 'failed', /There are 2 DMARC records/],
     ['commas', found('v=DMARC1, p=none'), 'failed', /start with v=DMARC1;/],
     ['no such name', nothing('nxdomain'), 'pending', /^Nothing is published at _dmarc\.example\.com/],
+  ])
+})
+
+describe('TLS-RPT', () => {
+  judges(byKey('TLS-RPT'), [
+    ['as shown', found(byKey('TLS-RPT').value), 'verified', null],
+    ['to someone else', found('v=TLSRPTv1;rua=https://reports.example.net/tls'), 'verified', null],
+    ['without an address', found('v=TLSRPTv1;'), 'failed', /The record has no address/],
+    [
+      'twice',
+      found('v=TLSRPTv1; rua=mailto:a@x.test', 'v=TLSRPTv1; rua=mailto:b@x.test'),
+      'failed',
+      /^There are 2/,
+    ],
+    ['commas', found('v=TLSRPTv1, rua=mailto:a@x.test'), 'failed', /start with v=TLSRPTv1;/],
+    ['another text', found('v=spf1 -all'), 'pending', /none with an address for TLS reports/],
+    ['no such name', nothing('nxdomain'), 'pending', /^Nothing is published at _smtp\._tls\.example\.com/],
   ])
 })
 
