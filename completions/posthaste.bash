@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -11,8 +11,7 @@ _posthaste_commands() {
         'contact') echo 'list show import undo export' ;;
         'segment') echo 'list show import export' ;;
         'topic') echo 'list show import export' ;;
-        'email') echo 'export' ;;
-        'inbound') echo 'list show' ;;
+        'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show send pause resume cancel' ;;
         'suppression') echo 'list add remove export import' ;;
@@ -77,11 +76,12 @@ _posthaste_options() {
         'topic show') echo '-c --config --json --team --help' ;;
         'topic import') echo '-c --config --json --team --preview --on-conflict --consent --help' ;;
         'topic export') echo '-c --config --json --team --help' ;;
-        'email') echo '--help' ;;
-        'email export') echo '-c --config --json --team --html --help' ;;
         'inbound') echo '--help' ;;
         'inbound list') echo '-c --config --json --team --search --limit --help' ;;
         'inbound show') echo '-c --config --json --team --source --help' ;;
+        'inbound rules') echo '-c --config --json --team --help' ;;
+        'inbound add-rule') echo '-c --config --json --team --to --place --help' ;;
+        'inbound remove-rule') echo '-c --config --json --team --help' ;;
         'template') echo '--help' ;;
         'template list') echo '-c --config --json --team --search --limit --help' ;;
         'template show') echo '-c --config --json --team --help' ;;
@@ -223,11 +223,15 @@ _posthaste_values() {
         'topic import --on-conflict') echo 'upsert skip' ;;
         'topic import --consent') echo '@any' ;;
         'topic export --team') echo '@any' ;;
-        'email export --team') echo '@any' ;;
         'inbound list --team') echo '@any' ;;
         'inbound list --search') echo '@any' ;;
         'inbound list --limit') echo '@any' ;;
         'inbound show --team') echo '@any' ;;
+        'inbound rules --team') echo '@any' ;;
+        'inbound add-rule --team') echo '@any' ;;
+        'inbound add-rule --to') echo '@any' ;;
+        'inbound add-rule --place') echo '@any' ;;
+        'inbound remove-rule --team') echo '@any' ;;
         'template list --team') echo '@any' ;;
         'template list --search') echo '@any' ;;
         'template list --limit') echo '@any' ;;
@@ -468,6 +472,7 @@ _posthaste_arguments() {
         'contact import') echo '@file' ;;
         'segment import') echo '@file' ;;
         'topic import') echo '@file' ;;
+        'inbound add-rule') echo 'keep forward webhook refuse drop' ;;
         'suppression import') echo '@file' ;;
         'backup') echo '@file' ;;
         'restore') echo '@file' ;;

@@ -1,4 +1,5 @@
 /** Reads the state of an object before and after a command changes it, for the audit log. */
+import { lineOfRule } from '../mail/receiving-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
@@ -17,7 +18,13 @@ const READS: Record<string, Read> = {
     const domain = await senders.findDomain({ teamId, name })
     if (!domain) return undefined
     const without = await storage.domainsWithoutBodies({ teamId }, clock.now())
-    return { ...presentDomainSummary(domain), tls: domain.tls, keep_bodies: !without.includes(domain.name) }
+    const rules = await storage.getReceivingRules({ teamId, domainId: domain.id }, clock.now())
+    return {
+      ...presentDomainSummary(domain),
+      tls: domain.tls,
+      keep_bodies: !without.includes(domain.name),
+      rules: rules.map(lineOfRule).join(', '),
+    }
   },
   async api_key({ senders }, id, teamId) {
     const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)

@@ -44,6 +44,8 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'domain rotate': domain('rotate_dkim'),
   'domain bodies': domain('keep_bodies'),
   'domain remove': domain('delete'),
+  'inbound add-rule': domain('receiving_rules'),
+  'inbound remove-rule': domain('receiving_rules'),
   'key create': { action: 'api_key.create', noun: 'api_key' },
   'key revoke': { action: 'api_key.delete', noun: 'api_key' },
   'user reset-factors': { action: 'user.reset_factors', noun: 'user', secret: true },

@@ -41,10 +41,12 @@ import {
 } from './broadcast.ts'
 import { exportEmail } from './email.ts'
 import { listInbound, showInbound } from './inbound.ts'
+import { addRule, listRules, removeRule } from './receiving-rules.ts'
 import { listTemplates, publishTemplate, showTemplate } from './template.ts'
 import { addImport } from './import-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
 import { BROADCAST_STATUSES } from '../mail/broadcast.ts'
+import { RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 import { addUsers } from './user-factors.ts'
 import { addAudit } from './audit.ts'
@@ -228,8 +230,8 @@ function addEmails({ group, addInTeam, doesWith }: Registrar): void {
     .action(doesWith(exportEmail))
 }
 
-function addInbound({ group, addInTeam, does, doesWith }: Registrar): void {
-  const inbound = group('inbound', 'Look at received email')
+function addInbound({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+  const inbound = group('inbound', 'Look at received email, and set receiving rules')
   addInTeam('list', 'List received emails, newest first', inbound)
     .option('--search <text>', 'Only emails whose sender, recipient or subject contains this text')
     .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
@@ -238,6 +240,22 @@ function addInbound({ group, addInTeam, does, doesWith }: Registrar): void {
     .addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
     .option('--source', 'Print the message itself instead')
     .action(doesWith(showInbound))
+  const rule = (name: string, words: string) =>
+    addInTeam(name, words, inbound).argument('<domain>', 'Name of the domain')
+  rule('rules', 'List the receiving rules of a domain').action(doesTo(listRules))
+  rule('add-rule', 'Add a receiving rule')
+    .argument('<pattern>', 'The part of the address before the @; * stands for any text')
+    .addArgument(new Argument('<action>', 'What to do with the mail').choices(RECEIVING_ACTIONS))
+    .option('--to <address...>', 'Where to forward it')
+    .option(
+      '--place <number>',
+      'Place in the list (default: last, before a rule for all addresses)',
+      parseCount,
+    )
+    .action(doesWith(addRule))
+  rule('remove-rule', 'Remove a receiving rule')
+    .argument('<pattern>', 'The pattern, as listed')
+    .action(doesWith(removeRule))
 }
 
 function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {

@@ -81,7 +81,8 @@ function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
 function describeClients({ clients }: StatusFacts): string[] {
   if (clients === null) return []
   const connections = clients.connections.map(
-    ({ listener, open, limit }) => `${listener} ${open} of ${limit} connections`,
+    ({ listener, open, senders, limit }) =>
+      `${listener} ${open} of ${limit} connections${senders > 0 ? ` (${senders} from known senders)` : ''}`,
   )
   const used = clients.bytes.map(({ what, used, limit }) => `${what} ${bytes(used)} of ${bytes(limit)}`)
   const refused = clients.refused.filter(({ count }) => count > 0)

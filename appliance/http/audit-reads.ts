@@ -5,7 +5,7 @@ import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
-import type { ReceivingRule } from '../mail/receiving-rules.ts'
+import { lineOfRule } from '../mail/receiving-rules.ts'
 import { callerOf, personOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 
@@ -59,9 +59,6 @@ export function readBodies({ senders, storage, clock }: HttpDeps): Read {
     return { name, keep: !(await storage.domainsWithoutBodies({ teamId }, clock.now())).includes(name) }
   }
 }
-
-const lineOfRule = ({ pattern, action, to = [] }: ReceivingRule): string =>
-  [`${pattern}: ${action}`, ...to].join(' ')
 
 /** Reads the receiving rules of the domain in the path, one per line. */
 export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read {

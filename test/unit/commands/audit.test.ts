@@ -45,7 +45,7 @@ const NO_ACT = [
   ...['metrics show', 'metrics breakdown', 'tls policy', 'certificate list', 'queue lanes'],
   ...['queue holds', 'source assignments'],
   ...['contact list', 'contact show', 'segment list', 'segment show', 'topic list', 'topic show'],
-  ...['template list', 'template show', 'inbound list', 'inbound show'],
+  ...['template list', 'template show', 'inbound list', 'inbound show', 'inbound rules'],
   ...['email export'],
   ...['report list', 'report show'],
   ...['broadcast list', 'broadcast show'],
