@@ -53,8 +53,12 @@ export function capacityRows({ connections, octets, budgets }: CapacityFigures):
   const listeners = Object.entries(connections)
   const bytes = Object.entries(octets)
   return {
-    connections: listeners.map(([listener, { open, strangers, limit }]) => ({
-      ...{ listener, open, unknown: strangers, limit },
+    connections: listeners.map(([listener, { open, strangers, senders, limit }]) => ({
+      listener,
+      open,
+      unknown: strangers,
+      senders,
+      limit,
     })),
     bytes: bytes.map(([what, { used, limit }]) => ({ what, used, limit })),
     refused: [

@@ -9,6 +9,7 @@ import { createBudgets, type Budgets } from './budgets.ts'
 import {
   createConnections,
   createKnownNetworks,
+  createKnownSenders,
   type ConnectionFigures,
   type ConnectionLimits,
   type Connections,
@@ -126,7 +127,7 @@ export function createCapacity(options: CapacityOptions): Capacity {
   const known = createKnownNetworks(clock)
   const within = (limits: ConnectionLimits): ConnectionLimits => fit(limits, descriptors)
   const http = createConnections(within(options.http), known)
-  const smtp = createConnections(within(options.smtp), known)
+  const smtp = createConnections(within(options.smtp), known, createKnownSenders(clock))
   const budgets = createBudgets(clock, known)
   const incoming = { folder, memory, disk, freeBytes, leastFree }
   return {

@@ -28,6 +28,8 @@ export interface Connection {
   readonly ip: string
   /** Whether it comes from a proxy and carries requests of many clients. */
   readonly shared: boolean
+  /** Records that a stranger delivered wanted mail, so that its network is known as a sender. */
+  vouch(): void
   /** Records which team signed in. Returns false when the team has reached its limit of connections. */
   identify(teamId: string): boolean
   /** Releases the connection. Further calls do nothing. */
@@ -37,6 +39,8 @@ export interface Connection {
 export interface ConnectionFigures {
   open: number
   strangers: number
+  /** Strangers from networks of known senders, who are counted here only. */
+  senders: number
   limit: number
   refused: Record<RefusedConnection, number>
 }
@@ -60,47 +64,67 @@ export interface KnownNetworks {
 
 /** How long a network stays known after its last sign-in, in milliseconds. */
 const KNOWN_MS = 24 * 3_600_000
+/** How long a network stays known as a sender after its last wanted message, in milliseconds. */
+const SENDER_MS = 30 * 24 * 3_600_000
 /** How many networks to remember; the least recently used is dropped first. */
 const REMEMBERED = 20_000
 
 /** Share of all connections that strangers may use. The rest is reserved for known networks. */
 const STRANGERS = 0.6
+/** Share of all connections that strangers and known senders may use together. Only the latter use the difference. */
+const SENDERS = 0.75
 /** Share of all connections that one team may use. */
 const TEAM = 0.25
 /** Share of the strangers' connections in use above which strangers get less time. */
 const CROWDED = 0.8
 
-export function createKnownNetworks(clock: Clock): KnownNetworks {
+/** Creates the memory of networks that delivered wanted mail. It is empty at each start. */
+export const createKnownSenders = (clock: Clock): KnownNetworks => createKnownNetworks(clock, SENDER_MS)
+
+export function createKnownNetworks(clock: Clock, keepMs = KNOWN_MS): KnownNetworks {
   const until = new Map<string, number>()
   return {
     add(network) {
       // Delete first, so that the map stays in order of use.
       until.delete(network)
-      until.set(network, clock.now() + KNOWN_MS)
+      until.set(network, clock.now() + keepMs)
       if (until.size > REMEMBERED) until.delete(until.keys().next().value!)
     },
     has: (network) => (until.get(network) ?? 0) > clock.now(),
   }
 }
 
-export function createConnections(limits: ConnectionLimits, known: KnownNetworks): Connections {
-  return new Counted(limits, known)
+/** @param senders networks that delivered wanted mail; default: the listeners receive none */
+export function createConnections(
+  limits: ConnectionLimits,
+  known: KnownNetworks,
+  senders: KnownNetworks = { add: () => undefined, has: () => false },
+): Connections {
+  return new Counted(limits, known, senders)
 }
+
+/** The servers of one sender are usually in one IPv4 /24 or IPv6 /48. */
+const senderNetwork = (network: string): string => network.replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1')
 
 class Counted implements Connections {
   readonly #limits: ConnectionLimits
   readonly #known: KnownNetworks
+  readonly #knownSenders: KnownNetworks
   readonly #perNetwork = new Map<string, number>()
   readonly #perTeam = new Map<string, number>()
   readonly #refused = { total: 0, strangers: 0, address: 0, team: 0 }
   readonly #mostStrangers: number
+  readonly #mostOutside: number
   readonly #mostOfTeam: number
   #open = 0
   #strangers = 0
+  #senders = 0
 
-  constructor(limits: ConnectionLimits, known: KnownNetworks) {
+  constructor(limits: ConnectionLimits, known: KnownNetworks, senders: KnownNetworks) {
     this.#limits = limits
     this.#known = known
+    this.#knownSenders = senders
+    this.#mostOutside = Math.max(1, Math.floor(limits.total * SENDERS))
     this.#mostStrangers = Math.max(1, Math.floor(limits.total * STRANGERS))
     this.#mostOfTeam = Math.max(1, Math.floor(limits.total * TEAM))
   }
@@ -111,41 +135,64 @@ class Counted implements Connections {
 
   figures(): ConnectionFigures {
     const { total: limit } = this.#limits
-    return { open: this.#open, strangers: this.#strangers, limit, refused: { ...this.#refused } }
+    const [open, strangers, senders] = [this.#open, this.#strangers, this.#senders]
+    return { open, strangers, senders, limit, refused: { ...this.#refused } }
   }
 
   enter(ip: string, exempt = false): Connection | RefusedConnection {
     const network = exempt ? null : sourceNetwork(ip, 48)
     const stranger = network !== null && !this.#known.has(network)
-    const why = this.#whyNot(network, stranger)
+    const sender = stranger && this.#knownSenders.has(senderNetwork(network))
+    const why = this.#whyNot(network, stranger, sender)
     if (why) {
       this.#refused[why]++
       return why
     }
     this.#open++
-    if (stranger) this.#strangers++
+    if (sender) this.#senders++
+    else if (stranger) this.#strangers++
     if (network !== null) add(this.#perNetwork, network, 1)
-    return this.#connection(ip, network, stranger)
+    return this.#connection(ip, network, { stranger, sender })
   }
 
   /** @param network null when many clients share it, so that only the total limit applies */
-  #whyNot(network: string | null, stranger: boolean): RefusedConnection | undefined {
+  #whyNot(network: string | null, stranger: boolean, sender: boolean): RefusedConnection | undefined {
     if (this.#open >= this.#limits.total) return 'total'
     if (network === null) return undefined
     const here = this.#perNetwork.get(network) ?? 0
     if (here >= (stranger ? this.#limits.perStranger : this.#limits.perAddress)) return 'address'
-    return stranger && this.#strangers >= this.#mostStrangers ? 'strangers' : undefined
+    if (!stranger) return undefined
+    const full = this.#strangers + this.#senders >= this.#mostOutside
+    return full || (!sender && this.#strangers >= this.#mostStrangers) ? 'strangers' : undefined
   }
 
-  #connection(ip: string, network: string | null, begunAsStranger: boolean): Connection {
+  #connection(
+    ip: string,
+    network: string | null,
+    begunAs: { stranger: boolean; sender: boolean },
+  ): Connection {
     let team: string | null = null
-    let [stranger, gone] = [begunAsStranger, false]
+    let { stranger, sender } = begunAs
+    let gone = false
+    const forget = (): void => {
+      if (sender) this.#senders--
+      else if (stranger) this.#strangers--
+      stranger = sender = false
+    }
     return {
       get stranger() {
         return stranger
       },
       ip,
       shared: network === null,
+      vouch: () => {
+        if (network === null || gone || !stranger) return
+        this.#knownSenders.add(senderNetwork(network))
+        if (sender) return
+        this.#strangers--
+        this.#senders++
+        sender = true
+      },
       identify: (teamId) => {
         // A proxy carries requests of many teams over one connection.
         if (network === null || gone || team === teamId) return true
@@ -153,15 +200,14 @@ class Counted implements Connections {
         if (team !== null) add(this.#perTeam, team, -1)
         team = teamId
         this.#known.add(network)
-        if (stranger) this.#strangers--
-        stranger = false
+        forget()
         return true
       },
       leave: () => {
         if (gone) return
         gone = true
         this.#open--
-        if (stranger) this.#strangers--
+        forget()
         if (network !== null) add(this.#perNetwork, network, -1)
         if (team !== null) add(this.#perTeam, team, -1)
       },

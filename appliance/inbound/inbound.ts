@@ -31,7 +31,7 @@ import { createForwarder } from './forward.ts'
 import { createReceivedForwarder, type ReceivedForwarderDeps } from './forward-received.ts'
 import type { ReturnedTables } from './reading/returned-reader.ts'
 import { createRate } from './rates.ts'
-import { RECEIVED_LIMITS, receive, type ReceiveArgs, type ReceiveDeps } from './receive.ts'
+import { RECEIVED_LIMITS, receive, type ReceiveArgs, type ReceiveDeps, type Received } from './receive.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
 /** Describes a recipient. */
@@ -68,7 +68,7 @@ export interface Inbound {
    */
   keep(addressee: Addressee, arrival: Arrival, bytes: Uint8Array): Promise<string>
   /** Stores a message for receiving domains, as `keep` does. Refuses: `message_loop`, `received_full`, … */
-  receive(message: ReceiveArgs): Promise<string>
+  receive(message: ReceiveArgs): Promise<Received>
   /** Stores a report about a domain and returns its id; see `DomainReports.take`. */
   report(message: ReportMessage, domain: ReportedDomain): Promise<string>
   /** Stops forwarding and reading. */
@@ -230,9 +230,9 @@ export function createInbound(deps: InboundDeps): Inbound {
 
     async receive(message) {
       if (isLoop(message.bytes, deps.hostname)) throw refuse('message_loop')
-      const id = await receiveByRules(message, { ...deps, events: rates.events })
+      const received = await receiveByRules(message, { ...deps, events: rates.events })
       sender.wake()
-      return id
+      return received
     },
 
     report: (message, domain) => reports.take(message, domain),
@@ -244,12 +244,12 @@ export function createInbound(deps: InboundDeps): Inbound {
 }
 
 /** Stores a message unless a rule discards it. Always resolves to an id, so that senders can't detect rules. */
-async function receiveByRules(message: ReceiveArgs, deps: ReceiveDeps): Promise<string> {
+async function receiveByRules(message: ReceiveArgs, deps: ReceiveDeps): Promise<Received> {
   const recipients = message.recipients.filter(({ rule }) => rule?.action !== 'drop')
   if (recipients.length > 0) return receive({ ...message, recipients }, deps)
   const id = newId(deps.clock.now())
   deps.log.info({ received_id: id, ip: message.ip, size: message.bytes.length }, 'discarded an email by rule')
-  return id
+  return { id, wanted: false }
 }
 
 async function findAddressee(

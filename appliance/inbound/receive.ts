@@ -40,10 +40,21 @@ export interface ReceiveArgs {
 /** Limits per team in 24 hours. Above them, servers retry later (452). */
 export const RECEIVED_LIMITS: ReceivedLimits = { messages: 20_000, bytes: 2 * 1024 ** 3 }
 
+/** A stored message. */
+export interface Received {
+  id: string
+  /** Whether its sender is authenticated, so that its server counts as known. */
+  wanted: boolean
+}
+
+/** Whether the message comes from whom it claims. SPF or DKIM suffices if the domain has no DMARC policy. */
+const isAuthenticated = ({ spf, dkim, dmarc }: Authentication): boolean =>
+  dmarc.result === 'pass' || (dmarc.result === 'none' && (spf.result === 'pass' || dkim.result === 'pass'))
+
 /**
  * Stores a message and returns its id once it is durable. Refuses: `received_full`, `inbound_unknown`, `disk_full`, …
  */
-export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<string> {
+export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<Received> {
   const { storage, clock, hostname, log } = deps
   const now = clock.now()
   const { mailFrom, ip, helo, tls, bytes } = args
@@ -82,7 +93,7 @@ export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<str
   if (kept === 'unknown') throw refuse('received_unknown')
   for (const { id, teamId, size } of emails)
     log.info(lineOf(id, teamId, size, authentication), 'received an email')
-  return emails[0]!.id
+  return { id: emails[0]!.id, wanted: isAuthenticated(authentication) }
 }
 
 const lineOf = (id: string, teamId: string, size: number, { spf, dkim, dmarc }: Authentication) => ({

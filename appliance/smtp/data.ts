@@ -179,6 +179,7 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   const { arriving, recipients } = transaction
   const taken = await arriving.take(bytes, [...recipients.values()])
   transaction.outcome = { emailId: taken.emailId }
+  if (taken.wanted === true) session.connection.vouch()
   return taken.reply
 }
 

@@ -56,6 +56,8 @@ export interface Taken {
   reply: Reply
   /** The email that was created; null when there is none. */
   emailId: string | null
+  /** Whether its sender is authenticated and the message was wanted. */
+  wanted?: boolean
 }
 
 export interface MailHandler {

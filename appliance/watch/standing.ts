@@ -19,7 +19,7 @@ export interface Standing {
 
 /** What clients of all listeners use now, and what was refused since the start. */
 export interface ClientUse {
-  connections: { listener: string; open: number; unknown: number; limit: number }[]
+  connections: { listener: string; open: number; unknown: number; senders: number; limit: number }[]
   /** Octets. */
   bytes: { what: string; used: number; limit: number }[]
   refused: { what: string; why: string; count: number }[]
@@ -69,9 +69,10 @@ function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: St
   return (capacity) => {
     setAll(
       connections,
-      capacity.connections.flatMap(({ listener, open, unknown, limit }) => [
+      capacity.connections.flatMap(({ listener, open, unknown, senders, limit }) => [
         [{ listener, what: 'open' }, open],
         [{ listener, what: 'unknown' }, unknown],
+        [{ listener, what: 'senders' }, senders],
         [{ listener, what: 'limit' }, limit],
       ]),
     )

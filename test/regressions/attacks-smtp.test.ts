@@ -304,3 +304,46 @@ test('500 strangers that send half a message each leave memory and room for a se
   for (const socket of hostile) socket.destroy()
   await expect.poll(() => capacity.figures().octets).toMatchObject({ memory: { used: 0 }, disk: { used: 0 } })
 })
+
+test('strangers that fill their connections leave some for servers that delivered wanted mail before', async () => {
+  door = await startDoor({ capacity: { smtp: { total: 20, perAddress: 20, perStranger: 20 } } })
+  const { ports, capacity, senders, teamId } = door
+  const acme = await senders.findDomain({ teamId, name: 'acme.example' })
+  await senders.updateDomain({ teamId, id: acme!.id, settings: { receiving: true } })
+  expect((await sendWithNodemailer(door, {})).ok).toBe(true)
+  const [sent] = await door.emails()
+  const sockets: Socket[] = []
+  /** Connects and resolves with the greeting. */
+  const from = async (localAddress: string): Promise<string> => {
+    const socket = connectPlain({ port: ports.relay, host: '127.0.0.1', localAddress })
+    sockets.push(socket.on('error', () => undefined))
+    return String((await once(socket, 'data'))[0]).slice(0, 3)
+  }
+  const deliver = async (localAddress: string, mail: string, recipient: string): Promise<void> => {
+    expect(await from(localAddress)).toBe('220')
+    const socket = sockets.at(-1)!
+    const envelope = ['EHLO x', `MAIL FROM:<${mail}>`, `RCPT TO:<${recipient}>`, 'DATA']
+    for (const line of [...envelope, 'From: a@far.example\r\n\r\nHello\r\n.']) {
+      socket.write(`${line}\r\n`)
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^[23]/)
+    }
+    socket.destroy()
+  }
+  await deliver('127.0.2.1', '', sent!.returnPath)
+  // Its sender isn't authenticated.
+  await deliver('127.0.3.1', 'a@far.example', 'a@acme.example')
+  await expect.poll(() => capacity.smtp.figures().open).toBe(0)
+  try {
+    for (let count = 0; count < 12; count++) expect(await from('127.0.1.1')).toBe('220')
+    expect(await from('127.0.1.2')).toBe('421')
+    expect(await from('127.0.3.1')).toBe('421')
+    // Another server of the same network.
+    for (let count = 0; count < 3; count++) expect(await from('127.0.2.9')).toBe('220')
+    // The rest is for clients that sign in.
+    expect(await from('127.0.2.9')).toBe('421')
+    expect(capacity.smtp.figures()).toMatchObject({ open: 15, strangers: 12, senders: 3 })
+  } finally {
+    for (const socket of sockets) socket.destroy()
+  }
+  await expect.poll(() => capacity.smtp.figures()).toMatchObject({ open: 0, strangers: 0, senders: 0 })
+})

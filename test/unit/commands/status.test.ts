@@ -28,8 +28,8 @@ const WELL: StatusFacts = {
   clients: {
     at: NOW,
     connections: [
-      { listener: 'http', open: 3, unknown: 1, limit: 4000 },
-      { listener: 'smtp', open: 2, unknown: 0, limit: 4000 },
+      { listener: 'http', open: 3, unknown: 1, senders: 0, limit: 4000 },
+      { listener: 'smtp', open: 2, unknown: 0, senders: 0, limit: 4000 },
     ],
     bytes: [{ what: 'memory', used: 2048, limit: 67_108_864 }],
     refused: [

@@ -29,7 +29,7 @@ async function take(lines: string[], to = { teamId: api.teamId, domainId: api.do
   const resolver = { resolve: async () => ({ kind: 'absent', why: 'nxdomain', authentic: false }) as never }
   const { storage, clock } = api
   const receiver = { ...to, status: 'verified' as const, rules: [] }
-  return receive(
+  const { id } = await receive(
     {
       ...{
         bytes: Buffer.from(lines.join('\r\n')),
@@ -44,6 +44,7 @@ async function take(lines: string[], to = { teamId: api.teamId, domainId: api.do
       events: createThrottle(clock, 1, 1000),
     },
   )
+  return id
 }
 
 const PIXEL =
