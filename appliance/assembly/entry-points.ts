@@ -10,7 +10,7 @@ import {
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createSetUp } from '../accounts/accounts.ts'
-import { bringTo, createPublicMx } from '../inbound/public-mx.ts'
+import { bringTo, createDnsbl, createPublicMx } from '../inbound/public-mx.ts'
 import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
@@ -38,6 +38,7 @@ import { createLook } from './monitoring.ts'
 import { openNode } from './node.ts'
 import {
   httpOptions,
+  dnsblOptions,
   importOptions,
   inboundOptions,
   intakeOptions,
@@ -47,6 +48,8 @@ import {
 } from './options.ts'
 import { openSignInProviders } from './sign-in-providers.ts'
 import type { LiveTables } from './tables.ts'
+import type { Config } from '../config/config.ts'
+import type { Instruments } from '../watch/metrics.ts'
 import { domainPolls, type Ground, type People } from './ground.ts'
 import type { WayOut } from './way-out.ts'
 
@@ -218,6 +221,8 @@ interface Started {
 
 interface PublicMxDeps extends InboundDeps {
   started: Started
+  config: Config
+  instruments: Pick<Instruments, 'blocklistAsked'>
   /** Null outside the sandbox. */
   sandbox: Sandbox | null
 }
@@ -229,7 +234,9 @@ interface PublicMxDeps extends InboundDeps {
 function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): MailHandler {
   const inbound = createInbound(deps)
   started.defer(() => inbound.close())
-  const handler = createPublicMx(inbound)
+  const { config, instruments } = deps
+  const dnsbl = createDnsbl({ ...deps, ...dnsblOptions(config), count: instruments.blocklistAsked })
+  const handler = createPublicMx(inbound, dnsbl)
   sandbox?.connect((mail) => bringTo(handler, mail))
   return handler
 }

@@ -104,6 +104,12 @@ export const inboundOptions = ({ hostname, limits, smtp }: Config, tables: LiveT
   },
 })
 
+/** Returns the blocklists to ask about servers that deliver mail. */
+export const dnsblOptions = ({ inbound }: Config) => ({
+  zones: inbound.dnsbl,
+  allow: parseNetworks(inbound.dnsbl_allow),
+})
+
 /** Returns the retention periods, and the disk budget in bytes. */
 export function retentionPeriods({ retention }: Config): RetentionPeriods {
   const { bodies_days, attempts_days, events_days, emails_days, disk_budget_mb: budget } = retention

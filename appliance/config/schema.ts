@@ -135,6 +135,16 @@ export const ConfigSchema = Type.Object(
       ),
     }),
     acme: acmeSection,
+    inbound: section('Mail from other servers on port 25.', {
+      dnsbl: strings(
+        'DNS blocklists to ask about servers that send mail to receiving domains, such as zen.spamhaus.org. Listed servers are refused (docs/receiving.md).',
+        'hostname',
+      ),
+      dnsbl_allow: strings(
+        'Networks that are never looked up in these blocklists, in CIDR notation.',
+        'network',
+      ),
+    }),
     dns: section('Name resolution.', {
       servers: strings(
         'DNS resolvers, ip or ip:port, in order of preference. Default: the resolvers in /etc/resolv.conf.',

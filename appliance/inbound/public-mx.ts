@@ -2,7 +2,9 @@
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Arriving, Client, MailHandler, MailCommand } from '../smtp/smtp.ts'
+import type { Dnsbl } from './dnsbl.ts'
 import type { Addressee, Inbound } from './inbound.ts'
+import type { Received } from './receive.ts'
 
 /** Time for the largest message at a little over 256 kbit/s. */
 const MESSAGE_MS = 900_000
@@ -11,12 +13,13 @@ const LINE_OCTETS = 10_000
 
 type Taker = Omit<Inbound, 'close'>
 
-export function createPublicMx(inbound: Taker): MailHandler {
+/** @param dnsbl blocklists to ask about clients; default: none */
+export function createPublicMx(inbound: Taker, dnsbl?: Dnsbl): MailHandler {
   return {
     messageBytes: inbound.receivedBytes,
     messageMs: MESSAGE_MS,
     lineOctets: LINE_OCTETS,
-    begin: (client, mail) => new Arrived(inbound, client, mail),
+    begin: (client, mail) => new Arrived(inbound, client, mail, dnsbl),
   }
 }
 
@@ -48,12 +51,14 @@ class Arrived implements Arriving {
   readonly #mailFrom: string
   readonly #size: number
   readonly #addressees: Addressee[] = []
+  readonly #listedBy: Promise<string | null>
 
-  constructor(inbound: Taker, client: Client, { from, size }: MailCommand) {
+  constructor(inbound: Taker, client: Client, { from, size }: MailCommand, dnsbl?: Dnsbl) {
     this.#inbound = inbound
     this.#client = client
     this.#mailFrom = from?.address ?? ''
     this.#size = size
+    this.#listedBy = dnsbl?.listedBy(client.ip) ?? Promise.resolve(null)
   }
 
   get messageBytes(): number {
@@ -65,9 +70,16 @@ class Arrived implements Arriving {
     const found = await this.#inbound.addressee(mailbox)
     const first = this.#addressees[0]
     if (first && !(first.receiver && found.receiver)) throw refuse('inbound_one')
+    await this.#admitServer(found)
     const limit = this.#inbound.limitOf(found)
     if (this.#size > limit) throw refuse('message_too_large', { limit })
     this.#addressees.push(found)
+  }
+
+  /** Delivery reports, reports about domains and mail to postmaster are taken from listed servers, too. */
+  async #admitServer({ receiver }: Addressee): Promise<void> {
+    const zone = receiver && (await this.#listedBy)
+    if (zone) throw refuse('inbound_listed', { ip: this.#client.ip, zone })
   }
 
   admit(): void {
@@ -75,11 +87,11 @@ class Arrived implements Arriving {
   }
 
   async take(bytes: Buffer) {
-    const id = await this.#store(bytes)
-    return { emailId: null, reply: { code: 250, enhanced: '2.0.0', text: `Received as ${id}` } }
+    const { id, wanted } = await this.#store(bytes)
+    return { emailId: null, reply: { code: 250, enhanced: '2.0.0', text: `Received as ${id}` }, wanted }
   }
 
-  #store(bytes: Buffer): Promise<string> {
+  async #store(bytes: Buffer): Promise<Received> {
     const { ip, helo, tls, extended } = this.#client
     const arrival = { mailFrom: this.#mailFrom, ip, helo, tls }
     const recipients = this.#addressees.flatMap(({ address, receiver, rule }) =>
@@ -87,8 +99,9 @@ class Arrived implements Arriving {
     )
     if (recipients.length > 0) return this.#inbound.receive({ ...arrival, bytes, extended, recipients })
     const first = this.#addressees[0]!
-    return first.reported
-      ? this.#inbound.report({ ...arrival, bytes }, first.reported)
-      : this.#inbound.keep(first, arrival, bytes)
+    // Reports about domains are only accepted if their sender is authenticated.
+    if (first.reported)
+      return { id: await this.#inbound.report({ ...arrival, bytes }, first.reported), wanted: true }
+    return { id: await this.#inbound.keep(first, arrival, bytes), wanted: first.proven }
   }
 }

@@ -794,6 +794,12 @@ export const REFUSALS = {
     '550 5.7.1',
     'Return paths accept only delivery reports, sent with MAIL FROM:<>.',
   ),
+  inbound_listed: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    '{ip} is listed by {zone}. Request removal from that list.',
+  ),
   inbound_one: entry(
     'validation_error',
     422,

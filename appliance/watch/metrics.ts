@@ -14,6 +14,8 @@ export interface Instruments {
   settled(facts: { provider: string; state: string; seconds: number }): void
   attempted(seconds: number): void
   inFlight(provider: string, change: number): void
+  /** A blocklist was asked about a server that delivers mail. */
+  blocklistAsked(zone: string, result: string): void
   webhookAttempted(success: boolean, seconds: number): void
   stored(method: string, seconds: number, failed: boolean): void
   /** A recurring task succeeded. Lets a monitor detect that it stopped. */
@@ -61,6 +63,10 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
   const delivery = histogram('delivery_seconds', 'Time from accepted to a final state', LONG, ['state'])
   const attempt = histogram('attempt_seconds', 'Duration of one conversation with a mail exchanger', LONG)
   const outcomes = counter('attempted_deliveries_total', 'Delivery attempts', ['state', 'provider'])
+  const blocklists = counter('inbound_blocklist_total', 'Blocklist lookups about servers that deliver mail', [
+    'zone',
+    'result',
+  ])
   const inFlight = gauge('deliveries_in_flight', 'Deliveries being attempted', ['provider'])
   const webhooks = histogram('webhook_attempt_seconds', 'Requests to webhooks', QUICK, ['outcome'])
   const calls = histogram('storage_call_seconds', 'Duration of storage calls; writes until durable', QUICK, [
@@ -86,6 +92,7 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
     },
     attempted: (seconds) => attempt.observe(Math.max(0, seconds)),
     inFlight: (provider, change) => inFlight.inc({ provider: group(provider) }, change),
+    blocklistAsked: (zone, result) => blocklists.inc({ zone, result }),
     webhookAttempted: (success, seconds) =>
       webhooks.observe({ outcome: success ? 'success' : 'failure' }, seconds),
     stored(method, seconds, failed) {
