@@ -6,6 +6,8 @@ import type { Dnsbl } from './dnsbl.ts'
 import type { Addressee, Inbound } from './inbound.ts'
 import type { Received } from './receive.ts'
 
+export { createDnsbl } from './dnsbl.ts'
+
 /** Time for the largest message at a little over 256 kbit/s. */
 const MESSAGE_MS = 900_000
 /** Web forms and Exchange send long lines. The limit of RFC 5321 §4.5.3.1.6 binds senders only. */

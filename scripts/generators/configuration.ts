@@ -7,6 +7,7 @@ import { SECTIONS, type Key } from '../../appliance/config/keys.ts'
 
 /** Example values of required settings. */
 const examples: Record<string, unknown> = {
+  'smtp.mx_port': 2525,
   hostname: 'mail.example.com',
   'notices.from': 'posthaste@example.com',
   'smtp.postmaster': 'ops@example.net',
