@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -11,6 +11,7 @@ _posthaste_commands() {
         'contact') echo 'list show import undo export' ;;
         'segment') echo 'list show import export' ;;
         'topic') echo 'list show import export' ;;
+        'email') echo 'export' ;;
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show send pause resume cancel' ;;
@@ -76,6 +77,8 @@ _posthaste_options() {
         'topic show') echo '-c --config --json --team --help' ;;
         'topic import') echo '-c --config --json --team --preview --on-conflict --consent --help' ;;
         'topic export') echo '-c --config --json --team --help' ;;
+        'email') echo '--help' ;;
+        'email export') echo '-c --config --json --team --html --help' ;;
         'inbound') echo '--help' ;;
         'inbound list') echo '-c --config --json --team --search --limit --help' ;;
         'inbound show') echo '-c --config --json --team --source --help' ;;
@@ -223,6 +226,7 @@ _posthaste_values() {
         'topic import --on-conflict') echo 'upsert skip' ;;
         'topic import --consent') echo '@any' ;;
         'topic export --team') echo '@any' ;;
+        'email export --team') echo '@any' ;;
         'inbound list --team') echo '@any' ;;
         'inbound list --search') echo '@any' ;;
         'inbound list --limit') echo '@any' ;;
