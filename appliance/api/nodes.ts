@@ -23,8 +23,12 @@ export const Node = Type.Object(
     }),
     storage: Type.Object(
       {
-        engine: literals(['sqlite'], { description: 'The storage engine.' }),
+        engine: literals(['sqlite', 'postgres'], { description: 'The storage engine.' }),
         data_dir: Type.String({ description: 'The data directory.', examples: ['/var/lib/posthaste'] }),
+        database: Nullable(Type.String(), {
+          description: 'Host and name of the PostgreSQL database; null with SQLite.',
+          examples: [null],
+        }),
       },
       { description: 'The storage.' },
     ),
@@ -87,7 +91,7 @@ export function presentNode(facts: NodeFacts, health: { ok: boolean; reasons: st
     ...{ hostname, version, runtime, sandbox },
     started_at: timestamp(startedAt),
     listeners,
-    storage: { engine: storage.engine, data_dir: storage.dataDir },
+    storage: { engine: storage.engine, data_dir: storage.dataDir, database: storage.database },
     ready: health.ok,
     reasons: health.reasons,
   }

@@ -55,7 +55,7 @@ export interface Ground {
   /** Called with the composer of the emails of broadcasts. */
   composed: ReturnType<typeof withBroadcastMail>['composed']
   /** Statistics of the storage engine. */
-  stats: () => { commits: number; calls: number }
+  stats: () => { commits: number; calls: number; waiting: number }
 }
 
 /** Loaded on demand, because its servers and verifiers are a large part of the program. */
@@ -92,7 +92,10 @@ export async function openGround(
   started.defer(() => opened.close())
   const { storage, composed } = withBroadcastMail(opened)
   const lastFailure = () => writes.lastFailure()
-  const health = createHealth({ storage, clock, freeBytes, leastFree, lastFailure })
+  const health = createHealth({
+    ...{ storage, clock, freeBytes, leastFree, lastFailure },
+    isRemote: config.storage.engine === 'postgres',
+  })
   const sandbox = options.sandbox ? await openSandbox({ config, storage, clock, log }) : null
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)

@@ -74,26 +74,28 @@ export function capacityRows({ connections, octets, budgets }: CapacityFigures):
 /** Creates a function that gathers all of `Standing`. */
 export function createLook(deps: {
   config: Config
-  storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources' | 'countOpenBroadcasts'>
+  storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources' | 'countOpenBroadcasts' | 'databaseServer'>
   shaping: Pick<ShapingBook, 'lanes'>
   clock: Clock
   capacity: Pick<Capacity, 'figures'>
   /** Statistics of the storage engine, if it counts them. */
-  stats: (() => { commits: number; calls: number }) | undefined
+  stats: (() => { commits: number; calls: number; waiting: number }) | undefined
 }): () => Promise<Standing> {
   const { config, storage, shaping, clock, capacity, stats } = deps
   return async () => {
     const now = clock.now()
-    const [spool, lanes, sources, broadcasts, certificates, disk] = await Promise.all([
+    const [spool, lanes, sources, broadcasts, certificates, disk, server] = await Promise.all([
       spoolOf(storage, now),
       shaping.lanes(),
       storage.listSources({}, now),
       storage.countOpenBroadcasts({}, now),
       certificatesOf(config),
       diskOf(config.data_dir),
+      storage.databaseServer(),
     ])
     return {
       ...{ spool, broadcasts, certificates, disk, storage: stats?.() ?? null },
+      database: server?.connections ?? null,
       capacity: capacityRows(capacity.figures()),
       lanes: lanes.map(({ source, provider, allowed, paused }) => ({
         ...{ source, provider, paused: paused !== null },

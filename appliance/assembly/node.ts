@@ -2,6 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { NodeFacts } from '../mail/node.ts'
+import { databaseName } from './postgres.ts'
 import { VERSION } from './version.ts'
 
 /** The actual listeners of a daemon: HTTP as origins, SMTP as `host:port`. */
@@ -30,7 +31,11 @@ export function openNode(config: Config, clock: Clock, sandbox: boolean): NodeBo
       sandbox,
       startedAt,
       listeners,
-      storage: { engine: config.storage.engine, dataDir: config.data_dir },
+      storage: {
+        engine: config.storage.engine,
+        dataDir: config.data_dir,
+        database: config.storage.engine === 'postgres' ? databaseName(config) : null,
+      },
     }),
     listening: (doors) => void (listeners = originsOf(doors)),
   }

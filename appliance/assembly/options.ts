@@ -15,13 +15,16 @@ import { parseNetworks, machineAddresses } from '../wire/networks.ts'
 const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>
   names.map((name) => name.toLowerCase())
 
-/** Returns the minimum free disk space, in bytes. */
-export const roomOptions = ({ data_dir: dataDir, storage }: Config) => ({
-  dataDir,
-  leastFree: storage.min_free_mb * 1_000_000,
-  bytes: storage.reserve_mb * 1_000_000,
-  freeOnDisk: async () => (await diskOf(dataDir))?.free ?? null,
-})
+/** Returns the minimum free disk space for the database, in bytes. A PostgreSQL server watches its own disk. */
+export function roomOptions({ data_dir: dataDir, storage }: Config) {
+  const local = storage.engine === 'sqlite' ? 1_000_000 : 0
+  return {
+    dataDir,
+    leastFree: storage.min_free_mb * local,
+    bytes: storage.reserve_mb * local,
+    freeOnDisk: async () => (await diskOf(dataDir))?.free ?? null,
+  }
+}
 
 /** Returns the options of intake. */
 export const intakeOptions = ({ limits, delivery }: Config) => ({

@@ -16,6 +16,7 @@ import {
   type Sealer,
   type SecretsStatus,
 } from '../secrets/secrets.ts'
+import { newestPostgresSchema, openPostgres, postgresSealing } from '../storage/postgres/postgres.ts'
 import { remembered } from '../storage/remembered.ts'
 import { withRoom, type RoomOptions } from '../storage/room.ts'
 import {
@@ -24,6 +25,7 @@ import {
   hasDatabase,
   listSnapshots,
   lockDataDir,
+  makeDirectory,
   newestSchema,
   openSqlite,
   restore,
@@ -33,7 +35,8 @@ import {
   type Encryption,
   type SqliteStorage,
 } from '../storage/sqlite/sqlite.ts'
-import type { BackupDone, Restored, Snapshot, Storage } from '../storage/storage.ts'
+import type { BackupDone, Restored, SealingStorage, Snapshot, Storage } from '../storage/storage.ts'
+import { databaseName, postgresTarget } from './postgres.ts'
 import { VERSION } from './version.ts'
 import { armCrashPoint } from '../watch/crash-points.ts'
 import { observed, type WriteState } from '../watch/observed.ts'
@@ -60,13 +63,22 @@ export async function openStorage(
 ): Promise<SqliteStorage> {
   const refused = armCrashPoint(process.env, config.data_dir)
   if (refused !== undefined) throw new CannotStart(refused)
-  const engine = await orCannotStart(openSqlite({ dataDir: config.data_dir, onLost, onEvents }))
+  const engine = await orCannotStart(openEngine(config, { onLost, onEvents, alone }))
   try {
     return remembered(sealed(engine, await orCannotStart(unlockSecrets(config, alone))))
   } catch (error) {
     await engine.close()
     throw error
   }
+}
+
+async function openEngine(config: Config, { alone, ...listeners }: OpenOptions): Promise<SqliteStorage> {
+  const { data_dir: dataDir } = config
+  const target = postgresTarget(config)
+  if (target === undefined) return openSqlite({ dataDir, ...listeners })
+  // For keys, certificates and uploaded files, which stay on this machine.
+  await makeDirectory(dataDir)
+  return openPostgres({ ...target, alone, ...listeners })
 }
 
 /** Additional options for a daemon's storage. */
@@ -93,21 +105,36 @@ const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }:
 })
 
 async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {
-  const sealer = unlock(keyPlaces(config), sqliteSealing, Date.now())
-  // Rewrites the whole database, once: only before a daemon serves, never while another one runs.
-  if (alone) cleanOnce(config.data_dir, sqliteSealing, Date.now())
-  return sealer
+  return withSealing(config, (storage) => {
+    const sealer = unlock(keyPlaces(config), storage, Date.now())
+    // Rewrites a whole SQLite database, once: only before a daemon serves, never while another one runs.
+    if (alone) cleanOnce(config.data_dir, storage, Date.now())
+    return sealer
+  })
+}
+
+/** Passes the operations on all secrets to `work`. @param alone whether to refuse a PostgreSQL database in use */
+function withSealing<T>(config: Config, work: (storage: SealingStorage) => T, alone = false): T {
+  const target = postgresTarget(config)
+  if (target === undefined) return work(sqliteSealing)
+  const storage = postgresSealing(target, { alone })
+  try {
+    return work(storage)
+  } finally {
+    storage.close()
+  }
 }
 
 /** Returns how secrets are stored, without changing anything. */
 export const lookAtSecrets = (config: Config): SecretsStatus =>
-  secretsStatus(keyPlaces(config), sqliteSealing)
+  withSealing(config, (storage) => secretsStatus(keyPlaces(config), storage))
 
 /** Replaces the master key. Rejects with a message for people while a daemon runs. */
 export async function rekeySecrets(config: Config, newKeyFile: string | undefined): Promise<Rekeyed> {
   const lock = await lockDataDir(config.data_dir)
   try {
-    return rekey({ ...keyPlaces(config), newKeyFile }, sqliteSealing, Date.now())
+    const places = { ...keyPlaces(config), newKeyFile }
+    return withSealing(config, (storage) => rekey(places, storage, Date.now()), true)
   } finally {
     lock.release()
   }
@@ -147,6 +174,10 @@ export async function makeBackup(
   },
   now: number,
 ): Promise<BackupDone> {
+  if (config.storage.engine === 'postgres')
+    throw new StorageRefused(
+      `The mail is in PostgreSQL (${databaseName(config)}). Back it up with pg_dump or the server's own backups, and copy ${config.data_dir} with its keys (docs/postgresql.md). Nothing was written.`,
+    )
   const configuration = await configurationFiles(config, source)
   const masterKey = (id: string) => (withKey ? ownKey(keyPlaces(config), id) : undefined)
   return backUp({ ...options, dataDir: config.data_dir, configuration, version: VERSION, masterKey }, now)
@@ -175,17 +206,23 @@ async function configurationFiles({ tls, delivery, limits, doctor }: Config, sou
 
 /**
  * Reports whether there is a storage to open. Checks must not create a database, or a restore would refuse to overwrite
- * it.
+ * it. PostgreSQL has no such restore, so its database may get tables.
  */
-export const hasStorage = ({ data_dir: dataDir }: Config): boolean => hasDatabase(dataDir)
+export const hasStorage = ({ data_dir: dataDir, storage }: Config): boolean =>
+  storage.engine === 'postgres' || hasDatabase(dataDir)
 
-/** Opens the audit log, with or without a running daemon; doesn't migrate the database. */
-export const auditLogOf = ({ data_dir: dataDir }: Config): Pick<Storage, 'appendAudit'> => ({
-  appendAudit: ({ entry }) =>
-    new Promise((resolve) => {
-      appendEntry({ dataDir, entry })
-      resolve()
-    }),
+/** Opens the audit log, with or without a running daemon; doesn't migrate a SQLite database. */
+export const auditLogOf = (config: Config): Pick<Storage, 'appendAudit'> => ({
+  async appendAudit(args, now) {
+    const target = postgresTarget(config)
+    if (target === undefined) return appendEntry({ dataDir: config.data_dir, entry: args.entry })
+    const storage = await openPostgres(target)
+    try {
+      await storage.appendAudit(args, now)
+    } finally {
+      await storage.close()
+    }
+  },
 })
 
 /** Restores a backup into an empty directory, with all mail on hold. */
@@ -196,8 +233,12 @@ export async function restoreBackup(
   return restore(options, now)
 }
 
-/** Lists the copies of the database from before upgrades, newest last. */
-export const snapshotsOf = ({ data_dir: dataDir }: Config): Snapshot[] => listSnapshots(dataDir)
+/** Lists the copies of the database from before upgrades, newest last. There are none of a PostgreSQL database. */
+export const snapshotsOf = ({ data_dir: dataDir, storage }: Config): Snapshot[] =>
+  storage.engine === 'postgres' ? [] : listSnapshots(dataDir)
 
 /** Returns the version of the newest schema that this program supports. */
-export const schemaVersion = (): number => newestSchema()
+export const schemaVersion = ({ storage }: Config): number =>
+  storage.engine === 'postgres' ? newestPostgresSchema() : newestSchema()
+
+export { databaseName } from './postgres.ts'

@@ -45,7 +45,8 @@ export type Adapters = () => Promise<{
     clock: Clock,
     change?: { servers: string[]; authoritativePort: number },
   ) => Resolver
-  schemaVersion: () => number
+  schemaVersion: (config: Config) => number
+  databaseName: (config: Config) => string
   makeBackup: (
     config: Config,
     source: string | null,
@@ -196,12 +197,14 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
 
 /** Opens the storage. Throws a failure with the reason. */
 export async function openStorage(adapters: Adapters, config: Config): Promise<Storage> {
+  const { openStorage, databaseName } = await adapters()
   try {
-    const { openStorage } = await adapters()
     return await openStorage(config)
   } catch (error) {
     const reason = fileReason(error)
-    throw new Failure(`The storage in ${config.data_dir} could not be opened: ${reason}`, { cause: error })
+    throw new Failure(`The storage in ${databaseName(config)} could not be opened: ${reason}`, {
+      cause: error,
+    })
   }
 }
 

@@ -6,8 +6,8 @@ import { bytes, instant, table } from './output.ts'
  * versions are.
  */
 export async function migrate({ config, output }: Context, adapters: Adapters): Promise<void> {
-  const { schemaVersion, snapshotsOf } = await adapters()
-  const version = schemaVersion()
+  const { schemaVersion, snapshotsOf, databaseName } = await adapters()
+  const version = schemaVersion(config)
   const snapshots = snapshotsOf(config)
   output.object({
     object: 'migration',
@@ -20,7 +20,7 @@ export async function migrate({ config, output }: Context, adapters: Adapters): 
       created_at: new Date(createdAt).toISOString(),
     })),
   })
-  output.text(`The database in ${config.data_dir} is up to date: schema ${version}.`)
+  output.text(`The database in ${databaseName(config)} is up to date: schema ${version}.`)
   if (snapshots.length === 0) return
   const rows = snapshots.map((one) => [instant(one.createdAt), String(one.schema), bytes(one.size), one.file])
   output.text('', 'Copies made before upgrades:', ...table(['MADE', 'SCHEMA', 'SIZE', 'FILE'], rows))

@@ -81,7 +81,12 @@ function configuredDirectory({ config: file }: CommonOptions): string {
   const { sandbox, loaded } = findConfig({ file, env: process.env })
   if (sandbox)
     throw new Failure('There is no configuration file. Set the directory: --data-dir /var/lib/posthaste')
-  return soundConfig(loaded).config.data_dir
+  const { config } = soundConfig(loaded)
+  if (config.storage.engine === 'postgres')
+    throw new Failure(
+      'storage.engine is "postgres": restore its database with pg_restore (docs/postgresql.md). To restore a backup of a SQLite database, set the directory with --data-dir.',
+    )
+  return config.data_dir
 }
 
 const collect = (one: string, before: string[] = []): string[] => [...before, one]

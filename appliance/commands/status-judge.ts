@@ -31,6 +31,8 @@ export interface StatusFacts {
   lastHour: Record<'delivered' | 'bounced' | 'delayed', number>
   /** The doctor's findings about the disk and certificates. */
   disk: Finding
+  /** The PostgreSQL server in a sentence; null with SQLite. */
+  database: string | null
   certificates: Finding[]
   /** Null: usage isn't growing, or it is unknown. */
   fullInDays: number | null

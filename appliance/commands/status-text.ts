@@ -14,7 +14,7 @@ const SHOWN = 5
 
 /** Formats the screen: the state, then what needs attention. */
 export function describeStatus(facts: StatusFacts, problems: readonly Finding[]): string[] {
-  const { hostname, queue, lastHour, disk, certificates, fullInDays, backup } = facts
+  const { hostname, queue, lastHour, disk, certificates, fullInDays, backup, database } = facts
   const count = problems.length === 1 ? '1 problem needs' : `${problems.length} problems need`
   const oldest = queue.oldestAt === null ? '' : `; oldest since ${instant(queue.oldestAt)} UTC`
   return [
@@ -39,12 +39,16 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
       `${lastHour.delivered} delivered, ${lastHour.bounced} bounced, ${lastHour.delayed} delayed`,
     ),
     ...row('disk', disk.found),
-    ...row('', fullInDays === null ? 'Disk usage does not appear to grow.' : `Full in ${fullInDays} days.`),
+    ...(database === null
+      ? row('', fullInDays === null ? 'Disk usage does not appear to grow.' : `Full in ${fullInDays} days.`)
+      : row('database', database)),
     ...certificates.flatMap(({ found }) => row('certificate', found)),
     ...row(
       'backup',
       backup === null
-        ? 'none recorded'
+        ? database === null
+          ? 'none recorded'
+          : 'by the tools of PostgreSQL'
         : `${instant(backup.at)} UTC, ${bytes(backup.size)}${backup.verified ? '' : ', not verified'}: ${backup.file}`,
     ),
     ...(problems.length === 0 ? [] : ['', 'Needs attention:']),
@@ -173,6 +177,7 @@ export function presentStatus(facts: StatusFacts, problems: readonly Finding[]):
     webhooks: facts.webhooks.map((one) => ({ id: one.id, endpoint: one.endpoint, state: webhookState(one) })),
     last_hour: lastHour,
     disk: { status: facts.disk.status, found: facts.disk.found, full_in_days: facts.fullInDays },
+    database: facts.database,
     certificates: facts.certificates.map(({ status, found }) => ({ status, found })),
     backup: backup === null ? null : { ...backup, at: iso(backup.at) },
   }

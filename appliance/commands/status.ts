@@ -2,6 +2,7 @@
 import { statfs } from 'node:fs/promises'
 import { findConfig } from '../config/config.ts'
 import {
+  describeDatabase,
   dialOnly,
   examineAttempts,
   judgeCertificate,
@@ -75,6 +76,7 @@ async function look(context: Context): Promise<StatusFacts> {
     webhooks: (await Promise.all(teams.map((team) => storage.listWebhooks(team, now)))).flat(),
     lastHour: await countHour(context, now),
     disk: judgeDisk(await measureDisk(dataDir)),
+    database: await describeServer(storage),
     certificates: [
       ...shown.map(({ facts, hostname }) => judgeCertificate(facts, hostname, now)),
       ...(await examineAttempts(config)),
@@ -84,7 +86,14 @@ async function look(context: Context): Promise<StatusFacts> {
   }
 }
 
+async function describeServer(storage: Context['storage']): Promise<string | null> {
+  const server = await storage.databaseServer()
+  return server === null ? null : describeDatabase(server)
+}
+
 async function forecastOf({ config, storage, clock }: Context): Promise<number | null> {
+  // The disk of a database server can't be measured.
+  if (config.storage.engine === 'postgres') return null
   const { disk_budget_mb: megabytes } = config.retention
   const { bavail, bsize } = await statfs(config.data_dir)
   const budget = megabytes === undefined ? null : megabytes * 1_000_000

@@ -18,6 +18,7 @@ export function crossCheck(
       cert === undefined ? 'tls.key' : 'tls.cert',
       'tls.cert and tls.key belong together: set both or neither.',
     )
+  for (const { key, message } of checkStorage(values, given)) complain(key, message)
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
   for (const { key, message } of checkListeners(values, given)) complain(key, message)
   const postmaster = values.get('smtp.postmaster') as string | undefined
@@ -73,6 +74,34 @@ function checkListeners(
               : `${key} and ${first} both have ${address}. Use a different port for each.`,
         })
     }
+  return wrong
+}
+
+/** Checks [storage]: what PostgreSQL requires, and settings that only it has. */
+function checkStorage(
+  values: ReadonlyMap<string, unknown>,
+  given: ReadonlyMap<string, Given>,
+): { key: string; message: string }[] {
+  const ofPostgres = ['storage.url', 'storage.password_file', 'storage.tls', 'storage.tls_ca']
+  const [engine, tls] = [values.get('storage.engine'), values.get('storage.tls')]
+  if (engine !== 'postgres')
+    return ofPostgres
+      .filter((key) => given.has(key))
+      .map((key) => ({ key, message: `${key} has no effect unless storage.engine is "postgres".` }))
+  const url = values.get('storage.url')
+  if (url === undefined)
+    return [{ key: 'storage.engine', message: 'storage.engine "postgres" requires storage.url.' }]
+  const wrong: { key: string; message: string }[] = []
+  if (given.has('storage.password_file') && new URL(url as string).password !== '')
+    wrong.push({
+      key: 'storage.password_file',
+      message: 'storage.url contains a password, too. Set only one of the two.',
+    })
+  if (given.has('storage.tls_ca') && tls !== undefined && tls !== 'verify')
+    wrong.push({
+      key: 'storage.tls_ca',
+      message: 'storage.tls_ca has no effect unless storage.tls is "verify".',
+    })
   return wrong
 }
 

@@ -60,6 +60,14 @@ function isIssuer(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && local)
 }
 
+/** Whether a URL names a PostgreSQL database. Its only parameter is `host`, the directory of a Unix socket. */
+function isPostgresUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, pathname, searchParams, hash } = new URL(text)
+  const known = [...searchParams].every(([name, value]) => name === 'host' && isAbsolute(value))
+  return /^postgres(ql)?:$/.test(protocol) && /^\/[^/]+$/.test(pathname) && known && hash === ''
+}
+
 export const FORMATS: Record<string, Format> = {
   'acme-directory': {
     expected: '"letsencrypt", "letsencrypt-staging" or an https:// URL',
@@ -120,6 +128,11 @@ export const FORMATS: Record<string, Format> = {
   issuer: {
     expected: 'a URL such as https://login.example.com (http:// only on this machine)',
     test: isIssuer,
+  },
+  'postgres-url': {
+    expected:
+      'a URL such as postgres://posthaste@db.example.com/posthaste, with "host" as the only possible parameter',
+    test: isPostgresUrl,
   },
   'provider-id': {
     expected: 'up to 32 lowercase letters, digits and hyphens, such as google',

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { PROVIDERS_DESCRIPTION, ProviderSchema } from './sign-in.ts'
 import { acmeSection } from './schema-acme.ts'
 import { smtpSection } from './schema-smtp.ts'
+import { storageSection } from './schema-storage.ts'
 import { section, strings } from './formats.ts'
 
 /**
@@ -20,28 +21,9 @@ export const ConfigSchema = Type.Object(
       format: 'absolute-path',
       default: '/var/lib/posthaste',
       description:
-        'Directory for the database and large messages. Created at the first start, readable only by the service.',
+        'Directory for the SQLite database, large messages, keys and certificates. Created at the first start, readable only by the service.',
     }),
-    storage: section('Storage of queued and finished mail.', {
-      engine: Type.Union([Type.Literal('sqlite')], {
-        default: 'sqlite',
-        description: 'The storage engine. "sqlite" needs no separate database server.',
-      }),
-      min_free_mb: Type.Integer({
-        minimum: 0,
-        maximum: 1_000_000_000,
-        default: 64,
-        description:
-          'Megabytes (1,000,000 bytes each) that must be free on the disk that holds data_dir. Below this, Posthaste temporarily refuses new mail (452 4.3.1, HTTP 507) but keeps delivering accepted mail. With 0, it refuses mail only when the disk is full.',
-      }),
-      reserve_mb: Type.Integer({
-        minimum: 0,
-        maximum: 1_000_000,
-        default: 16,
-        description:
-          'Size of the file "reserve" in data_dir, in megabytes (1,000,000 bytes each). If another program fills the disk, Posthaste deletes the file, so that it can still record the outcomes of accepted mail. It recreates the file once there is enough space again. This space is in addition to min_free_mb. With 0, there is no reserve.',
-      }),
-    }),
+    storage: storageSection,
     secrets: section('The master key that encrypts stored secrets (docs/security.md).', {
       master_key_file: Type.Optional(
         Type.String({

@@ -30,7 +30,7 @@ export function answerErrors(app: App): void {
     if (refusal.status >= 500 && !(error instanceof Refusal))
       request.log.error(
         { err: error, path: request.routeOptions.url },
-        'request failed: this is a bug or a full disk',
+        'request failed: this is a bug, or the storage failed',
       )
     return answer(reply, refusal)
   })
@@ -58,6 +58,10 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
+  // A failure of the storage that may pass, such as a database server that restarts.
+  const { kind } = error as { kind?: unknown }
+  if (kind === 'transient' || kind === 'ambiguous') return refuse('unavailable')
+  if (kind === 'full') return refuse('disk_full')
   // Fastify's own errors: an invalid content type, an aborted body.
   const status = (error as { statusCode?: unknown }).statusCode
   if (status === 415) return refuse('unsupported_body')

@@ -25,6 +25,7 @@ import {
 } from '../sources/sources.ts'
 import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 import { probeAddress } from './dial.ts'
+import { examineDatabase } from './database.ts'
 import { judgeForecast, measureForecast } from './disk-forecast.ts'
 import { judgeDisk, measureDisk } from './disk.ts'
 import { judgeDomain, lookUpDomain } from './domains.ts'
@@ -40,7 +41,16 @@ import { machineAddresses } from '../wire/networks.ts'
 export interface DoctorDeps {
   /** The storage, or why it couldn't be opened (null: there is none yet). The other checks run anyway. */
   storage:
-    | Pick<Storage, 'listSources' | 'listDomains' | 'dkimKeys' | 'listTeams' | 'diskUse' | 'listDiskDays'>
+    | Pick<
+        Storage,
+        | 'listSources'
+        | 'listDomains'
+        | 'dkimKeys'
+        | 'listTeams'
+        | 'diskUse'
+        | 'listDiskDays'
+        | 'databaseServer'
+      >
     | { unavailable: string | null }
   resolver: Resolver
   /** Creates a resolver with an empty cache; the caller closes it. */
@@ -48,7 +58,7 @@ export interface DoctorDeps {
   clock: Clock
   config: Pick<
     Config,
-    'hostname' | 'data_dir' | 'dns' | 'http' | 'smtp' | 'tls' | 'acme' | 'delivery' | 'retention'
+    'hostname' | 'data_dir' | 'storage' | 'dns' | 'http' | 'smtp' | 'tls' | 'acme' | 'delivery' | 'retention'
   >
   host: SendingHost
   /**
@@ -97,6 +107,7 @@ export async function examine(
     examineResolver(deps),
     examineMachine(deps),
     examineForecast(deps),
+    'unavailable' in deps.storage ? [] : examineDatabase(deps.storage),
     // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
       examineDomain(deps, domain, zoneOf(domain.name) !== zoneOf(deps.host.hostname), otherTeam),
@@ -124,7 +135,7 @@ function withoutStorage({ config }: DoctorDeps, reason: string | null): Known {
   return {
     sources: ips.map((ip) => ({ ip, hostname: null, state: 'active', stateReason: null })),
     domains: [],
-    findings: [reason === null ? notStored : brokenStorage(reason)],
+    findings: [reason === null ? notStored : brokenStorage(reason, config.storage.engine)],
   }
 }
 
@@ -136,12 +147,12 @@ const notStored: Finding = {
   advice: null,
 }
 
-const brokenStorage = (reason: string): Finding => ({
+const brokenStorage = (reason: string, engine: DoctorDeps['config']['storage']['engine']): Finding => ({
   id: 'storage',
   title: 'Storage',
   status: 'failed',
   found: `${reason} Domains and sending IPs cannot be checked without it.`,
-  advice: 'The server cannot accept mail until the storage opens. Check the disk and the owner of data_dir.',
+  advice: `The server cannot accept mail until the storage opens. ${engine === 'sqlite' ? 'Check the disk and the owner of data_dir.' : 'Nothing accepted is lost.'}`,
 })
 
 async function readStorage(deps: DoctorDeps): Promise<Known> {
@@ -299,7 +310,8 @@ async function examineResolver(deps: DoctorDeps): Promise<Finding[]> {
 
 /** Forecasts the disk usage; empty if the usage is unknown. */
 async function examineForecast({ storage, clock, config }: DoctorDeps): Promise<Finding[]> {
-  if ('unavailable' in storage) return []
+  // The disk of a database server can't be measured.
+  if ('unavailable' in storage || config.storage.engine === 'postgres') return []
   const facts = await measureForecast({ storage, clock, config })
   return facts === null ? [] : [judgeForecast(facts)]
 }

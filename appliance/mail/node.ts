@@ -10,7 +10,8 @@ export interface NodeFacts {
   startedAt: number
   /** Its listeners as origins: `https://203.0.113.7:443`, `smtp://0.0.0.0:25`, `smtps://0.0.0.0:465`. */
   listeners: string[]
-  storage: { engine: 'sqlite'; dataDir: string }
+  /** `database`: host and name of the PostgreSQL database; null with SQLite. */
+  storage: { engine: 'sqlite' | 'postgres'; dataDir: string; database: string | null }
 }
 
 /** A TLS certificate of this server, as shown to people. Times are Unix milliseconds. */

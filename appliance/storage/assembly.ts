@@ -26,8 +26,8 @@ export interface StorageLog {
 
 /** The storage of an engine, with methods that `Storage` doesn't have. */
 export interface EngineStorage extends Storage {
-  /** Write calls answered so far, and the commits that they shared. */
-  stats(): { commits: number; calls: number }
+  /** Write calls answered so far, the commits that they shared, and calls without a result yet. */
+  stats(): { commits: number; calls: number; waiting: number }
   /** Names of a noun's methods that write (nouns.ts). */
   writesOf(noun: string): string[]
 }
@@ -38,6 +38,7 @@ interface Parts {
   reader: Thread
   bodies: Bodies
   logger: StorageLog | undefined
+  databaseServer?: Storage['databaseServer']
 }
 
 /** Combines the threads and the storage for large messages. */
@@ -48,10 +49,12 @@ class Assembly {
   readonly #writer: Thread
   readonly #reader: Thread
   readonly #bodies: Bodies
+  readonly #databaseServer: Storage['databaseServer']
   readonly #unfinished = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
 
-  constructor({ writer, reader, bodies, logger }: Parts) {
+  constructor({ writer, reader, bodies, logger, databaseServer = async () => null }: Parts) {
+    this.#databaseServer = databaseServer
     this.#writer = writer
     this.#reader = reader
     this.#bodies = bodies
@@ -79,7 +82,12 @@ class Assembly {
       eraseStep: (args, now) => this.#open(() => received.eraseStep(args, now)),
       surveyErasure: (args, now) => this.#open(() => received.surveyErasure(args, now)),
       writesOf: (noun) => this.#writer.methods.filter((one) => one.noun === noun).map(({ name }) => name),
-      stats: () => ({ commits: this.#writer.commits, calls: this.#writer.calls }),
+      stats: () => ({
+        commits: this.#writer.commits,
+        calls: this.#writer.calls,
+        waiting: this.#writer.waiting + this.#reader.waiting,
+      }),
+      databaseServer: () => this.#open(() => this.#databaseServer()),
       close: () => (this.#closed ??= this.#close()),
     }
   }

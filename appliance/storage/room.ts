@@ -122,8 +122,8 @@ class Room {
       this.#options.log.error(
         { err: error },
         full
-          ? 'an email was refused: the disk under data_dir is full. Free disk space'
-          : 'an email was refused: it could not be stored. Check the error, the disk and the permissions of data_dir',
+          ? 'an email was refused: the disk of the database is full. Free disk space'
+          : 'an email was refused: it could not be stored. The error says what to check',
       )
     }
     if (kind === 'ambiguous') return refuse('outcome_unknown')

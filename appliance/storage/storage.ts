@@ -200,7 +200,24 @@ export interface MessageMethods {
   purgeReceived(args: { before: number; most: number }, now: number): Promise<number>
 }
 
+/** A database server, for operators. */
+export interface DatabaseServer {
+  /** Such as `15.14 (Debian 15.14-0+deb12u1)`. */
+  version: string
+  database: string
+  /** Bytes of the database. */
+  size: number
+  /** Connections to the database by Posthaste, all connections to the server, and the maximum for users. */
+  connections: { own: number; used: number; most: number }
+  /** Standby servers that may lack the newest commits. Their number is unknown, and 0, without the role pg_monitor. */
+  asyncStandbys: number
+  /** Milliseconds until it responded to these questions. */
+  respondedIn: number
+}
+
 export interface Storage extends ReadMethods, WriteMethods, MessageMethods {
+  /** Returns facts about the database server; null if the engine has none. */
+  databaseServer(): Promise<DatabaseServer | null>
   /** Finishes pending calls and closes the engine. */
   close(): Promise<void>
 }

@@ -21,6 +21,11 @@ export interface HealthDeps {
   leastFree: number
   /** Why the last write failed; null when it didn't. */
   lastFailure: () => string | null
+  /**
+   * Whether the storage is on a server of its own. A restart can't repair that, and reconnecting is faster, so liveness
+   * doesn't depend on it.
+   */
+  isRemote?: boolean
 }
 
 export interface HealthChecks {
@@ -35,8 +40,20 @@ export interface HealthChecks {
 /** How long storage may take to answer, in milliseconds. Busy storage takes tens. */
 const PATIENCE = 5000
 
-const NO_READ = `The database did not respond within ${PATIENCE / 1000} seconds. Check the disk and data_dir, then restart.`
-const NO_WRITE = `The database did not complete a write within ${PATIENCE / 1000} seconds. Check the disk under data_dir.`
+/** What is wrong if a read, a write or an earlier write failed. */
+type Reasons = readonly [noRead: string, noWrite: string, badWrite: string]
+
+const DISK_REASONS: Reasons = [
+  `The database did not respond within ${PATIENCE / 1000} seconds. Check the disk and data_dir, then restart.`,
+  `The database did not complete a write within ${PATIENCE / 1000} seconds. Check the disk under data_dir.`,
+  'The last change could not be stored. See the log for the reason, and check the disk under data_dir.',
+]
+
+const SERVER_REASONS: Reasons = [
+  'The database server does not respond to reads. Check that it runs, and storage.url. Posthaste reconnects by itself.',
+  'The database server does not take writes. Check its log and its disk. Posthaste reconnects by itself.',
+  'The last change could not be stored. See the log for the reason, and check the database server.',
+]
 
 /** Undefined when the work doesn't finish in time. */
 async function inTime<T>(clock: Clock, work: Promise<T>): Promise<T | undefined> {
@@ -69,25 +86,24 @@ export function createHealth({
   freeBytes,
   leastFree,
   lastFailure,
+  isRemote = false,
 }: HealthDeps): HealthChecks {
+  const [noRead, noWrite, badWrite] = isRemote ? SERVER_REASONS : DISK_REASONS
   let stopping = false
   const reads = () => answers(clock, () => storage.nextDue({ closed: [] }, clock.now()))
   const writes = () => answers(clock, () => storage.purgeReceipts({ limit: 0 }, clock.now()))
   const health = (reasons: string[]): Health => ({ ok: reasons.length === 0, reasons })
   return {
     stopping: () => void (stopping = true),
-    alive: async () => health((await reads()) ? [] : [NO_READ]),
+    alive: async () => health(isRemote || (await reads()) ? [] : [noRead]),
     async ready() {
       const reasons = stopping
         ? ['This node is stopping. It will restart, or another node will take over.']
         : []
       const [read, written, free] = await Promise.all([reads(), writes(), freeBytes()])
-      if (!read) reasons.push(NO_READ)
-      if (!written) reasons.push(NO_WRITE)
-      else if (lastFailure() !== null)
-        reasons.push(
-          'The last change could not be stored. See the log for the reason, and check the disk under data_dir.',
-        )
+      if (!read) reasons.push(noRead)
+      if (!written) reasons.push(noWrite)
+      else if (lastFailure() !== null) reasons.push(badWrite)
       if (free !== null && free < leastFree)
         reasons.push(
           `The disk under data_dir has less than ${leastFree / 1_000_000} MB free (storage.min_free_mb), so mail is refused. Free some space.`,

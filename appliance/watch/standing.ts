@@ -12,7 +12,9 @@ export interface Standing {
   broadcasts: { scheduled: number; sending: number; paused: number }
   /** Bytes of the file system of the data directory; null when unknown. */
   disk: { free: number; size: number } | null
-  storage: { commits: number; calls: number } | null
+  storage: { commits: number; calls: number; waiting: number } | null
+  /** Connections of Posthaste to its database server, all that are in use, and their maximum; null with SQLite. */
+  database: { own: number; used: number; most: number } | null
   /** What clients use now, and what was refused since the start, per limited resource. */
   capacity: ClientUse
 }
@@ -113,6 +115,8 @@ export function createStandingGauges(
   const disk = gauge('disk_bytes', "Size and free space of the data directory's file system", ['what'])
   const commits = gauge('storage_commits', 'Commits since startup')
   const committed = gauge('storage_committed_calls', 'Writes since startup; one commit can hold several')
+  const waitingCalls = gauge('storage_waiting_calls', 'Storage calls without a result yet')
+  const connections = gauge('database_connections', 'Connections to the PostgreSQL server', ['what'])
 
   return (standing) => {
     const { waiting, held, inFlight, oldestSeconds, dueSeconds } = standing.spool
@@ -150,7 +154,19 @@ export function createStandingGauges(
     if (standing.storage) {
       commits.set(standing.storage.commits)
       committed.set(standing.storage.calls)
+      waitingCalls.set(standing.storage.waiting)
     }
+    const server = standing.database
+    setAll(
+      connections,
+      server
+        ? [
+            [{ what: 'own' }, server.own],
+            [{ what: 'used' }, server.used],
+            [{ what: 'most' }, server.most],
+          ]
+        : [],
+    )
   }
 }
 

@@ -42,6 +42,20 @@ export function emailsContract(storage: () => Storage): void {
     })
   })
 
+  test('a NUL in a text is stored as U+FFFD, also within JSON', async () => {
+    const { team } = await makeTeam(storage())
+    const { id } = await putEmail(storage(), team.id, ['a@example.net'], T0, {
+      subject: 'A\0B',
+      tags: [{ name: 'n', value: '\0' }],
+      content: { place: 'unfinished', html: '\0<p>', text: null },
+    })
+    expect(await storage().getEmail({ teamId: team.id, id }, T0)).toMatchObject({
+      subject: 'A\uFFFDB',
+      tags: [{ name: 'n', value: '\uFFFD' }],
+      content: { html: '\uFFFD<p>' },
+    })
+  })
+
   test('an email of another team is not found, nor is its history', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())

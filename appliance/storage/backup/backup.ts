@@ -9,7 +9,7 @@ import { createGzip } from 'node:zlib'
 import { type Connection, openReader } from '../sqlite/connection.ts'
 import { DATABASE, MESSAGES, syncDirectory } from '../sqlite/directory.ts'
 import { pack, StorageRefused } from '../engine/failures.ts'
-import { sealingOf } from '../sqlite/sealing.ts'
+import { sealingOf } from '../sealing.ts'
 import { createEncryption, type Encryption, type Step, tarEnd, tarHeader, tarPadding } from './archive.ts'
 import {
   type BackupDone,

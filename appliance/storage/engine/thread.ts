@@ -1,5 +1,6 @@
 /** Storage threads: the main thread's side, and the thread itself. */
 import { parentPort, receiveMessageOnPort, type Transferable, Worker } from 'node:worker_threads'
+import { withoutNul } from '../text.ts'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
 import type { Batch, Call, Outcome } from './group-commit.ts'
 import { watchSpareMemory } from '../../watch/spare-memory.ts'
@@ -79,15 +80,20 @@ export class Thread {
     return thread
   }
 
-  /** Calls a method. Resolves with its result; rejects with `StorageFailure` or `StorageLost`. */
+  /** Calls a method, with U+FFFD for each U+0000 in texts. Resolves with its result; rejects with `StorageFailure` or `StorageLost`. */
   call<T>(method: string, args: unknown, now: number, transfer: Transferable[] = []): Promise<T> {
     if (this.#lost) return Promise.reject(this.#lost)
     const id = ++this.#lastId
     return new Promise<T>((resolve, reject) => {
       this.#pending.set(id, { resolve: (value) => resolve(value as T), reject })
       if (this.#unsent.length === 0) setImmediate(() => this.#sendWhenRoom())
-      this.#unsent.push({ call: { id, method, args, now }, transfer })
+      this.#unsent.push({ call: { id, method, args: withoutNul(args), now }, transfer })
     })
+  }
+
+  /** Number of calls without a result yet. */
+  get waiting(): number {
+    return this.#pending.size
   }
 
   /** Ends the thread after all earlier calls. */

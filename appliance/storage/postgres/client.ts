@@ -1,4 +1,5 @@
 /** A connection to the server, with the settings of both threads. */
+import { isIP } from 'node:net'
 import pg from 'pg'
 
 /**
@@ -8,9 +9,24 @@ import pg from 'pg'
 const CONNECT_MS = 10_000
 const STATEMENT_MS = 60_000
 const IDLE_MS = 60_000
+/** Limit on waiting for a response. Only a server that disappeared exceeds it, since it would end the statement itself. */
+const RESPONSE_MS = STATEMENT_MS + 10_000
+/** Idle time before the first probe of a connection. */
+const KEEP_ALIVE_MS = 20_000
 
 /** int8 and numeric. They arrive as text, because they may exceed a JavaScript number; ours don't. */
 const WIDE: readonly number[] = [20, 1700]
+
+/** Where the database is. Plain data, because it is sent to threads. */
+export interface PostgresTarget {
+  /** `postgres://user:password@host/name` */
+  url: string
+  /**
+   * Absent: not encrypted. `verify`: whether the certificate must be valid for the host. `ca`: the authorities in PEM;
+   * those of Node if absent.
+   */
+  tls?: { verify: boolean; ca?: string | undefined } | undefined
+}
 
 /** A connection, and whether it was lost. */
 export type Client = pg.Client & { lost: boolean }
@@ -20,16 +36,27 @@ const types: pg.CustomTypesConfig = {
     WIDE.includes(type) ? Number : (pg.types.getTypeParser(type, format) as typeof Number),
 }
 
+/** Converts the options to those of Node's TLS. */
+function tlsOf({ url, tls }: PostgresTarget): pg.ClientConfig['ssl'] {
+  if (tls === undefined) return false
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  const name = isIP(host) === 0 ? { servername: host } : { host }
+  return { rejectUnauthorized: tls.verify, ...name, ...(tls.ca === undefined ? {} : { ca: tls.ca }) }
+}
+
 /** Connects. Rejects with an error of the server or the network. */
-export async function connect(url: string): Promise<Client> {
+export async function connect(target: PostgresTarget): Promise<Client> {
   const client = Object.assign(
     new pg.Client({
-      connectionString: url,
+      connectionString: target.url,
+      ssl: tlsOf(target),
       application_name: 'posthaste',
       connectionTimeoutMillis: CONNECT_MS,
       statement_timeout: STATEMENT_MS,
       idle_in_transaction_session_timeout: IDLE_MS,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      query_timeout: RESPONSE_MS,
       types,
     }),
     { lost: false },

@@ -12,7 +12,8 @@ import type { CommitRules } from '../engine/group-commit.ts'
 import { isConflict, packPostgres, PostgresError } from './failures.ts'
 import { Pending } from './pending.ts'
 import { type Bound, bind, translate } from './texts.ts'
-import type { Answer, Sent } from './postgres-wire.ts'
+import type { PostgresTarget } from './client.ts'
+import type { Answer, Request, Sent, WireData } from './postgres-wire.ts'
 
 /** Longer than any statement may take, including both directions. */
 const MOST_MS = 180_000
@@ -35,6 +36,7 @@ export class PostgresConnection implements Connection {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #names = new Map<string, string>()
   readonly #pending = new Pending()
+  #lastId = 0
   /** Number of statements sent. */
   sent = 0
   /** Serializable: what a transaction has read can't have changed when it commits. */
@@ -45,11 +47,13 @@ export class PostgresConnection implements Connection {
     flush: () => this.#flush(undefined),
   }
 
-  constructor(url: string) {
+  /** @param options.alone whether only one such connection to the database may exist: that of the daemon */
+  constructor(target: PostgresTarget, { alone = false } = {}) {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
+    const workerData: WireData = { target, alone, port: port2, answered: this.#answered }
     this.#worker = new Worker(new URL('./postgres-wire.ts', import.meta.url), {
-      workerData: { url, port: port2, answered: this.#answered },
+      workerData,
       transferList: [port2],
       name: 'storage wire',
     })
@@ -126,13 +130,24 @@ export class PostgresConnection implements Connection {
   #send(sent: Sent[]): Done {
     this.sent += sent.length
     Atomics.store(this.#answered, 0, 0)
-    this.#port.postMessage({ sent, within: this.inTransaction })
-    if (Atomics.wait(this.#answered, 0, 0, MOST_MS) === 'timed-out')
-      throw new PostgresError({ message: 'the server did not answer in time', code: 'ETIMEDOUT' })
-    const answer = receiveMessageOnPort(this.#port)!.message as Answer
+    const request: Request = { id: ++this.#lastId, sent, within: this.inTransaction }
+    this.#port.postMessage(request)
+    const answer = this.#answerTo(request.id)
     if (!('error' in answer)) return answer
     if (!answer.connected) this.inTransaction = false
     throw new PostgresError(answer.error)
+  }
+
+  /** Waits for the answer. Skips late answers to requests that timed out. */
+  #answerTo(id: number): Answer {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port)?.message as { id: number; answer: Answer } | undefined
+      if (received?.id === id) return received.answer
+      if (received) continue
+      if (Atomics.wait(this.#answered, 0, 0, MOST_MS) === 'timed-out')
+        throw new PostgresError({ message: 'the server did not answer in time', code: 'ETIMEDOUT' })
+      Atomics.store(this.#answered, 0, 0)
+    }
   }
 
   #nameOf(text: string): string | undefined {

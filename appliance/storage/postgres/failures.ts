@@ -15,12 +15,31 @@ export function dataOf(error: unknown): ServerError {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : undefined
   if (error.message === '' && first !== undefined) return dataOf(first)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null
-  return { message: error.message, code: code ?? (LOST.test(error.message) ? 'ECONNRESET' : null) }
+  return { message: error.message, code: code ?? codeOf(error.message) }
 }
 
-/** The messages of `pg` without a code when a connection ends. */
-const LOST =
-  /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/
+const codeOf = (message: string): string | null =>
+  CODES.find(([messages]) => messages.test(message))?.[1] ?? null
+
+/** Messages of `pg` without a code, and the code of such errors. */
+const CODES: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/,
+    'ECONNRESET',
+  ],
+  [/^SASL/, '28P01'],
+  [/^The server does not support SSL/, 'ERR_TLS'],
+]
+
+/** Reports whether the server didn't respond to a statement in time, so that it may still be running. */
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('Query read timeout')
+
+/** The code of our own refusals of a server. They may pass: a setting is corrected, another daemon stops. */
+const REFUSED = 'PH001'
+
+/** Creates an error with a sentence for people. */
+export const refusedServer = (message: string): PostgresError => new PostgresError({ message, code: REFUSED })
 
 /** An error of the server, thrown where a statement ran. */
 export class PostgresError extends Error {
@@ -41,9 +60,9 @@ export const isConflict = (error: unknown): boolean =>
   error instanceof PostgresError && (error.code === '40001' || error.code === '40P01')
 
 const FULL = /^53100$/
-/** Resources, a starting or stopping server, timeouts, locks, conflicts, a standby, the disk, the network. */
+/** What may pass: our refusals, the network, access, conflicts, resources, locks, a stopping server, TLS. */
 const TRANSIENT =
-  /^(53|57|08|40|55P03|25006|25P02|25P03|58|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|EACCES)/
+  /^(PH001|08|28|3D000|40|53|55P03|57|25006|25P02|25P03|58|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|EACCES|CERT|ERR_TLS|UNABLE|SELF_SIGNED|DEPTH_ZERO)/
 const DAMAGED = /^XX00[12]$/
 /** The server's response is missing, so a commit may have happened. */
 const UNANSWERED = /^(08|57P|E[A-Z])/
@@ -54,8 +73,12 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^53300$/, 'The database server has no connection left: raise max_connections, or stop what uses them up'],
   [/^(53|58)/, 'The database server is out of resources, or its disk failed: see its log'],
   [/^57014$/, 'A statement took too long: look for locks and load on the database server'],
-  [/^28/, 'The database server refuses the user or password: check storage.url'],
+  [/^28/, 'The database server refuses the user or password: check storage.url and storage.password_file'],
   [/^3D000$/, 'There is no such database on the server: create it, or check storage.url'],
+  [
+    /^(CERT|ERR_TLS|UNABLE|SELF_SIGNED|DEPTH_ZERO)/,
+    'No trusted TLS connection to the database server: check storage.tls and storage.tls_ca',
+  ],
   [DAMAGED, 'The database is damaged: keep its files, and restore the newest backup'],
   [
     /^(08|57P|E[A-Z])/,

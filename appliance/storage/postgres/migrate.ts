@@ -23,6 +23,9 @@ function shipped(): Step[] {
   })
 }
 
+/** Returns the number of the newest schema that this program knows. */
+export const newestPostgresSchema = (): number => shipped().at(-1)!.number
+
 /** Only one process migrates at a time. The others wait, and then have nothing to do. */
 const LOCK = 'select pg_advisory_xact_lock(7310880)'
 

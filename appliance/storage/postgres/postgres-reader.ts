@@ -5,23 +5,27 @@ import { methodsOf, refOf } from '../nouns.ts'
 import type { Db, Tables } from '../schema.ts'
 import type { Call, Outcome } from '../engine/group-commit.ts'
 import { serve } from '../engine/thread.ts'
-import { type Client, connect } from './client.ts'
+import { type Client, connect, type PostgresTarget } from './client.ts'
 import { emptyLists, engineParts } from './connection.ts'
 import { packPostgres } from './failures.ts'
+import { readServer } from './server.ts'
 
 /** Number of connections, and of concurrent calls. */
 const MOST_CALLS = 4
+
+/** The method of this engine that reads facts about the server. */
+const SERVER = 'databaseServer'
 
 type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
 
 /** A connection that is opened when needed, and again after it was lost. */
 class Session {
-  readonly #url: string
+  readonly #target: PostgresTarget
   readonly #kysely: Db
   #client: Client | undefined
 
-  constructor(url: string) {
-    this.#url = url
+  constructor(target: PostgresTarget) {
+    this.#target = target
     this.#kysely = new Kysely<Tables>({
       plugins: [emptyLists],
       dialect: {
@@ -53,14 +57,23 @@ class Session {
   }
 
   async run(read: Read, args: unknown, now: number): Promise<unknown> {
-    if (this.#client?.lost !== false) this.#client = await connect(this.#url)
-    await this.#client.query('begin isolation level repeatable read read only')
+    const client = await this.#connected()
+    await client.query('begin isolation level repeatable read read only')
     try {
       return await read(this.#kysely, args, now)
     } finally {
       // A lost connection has no transaction to end.
-      if (!this.#client.lost) await this.#client.query('commit')
+      if (!client.lost) await client.query('commit')
     }
+  }
+
+  async server(): Promise<Awaited<ReturnType<typeof readServer>>> {
+    return readServer(await this.#connected())
+  }
+
+  async #connected(): Promise<Client> {
+    if (this.#client?.lost !== false) this.#client = await connect(this.#target)
+    return this.#client
   }
 
   async close(): Promise<void> {
@@ -69,12 +82,13 @@ class Session {
 }
 
 serve(() => {
-  const { url } = workerData as { url: string }
+  const { target } = workerData as { target: PostgresTarget }
   const reads = methodsOf<Read>('reads')
   const methods = new Map([...reads, ...methodsOf<Read>('innerReads')].map(({ name, run }) => [name, run]))
-  const sessions = Array.from({ length: MOST_CALLS }, () => new Session(url))
+  const sessions = Array.from({ length: MOST_CALLS }, () => new Session(target))
   const one = async ({ id, method, args, now }: Call, session: Session): Promise<Outcome> => {
     try {
+      if (method === SERVER) return { id, value: await session.server() }
       const read = methods.get(method)
       if (!read) throw new Error(`The storage has no method ${method} that reads.`)
       return { id, value: await session.run(read, args, now) }

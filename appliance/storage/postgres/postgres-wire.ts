@@ -4,8 +4,9 @@
  */
 import { workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { connect, type Client } from './client.ts'
-import { dataOf, type ServerError } from './failures.ts'
+import { connect, type Client, type PostgresTarget } from './client.ts'
+import { dataOf, isUnanswered, type ServerError } from './failures.ts'
+import { openSession } from './server.ts'
 
 /** A statement to send. `name`: prepare it under this name, once for each connection. */
 export interface Sent {
@@ -20,19 +21,40 @@ export type Answer =
   | { error: ServerError; connected: boolean }
 
 /** `within`: a transaction is open, which a new connection would not know. */
-interface Request {
+export interface Request {
+  id: number
   sent: Sent[]
   within: boolean
 }
 
-const { url, port, answered } = workerData as { url: string; port: MessagePort; answered: Int32Array }
+/** The data of this thread. `alone`: only one such connection may exist. */
+export interface WireData {
+  target: PostgresTarget
+  alone: boolean
+  port: MessagePort
+  answered: Int32Array
+}
+
+const { target, alone, port, answered } = workerData as WireData
 let client: Client | undefined
+let last = Promise.resolve()
+
+async function connected(): Promise<Client> {
+  const opened = await connect(target)
+  try {
+    await openSession(opened, alone)
+    return opened
+  } catch (error) {
+    drop(opened)
+    throw error
+  }
+}
 
 async function run({ sent, within }: Request): Promise<Answer> {
   try {
     if (client?.lost !== false) {
       if (within) throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' })
-      client = await connect(url)
+      client = await connected()
     }
     let answer: Answer = { rows: [], changes: 0, command: '' }
     for (const one of sent) {
@@ -41,19 +63,28 @@ async function run({ sent, within }: Request): Promise<Answer> {
     }
     return answer
   } catch (error) {
+    if (client && isUnanswered(error)) drop(client)
     return { error: dataOf(error), connected: client?.lost === false }
   }
+}
+
+/** Gives up a connection with an unknown state. Its late result must not be taken for that of another statement. */
+function drop(one: Client): void {
+  one.lost = true
+  void one.end().catch(() => undefined)
 }
 
 /** Handles a request, then wakes the waiting thread. */
 async function answer(request: Request | 'close'): Promise<void> {
   if (request === 'close') {
     // A lost connection is already closed.
-    await client?.end().catch(() => undefined)
+    if (client?.lost === false) await client.end().catch(() => undefined)
     port.close()
-  } else port.postMessage(await run(request))
+  } else port.postMessage({ id: request.id, answer: await run(request) })
   Atomics.store(answered, 0, 1)
   Atomics.notify(answered, 0)
 }
 
-port.on('message', (request: Request | 'close') => void answer(request))
+port.on('message', (request: Request | 'close') => {
+  last = last.then(() => answer(request))
+})

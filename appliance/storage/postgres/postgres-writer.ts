@@ -7,10 +7,10 @@ import type { Db } from '../schema.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import { createGroupCommit, gatheringOn } from '../engine/group-commit.ts'
 import { serve } from '../engine/thread.ts'
+import type { PostgresTarget } from './client.ts'
 import { PostgresConnection, emptyLists, engineParts } from './connection.ts'
 import { packPostgres } from './failures.ts'
 import { migrate } from './migrate.ts'
-import { refuseServer } from './server.ts'
 
 /** Calls per commit. */
 const MOST_CALLS = 256
@@ -22,8 +22,8 @@ type Write = (db: Db, args: unknown, now: number) => unknown
 const OWN = new Map<string, Method>([['shrink', () => 0]])
 
 serve(() => {
-  const { url } = workerData as { url: string }
-  const db = open(url)
+  const { target, alone } = workerData as { target: PostgresTarget; alone: boolean }
+  const db = open(target, alone)
   const kysely = kyselyWith(
     db,
     {
@@ -71,13 +71,12 @@ serve(() => {
 })
 
 /**
- * Connects, checks the server, and updates the schema.
+ * Connects and updates the schema.
  * @throws StorageRefused
  */
-function open(url: string): PostgresConnection {
-  const db = new PostgresConnection(url)
+function open(target: PostgresTarget, alone: boolean): PostgresConnection {
+  const db = new PostgresConnection(target, { alone })
   try {
-    refuseServer(db)
     migrate(db)
     return db
   } catch (error) {

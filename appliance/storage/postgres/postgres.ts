@@ -1,12 +1,18 @@
 /** The storage on a PostgreSQL server, with the same threads and methods as on SQLite. */
 import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
 import type { Bodies } from '../bodies.ts'
+import type { DatabaseServer } from '../storage.ts'
 import type { StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
+import type { PostgresTarget } from './client.ts'
 
-export interface PostgresOptions {
-  /** `postgres://user:password@host/name` */
-  url: string
+export { postgresSealing } from './sealing.ts'
+export { newestPostgresSchema } from './migrate.ts'
+export type { PostgresTarget } from './client.ts'
+
+export interface PostgresOptions extends PostgresTarget {
+  /** Whether to refuse a database that another daemon uses, and to keep others from it. Default: no. */
+  alone?: boolean | undefined
   logger?: StorageLog | undefined
   /** Called once if a storage thread dies. No call works after that. An unreachable server doesn't end a thread. */
   onLost?: ((error: StorageLost) => void) | undefined
@@ -28,10 +34,10 @@ const noBodies: Bodies = {
  * Opens a PostgreSQL database and updates its schema. While the server is unreachable, calls fail as `transient`; they
  * work again once it returns.
  * @throws StorageRefused when the server can't be reached or could lose mail, or the database belongs to another
- * program
+ * program or, with `alone`, to another daemon
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
-  const { url, logger, onEvents } = options
+  const { url, tls, alone = false, logger, onEvents } = options
   let told = false
   const onLost = (error: StorageLost): void => {
     if (told) return
@@ -43,14 +49,19 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
     Thread.start({
       name: `storage ${name}`,
       script: new URL(`./${name}.ts`, import.meta.url),
-      data: { url },
+      data: { target: { url, tls }, alone },
       onLost,
       onEvents,
     })
   const writer = await start('postgres-writer')
   try {
     const reader = await start('postgres-reader')
-    return assemble({ writer, reader, bodies: noBodies, logger })
+    const databaseServer = async (): Promise<DatabaseServer> => {
+      const begun = performance.now()
+      const server = await reader.call<Omit<DatabaseServer, 'respondedIn'>>('databaseServer', {}, 0)
+      return { ...server, respondedIn: Math.round(performance.now() - begun) }
+    }
+    return assemble({ writer, reader, bodies: noBodies, logger, databaseServer })
   } catch (error) {
     await writer.close()
     throw error

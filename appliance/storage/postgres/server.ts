@@ -1,6 +1,7 @@
-/** Checks of a server and database before use. Pure, except for the query. */
-import { StorageRefused } from '../engine/failures.ts'
-import type { Connection } from '../connection.ts'
+/** Checks of a server and database before use, and facts about them for operators. */
+import type { Client } from './client.ts'
+import { refusedServer } from './failures.ts'
+import type { DatabaseServer } from '../storage.ts'
 
 /** Settings that decide whether mail is safe in a database. */
 export interface ServerState {
@@ -51,11 +52,48 @@ const CREATE = 'createdb --template=template0 --encoding=UTF8 --locale=C posthas
 const unsafe = (setting: string, value: string): string =>
   `The database server runs with ${setting} = ${value}, so accepted mail could be lost when it stops. Set ${setting} = on.`
 
+/** Held by the connection on which a daemon writes. The server releases it when the connection ends. */
+const DAEMON_LOCK = 7_310_882
+
+/** How long a daemon waits for the lock, because the server may notice late that the previous daemon is gone. */
+const LOCK_SECONDS = 5
+
+/** The keep-alive settings let the server notice within a minute that the machine of a daemon is gone. */
+const TAKE_LOCK = `begin; set tcp_keepalives_idle = 20; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 4;
+  set local lock_timeout = '${LOCK_SECONDS}s'; select pg_advisory_lock(${DAEMON_LOCK}); commit`
+
 /**
- * Checks that the server can't lose accepted mail, and can be written to.
- * @throws StorageRefused
+ * Prepares a new connection for writing. Checks that the server can't lose accepted mail and takes writes. Each
+ * connection is checked, because the settings or the server may have changed.
+ * @param alone whether to refuse a database that another daemon uses
+ * @throws an error with a sentence for people
  */
-export function refuseServer(db: Connection): void {
-  const refusal = refusalOf(db.prepare<[], ServerState>(QUESTION).get()!)
-  if (refusal !== undefined) throw new StorageRefused(`${refusal} Nothing was changed.`)
+export async function openSession(client: Client, alone: boolean): Promise<void> {
+  const { rows } = await client.query<ServerState>(QUESTION)
+  const refusal = refusalOf(rows[0]!)
+  if (refusal !== undefined) throw refusedServer(`${refusal} Nothing was changed.`)
+  if (!alone) return
+  try {
+    await client.query(TAKE_LOCK)
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '55P03') throw error
+    throw refusedServer(
+      'Another daemon uses the database of storage.url. Stop it first, or give this one a database of its own. Nothing was changed.',
+    )
+  }
+}
+
+const FACTS = `select current_setting('server_version') as version, current_database() as database,
+    pg_database_size(current_database()) as size,
+    (select count(*) from pg_stat_activity where datname = current_database() and application_name = 'posthaste') as own,
+    (select count(*) from pg_stat_activity where backend_type = 'client backend') as used,
+    current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer as most,
+    (select count(*) from pg_stat_replication where sync_state = 'async') as "asyncStandbys"`
+
+/** Reads facts about the server. */
+export async function readServer(client: Client): Promise<Omit<DatabaseServer, 'respondedIn'>> {
+  type Row = Omit<DatabaseServer, 'connections'> & DatabaseServer['connections']
+  const { version, database, size, own, used, most, asyncStandbys } = (await client.query<Row>(FACTS))
+    .rows[0]!
+  return { version, database, size, asyncStandbys, connections: { own, used, most } }
 }

@@ -57,6 +57,7 @@ const WELL: StatusFacts = {
   webhooks: [],
   lastHour: { delivered: 90, bounced: 2, delayed: 3 },
   disk: fine('disk', '10.0 GiB of 20.0 GiB free.'),
+  database: null,
   certificates: [fine('certificate', 'mail.sender.test is certified until 2027-01-01.')],
   fullInDays: 30,
   backup: { at: NOW - HOUR, file: '/backups/a.tar.gz', size: 2000, verified: true },

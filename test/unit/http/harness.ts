@@ -129,7 +129,7 @@ const silentInstruments: HttpDeps['instruments'] = {
 const nodeFacts = (dataDir: string, startedAt: number): NodeFacts => ({
   ...{ hostname: 'mail.acme.example', version: '0.0.0', runtime: 'v24.0.0', sandbox: false, startedAt },
   listeners: ['http://127.0.0.1:8025', 'smtp://127.0.0.1:2525'],
-  storage: { engine: 'sqlite', dataDir },
+  storage: { engine: 'sqlite', dataDir, database: null },
 })
 const wellHealth: HttpDeps['health'] = {
   alive: () => Promise.resolve({ ok: true, reasons: [] }),

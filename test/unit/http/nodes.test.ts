@@ -44,7 +44,7 @@ describe('GET /nodes', () => {
           version: '0.0.0',
           sandbox: false,
           listeners: ['http://127.0.0.1:8025', 'smtp://127.0.0.1:2525'],
-          storage: { engine: 'sqlite', data_dir: api.dataDir },
+          storage: { engine: 'sqlite', data_dir: api.dataDir, database: null },
           ready: true,
           reasons: [],
         },

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -30,6 +30,8 @@ export interface Cluster {
   run(scripts: readonly string[]): Promise<{ output: string; error: string | undefined }[]>
   /** Stops the server at once, as in a crash. */
   stop(): Promise<void>
+  /** Kills every process of the server with SIGKILL. */
+  kill(): Promise<void>
   start(): Promise<void>
   close(): Promise<void>
 }
@@ -94,11 +96,25 @@ export async function startCluster(programs: string, { safe = false } = {}): Pro
     },
     start,
     stop,
+    kill: () => killServer(data),
     async close() {
       await stop()
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** The server's own process is killed last: the others end by themselves without it, and would be missed. */
+async function killServer(data: string): Promise<void> {
+  const main = Number.parseInt(await readFile(join(data, 'postmaster.pid'), 'utf8'), 10)
+  process.kill(main, 'SIGSTOP')
+  const children = (await readFile(`/proc/${main}/task/${main}/children`, 'utf8'))
+    .trim()
+    .split(' ')
+    .map(Number)
+  for (const pid of [...children, main]) process.kill(pid, 'SIGKILL')
+  const isAlive = (): boolean => existsSync(`/proc/${main}`)
+  while (isAlive()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 /** Marks the end of each script's output. */

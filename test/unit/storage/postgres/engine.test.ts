@@ -34,7 +34,7 @@ describe('statements', () => {
     const storage = await openPostgres({ url })
     teamId = (await makeTeam(storage)).team.id
     await storage.close()
-    db = new PostgresConnection(url)
+    db = new PostgresConnection({ url })
   })
   afterAll(() => db.close())
 
@@ -125,7 +125,7 @@ describe('a server', () => {
 
   test('a database of another program is left alone', async () => {
     const foreign = await cluster.createDatabase()
-    const db = new PostgresConnection(foreign)
+    const db = new PostgresConnection({ url: foreign })
     db.script('create table theirs (id integer)')
     await expect(openPostgres({ url: foreign })).rejects.toThrow(/belongs to another program/)
     expect(
@@ -139,7 +139,7 @@ describe('a server', () => {
   })
 
   test('that could lose mail is refused', async () => {
-    const setting = new PostgresConnection(await cluster.createDatabase())
+    const setting = new PostgresConnection({ url: await cluster.createDatabase() })
     setting.script('alter system set full_page_writes = off; ')
     setting.script('select pg_reload_conf()')
     setting.close()

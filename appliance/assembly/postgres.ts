@@ -1,0 +1,40 @@
+/** Converts the configuration to what the PostgreSQL engine needs. */
+import { readFileSync } from 'node:fs'
+import type { Config } from '../config/config.ts'
+import type { PostgresTarget } from '../storage/postgres/postgres.ts'
+import { CannotStart } from '../wire/listeners.ts'
+
+/** Hosts whose connections don't leave this machine. */
+const LOCAL = /^(|localhost|127(\.\d{1,3}){3}|\[::1\])$/
+
+/**
+ * Returns the configured database; undefined with SQLite. Reads the password and the certificate authorities.
+ * @throws CannotStart if a file can't be read
+ */
+export function postgresTarget({ storage }: Pick<Config, 'storage'>): PostgresTarget | undefined {
+  if (storage.engine !== 'postgres') return undefined
+  const url = new URL(storage.url!)
+  const { password_file: passwordFile, tls_ca: caFile } = storage
+  if (passwordFile !== undefined)
+    url.password = encodeURIComponent(read('storage.password_file', passwordFile).split(/\r?\n/, 1)[0]!)
+  const isLocal = url.searchParams.has('host') || LOCAL.test(url.hostname)
+  const { tls = isLocal && caFile === undefined ? 'off' : 'verify' } = storage
+  if (tls === 'off') return { url: url.href }
+  const ca = caFile === undefined ? undefined : read('storage.tls_ca', caFile)
+  return { url: url.href, tls: { verify: tls === 'verify', ca } }
+}
+
+function read(key: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new CannotStart(`${key} cannot be read: ${(error as Error).message}.`)
+  }
+}
+
+/** Names the database for people, without user and password. */
+export function databaseName({ storage, data_dir: dataDir }: Pick<Config, 'storage' | 'data_dir'>): string {
+  if (storage.engine !== 'postgres') return dataDir
+  const { host, pathname, searchParams } = new URL(storage.url!)
+  return `${searchParams.get('host') ?? host}${pathname}`
+}

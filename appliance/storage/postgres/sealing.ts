@@ -1,0 +1,53 @@
+/** Operations on all secrets of a PostgreSQL database. They block this thread until the server responds. */
+import { countSecrets, resealAll, sealingOf, SECRET_TABLES } from '../sealing.ts'
+import type { SealingStorage } from '../secrets.ts'
+import { StorageRefused } from '../engine/failures.ts'
+import type { PostgresTarget } from './client.ts'
+import { PostgresConnection } from './connection.ts'
+import { isConflict, packPostgres, PostgresError } from './failures.ts'
+
+/**
+ * Returns the operations on one database. The data directories that they get are ignored. Close the connection
+ * afterwards.
+ * @param options.alone whether to refuse a database that a daemon uses
+ * @throws StorageRefused from each operation
+ */
+export function postgresSealing(
+  target: PostgresTarget,
+  options: { alone?: boolean } = {},
+): SealingStorage & { close(): void } {
+  const db = new PostgresConnection(target, options)
+  return {
+    readSealing: () => refusing(() => sealingOf(db)),
+    reseal: (args, now) =>
+      refusing(() => {
+        db.prepare('begin isolation level serializable').run()
+        try {
+          const done = resealAll(db, args, now)
+          db.prepare('commit').run()
+          return done
+        } catch (error) {
+          if (db.inTransaction) db.prepare('rollback').run()
+          // Another process changed the key at the same time.
+          if (isConflict(error)) return false
+          throw error
+        }
+      }),
+    cleanSecrets: (_dataDir, now) =>
+      refusing(() => {
+        // Rewrites the files of the tables. They are small.
+        for (const table of SECRET_TABLES) db.script(`vacuum full ${table}`)
+        db.prepare('update master_key set cleaned_at = ?').run(now)
+      }),
+    countSecrets: () => refusing(() => (sealingOf(db) ? countSecrets(db) : [])),
+    close: () => db.close(),
+  }
+}
+
+function refusing<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw error instanceof PostgresError ? new StorageRefused(packPostgres(error).message) : error
+  }
+}
