@@ -227,6 +227,7 @@ const ADAPTERS = [
   'dns/resolver.ts',
   'storage/remembered.ts',
   'storage/room.ts',
+  'storage/postgres/postgres.ts',
   'storage/sqlite/sqlite.ts',
   'http/http.ts',
   'http/challenge-listener.ts',

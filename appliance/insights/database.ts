@@ -28,7 +28,7 @@ export async function examineDatabase(storage: Pick<Storage, 'databaseServer'>):
 const ABOUT = { id: 'database', title: 'Database server' }
 
 /** Judges a server that responds. */
-export function judgeDatabase(server: DatabaseServer): Finding {
+function judgeDatabase(server: DatabaseServer): Finding {
   const { connections, respondedIn, asyncStandbys } = server
   const { used, most } = connections
   const found = describeDatabase(server)

@@ -33,6 +33,33 @@ function setAll<L extends string>(gauge: Gauge<L>, rows: [labels: Record<L, stri
   for (const [labels, value] of rows) gauge.set(labels, value)
 }
 
+function createStorageGauges({
+  gauge,
+}: Pick<SeriesOf, 'gauge'>): (standing: Pick<Standing, 'storage' | 'database'>) => void {
+  const commits = gauge('storage_commits', 'Commits since startup')
+  const committed = gauge('storage_committed_calls', 'Writes since startup; one commit can hold several')
+  const waitingCalls = gauge('storage_waiting_calls', 'Storage calls without a result yet')
+  const connections = gauge('database_connections', 'Connections to the PostgreSQL server', ['what'])
+  return (standing) => {
+    if (standing.storage) {
+      commits.set(standing.storage.commits)
+      committed.set(standing.storage.calls)
+      waitingCalls.set(standing.storage.waiting)
+    }
+    const server = standing.database
+    setAll(
+      connections,
+      server
+        ? [
+            [{ what: 'own' }, server.own],
+            [{ what: 'used' }, server.used],
+            [{ what: 'most' }, server.most],
+          ]
+        : [],
+    )
+  }
+}
+
 function createLaneGauges(
   { gauge }: Pick<SeriesOf, 'gauge'>,
   known: (provider: string) => boolean,
@@ -113,10 +140,7 @@ export function createStandingGauges(
   ])
   const certificates = gauge('certificate_expiry_timestamp_seconds', 'Expiry time of a certificate', ['file'])
   const disk = gauge('disk_bytes', "Size and free space of the data directory's file system", ['what'])
-  const commits = gauge('storage_commits', 'Commits since startup')
-  const committed = gauge('storage_committed_calls', 'Writes since startup; one commit can hold several')
-  const waitingCalls = gauge('storage_waiting_calls', 'Storage calls without a result yet')
-  const connections = gauge('database_connections', 'Connections to the PostgreSQL server', ['what'])
+  const showStorage = createStorageGauges({ gauge })
 
   return (standing) => {
     const { waiting, held, inFlight, oldestSeconds, dueSeconds } = standing.spool
@@ -151,22 +175,7 @@ export function createStandingGauges(
           ]
         : [],
     )
-    if (standing.storage) {
-      commits.set(standing.storage.commits)
-      committed.set(standing.storage.calls)
-      waitingCalls.set(standing.storage.waiting)
-    }
-    const server = standing.database
-    setAll(
-      connections,
-      server
-        ? [
-            [{ what: 'own' }, server.own],
-            [{ what: 'used' }, server.used],
-            [{ what: 'most' }, server.most],
-          ]
-        : [],
-    )
+    showStorage(standing)
   }
 }
 

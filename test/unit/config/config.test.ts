@@ -395,31 +395,6 @@ http = { listen = [] }
     ])
   })
 
-  test('name what PostgreSQL needs, and hide its password', () => {
-    expect(complaintsOf(`${minimal}[storage]\nengine = "postgres"\n`)).toEqual([
-      ':3: storage.engine "postgres" requires storage.url.',
-    ])
-    expect(complaintsOf(`${minimal}[storage]\ntls = "off"\n`)).toEqual([
-      ':3: storage.tls has no effect unless storage.engine is "postgres".',
-    ])
-    const postgres = `${minimal}[storage]\nengine = "postgres"\n`
-    for (const url of [
-      'mysql://u:geheim@db/name',
-      'postgres://u:geheim@db',
-      'postgres://db/n?sslmode=disable',
-    ])
-      expect(complaintsOf(`${postgres}url = "${url}"\n`)).toEqual([
-        ':4: storage.url is a value (hidden); expected a URL such as postgres://posthaste@db.example.com/posthaste, with "host" as the only possible parameter.',
-      ])
-    const both = 'url = "postgres://u:p@db/n"\npassword_file = "/p"\ntls = "off"\ntls_ca = "/ca.pem"\n'
-    expect(complaintsOf(postgres + both)).toEqual([
-      ':5: storage.url contains a password, too. Set only one of the two.',
-      ':7: storage.tls_ca has no effect unless storage.tls is "verify".',
-    ])
-    const { config } = load(`${postgres}url = "postgres://u@localhost/n?host=/run/postgresql"\n`)
-    expect(config.storage.url).toBe('postgres://u@localhost/n?host=/run/postgresql')
-  })
-
   test('name settings that do not go together', () => {
     expect(
       complaintsOf(`${minimal}[tls]

@@ -1,0 +1,78 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { postgresTarget } from '../../../appliance/assembly/postgres.ts'
+import { formatComplaint, loadConfig, type Loaded } from '../../../appliance/config/config.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'posthaste-storage-'))
+
+const load = (storage: Record<string, string>): Loaded => {
+  const variables = Object.entries(storage).map(([key, value]) => [
+    `POSTHASTE_STORAGE__${key.toUpperCase()}`,
+    value,
+  ])
+  const env = {
+    POSTHASTE_HOSTNAME: 'mail.example.com',
+    ...Object.fromEntries(variables),
+  } as NodeJS.ProcessEnv
+  return loadConfig({ env, defaultFile: '/nonexistent' })
+}
+
+function complaintsOf(storage: Record<string, string>): string[] {
+  const loaded = load(storage)
+  return 'complaints' in loaded ? loaded.complaints.map(formatComplaint) : []
+}
+
+function targetOf(storage: Record<string, string>) {
+  const loaded = load({ engine: 'postgres', ...storage })
+  if ('complaints' in loaded) throw new Error(loaded.complaints.map(formatComplaint).join('\n'))
+  return postgresTarget(loaded.config)
+}
+
+test('complaints name what PostgreSQL needs, and what only it has', () => {
+  expect(complaintsOf({ engine: 'postgres' })).toEqual([
+    'POSTHASTE_STORAGE__ENGINE: storage.engine "postgres" requires storage.url.',
+  ])
+  expect(complaintsOf({ tls: 'off' })).toEqual([
+    'POSTHASTE_STORAGE__TLS: storage.tls has no effect unless storage.engine is "postgres".',
+  ])
+  const both = { url: 'postgres://u:p@db/n', password_file: '/p', tls: 'off', tls_ca: '/ca.pem' }
+  expect(complaintsOf({ engine: 'postgres', ...both })).toEqual([
+    'POSTHASTE_STORAGE__PASSWORD_FILE: storage.url contains a password, too. Set only one of the two.',
+    'POSTHASTE_STORAGE__TLS_CA: storage.tls_ca has no effect unless storage.tls is "verify".',
+  ])
+})
+
+test.each(['mysql://u:geheim@db/name', 'postgres://u:geheim@db', 'postgres://u:geheim@db/n?sslmode=disable'])(
+  'a URL that names no database is refused, and its password hidden: %s',
+  (url) => {
+    expect(complaintsOf({ engine: 'postgres', url })).toEqual([
+      'POSTHASTE_STORAGE__URL: storage.url is a value (hidden); expected a URL such as postgres://posthaste@db.example.com/posthaste, with "host" as the only possible parameter.',
+    ])
+  },
+)
+
+test('a connection to another machine is encrypted and verified unless the configuration says otherwise', () => {
+  const url = 'postgres://u@db.example.com/n'
+  expect(targetOf({ url })).toEqual({ url, tls: { verify: true, ca: undefined } })
+  expect(targetOf({ url, tls: 'require' })).toEqual({ url, tls: { verify: false, ca: undefined } })
+  expect(targetOf({ url, tls: 'off' })).toEqual({ url })
+  for (const local of [
+    'postgres://u@127.0.0.1/n',
+    'postgres://u@[::1]/n',
+    'postgres://u@localhost/n?host=/run',
+  ])
+    expect(targetOf({ url: local })).toEqual({ url: local })
+})
+
+test('the password is the first line of its file', () => {
+  const file = join(folder, 'password')
+  writeFileSync(file, 'p@ss%/word\nmore\n')
+  expect(targetOf({ url: 'postgres://u@localhost/n', password_file: file })).toEqual({
+    url: 'postgres://u:p%40ss%25%2Fword@localhost/n',
+  })
+  expect(() => targetOf({ url: 'postgres://u@localhost/n', password_file: join(folder, 'none') })).toThrow(
+    /^storage\.password_file cannot be read: ENOENT/,
+  )
+})
