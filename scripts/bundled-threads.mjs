@@ -4,7 +4,7 @@
 import { registerHooks } from 'node:module'
 
 const started =
-  /\/appliance\/(?:(?:http|inbound\/reading|intake|mime|storage\/sqlite)\/([a-z]+-worker|reader|writer)|(main))\.ts$/
+  /\/appliance\/(?:(?:http|inbound\/reading|intake|mime|storage\/(?:postgres|sqlite))\/((?:[a-z]+-)?(?:worker|reader|writer|wire))|(main))\.ts$/
 
 registerHooks({
   load(url, context, next) {
