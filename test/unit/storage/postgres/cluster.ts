@@ -24,8 +24,11 @@ export function postgresPrograms(): string {
 
 /** A private PostgreSQL server, reachable through a socket in its folder. */
 export interface Cluster {
-  /** Creates an empty database. Returns its connection string. */
-  createDatabase(): Promise<string>
+  /**
+   * Creates a database. Returns its connection string.
+   * @param prepare what to run once, on the first database; all others are copies of the result. Default: they are empty
+   */
+  createDatabase(prepare?: (url: string) => Promise<void>): Promise<string>
   /** Runs the scripts, continuing after errors. Returns each script's output and first error. */
   run(scripts: readonly string[]): Promise<{ output: string; error: string | undefined }[]>
   /** Stops the server at once, as in a crash. */
@@ -76,11 +79,21 @@ export async function startCluster(programs: string, { safe = false } = {}): Pro
     void (await asUser(program('pg_ctl'), ['-D', data, '-m', 'immediate', '-w', 'stop']))
   await start()
   let databases = 0
+  const create = async (template: string): Promise<string> => {
+    const name = `test_${++databases}`
+    await asUser(program('createdb'), ['-h', folder, '-U', USER, '-T', template, name])
+    return name
+  }
+  const urlOf = (name: string) => `postgres://${USER}@localhost/${name}?host=${encodeURIComponent(folder)}`
+  let prepared: Promise<string> | undefined
   return {
-    async createDatabase() {
-      const name = `test_${++databases}`
-      await asUser(program('createdb'), ['-h', folder, '-U', USER, name])
-      return `postgres://${USER}@localhost/${name}?host=${encodeURIComponent(folder)}`
+    async createDatabase(prepare) {
+      if (!prepare) return urlOf(await create('template1'))
+      prepared ??= create('template1').then(async (name) => {
+        await prepare(urlOf(name))
+        return name
+      })
+      return urlOf(await create(await prepared))
     },
     async run(scripts) {
       const file = join(folder, 'script.sql')
