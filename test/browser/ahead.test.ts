@@ -1,12 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSeeded, type Seeded } from '../world/seeded.ts'
 import { settled, signIn } from './all-pages.ts'
 import { launch, openPage } from './browser.ts'
-import { buildDashboard } from './build.ts'
 
 /**
  * Tests prefetching: a page's script when the pointer approaches its link, its data when the pointer rests there or on
@@ -15,25 +11,21 @@ import { buildDashboard } from './build.ts'
 
 let seeded: Seeded
 let browser: Browser
-let dashboard: string
 let signedIn: Awaited<ReturnType<BrowserContext['storageState']>>
 
 const at = (path: string) => `${seeded.posthaste.url}/dashboard${path}`
 
 beforeAll(async () => {
-  dashboard = await mkdtemp(join(tmpdir(), 'posthaste-ui-'))
-  await buildDashboard(dashboard)
-  seeded = await startSeeded({ days: 1, emailsPerDay: 20, dashboard })
+  seeded = await startSeeded({ days: 1, emailsPerDay: 20 })
   browser = await launch()
   const { page, context } = await openPage(browser)
   await signIn(page, seeded)
   signedIn = await context.storageState()
   await context.close()
-}, 120_000)
+})
 afterAll(async () => {
   await browser?.close()
   await seeded?.close()
-  await rm(dashboard, { recursive: true, force: true })
 })
 
 /** Blocks a script until the returned function is called. */

@@ -92,7 +92,12 @@ const NAMELESS = `[...document.querySelectorAll('a[href], button, input, select,
 /** Finds visible texts with a contrast under 4.5:1 (WCAG 2.2, 1.4.3), with the measured ratio. */
 const FAINT = `(() => {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true })
+  const known = new Map()
   const rgba = (color) => {
+    if (!known.has(color)) known.set(color, painted(color))
+    return known.get(color)
+  }
+  const painted = (color) => {
     canvas.clearRect(0, 0, 1, 1)
     canvas.fillStyle = color
     canvas.fillRect(0, 0, 1, 1)

@@ -408,12 +408,13 @@ describe('every page', () => {
         ['/inbox', 'A subject that is long'],
         ['/nowhere', 'Page not found'],
       ]
-      for (const colorScheme of ['light', 'dark'] as const) {
-        const phone = await openPage(browser, { viewport: { width: 390, height: 844 }, colorScheme })
-        await signIn(phone.page)
-        for (const [path, words] of pages) {
-          await phone.page.goto(at(path))
-          await phone.page.locator('main, dialog[open]').getByText(words).first().waitFor()
+      const phone = await openPage(browser, { viewport: { width: 390, height: 844 } })
+      await signIn(phone.page)
+      for (const [path, words] of pages) {
+        await phone.page.goto(at(path))
+        await phone.page.locator('main, dialog[open]').getByText(words).first().waitFor()
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await phone.page.emulateMedia({ colorScheme })
           await still(phone.page)
           const seen = {
             sideways: await sidewaysScroll(phone.page),
@@ -428,9 +429,9 @@ describe('every page', () => {
             faint: [],
           })
         }
-        expect(phone.errors).toEqual([])
-        await phone.context.close()
       }
+      expect(phone.errors).toEqual([])
+      await phone.context.close()
     },
   )
 

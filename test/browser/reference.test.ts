@@ -1,17 +1,19 @@
+import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApi, type Api } from '../unit/http/harness.ts'
 import { launch, openPage, type Watched } from './browser.ts'
-import { ownDashboard } from './build.ts'
 
 /**
  * Tests the API reference at /docs, under the server's content security policy and without requests to other servers.
  */
 
+const DASHBOARD = join(import.meta.dirname, '..', '..', 'ui', 'dist')
+
 let api: Api
 let browser: Browser
 beforeAll(async () => {
-  api = await startApi({ dashboard: await ownDashboard() })
+  api = await startApi({ dashboard: DASHBOARD })
   browser = await launch()
 })
 afterAll(async () => {

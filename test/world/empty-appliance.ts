@@ -14,11 +14,8 @@ export interface EmptyAppliance {
   close(): Promise<void>
 }
 
-/**
- * Starts an empty appliance in a world.
- * @param dashboard the folder of a dashboard build to serve instead of `ui/dist`
- */
-export async function startEmptyAppliance(world: World, dashboard?: string): Promise<EmptyAppliance> {
+/** Starts an empty appliance in a world. */
+export async function startEmptyAppliance(world: World): Promise<EmptyAppliance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-empty-'))
   const loaded = loadConfig({ env: { POSTHASTE_HOSTNAME: 'mail.sender.test' }, defaultFile: '/nonexistent' })
   if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
@@ -35,7 +32,6 @@ export async function startEmptyAppliance(world: World, dashboard?: string): Pro
   const appliance = await compose(config, {
     log: silentLogger(),
     resolver,
-    ...(dashboard ? { dashboard } : {}),
   })
   return {
     appliance,
