@@ -14,7 +14,7 @@ _posthaste_commands() {
         'email') echo 'export' ;;
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
-        'broadcast') echo 'list show send pause resume cancel' ;;
+        'broadcast') echo 'list show review send pause resume cancel' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
@@ -92,6 +92,7 @@ _posthaste_options() {
         'broadcast') echo '--help' ;;
         'broadcast list') echo '-c --config --json --team --status --limit --help' ;;
         'broadcast show') echo '-c --config --json --team --help' ;;
+        'broadcast review') echo '-c --config --json --team --help' ;;
         'broadcast send') echo '-c --config --json --team --at --yes --help' ;;
         'broadcast pause') echo '-c --config --json --team --help' ;;
         'broadcast resume') echo '-c --config --json --team --help' ;;
@@ -245,6 +246,7 @@ _posthaste_values() {
         'broadcast list --status') echo 'draft scheduled queued sent canceled failed' ;;
         'broadcast list --limit') echo '@any' ;;
         'broadcast show --team') echo '@any' ;;
+        'broadcast review --team') echo '@any' ;;
         'broadcast send --team') echo '@any' ;;
         'broadcast send --at') echo '@any' ;;
         'broadcast pause --team') echo '@any' ;;

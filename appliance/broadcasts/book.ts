@@ -5,11 +5,12 @@
 import { checkSchedule, readSchedule } from '../intake/intake.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
-import { type BroadcastDeps, type DraftMethods, draftMethods, refuseUnless } from './drafts.ts'
+import { type DraftMethods, draftMethods, refuseUnless } from './drafts.ts'
 import { type ResultMethods, resultMethods } from './results.ts'
+import { type ReviewMethods, reviewMethods } from './review.ts'
 import { sendableFrom, type SendingDeps } from './sending.ts'
 
-export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMethods {
+export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMethods, ReviewMethods {
   /**
    * Schedules a draft: for now, or for a time in the format of `POST /emails`. Returns that time (Unix milliseconds).
    * The daemon checks the draft again before it sends it.
@@ -21,15 +22,14 @@ export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMetho
 }
 
 /** Opens broadcasts without the background work that sends them. */
-export function createBroadcastBook(
-  deps: BroadcastDeps & { senders: SendingDeps['senders'] },
-): BroadcastBook {
+export function createBroadcastBook(deps: SendingDeps): BroadcastBook {
   const { storage, clock, senders } = deps
   const drafts = draftMethods(deps)
   return {
     ...drafts,
     ...controlMethods(deps, () => undefined),
     ...resultMethods(deps),
+    ...reviewMethods(deps),
     async scheduleBroadcast({ teamId, id, at }) {
       const broadcast = await drafts.getBroadcast({ teamId, id })
       const now = clock.now()

@@ -1,6 +1,5 @@
 /** Reviews a draft before it is sent: its recipients, problems, and samples of the first emails. */
 import { setImmediate } from 'node:timers/promises'
-import type { PreferencesTokens } from '../audience/audience.ts'
 import { parseMailbox } from '../mail/address.ts'
 import type { Review } from '../mail/broadcast.ts'
 import { Refusal } from '../mail/refusals.ts'
@@ -28,7 +27,7 @@ const REPEAT_MS = 24 * 3_600_000
 /** Maximum number of recent broadcasts compared with the draft. */
 const MOST_RECENT = 50
 
-export function reviewMethods(deps: SendingDeps & { tokens: PreferencesTokens }): ReviewMethods {
+export function reviewMethods(deps: SendingDeps): ReviewMethods {
   const { storage, clock } = deps
   return {
     async reviewBroadcast({ caller, id }) {

@@ -1,10 +1,12 @@
 /** The commands about broadcasts. */
+import { presentReview } from '../api/broadcast-review.ts'
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
 import type { BroadcastBook } from '../broadcasts/book.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
 import { agrees, instant, table } from './output.ts'
+import { shapingOf } from './provider.ts'
 
 const DEFAULT_LIMIT = 100
 const MOST = 100
@@ -62,6 +64,34 @@ export async function showBroadcast({ broadcasts, output, team }: Context, id: s
     ),
   ]
   output.text(...table(['FIELD', 'VALUE'], facts))
+}
+
+/** Runs `broadcast review`: prints what the review page of a draft shows. */
+export async function reviewBroadcast(context: Context, id: string): Promise<void> {
+  const { broadcasts, output, team } = context
+  const { id: teamId } = await team()
+  const review = await broadcasts.reviewBroadcast({ caller: { teamId, apiKey: null }, id })
+  const shown = presentReview(review, await shapingOf(context).forecast(review.pool, review.providers))
+  output.object(shown)
+  const { eligible, contacts, estimated, out } = shown.recipients
+  output.text(`Recipients: ${estimated ? 'about ' : ''}${eligible} of ${contacts} contacts`)
+  for (const [reason, count] of Object.entries(out))
+    if (count > 0) output.text(`Left out: ${count} ${reason}`)
+  output.text('')
+  for (const { verdict, note, fix } of shown.findings)
+    output.text(`${`${verdict}:`.padEnd(10)} ${verdict === 'pass' || fix === null ? note : `${note} ${fix}`}`)
+  const tags = shown.tags.map(({ key, fallback, missing, known }) => [
+    key,
+    known ? String(missing) : 'all: no such field',
+    fallback ?? '-',
+  ])
+  if (tags.length > 0) output.text('', ...table(['MERGE TAG', 'WITHOUT VALUE', 'FALLBACK'], tags))
+  const providers = shown.providers.map(({ provider, contacts: count, hours }) => [
+    provider || 'not known yet',
+    String(count),
+    hours === null ? 'not known' : `${hours} h`,
+  ])
+  if (providers.length > 0) output.text('', ...table(['PROVIDER', 'CONTACTS', 'SENDING TIME'], providers))
 }
 
 /** `broadcast send`: passes the broadcast to the daemon, now or at a later time. */

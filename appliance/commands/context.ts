@@ -22,6 +22,7 @@ import { Refusal } from '../mail/refusals.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Rekeyed, SecretsStatus } from '../secrets/secrets.ts'
+import { reachable } from '../tracking/tracking.ts'
 import { createTemplates, type Templates } from '../templates/templates.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
 import type { BackupDone, Domain, Restored, Snapshot, Storage, Team } from '../storage/storage.ts'
@@ -164,7 +165,12 @@ export async function withContext(
       sources,
       contacts,
       templates: createTemplates({ storage, clock }),
-      broadcasts: createBroadcastBook({ storage, clock, senders }),
+      broadcasts: createBroadcastBook({
+        storage,
+        clock,
+        senders,
+        tracking: { originFor: () => originOf(config) },
+      }),
       webhooks: hooks.webhooks,
       output,
       team,
@@ -173,6 +179,10 @@ export async function withContext(
     return 0
   })
 }
+
+/** Returns the origin of links in mail as far as the configuration tells; null: nobody could open one. */
+const originOf = ({ http }: Config): string | null =>
+  http.public_url ?? reachable(`http://${http.listen[0] ?? '0.0.0.0'}`)
 
 const SETUP = 'posthaste setup --email you@example.com'
 

@@ -36,6 +36,7 @@ import {
   listBroadcasts,
   pauseBroadcast,
   resumeBroadcast,
+  reviewBroadcast,
   sendBroadcast,
   showBroadcast,
 } from './broadcast.ts'
@@ -271,6 +272,9 @@ function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Registrar):
       new Argument('<id>', 'ID from the list').argParser(parseId),
     )
   one('show', 'Show a broadcast with its results').action(doesTo(showBroadcast))
+  one('review', 'Check a draft: findings, recipients, and how long sending takes').action(
+    doesTo(reviewBroadcast),
+  )
   one('send', 'Send a draft; the running server checks it once more')
     .option('--at <time>', 'Send it later: ISO 8601, or words such as "in 2 hours"')
     .option('--yes', 'Skip the confirmation prompt')

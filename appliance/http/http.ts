@@ -76,7 +76,6 @@ import { unsubscribePageRoutes } from './routes/unsubscribe-page.ts'
 import { usageRoutes } from './routes/usage.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
-import { createTestLimit } from './rate.ts'
 import { createSignInThrottle, type SignInThrottle } from './sign-in-throttle.ts'
 import { parseNetworks } from '../wire/networks.ts'
 import { refuseInvalid } from './validation.ts'
@@ -234,9 +233,8 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   contactImportRoutes(app, deps)
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
-  const tests = createTestLimit(deps.clock)
-  templateRoutes(app, deps, tests)
-  broadcastRoutes(app, deps, tests)
+  templateRoutes(app, deps)
+  broadcastRoutes(app, deps)
   unsubscribePageRoutes(app, deps)
   preferenceRoutes(app, deps)
   suppressionRoutes(app, deps)

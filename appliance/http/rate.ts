@@ -1,9 +1,9 @@
 /** Rate limiting of requests with a key, and its header fields. */
 import type { Clock } from '../clock/clock.ts'
-import { createThrottle } from '../clock/throttle.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { FastifyReply } from 'fastify'
 import type { RateLimiter } from '../senders/senders.ts'
+import type { Storage } from '../storage/storage.ts'
 
 /**
  * Takes a token for a request of the team. Sets the fields of both generations of IETF drafts that don't conflict
@@ -36,26 +36,20 @@ function setRate(reply: FastifyReply, perSecond: number, remaining: number, rese
   })
 }
 
-/** Test emails of a team within an hour: enough for careful writers, too few to send to readers with. */
+/** Test emails of a team within a UTC hour: enough for careful writers, too few to send to readers with. */
 const MOST_TESTS = 60
 const HOUR = 3_600_000
 
-export interface TestLimit {
-  /** Counts so many test emails of a team. Refuses: `test_limit`, and then counts none of them. */
-  count(teamId: string, emails: number): void
-}
-
-/** Counts the tests of this node. */
-export function createTestLimit(clock: Pick<Clock, 'now'>): TestLimit {
-  const throttle = createThrottle(clock, MOST_TESTS, HOUR)
-  return {
-    count(teamId, emails) {
-      for (let counted = 0; counted < emails; counted++) {
-        const seconds = throttle.attempt([teamId])
-        if (seconds === 0) continue
-        for (; counted > 0; counted--) throttle.takeBack(teamId)
-        throw refuse('test_limit', { limit: MOST_TESTS, minutes: Math.ceil(seconds / 60), seconds })
-      }
-    },
-  }
+/** Counts so many test emails of a team, on all nodes together. Refuses: `test_limit`, and then counts none of them. */
+export async function countTests(
+  { storage, clock }: { storage: Pick<Storage, 'countTests'>; clock: Pick<Clock, 'now'> },
+  teamId: string,
+  emails: number,
+): Promise<void> {
+  const now = clock.now()
+  if (await storage.countTests({ teamId, emails, most: MOST_TESTS }, now)) return
+  const left = HOUR - (now % HOUR)
+  throw refuse('test_limit', {
+    ...{ limit: MOST_TESTS, minutes: Math.ceil(left / 60_000), seconds: Math.ceil(left / 1000) },
+  })
 }

@@ -96,6 +96,36 @@ async function usageHistory(
   return { days: whole(wanted.days), months: whole(wanted.months) }
 }
 
+/**
+ * Counts test emails of the UTC hour of `now`, if that makes at most `most`. Returns whether it did. Forgets earlier
+ * hours.
+ */
+async function countTests(
+  db: Db,
+  { teamId, emails, most }: { teamId: string; emails: number; most: number },
+  now: number,
+): Promise<boolean> {
+  const period = `tests ${new Date(now).toISOString().slice(0, 13)}`
+  await db
+    .deleteFrom('quotas')
+    .where('team_id', '=', teamId)
+    .where('period', 'like', 'tests %')
+    .where('period', '<', period)
+    .execute()
+  const counted = await db
+    .insertInto('quotas')
+    .values({ team_id: teamId, period, used: emails })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['team_id', 'period'])
+        .doUpdateSet((set) => ({ used: set('quotas.used', '+', set.ref('excluded.used')) }))
+        .where((row) => row(row('quotas.used', '+', row.ref('excluded.used')), '<=', most)),
+    )
+    .returning('used')
+    .executeTakeFirst()
+  return counted !== undefined
+}
+
 /** Part of `put`: counts recipients, or returns the period whose limit they exceed. Then nothing is counted. */
 export type Count = (quota: QuotaLimit, recipients: number, now: number) => Usage | 'daily' | 'monthly'
 
@@ -158,5 +188,5 @@ function createCounters(db: Connection) {
 
 export const methods = {
   reads: { planOf, usage, usageHistory },
-  writes: { setPlan },
+  writes: { setPlan, countTests },
 }

@@ -212,6 +212,17 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 30, monthly: 30 })
     })
 
+    test('of tests hold by the hour against many at once, and count nothing else', async () => {
+      const [teamId, other] = [await withTeam(), await withTeam()]
+      const count = (emails: number, now = T0, team = teamId) =>
+        storage().countTests({ teamId: team, emails, most: 6 }, now)
+      const counted = await Promise.all([count(5), count(5), count(5)])
+      expect(counted.filter((done) => done)).toHaveLength(1)
+      expect([await count(2), await count(1), await count(1)]).toEqual([false, true, false])
+      expect([await count(6, T0, other), await count(6, T0 + 3_600_000)]).toEqual([true, true])
+      expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
+    })
+
     test('follow from the plan, whose name a team has', async () => {
       const teamId = await withTeam()
       expect(await storage().planOf({ teamId }, T0)).toBe('unlimited')

@@ -10,7 +10,7 @@ import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import type { TestLimit } from '../rate.ts'
+import { countTests } from '../rate.ts'
 
 const which = (request: FastifyRequest) => ({
   ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
@@ -18,10 +18,10 @@ const which = (request: FastifyRequest) => ({
 const ref = (id: string) => presentRef('broadcast', id)
 
 /** Routes for broadcasts. Everyone who may send email may send broadcasts. */
-export function broadcastRoutes(app: App, deps: HttpDeps, tests: TestLimit): void {
+export function broadcastRoutes(app: App, deps: HttpDeps): void {
   draftRoutes(app, deps)
   sendingRoutes(app, deps)
-  testRoute(app, deps, tests)
+  testRoute(app, deps)
   resultRoutes(app, deps)
 }
 
@@ -138,7 +138,8 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
 const MOST_TESTS = 5
 
 /** Route for sending the current draft to a few addresses. */
-function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps, tests: TestLimit): void {
+function testRoute(app: App, deps: HttpDeps): void {
+  const { broadcasts, intake, clock } = deps
   serve(app, reviewApi.testBroadcast, { right: 'send', audit: null }, async (request, reply) => {
     const caller = callerOf(request)
     const { id } = request.params
@@ -147,7 +148,7 @@ function testRoute(app: App, { broadcasts, intake, clock }: HttpDeps, tests: Tes
     const to = [request.body.to ?? []].flat()
     if (to.length === 0) throw refuse('missing_field', { field: 'to' })
     if (to.length > MOST_TESTS) throw refuse('too_many_recipients', { field: 'to', limit: MOST_TESTS })
-    tests.count(caller.teamId, to.length)
+    await countTests(deps, caller.teamId, to.length)
     const submissions = to.map((one) => readRequest({ ...sample, to: [one] }, clock.now()))
     const name = sameness(request, `POST /broadcasts/${id}/test`)
     const accepted = await intake.accept({ submissions, ...name }, caller)

@@ -7,7 +7,7 @@ import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import type { TestLimit } from '../rate.ts'
+import { countTests } from '../rate.ts'
 
 /** Identifies the template in the path. */
 const named = (request: FastifyRequest) => ({
@@ -22,7 +22,7 @@ function authorOf(request: FastifyRequest): string {
 }
 
 /** Routes for templates. Sending them: emails.ts and batch.ts. */
-export function templateRoutes(app: App, deps: HttpDeps, tests: TestLimit): void {
+export function templateRoutes(app: App, deps: HttpDeps): void {
   const { templates } = deps
   const read = async (request: FastifyRequest) => {
     // The audit log records what changed, without the long HTML.
@@ -33,7 +33,7 @@ export function templateRoutes(app: App, deps: HttpDeps, tests: TestLimit): void
   }
   changingRoutes(app, deps, read)
   versionRoutes(app, deps, read)
-  testRoute(app, deps, tests)
+  testRoute(app, deps)
   serve(app, api.listTemplates, {}, async (request) => {
     const { teamId } = callerOf(request)
     const page = await templates.list({ teamId, ...request.query })
@@ -76,14 +76,15 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
 }
 
 /** Route for sending the current draft as a test, so that it can be seen in an inbox before it is published. */
-function testRoute(app: App, { templates, intake, clock }: HttpDeps, tests: TestLimit): void {
+function testRoute(app: App, deps: HttpDeps): void {
+  const { templates, intake, clock } = deps
   serve(app, api.testTemplate, { audit: null }, async (request, reply) => {
     const caller = callerOf(request)
     const { to, variables = null } = request.body
     const asked: SendEmail = { to, template: { id: request.params.id, variables } }
     const { body, template } = await templates.fill(asked, caller.teamId, 'draft')
     const subject = `[Test] ${body.subject ?? ''}`.trim()
-    tests.count(caller.teamId, 1)
+    await countTests(deps, caller.teamId, 1)
     const submission = { ...readRequest({ ...body, subject }, clock.now()), template }
     const accepted = await intake.accept(
       { submissions: [submission], ...sameness(request, `POST /templates/${request.params.id}/test`) },

@@ -48,7 +48,7 @@ const NO_ACT = [
   ...['template list', 'template show', 'inbound list', 'inbound show', 'inbound rules'],
   ...['email export'],
   ...['report list', 'report show'],
-  ...['broadcast list', 'broadcast show'],
+  ...['broadcast list', 'broadcast show', 'broadcast review'],
   ...['secrets status', 'secrets rekey'],
 ]
 

@@ -80,6 +80,18 @@ test('a draft is sent by the server, now or later, once somebody agrees', async 
   })
 })
 
+test('a draft is reviewed: what is wrong with it, who gets it and how long it takes', async () => {
+  const { code, stdout } = await run(['broadcast', 'review', draft])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^Recipients: 0 of 0 contacts\n\nblock: /)
+  expect(stdout).toMatch(
+    /^block: +Nobody would get this broadcast\. Choose another segment, or add contacts to it\.$/m,
+  )
+  expect(stdout).toMatch(
+    /^block: +Nobody could open the unsubscribe link\. Set `http\.public_url` in the configuration\./m,
+  )
+})
+
 test('what is not being sent is not paused, and what is not there is refused with where to look', async () => {
   expect(await run(['broadcast', 'pause', draft])).toMatchObject({ code: 1 })
   expect(await run(['broadcast', 'show', newId(3)])).toMatchObject({

@@ -160,6 +160,7 @@ const STEPS: Step[] = [
   ['topic show $topic', 'getTopic'],
   ['broadcast list', 'listBroadcasts'],
   ['broadcast show $broadcast', 'getBroadcast'],
+  ['broadcast review $draft', 'reviewBroadcast'],
   ['broadcast send $draft --yes', 'sendBroadcast'],
   ['broadcast pause $broadcast', 'pauseBroadcast'],
   ['broadcast resume $broadcast', 'resumeBroadcast'],

@@ -59,7 +59,8 @@ test('a broadcast like one of the last 24 hours is noticed', async () => {
 test('a team has so many tests an hour, and a refused one counts nothing', async () => {
   const id = await draft()
   const five = Array.from({ length: 5 }, (_, n) => `tester${n}@customer.example`)
-  await api.clock.set(api.clock.now() + 3_600_000)
+  const hour = 3_600_000
+  await api.clock.set(Math.ceil((api.clock.now() + 1) / hour) * hour)
   for (let n = 0; n < 11; n++) expect((await sendTest(id, five)).status).toBe(200)
   expect((await sendTest(id, five.slice(0, 3))).status).toBe(200)
   const refused = await sendTest(id, five)
@@ -73,7 +74,7 @@ test('a team has so many tests an hour, and a refused one counts nothing', async
   expect(refused.headers.get('retry-after')).toBe('3600')
   expect((await sendTest(id, five.slice(0, 2))).status).toBe(200)
   expect((await sendTest(id, five.slice(0, 1))).status).toBe(429)
-  await api.clock.set(api.clock.now() + 3_600_000)
+  await api.clock.set(api.clock.now() + hour)
   expect((await sendTest(id, five)).status).toBe(200)
 })
 
