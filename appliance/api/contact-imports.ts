@@ -154,6 +154,9 @@ export const ContactImport = Type.Object(
     }),
     undone: count('Contacts that were removed again because it was undone.'),
     undone_at: Nullable(Timestamp, { description: 'When undoing it was complete.' }),
+    created_by: Nullable(Type.String(), {
+      description: 'Who started it: an address, or the name of an API key; null: not known.',
+    }),
     consent: Nullable(Type.String(), {
       description: 'How these people agreed to get mail; null: nothing was said.',
     }),
@@ -255,12 +258,17 @@ export function presentContactImport(found: StoredImport): ContactImport {
     ),
     undone: found.undone,
     undone_at: timestampOrNull(found.undoneAt),
+    created_by: found.plan?.by ?? null,
     consent: found.plan?.consent ?? null,
   }
 }
 
-/** Converts a request to the options of an import. */
-export function importInput(settings: ImportSettings): ImportInput {
+/**
+ * Converts a request to the options of an import.
+ *
+ * @param by who makes the request: an address, or the name of an API key
+ */
+export function importInput(settings: ImportSettings, by: string): ImportInput {
   const { column_map: map, on_conflict, segments, topics, consent } = settings
   return {
     map: map
@@ -278,6 +286,7 @@ export function importInput(settings: ImportSettings): ImportInput {
     segmentIds: (segments ?? []).map(({ id }) => id),
     topics: topics ?? [],
     consent: consent ?? '',
+    by,
   }
 }
 

@@ -222,6 +222,19 @@ export function readSearch(given: string, parameter: string): string {
   return text
 }
 
+/** Maximum number of characters of the rules of a search. */
+const MAX_RULES = 4000
+
+/** Parses rules. Refuses: `invalid_parameter`. */
+function readRulesText(given: string, parameter: string): unknown {
+  try {
+    if (given.length <= MAX_RULES) return JSON.parse(given) as unknown
+  } catch {
+    // Refused below.
+  }
+  throw refuse('invalid_parameter', { parameter, expected: `JSON of at most ${MAX_RULES} characters` })
+}
+
 /** The filter parameters of a search. */
 const conditions = {
   ...filter,
@@ -232,6 +245,13 @@ const conditions = {
   ),
   topic_id: id('Only contacts with a choice for this topic.'),
   subscription: choice(SUBSCRIPTIONS, 'Which choice for the topic. Default: opt_in.'),
+  rules: optional(
+    Type.String({
+      description: 'Rules as JSON, as the `filter` of a segment has them: by property, by time, and others.',
+      examples: ['{"type":"rule","field":"contact.created_at","operator":"gte","value":"7 days ago"}'],
+    }),
+    readRulesText,
+  ),
 }
 
 export const createContact = operation('POST /contacts', {
@@ -255,7 +275,7 @@ export const searchContacts = operation('GET /contacts/search', {
   tags,
   summary: 'Search contacts',
   description:
-    'By a part of the address or name, segment, topic, opt-out and suppression. Without conditions: all. Not part of the hosted API.',
+    'By a part of the address or name, segment, topic, opt-out, suppression and rules. Without conditions: all. Not part of the hosted API.',
   querystring: search({ limit, after, ...conditions }),
   response: { 200: ContactSearch },
 })

@@ -32,6 +32,8 @@ export interface ImportInput {
   topics: ChoiceInput[]
   /** How the people consented; empty: not stated. */
   consent: string
+  /** Who starts it: an address, or the name of an API key. */
+  by: string
 }
 
 /** A draft, and the guesses for its columns. */
@@ -311,7 +313,8 @@ async function planOf(
     const { label } = found ?? (create ? await made(deps, teamId, key, stored) : { label: '' })
     planned.push({ at, key, label, type })
   }
-  return { ...places, properties: planned, segmentIds, topics, ...(consent !== '' && { consent }) }
+  const by = input.by === '' ? {} : { by: input.by }
+  return { ...places, properties: planned, segmentIds, topics, ...by, ...(consent !== '' && { consent }) }
 }
 
 const made = (

@@ -173,7 +173,7 @@ export async function importContacts(
   const which = { teamId, id: draft.import.id }
   const segmentIds = segment === undefined ? [] : [segment]
   const topics = topic === undefined ? [] : [{ id: topic, subscription: 'opt_in' as const }]
-  const input = { map: draft.map, onConflict, segmentIds, topics, consent }
+  const input = { map: draft.map, onConflict, segmentIds, topics, consent, by: 'command line' }
   try {
     if (!preview) {
       const started = await contacts.startImport({ ...which, input })

@@ -97,6 +97,12 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
+/** Returns the author of a change, for people: an address, or the name of an API key. */
+export function authorOf(request: FastifyRequest): string {
+  const { user, apiKey } = callerOf(request)
+  return user ?? (apiKey ? `API key ${apiKey.name}` : '')
+}
+
 /** Returns the actor for the audit log. */
 export function actorOf(request: FastifyRequest): Actor {
   const { apiKey, user } = callerOf(request)

@@ -66,7 +66,7 @@ async function measureImport(): Promise<void> {
   ]
   const names = { email: 'email', firstName: 'first_name', lastName: 'last_name', unsubscribed: null }
   const map = { ...names, properties }
-  const input = { map, onConflict: 'upsert' as const, segmentIds: [], topics: [], consent: '' }
+  const input = { map, onConflict: 'upsert' as const, segmentIds: [], topics: [], consent: '', by: '' }
   const { id } = await audience.createImport({ teamId, source: null, fileName: 'bench.csv', upload, input })
   const [before, began] = [process.cpuUsage(), performance.now()]
   audience.start()

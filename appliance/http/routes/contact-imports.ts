@@ -3,7 +3,7 @@ import * as previews from '../../api/contact-import-previews.ts'
 import * as api from '../../api/contact-imports.ts'
 import { presentList } from '../../api/shared.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { callerOf, byApp } from '../access.ts'
+import { authorOf, byApp, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download } from '../download.ts'
 import { serve } from '../serve.ts'
@@ -53,14 +53,14 @@ function draftRoutes(app: App, { audience }: HttpDeps): void {
 
   serve(app, previews.summarizeContactImport, { audit: null }, async (request) => {
     const going = (): boolean => !request.response.closed
-    const input = api.importInput(request.body)
+    const input = api.importInput(request.body, authorOf(request))
     return previews.presentImportSummary(
       await audience.summarizeImport({ ...which(request, request.params), input, going }),
     )
   })
 
   serve(app, previews.startContactImport, { audit }, async (request) => {
-    const input = api.importInput(request.body)
+    const input = api.importInput(request.body, authorOf(request))
     return api.presentImportRef(await audience.startImport({ ...which(request, request.params), input }))
   })
 
@@ -75,7 +75,7 @@ function uploadRoutes(scope: App, { audience, capacity, clock }: HttpDeps): void
   readForms(scope, { capacity, clock, receive: () => audience.receiveImport() })
 
   serve(scope, api.createContactImport, { audit }, async (request, reply) => {
-    const input = api.importInput(readSettings(request, request.body))
+    const input = api.importInput(readSettings(request, request.body), authorOf(request))
     const found = await audience.createImport({ ...uploaded(request), input })
     void reply.code(201)
     return api.presentImportRef(found)

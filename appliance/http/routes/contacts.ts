@@ -69,9 +69,12 @@ function listRoutes(app: App, deps: HttpDeps): void {
   })
 
   serve(app, api.searchContacts, {}, async (request) => {
-    const { limit, after, ...asked } = request.query
+    const { limit, after, rules, ...asked } = request.query
     const { teamId } = callerOf(request)
-    const conditions = conditionsOf(asked)
+    const conditions = {
+      ...conditionsOf(asked),
+      ...(rules !== undefined && { rules: await audience.readRules({ teamId, rules }) }),
+    }
     await audience.checkConditions(teamId, conditions)
     const { items, next, context } = await audience.searchContacts({ teamId, limit, after, ...conditions })
     const data = items.map((contact) => api.presentFoundContact(contact, context))

@@ -4,7 +4,7 @@ import { presentList } from '../../api/shared.ts'
 import * as api from '../../api/templates.ts'
 import { readRequest } from '../../intake/intake.ts'
 import { answerAccepted, sameness } from '../accepted.ts'
-import { callerOf } from '../access.ts'
+import { authorOf, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import { countTests } from '../rate.ts'
@@ -14,12 +14,6 @@ const named = (request: FastifyRequest) => ({
   teamId: callerOf(request).teamId,
   which: (request.params as { id: string }).id,
 })
-
-/** Returns the author of a change, for the template's history. */
-function authorOf(request: FastifyRequest): string {
-  const { user, apiKey } = callerOf(request)
-  return user ?? (apiKey ? `API key ${apiKey.name}` : '')
-}
 
 /** Routes for templates. Sending them: emails.ts and batch.ts. */
 export function templateRoutes(app: App, deps: HttpDeps): void {

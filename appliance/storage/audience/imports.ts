@@ -16,6 +16,8 @@ export interface ImportPlan {
   properties: { at: number; label: string; key: string; type: 'string' | 'number' | 'boolean' }[]
   segmentIds: string[]
   topics: AskedChoice[]
+  /** Who started it: an address, or the name of an API key; absent in old imports. */
+  by?: string | undefined
   /** How the people agreed to get mail, in the importer's words; absent: not given. */
   consent?: string | undefined
 }

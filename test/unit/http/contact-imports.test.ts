@@ -124,7 +124,14 @@ test('what is said about consent stays with the import, which the consent log na
   const topics = [{ id: topic, subscription: 'opt_in' }]
   const consent = ' Signed up at the fair, May 2026. '
   const done = await imported('email\nagreed@consent.example\n', { topics, consent })
-  expect(done).toMatchObject({ status: 'completed', consent: consent.trim() })
+  expect(done).toMatchObject({
+    ...{
+      status: 'completed',
+      consent: consent.trim(),
+      file_sha256: expect.stringMatching(/^[\da-f]{64}$/) as string,
+    },
+    created_by: expect.stringMatching(/^API key /) as string,
+  })
   expect(await read('/contacts/agreed@consent.example/consents')).toMatchObject({
     data: [{ topic_id: topic, subscription: 'opt_in', origin: 'import', source_id: done.id }],
   })

@@ -90,6 +90,21 @@ test('rules are counted before there is a segment, and refused with the place of
   }
 })
 
+test('contacts are searched by rules, and wrong rules are refused', async () => {
+  const search = async (rules: string) =>
+    (await api.call('GET', `/contacts/search?rules=${encodeURIComponent(rules)}`)) as {
+      status: number
+      json: { data: { email: string }[]; message: string }
+    }
+  const eve = JSON.stringify(rule('email', 'starts_with', 'rules-'))
+  await call('POST', '/contacts', { email: 'rules-eve@example.com' })
+  expect((await search(eve)).json.data).toMatchObject([{ email: 'rules-eve@example.com' }])
+  expect((await search(JSON.stringify(rule('created_at', 'lt', '5 days ago')))).json.data).toEqual([])
+  expect((await search('{')).json.message).toBe('Invalid `rules`: JSON of at most 4000 characters.')
+  expect((await search(JSON.stringify(rule('shoe', 'exists')))).status).toBe(422)
+  await call('DELETE', '/contacts/rules-eve@example.com')
+})
+
 test('a segment keeps its kind, and its rules can be changed', async () => {
   const plain = await make('/segments', { name: 'Plain' })
   const ruled = await make('/segments', { name: 'Ruled', filter: rule('unsubscribed', 'eq', true) })

@@ -30,6 +30,11 @@ test('mail and changes are one timeline, newest first', () => {
   expect(story[0]?.email).toEqual({ id: 'e', event: 'delivered' })
 })
 
+const rule = (field: string, operator: string, value?: string | number) => ({
+  ...{ type: 'rule', field: `contact.${field}`, operator },
+  ...(value !== undefined && { value }),
+})
+
 describe('the conditions of an address', () => {
   test.each([
     ['', {}],
@@ -38,6 +43,37 @@ describe('the conditions of an address', () => {
     ['topic=t', { topic_id: 't', subscription: 'opt_in' }],
     ['topic=t&choice=opt_out', { topic_id: 't', subscription: 'opt_out' }],
     ['status=strange&choice=opt_out', {}],
+    ['added=7', { rules: rule('created_at', 'gte', '7 days ago') }],
+    ['added=before-365', { rules: rule('created_at', 'lt', '365 days ago') }],
+    ['added=x&engaged=x&property=plan&is=eq', {}],
+    [
+      'engaged=30',
+      {
+        rules: {
+          type: 'or',
+          rules: [
+            rule('last_opened_at', 'gte', '30 days ago'),
+            rule('last_clicked_at', 'gte', '30 days ago'),
+          ],
+        },
+      },
+    ],
+    [
+      'engaged=never&property=seats&kind=number&is=gt&value=3',
+      {
+        rules: {
+          type: 'and',
+          rules: [
+            {
+              type: 'and',
+              rules: [rule('last_opened_at', 'is_empty'), rule('last_clicked_at', 'is_empty')],
+            },
+            rule('properties.seats', 'gt', 3),
+          ],
+        },
+      },
+    ],
+    ['property=plan', { rules: rule('properties.plan', 'exists') }],
   ])('%s', (query, filter) => {
     expect(filterOf(new URLSearchParams(query))).toEqual(filter)
   })

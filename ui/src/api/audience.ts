@@ -32,11 +32,15 @@ const id = encodeURIComponent
 
 /** Loads a chunk of search results; `after` is the `next` of the previous chunk. */
 export const searchContacts = (
-  filter: Omit<ContactsFilter, 'rules'>,
+  { rules, ...filter }: ContactsFilter,
   after: string | null,
   limit: number,
   signal?: AbortSignal,
-) => read<ContactSearch>(withParameters('/contacts/search', { ...filter, after, limit }), signal)
+) =>
+  read<ContactSearch>(
+    withParameters('/contacts/search', { ...filter, rules: rules && JSON.stringify(rules), after, limit }),
+    signal,
+  )
 
 /** Downloads: all contacts as CSV, and all data about one contact as JSON. */
 export const CONTACTS_FILE = '/contacts/export.csv'

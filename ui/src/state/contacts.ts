@@ -4,6 +4,7 @@ import type { ContactConsent, ContactTopicSummary } from '../../../appliance/api
 import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
 import type { FoundContact } from '../../../appliance/api/contacts.ts'
 import type { FoundEmail } from '../../../appliance/api/email-search.ts'
+import { contactRules } from './contact-rules.ts'
 import { instant } from './time.ts'
 
 /** Who made a decision, to follow “by”. */
@@ -115,6 +116,7 @@ export function filterOf(query: URLSearchParams, segment?: string): ContactsFilt
   const value = (name: string) => query.get(name) ?? ''
   const [text, status, topic] = [value('q'), value('status'), value('topic')]
   const within = segment ?? value('segment')
+  const rules = contactRules(query)
   return {
     ...(text !== '' && { text }),
     ...(within !== '' && { segment_id: within }),
@@ -126,6 +128,7 @@ export function filterOf(query: URLSearchParams, segment?: string): ContactsFilt
       topic_id: topic,
       subscription: value('choice') === 'opt_out' ? ('opt_out' as const) : ('opt_in' as const),
     }),
+    ...(rules && { rules: { ...rules } }),
   }
 }
 
