@@ -130,6 +130,7 @@ const ARROWS: Record<string, string[]> = {
     'moving',
     'events',
     'shaping',
+    'tracking',
     'secrets',
     'queue',
     'clock',
