@@ -34,6 +34,10 @@ export function listBroadcasts(
   return read<Static<typeof BroadcastList>>(`/broadcasts?${query}`, signal)
 }
 
+/** Lists the last 100 broadcasts that were sent, newest first. */
+export const lastBroadcasts = async (signal?: AbortSignal) =>
+  (await read<Static<typeof BroadcastList>>('/broadcasts?limit=100&status=sent', signal)).data
+
 export const getBroadcast = (id: string, signal?: AbortSignal) => read<Broadcast>(at(id), signal)
 
 export const createBroadcast = (body: Static<typeof CreateBroadcast>) =>
