@@ -7,6 +7,7 @@ import { steady, type Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import { isIP } from 'node:net'
+import { destinationOf, MOST_RECIPIENTS } from '../mail/queue.ts'
 import type { Family } from '../mail/source.ts'
 import type { SigningIdentity, TlsInfo, Transcript } from '../mail/transcript.ts'
 import type { Signer } from '../signing/signing.ts'
@@ -314,4 +315,17 @@ function lastReached(outcome: Outcome): { host: string | null; ip: string | null
   const fates = [...outcome.values()]
   const fate: Fate = fates.find(({ kind }) => kind === 'accepted') ?? fates[0]!
   return fate.kind === 'accepted' ? fate : fate.failure
+}
+
+/**
+ * Splits leased deliveries into batches as `lease` counts them: same email, domain and destination, and at most `most`
+ * recipients.
+ */
+export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): LeasedDelivery[][] {
+  const groups = Map.groupBy(leased, (one) => `${one.emailId} ${one.domain} ${destinationOf(one)}`)
+  return [...groups.values()].flatMap((group) =>
+    Array.from({ length: Math.ceil(group.length / most) }, (_, at) =>
+      group.slice(at * most, (at + 1) * most),
+    ),
+  )
 }

@@ -1,10 +1,9 @@
 import PQueue from 'p-queue'
 import type { Clock } from '../clock/clock.ts'
-import { destinationOf, MOST_RECIPIENTS } from '../mail/queue.ts'
 import { RETRY_DELAYS } from '../queue/schedule.ts'
 import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import type { Tried } from './attempt.ts'
+import { batches, type Tried } from './attempt.ts'
 import { LONGEST_ATTEMPT } from './deadlines.ts'
 import { ROOM_ELSE, type Lanes } from './lanes.ts'
 import { logOutcomes } from './outcome-log.ts'
@@ -76,19 +75,6 @@ const TROUBLE_MS = 1000
 const ABANDONED_MS = 3000
 /** Maximum age of sources, settings and operators' pauses. */
 const REFRESH_MS = 1000
-
-/**
- * Splits leased deliveries into batches as `lease` counts them: same email, domain and destination, and at most `most`
- * recipients.
- */
-export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): LeasedDelivery[][] {
-  const groups = Map.groupBy(leased, (one) => `${one.emailId} ${one.domain} ${destinationOf(one)}`)
-  return [...groups.values()].flatMap((group) =>
-    Array.from({ length: Math.ceil(group.length / most) }, (_, at) =>
-      group.slice(at * most, (at + 1) * most),
-    ),
-  )
-}
 
 /** Whether storage may accept the same later. Settling twice changes nothing. */
 function mayPass(error: unknown): boolean {

@@ -1,7 +1,7 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { destinationOf, type QueueName } from '../../../appliance/mail/queue.ts'
-import { batches } from '../../../appliance/delivery/dispatch.ts'
+import { batches } from '../../../appliance/delivery/attempt.ts'
 import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
 import { createLease } from '../../../appliance/storage/spool/lease.ts'
 import { leaseArgs, T0 } from '../../contract/fixtures.ts'
