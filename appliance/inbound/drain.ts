@@ -7,7 +7,7 @@ import type { Storage, UnreadReturned } from '../storage/storage.ts'
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { isEarly, judgeReturned } from './judge-returned.ts'
+import { isEarly, isPremature, judgeReturned } from './judge-returned.ts'
 import { createReturnedReader, type ReturnedTables } from './reading/returned-reader.ts'
 
 export interface DrainDeps {
@@ -20,8 +20,11 @@ export interface DrainDeps {
   duties?: Duties | undefined
 }
 
-/** Maximum number of attempts to read a message before it is set aside as unreadable. */
-const MOST_ATTEMPTS = 3
+/**
+ * Maximum number of attempts to read a message before it is set aside as unreadable. An attempt is lost when the process
+ * ends for any reason.
+ */
+const MOST_ATTEMPTS = 10
 /** A report can arrive before the result of its attempt is stored. The drain then retries after this time. */
 const RETRY_MS = 5000
 const PATIENCE_MS = 15 * 60_000
@@ -31,11 +34,13 @@ export function createDrain(deps: DrainDeps): Worker {
   const reader = createReturnedReader(clock, deps.tables)
   const onDuty = dutyOf(deps.duties, 'returned mail')
 
-  async function settle(message: UnreadReturned): Promise<void> {
+  /** Reads a message and stores its effects, unless `mayWait` and it is premature. */
+  async function settle(message: UnreadReturned, mayWait: boolean): Promise<void> {
     const { id, emailId, deliveries, rcptTo, returnPath, attempts } = message
     const returned = attempts > MOST_ATTEMPTS ? null : await reader.read(new Uint8Array(message.bytes))
     const toReturnPath = rcptTo.toLowerCase() === returnPath.toLowerCase()
     const judged = judgeReturned(returned, { deliveries, toReturnPath }, deps.tables().rules)
+    if (mayWait && isPremature(judged.report, deliveries)) return postpone(message)
     await storage.settleReturned({ id, ...judged }, clock.now())
     const effects = judged.report.entries.map(({ effect }) => effect)
     log.info(
@@ -44,14 +49,19 @@ export function createDrain(deps: DrainDeps): Worker {
     )
   }
 
+  async function postpone({ id }: UnreadReturned): Promise<void> {
+    const now = clock.now()
+    await storage.postponeReturned({ id, dueAt: now + RETRY_MS }, now)
+  }
+
   const step = async (): Promise<boolean> => {
     const now = clock.now()
     if (!(await onDuty())) return false
     const message = await storage.beginReturned({}, now)
     if (!message) return false
-    if (isEarly(message.deliveries) && now - message.receivedAt < PATIENCE_MS)
-      await storage.postponeReturned({ id: message.id, dueAt: now + RETRY_MS }, now)
-    else await settle(message)
+    const mayWait = now - message.receivedAt < PATIENCE_MS
+    if (mayWait && isEarly(message.deliveries)) await postpone(message)
+    else await settle(message, mayWait)
     return true
   }
   const next = () => storage.nextReturned({}, clock.now())

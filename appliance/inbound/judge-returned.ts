@@ -61,6 +61,18 @@ export function judgeReturned(
 export const isEarly = (deliveries: readonly ReturnedDelivery[]): boolean =>
   deliveries.some(({ leased }) => leased)
 
+/**
+ * Reports whether a failure is about a delivery that is queued. A crash may have lost the result of its attempt; the
+ * delivery is then attempted again.
+ */
+export const isPremature = ({ entries }: ReturnedReport, deliveries: readonly ReturnedDelivery[]): boolean =>
+  entries.some(
+    ({ action, effect, deliveryId }) =>
+      action === 'failed' &&
+      effect === 'unchanged' &&
+      deliveries.find(({ id }) => id === deliveryId)?.state === 'waiting',
+  )
+
 /** Finds the delivery of a report. A notice without a recipient belongs to the only recipient, if there is only one. */
 function deliveryOf(
   { final, original }: ReportedRecipient,

@@ -217,6 +217,18 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
+  test('about a delivery whose result a crash has lost waits for the next attempt', async () => {
+    const { path, id } = await open()
+    const now = door.clock.now()
+    await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
+    await expect
+      .poll(async () => ((await door.storage.nextReturned({}, now)) ?? 0) - now)
+      .toBeGreaterThanOrEqual(5000)
+    await deliver()
+    await door.clock.advance(5000)
+    await expect.poll(() => effects(id)).toEqual([['suppressed']])
+  })
+
   test('at a return path from before there was a MAC is kept, and changes nothing', async () => {
     await open()
     const now = door.clock.now()
