@@ -56,8 +56,11 @@ export function createWorker(deps: WorkerDeps): Worker {
   const look = async (): Promise<void> => {
     let pause = pollMs
     try {
-      await all()
-      const due = await next?.()
+      let due: number | undefined
+      do {
+        await all()
+        due = await next?.()
+      } while (again && going())
       if (due !== undefined) pause = Math.min(pollMs, Math.max(0, due - clock.now()))
     } catch (error) {
       pause = Math.max(pollMs, troubleMs)
