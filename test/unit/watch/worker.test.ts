@@ -39,22 +39,16 @@ test('without news, the next step comes when it is due, and after a failure no s
       return false
     },
   )
+  const later = async () => {
+    await clock.advance(1000)
+    return steps()
+  }
   due = clock.now() + 5000
   await expect.poll(steps).toBe(1)
-  await expect
-    .poll(async () => {
-      await clock.advance(1000)
-      return steps()
-    })
-    .toBe(2)
+  await expect.poll(later, { interval: 1 }).toBe(2)
   expect(clock.now()).toBeGreaterThanOrEqual(due)
   const failed = clock.now()
-  await expect
-    .poll(async () => {
-      await clock.advance(1000)
-      return steps()
-    })
-    .toBe(3)
+  await expect.poll(later, { interval: 1 }).toBe(3)
   // The clock moves by a second at a time.
   expect(clock.now() - failed).toBeGreaterThanOrEqual(59_000)
   await worker.stop()
