@@ -124,14 +124,14 @@ describe('an accepted email', () => {
       }),
     )
     const parsed = await PostalMime.parse(await sourceOf(id))
-    expect(parsed.text).toBe('HI\n')
+    expect(parsed.text).toBe('Hi\n')
     expect(parsed.replyTo?.[0]?.address).toBe('help@acme.example')
     expect(parsed.headers.find(({ key }) => key === 'x-entity-ref-id')?.value).toBe('7')
     expect(parsed.attachments.map(({ filename }) => filename).sort()).toEqual(['a.txt', 'logo.png'])
     const { json } = await api.call('GET', `/emails/${id}`)
     expect(json).toMatchObject({
       object: 'email',
-      text: 'HI',
+      text: 'Hi',
       reply_to: ['help@acme.example'],
       cc: null,
       bcc: null,
