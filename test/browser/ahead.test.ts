@@ -43,7 +43,7 @@ async function hold(page: Page, script: RegExp): Promise<() => void> {
  * blocked.
  */
 async function desk() {
-  const { page, context } = await openPage(browser, { storageState: signedIn })
+  const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   const letGo = await hold(page, /\/assets\/Email-[^/]*\.js$/)
   await page.goto(at('/emails'))
   await settled(page)
@@ -122,9 +122,6 @@ test('the data of a page that is chosen in the palette is asked for before Enter
   await context.close()
 })
 
-/** Turns on the browser's data saver, so that nothing is prefetched before the press. */
-const SPARING = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
-
 /** Returns the requests made while the pointer rests on links. The page's timers run only when told to. */
 async function askedWhileResting(page: Page, names: readonly string[]): Promise<string[]> {
   await page.clock.install()
@@ -143,14 +140,13 @@ async function askedWhileResting(page: Page, names: readonly string[]): Promise<
 }
 
 test('the data of the page that is open is not asked for when the pointer rests on its link', async () => {
-  const { page, context } = await openPage(browser, { storageState: signedIn })
+  const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   expect(await askedWhileResting(page, ['API keys', 'Inbox'])).toEqual(['/sandbox/messages'])
   await context.close()
 })
 
 test('who asked the browser to save data has nothing asked for before the press', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
-  await page.addInitScript(SPARING)
   expect(await askedWhileResting(page, ['API keys', 'Inbox'])).toEqual([])
   await context.close()
 })
@@ -175,7 +171,7 @@ test('the data of a page is asked for while its script is on its way', async () 
 })
 
 test('the other pages are loaded once this one has its data, and not before', async () => {
-  const { page, context } = await openPage(browser, { storageState: signedIn })
+  const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   const answer = await hold(page, /:\d+\/api-keys/)
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
@@ -193,7 +189,6 @@ test('the other pages are loaded once this one has its data, and not before', as
 
 test('the data of a page is asked for at the press on its link, before the click', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
-  await page.addInitScript(SPARING)
   await page.goto(at('/suppressions'))
   await settled(page)
   const data = page.waitForRequest((one) => new URL(one.url()).pathname === '/webhooks')
@@ -207,7 +202,7 @@ test('the data of a page is asked for at the press on its link, before the click
 })
 
 test('a page that was seen is there at once when somebody comes back, before the appliance answers', async () => {
-  const { page, context } = await openPage(browser, { storageState: signedIn })
+  const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   await page.goto(at('/emails'))
   await settled(page)
   for (const [name, row] of [
@@ -237,6 +232,7 @@ test('a page that was seen is there at once when somebody comes back, before the
 test('a long list is drawn to its end, and Back returns to a row far down', async () => {
   const { page, context } = await openPage(browser, {
     storageState: signedIn,
+    preloads: true,
     viewport: { width: 1280, height: 400 },
   })
   for (let i = 0; i < 30; i++)

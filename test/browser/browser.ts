@@ -39,12 +39,23 @@ export interface Watched {
   errors: string[]
 }
 
-/** Opens a page with its own cookies. Collects script errors and policy violations. */
-export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+/** Turns on the browser's data saver, so that the dashboard loads only the page that is open. */
+const SAVES_DATA = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
+
+export interface PageOptions extends BrowserContextOptions {
+  /** Leaves the data saver off: the dashboard preloads its other pages. */
+  preloads?: true
+}
+
+/** Opens a page with its own cookies, without animations. Collects script errors and policy violations. */
+export async function openPage(browser: Browser, options: PageOptions = {}): Promise<Watched> {
+  const { preloads, ...own } = options
+  const viewport = { width: 1280, height: 800 }
+  const context = await browser.newContext({ viewport, reducedMotion: 'reduce', ...own })
+  await context.addInitScript(NOTES_STAY)
+  if (!preloads) await context.addInitScript(SAVES_DATA)
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE)
-  await context.addInitScript(NOTES_STAY)
   const errors: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))
   page.on('console', (message) => {

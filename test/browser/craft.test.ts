@@ -277,12 +277,9 @@ test('the headers of a message take the width of a telephone', async () => {
 describe('the appliance', () => {
   /** Maximum size of the first load's scripts and style sheets, compressed, in bytes. */
   const BUDGET = 150_000
-  /** Turns on the browser's data saver. Otherwise, the other pages are preloaded when idle. */
-  const SPARING = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
 
   test('sends a first page that weighs less than its budget, compressed', async () => {
     const { page, context } = await openPage(browser)
-    await page.addInitScript(SPARING)
     const cdp = await context.newCDPSession(page)
     await cdp.send('Network.enable')
     const files = new Map<string, number>()
@@ -381,7 +378,6 @@ describe('the appliance', () => {
 
   test('that was updated meanwhile is said where a page cannot be loaded any more', async () => {
     const { page, context } = await openPage(browser)
-    await page.addInitScript(SPARING)
     await page.route(/\/assets\/Domains-.*\.js$/, (route) => route.fulfill({ status: 404 }))
     await signIn(page, seeded)
     await page.getByRole('link', { name: 'Domains', exact: true }).click()
