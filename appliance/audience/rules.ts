@@ -74,54 +74,75 @@ export interface SegmentSizes {
   close(): Promise<void>
 }
 
-/** A segment that is being counted. */
+type Size = Pick<SizedSegment, 'contacts' | 'countedAt'>
+
+/** A segment that is being counted, or was within the last minute. */
 interface Counting {
-  whole: Promise<SizedSegment>
+  filter: string
+  /** Null while it is being counted. */
+  countedAt: number | null
+  whole: Promise<Size>
   /** Resolves if counting takes long. */
   long: Promise<void>
 }
 
+/** Counts a segment with rules, and stores its size. Returns the last size if it isn't `going` on. */
+async function count(
+  deps: AudienceDeps,
+  { id, teamId, filter, ...last }: SizedSegment,
+  { isLong, going }: { isLong: () => void; going: () => boolean },
+): Promise<Size> {
+  let contacts = 0
+  let steps = 0
+  for await (const step of countSteps(deps, { teamId, rules: filter! })) {
+    contacts += step.count
+    steps += 1
+    if (steps === STEPS && step.next !== null) isLong()
+    if (!going() && step.next !== null) return { contacts: last.contacts, countedAt: last.countedAt }
+  }
+  const countedAt = deps.clock.now()
+  await deps.storage.saveSegmentCount({ id, filter: filter!, contacts }, countedAt)
+  return { contacts, countedAt }
+}
+
 export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
-  const { storage, clock } = deps
-  const running = new Map<string, Counting>()
+  const { clock } = deps
+  const counts = new Map<string, Counting>()
   let background: Promise<void> | null = null
   let closed = false
 
-  const count = async (segment: SizedSegment, isLong: () => void): Promise<SizedSegment> => {
-    const { id, teamId, filter } = segment
-    if (!filter) return segment
-    let contacts = 0
-    let steps = 0
-    for await (const step of countSteps(deps, { teamId, rules: filter })) {
-      contacts += step.count
-      steps += 1
-      if (steps === STEPS && step.next !== null) isLong()
-      if (closed && step.next !== null) return segment
-    }
-    const countedAt = clock.now()
-    await storage.saveSegmentCount({ id, filter, contacts }, countedAt)
-    return { ...segment, contacts, countedAt }
-  }
   const isFresh = ({ filter, countedAt }: SizedSegment): boolean =>
     !filter || (countedAt !== null && clock.now() - countedAt < FRESH)
+  // A request may have read the segment before a count ended; it must not begin another one.
   const counting = (segment: SizedSegment): Counting => {
-    const key = segment.id + JSON.stringify(segment.filter)
-    const known = running.get(key)
-    if (known) return known
+    const { id } = segment
+    const filter = JSON.stringify(segment.filter)
+    const last = counts.get(id)
+    if (last?.filter === filter && (last.countedAt === null || clock.now() - last.countedAt < FRESH))
+      return last
     const { promise: long, resolve } = Promise.withResolvers<void>()
-    const whole = count(segment, resolve).finally(() => running.delete(key))
-    running.set(key, { whole, long })
-    return { whole, long }
+    const made: Counting = {
+      filter,
+      countedAt: null,
+      whole: count(deps, segment, { isLong: resolve, going: () => !closed }),
+      long,
+    }
+    counts.set(id, made)
+    void made.whole.then(
+      ({ countedAt }) => (made.countedAt = countedAt),
+      () => counts.delete(id),
+    )
+    return made
   }
   const fresh = async (segment: SizedSegment): Promise<SizedSegment> =>
-    isFresh(segment) ? segment : counting(segment).whole
+    isFresh(segment) ? segment : { ...segment, ...(await counting(segment).whole) }
 
   return {
     fresh,
     async soon(segment) {
       if (isFresh(segment)) return segment
       const { whole, long } = counting(segment)
-      return Promise.race([whole, long.then(() => segment)])
+      return { ...segment, ...(await Promise.race([whole, long])) }
     },
     refresh(segments) {
       const stale = segments.filter((one) => !isFresh(one))
@@ -136,7 +157,7 @@ export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
     async close() {
       closed = true
       await background
-      await Promise.allSettled([...running.values()].map(({ whole }) => whole))
+      await Promise.allSettled([...counts.values()].map(({ whole }) => whole))
     },
   }
 }

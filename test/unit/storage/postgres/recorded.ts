@@ -11,6 +11,7 @@ import { kyselyOn } from '../../../../appliance/storage/sqlite/dialect.ts'
 import { StorageFailure } from '../../../../appliance/storage/engine/failures.ts'
 import { createGroupCommit } from '../../../../appliance/storage/engine/group-commit.ts'
 import type { Storage } from '../../../../appliance/storage/storage.ts'
+import { withoutNul } from '../../../../appliance/storage/text.ts'
 import { openMemory } from '../waiting.ts'
 
 /** A statement that Kysely wrote for PostgreSQL, its values, and its result. */
@@ -88,7 +89,7 @@ export function openRecorded(recorder: Recorder): Storage {
     return async (args: unknown, now: number): Promise<unknown> => {
       recorder.method(method)
       // Plain data, as for a thread.
-      const given = structuredClone(args)
+      const given = withoutNul(structuredClone(args))
       const batch = last.then(() => execute([{ id: 1, method, args: given, now }]))
       last = batch
       const [outcome] = (await batch).outcomes
