@@ -1,4 +1,8 @@
 /** The commands about broadcasts. */
+import { parseCount, parseId } from './values.ts'
+import { BROADCAST_STATUSES } from '../mail/broadcast.ts'
+import type { Registrar } from './registrar.ts'
+import { Argument, Option } from 'commander'
 import { presentReview } from '../api/broadcast-review.ts'
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
@@ -7,6 +11,32 @@ import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
 import { agrees, instant, table } from './output.ts'
 import { shapingOf } from './provider.ts'
+
+/** Registers `broadcast`. */
+export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+  const broadcasts = group('broadcast', 'Look at broadcasts, send, pause and cancel them')
+  addInTeam('list', 'List broadcasts, newest first', broadcasts)
+    .addOption(
+      new Option('--status <status>', 'Only broadcasts with this status').choices(BROADCAST_STATUSES),
+    )
+    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
+    .action(does(listBroadcasts))
+  const one = (name: string, words: string) =>
+    addInTeam(name, words, broadcasts).addArgument(
+      new Argument('<id>', 'ID from the list').argParser(parseId),
+    )
+  one('show', 'Show a broadcast with its results').action(doesTo(showBroadcast))
+  one('review', 'Check a draft: findings, recipients, and how long sending takes').action(
+    doesTo(reviewBroadcast),
+  )
+  one('send', 'Send a draft; the running server checks it once more')
+    .option('--at <time>', 'Send it later: ISO 8601, or words such as "in 2 hours"')
+    .option('--yes', 'Skip the confirmation prompt')
+    .action(doesWith(sendBroadcast))
+  one('pause', 'Stop sending a broadcast until it is resumed').action(doesTo(pauseBroadcast))
+  one('resume', 'Continue a paused broadcast').action(doesTo(resumeBroadcast))
+  one('cancel', 'End a broadcast; emails that were sent stay sent').action(doesTo(cancelBroadcast))
+}
 
 const DEFAULT_LIMIT = 100
 const MOST = 100
@@ -18,7 +48,7 @@ const allOf = (numbers: Partial<Record<string, number>>): number =>
   Object.values(numbers).reduce<number>((sum, n = 0) => sum + n, 0)
 
 /** Runs `broadcast list`. */
-export async function listBroadcasts(
+async function listBroadcasts(
   { broadcasts, output, team }: Context,
   { status, limit = DEFAULT_LIMIT }: { status?: Found['status']; limit?: number },
 ): Promise<void> {
@@ -40,7 +70,7 @@ export async function listBroadcasts(
 }
 
 /** Runs `broadcast show`. */
-export async function showBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
+async function showBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
   const { id: teamId } = await team()
   const found = await broadcasts.refreshed(await broadcasts.getBroadcast({ teamId, id }))
   const shown = presentBroadcast(found)
@@ -67,7 +97,7 @@ export async function showBroadcast({ broadcasts, output, team }: Context, id: s
 }
 
 /** Runs `broadcast review`: prints what the review page of a draft shows. */
-export async function reviewBroadcast(context: Context, id: string): Promise<void> {
+async function reviewBroadcast(context: Context, id: string): Promise<void> {
   const { broadcasts, output, team } = context
   const { id: teamId } = await team()
   const review = await broadcasts.reviewBroadcast({ caller: { teamId, apiKey: null }, id })
@@ -95,7 +125,7 @@ export async function reviewBroadcast(context: Context, id: string): Promise<voi
 }
 
 /** `broadcast send`: passes the broadcast to the daemon, now or at a later time. */
-export async function sendBroadcast(
+async function sendBroadcast(
   { broadcasts, storage, clock, output, team }: Context,
   [id = '']: string[],
   { at = null, yes = false }: { at?: string | null; yes?: boolean },
@@ -121,15 +151,15 @@ export async function sendBroadcast(
 }
 
 /** Runs `broadcast pause`. */
-export const pauseBroadcast = (context: Context, id: string): Promise<void> =>
+const pauseBroadcast = (context: Context, id: string): Promise<void> =>
   change(context, id, 'pauseBroadcast', 'Paused')
 
 /** Runs `broadcast resume`. */
-export const resumeBroadcast = (context: Context, id: string): Promise<void> =>
+const resumeBroadcast = (context: Context, id: string): Promise<void> =>
   change(context, id, 'resumeBroadcast', 'Resumed')
 
 /** Runs `broadcast cancel`. */
-export const cancelBroadcast = (context: Context, id: string): Promise<void> =>
+const cancelBroadcast = (context: Context, id: string): Promise<void> =>
   change(context, id, 'cancelBroadcast', 'Canceled')
 
 async function change(

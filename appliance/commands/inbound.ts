@@ -1,4 +1,9 @@
 /** The commands about received email. */
+import { parseCount, parseId } from './values.ts'
+import type { Registrar } from './registrar.ts'
+import { addRule, listRules, removeRule } from './receiving-rules.ts'
+import { RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
+import { Argument } from 'commander'
 import { presentReceivedContent, presentReceivedEmail } from '../api/receiving.ts'
 import { presentList } from '../api/shared.ts'
 import { refuse, Refusal } from '../mail/refusals.ts'
@@ -7,11 +12,40 @@ import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
 import { instant, table } from './output.ts'
 
+/** Registers `inbound`. */
+export function addInbound({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+  const inbound = group('inbound', 'Look at received email, and set receiving rules')
+  addInTeam('list', 'List received emails, newest first', inbound)
+    .option('--search <text>', 'Only emails whose sender, recipient or subject contains this text')
+    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
+    .action(does(listInbound))
+  addInTeam('show', 'Show a received email', inbound)
+    .addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
+    .option('--source', 'Print the message itself instead')
+    .action(doesWith(showInbound))
+  const rule = (name: string, words: string) =>
+    addInTeam(name, words, inbound).argument('<domain>', 'Name of the domain')
+  rule('rules', 'List the receiving rules of a domain').action(doesTo(listRules))
+  rule('add-rule', 'Add a receiving rule')
+    .argument('<pattern>', 'The part of the address before the @; * stands for any text')
+    .addArgument(new Argument('<action>', 'What to do with the mail').choices(RECEIVING_ACTIONS))
+    .option('--to <address...>', 'Where to forward it')
+    .option(
+      '--place <number>',
+      'Place in the list (default: last, before a rule for all addresses)',
+      parseCount,
+    )
+    .action(doesWith(addRule))
+  rule('remove-rule', 'Remove a receiving rule')
+    .argument('<pattern>', 'The pattern, as listed')
+    .action(doesWith(removeRule))
+}
+
 const DEFAULT_LIMIT = 100
 const MOST = 100
 
 /** Runs `inbound list`. */
-export async function listInbound(
+async function listInbound(
   { storage, clock, output, team }: Context,
   { search, limit = DEFAULT_LIMIT }: { search?: string; limit?: number },
 ): Promise<void> {
@@ -29,7 +63,7 @@ export async function listInbound(
 }
 
 /** Runs `inbound show`. */
-export async function showInbound(
+async function showInbound(
   { storage, clock, output, team }: Context,
   [id = '']: string[],
   { source = false }: { source?: boolean },

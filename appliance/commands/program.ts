@@ -31,23 +31,12 @@ import {
   removeSuppression,
 } from './suppression.ts'
 import { addContacts } from './contact-commands.ts'
-import {
-  cancelBroadcast,
-  listBroadcasts,
-  pauseBroadcast,
-  resumeBroadcast,
-  reviewBroadcast,
-  sendBroadcast,
-  showBroadcast,
-} from './broadcast.ts'
-import { exportEmail } from './email.ts'
-import { listInbound, showInbound } from './inbound.ts'
-import { addRule, listRules, removeRule } from './receiving-rules.ts'
+import { addBroadcasts } from './broadcast.ts'
+import { addEmails } from './email.ts'
+import { addInbound } from './inbound.ts'
 import { listTemplates, publishTemplate, showTemplate } from './template.ts'
 import { addImport } from './import-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
-import { BROADCAST_STATUSES } from '../mail/broadcast.ts'
-import { RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 import { addUsers } from './user-factors.ts'
 import { addAudit } from './audit.ts'
@@ -221,67 +210,6 @@ function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
   addInTeam('publish', 'Make the draft of a template the version that is sent', templates)
     .argument('<template>', 'Alias or ID')
     .action(doesTo(publishTemplate))
-}
-
-function addEmails({ group, addInTeam, doesWith }: Registrar): void {
-  const emails = group('email', 'Look at sent emails')
-  addInTeam('export', 'Print all that is known about an email, for a support ticket', emails)
-    .addArgument(new Argument('<id>', 'ID of the email').argParser(parseId))
-    .option('--html', 'Print a page to read, instead of JSON')
-    .action(doesWith(exportEmail))
-}
-
-function addInbound({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const inbound = group('inbound', 'Look at received email, and set receiving rules')
-  addInTeam('list', 'List received emails, newest first', inbound)
-    .option('--search <text>', 'Only emails whose sender, recipient or subject contains this text')
-    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
-    .action(does(listInbound))
-  addInTeam('show', 'Show a received email', inbound)
-    .addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
-    .option('--source', 'Print the message itself instead')
-    .action(doesWith(showInbound))
-  const rule = (name: string, words: string) =>
-    addInTeam(name, words, inbound).argument('<domain>', 'Name of the domain')
-  rule('rules', 'List the receiving rules of a domain').action(doesTo(listRules))
-  rule('add-rule', 'Add a receiving rule')
-    .argument('<pattern>', 'The part of the address before the @; * stands for any text')
-    .addArgument(new Argument('<action>', 'What to do with the mail').choices(RECEIVING_ACTIONS))
-    .option('--to <address...>', 'Where to forward it')
-    .option(
-      '--place <number>',
-      'Place in the list (default: last, before a rule for all addresses)',
-      parseCount,
-    )
-    .action(doesWith(addRule))
-  rule('remove-rule', 'Remove a receiving rule')
-    .argument('<pattern>', 'The pattern, as listed')
-    .action(doesWith(removeRule))
-}
-
-function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const broadcasts = group('broadcast', 'Look at broadcasts, send, pause and cancel them')
-  addInTeam('list', 'List broadcasts, newest first', broadcasts)
-    .addOption(
-      new Option('--status <status>', 'Only broadcasts with this status').choices(BROADCAST_STATUSES),
-    )
-    .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)
-    .action(does(listBroadcasts))
-  const one = (name: string, words: string) =>
-    addInTeam(name, words, broadcasts).addArgument(
-      new Argument('<id>', 'ID from the list').argParser(parseId),
-    )
-  one('show', 'Show a broadcast with its results').action(doesTo(showBroadcast))
-  one('review', 'Check a draft: findings, recipients, and how long sending takes').action(
-    doesTo(reviewBroadcast),
-  )
-  one('send', 'Send a draft; the running server checks it once more')
-    .option('--at <time>', 'Send it later: ISO 8601, or words such as "in 2 hours"')
-    .option('--yes', 'Skip the confirmation prompt')
-    .action(doesWith(sendBroadcast))
-  one('pause', 'Stop sending a broadcast until it is resumed').action(doesTo(pauseBroadcast))
-  one('resume', 'Continue a paused broadcast').action(doesTo(resumeBroadcast))
-  one('cancel', 'End a broadcast; emails that were sent stay sent').action(doesTo(cancelBroadcast))
 }
 
 function addSuppressions({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
