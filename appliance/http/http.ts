@@ -36,7 +36,6 @@ import { domainRoutes, propagationRoutes } from './routes/domains.ts'
 import { insightRoutes } from './routes/insights.ts'
 import { emailPreviewRoutes } from './routes/email-preview.ts'
 import { emailSearchRoutes } from './routes/email-search.ts'
-import { emailRecordRoutes } from './routes/email-record.ts'
 import { emailResendRoutes } from './routes/email-resend.ts'
 import { emailRoutes } from './routes/emails.ts'
 import { erasureRoutes, retentionRoutes } from './routes/retention.ts'
@@ -213,7 +212,6 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   emailSearchRoutes(app, deps)
   emailPreviewRoutes(app, deps, linked)
   insightRoutes(app, deps, linked.contents)
-  emailRecordRoutes(app, deps)
   emailResendRoutes(app, deps, linked.contents)
   returnedRoutes(app, deps)
   receivingRoutes(app, deps, linked)

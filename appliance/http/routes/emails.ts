@@ -1,6 +1,9 @@
+import { readEmailRecord } from '../../insights/insights.ts'
 import { readRequest, type Contents } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
+import { getEmailRecord, getEmailRecordPage, presentEmailRecord } from '../../api/email-record.ts'
+import { emailRecordPage } from '../../api/email-record-page.ts'
 import * as api from '../../api/emails.ts'
 import type { Operation, OperationSchema } from '../../api/operation.ts'
 import * as sending from '../../api/sending.ts'
@@ -29,6 +32,7 @@ export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void 
   sendingRoutes(app, deps)
   changingRoutes(app, deps)
   readingRoutes(app, deps, contents)
+  recordRoutes(app, deps)
 }
 
 function sendingRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
@@ -123,5 +127,26 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents
       .type('message/rfc822')
       .header('content-disposition', `attachment; filename="${id}.eml"`)
       .send(Buffer.from(message.buffer, message.byteOffset, message.byteLength))
+  })
+}
+
+/** Routes for all that is known about an email, to attach to a support ticket. */
+function recordRoutes(app: App, { storage, clock }: HttpDeps): void {
+  const record = async (teamId: string, id: string) => {
+    const parts = await readEmailRecord(storage, { teamId, id }, clock.now())
+    if (!parts) throw refuse('not_found', { resource: 'Email' })
+    return presentEmailRecord(parts, clock.now())
+  }
+
+  serve(app, getEmailRecord, {}, (request) => record(callerOf(request).teamId, request.params.id))
+
+  serve(app, getEmailRecordPage, {}, async (request, reply) => {
+    const page = emailRecordPage(await record(callerOf(request).teamId, request.params.id))
+    return reply
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'content-disposition': `attachment; filename="${request.params.id}.html"`,
+      })
+      .send(page)
   })
 }
