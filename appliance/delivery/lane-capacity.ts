@@ -24,10 +24,7 @@ export function capacityOf(lane: Lane, provider: Provider, now: number, more = 0
   return warm === null ? free : Math.min(free, Math.max(0, warm.left - lane.recipients))
 }
 
-/**
- * Returns when a lane without capacity has some again by itself; null when a conversation or an operator must end
- * first.
- */
+/** Returns when a full lane regains capacity over time; null when it must wait for a conversation or an operator. */
 export function opensAgainAt(lane: Lane, provider: Provider, now: number): number | null {
   if (capacityOf(lane, provider, now) > 0) return now
   const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)

@@ -13,7 +13,7 @@ type Recorded = Omit<MovedDomain, 'keys'>
 
 /** Finds the hosted service's records that a record replaces: those with the same name. */
 function replacedBy(record: ExpectedRecord, theirs: readonly HostedRecord[]): HostedRecord[] {
-  // DMARC and TLS-RPT belong to the domain, whoever sends for it; DKIM keys have their own selectors.
+  // DMARC and TLS-RPT apply to the whole domain, whichever service sends for it; DKIM keys have their own selectors.
   if (isBeyondWireFormat(record) || record.record === 'DKIM') return []
   return theirs.filter(({ fqdn, type }) => fqdn === record.fqdn && type === record.type)
 }

@@ -216,7 +216,7 @@ export interface DatabaseServer {
 }
 
 export interface Storage extends ReadMethods, WriteMethods, MessageMethods {
-  /** Returns facts about the database server; null if the engine has none. */
+  /** Returns version, size and connections of the database server; null for SQLite. */
   databaseServer(): Promise<DatabaseServer | null>
   /** Finishes pending calls and closes the engine. */
   close(): Promise<void>

@@ -50,8 +50,8 @@ const DISK_REASONS: Reasons = [
 ]
 
 const SERVER_REASONS: Reasons = [
-  'The database server does not respond to reads. Check that it runs, and storage.url. Posthaste reconnects by itself.',
-  'The database server does not take writes. Check its log and its disk. Posthaste reconnects by itself.',
+  'The database server does not respond to reads. Check that it is running and that storage.url is correct. Posthaste reconnects automatically.',
+  'The database server rejects writes. Check its log and disk space. Posthaste reconnects automatically.',
   'The last change could not be stored. See the log for the reason, and check the database server.',
 ]
 
