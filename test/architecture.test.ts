@@ -34,7 +34,7 @@ const DOORS: Record<string, string[]> = {
     'spare-memory.ts',
     'worker.ts',
   ],
-  dns: ['dns.ts'],
+  dns: ['dns.ts', 'reverse.ts'],
   storage: ['storage.ts'],
   config: ['config.ts', 'schema.ts'],
   secrets: ['secrets.ts'],

@@ -4,7 +4,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { fieldValue, splitMessage } from '../mail/headers.ts'
-import { AUTH_RESULTS, type AuthVerdict } from '../mail/inbound.ts'
+import { AUTH_RESULTS, type AuthVerdict, type SpamVerdict } from '../mail/inbound.ts'
 import type { AttachmentInfo, ReceivedEmail as Stored, ReceivedForward } from '../storage/storage.ts'
 import { AttachmentList, Attachment } from './attachments.ts'
 import { EmailWebhookEvents } from './emails.ts'
@@ -49,6 +49,18 @@ const summary = {
   authentication_results: Type.Object(
     { spf: Verdict, dkim: Verdict, dmarc: Verdict, arc: Verdict },
     { description: 'Whether the message comes from whom it says. Not part of the hosted API.' },
+  ),
+  spam: Nullable(
+    Type.Object({
+      flagged: Type.Boolean({ description: 'Whether the spam filter marked the message as spam.' }),
+      score: Type.Number({ description: 'The score of the message.' }),
+      reject_score: Type.Number({ description: 'The score from which messages are rejected.' }),
+      symbols: Type.Array(Type.String(), { description: "The filter's rules that matched, heaviest first." }),
+    }),
+    {
+      description:
+        'What the spam filter said; null: none was asked (docs/receiving.md). Not part of the hosted API.',
+    },
   ),
   in_reply_to_email_id: Nullable(Id, {
     description: "The team's email that this answers; null: unknown. Not part of the hosted API.",
@@ -125,6 +137,10 @@ export const listReceivedEmails = operation('GET /emails/receiving', {
     ),
     domain_id: id('Only mail to this domain. Not part of the hosted API.'),
     dmarc: choice(AUTH_RESULTS, 'Only mail with this DMARC result. Not part of the hosted API.'),
+    spam: choice(
+      ['true', 'false'],
+      'true: only mail that the spam filter marked; false: only other mail. Not part of the hosted API.',
+    ),
     has_attachments: choice(
       ['true', 'false'],
       'true: only mail with attachments; false: only mail without. Not part of the hosted API.',
@@ -194,6 +210,13 @@ export const downloadReceived = operation(
 
 const verdict = ({ result, domain }: AuthVerdict) => ({ result, domain })
 
+const presentSpam = ({ flagged, score, rejectScore, symbols }: SpamVerdict) => ({
+  flagged,
+  score,
+  reject_score: rejectScore,
+  symbols,
+})
+
 const presentFile = ({ id, filename, size, contentType, contentId, disposition }: AttachmentInfo) => ({
   ...{ id, filename, size, content_type: contentType, content_id: contentId },
   content_disposition: disposition,
@@ -204,7 +227,13 @@ export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
   const { id, to, from, subject, bcc, cc, mailFrom, ip, helo, tls, size } = email
   const { spf, dkim, dmarc, arc } = email.authentication
   return {
-    ...{ id, to, from, created_at: timestamp(email.receivedAt), subject, bcc, cc },
+    id,
+    to,
+    from,
+    created_at: timestamp(email.receivedAt),
+    subject,
+    bcc,
+    cc,
     reply_to: email.replyTo,
     received_for: email.receivedFor,
     message_id: email.messageId,
@@ -215,6 +244,7 @@ export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
       dmarc: verdict(dmarc),
       arc: verdict(arc),
     },
+    spam: email.spam && presentSpam(email.spam),
     in_reply_to_email_id: email.answers,
     envelope: { mail_from: mailFrom, ip, helo, tls, size },
   }

@@ -10,7 +10,7 @@ import {
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createSetUp } from '../accounts/accounts.ts'
-import { bringTo, createDnsbl, createPublicMx } from '../inbound/public-mx.ts'
+import { bringTo, createDnsbl, createPublicMx, createSpamFilter } from '../inbound/public-mx.ts'
 import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
@@ -44,6 +44,7 @@ import {
   intakeOptions,
   noticeOptions,
   retentionOf,
+  spamFilterOptions,
   submissionOptions,
 } from './options.ts'
 import { openSignInProviders } from './sign-in-providers.ts'
@@ -222,7 +223,7 @@ interface Started {
 interface PublicMxDeps extends InboundDeps {
   started: Started
   config: Config
-  instruments: Pick<Instruments, 'blocklistAsked'>
+  instruments: Pick<Instruments, 'blocklistAsked' | 'spamFilterAsked'>
   /** Null outside the sandbox. */
   sandbox: Sandbox | null
 }
@@ -232,9 +233,11 @@ interface PublicMxDeps extends InboundDeps {
  * In the sandbox, it receives reports and replies of simulated recipients as well.
  */
 function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): MailHandler {
-  const inbound = createInbound(deps)
-  started.defer(() => inbound.close())
   const { config, instruments } = deps
+  const filter = spamFilterOptions(config)
+  const spamFilter = filter && createSpamFilter({ ...deps, ...filter, count: instruments.spamFilterAsked })
+  const inbound = createInbound({ ...deps, spamFilter })
+  started.defer(() => inbound.close())
   const dnsbl = createDnsbl({ ...deps, ...dnsblOptions(config), count: instruments.blocklistAsked })
   const handler = createPublicMx(inbound, dnsbl)
   sandbox?.connect((mail) => bringTo(handler, mail))

@@ -113,6 +113,12 @@ export const dnsblOptions = ({ inbound }: Config) => ({
   allow: parseNetworks(inbound.dnsbl_allow),
 })
 
+/** Returns how to ask the spam filter; undefined: there is none. */
+export const spamFilterOptions = ({ inbound }: Config) =>
+  inbound.rspamd_url === undefined
+    ? undefined
+    : { url: inbound.rspamd_url, unavailable: inbound.rspamd_unavailable }
+
 /** Returns the retention periods, and the disk budget in bytes. */
 export function retentionPeriods({ retention }: Config): RetentionPeriods {
   const { bodies_days, attempts_days, events_days, emails_days, disk_budget_mb: budget } = retention

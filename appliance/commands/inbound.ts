@@ -80,6 +80,10 @@ async function showInbound(
   const forwards = await storage.listForwards({ teamId, receivedId: id }, clock.now())
   const shown = presentReceivedContent(email, bytes, content, forwards)
   output.object({ ...shown, html_format: 'cid', raw: null })
+  const verdict = shown.spam
+  const spam = verdict
+    ? `${verdict.flagged ? 'marked as spam' : 'not marked'}, ${verdict.score} of ${verdict.reject_score}`
+    : 'not asked'
   const checks = Object.entries(shown.authentication_results).map(([method, { result, domain }]) => [
     method.toUpperCase(),
     domain === null ? result : `${result} (${domain})`,
@@ -96,6 +100,7 @@ async function showInbound(
     ['Envelope', `${email.mailFrom || '<>'} from ${email.helo} [${email.ip}]`],
     ['TLS', email.tls ?? 'none'],
     ...checks,
+    ['Spam filter', spam],
     ...shown.forwards.map(({ to, status, email_id: sent, reason }) => [
       'Forward',
       `${to}: ${status}${sent === null ? '' : ` as ${sent}`}${reason === null ? '' : `. ${reason}`}`,

@@ -126,6 +126,18 @@ export const ConfigSchema = Type.Object(
         'Networks that are never looked up in these blocklists, in CIDR notation.',
         'network',
       ),
+      rspamd_url: Type.Optional(
+        Type.String({
+          format: 'origin',
+          description:
+            "Origin of rspamd's normal worker, such as http://127.0.0.1:11333. It is asked about mail to receiving domains (docs/receiving.md). Default: no spam filter.",
+        }),
+      ),
+      rspamd_unavailable: Type.Union([Type.Literal('accept'), Type.Literal('defer')], {
+        default: 'accept',
+        description:
+          'What to do with mail while rspamd does not answer: "accept" it without a verdict, or "defer" it with a temporary refusal.',
+      }),
     }),
     dns: section('Name resolution.', {
       servers: strings(

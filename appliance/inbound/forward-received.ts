@@ -80,13 +80,14 @@ async function forward(
 }
 
 /**
- * Returns why a message must not be forwarded: it is a report, an automatic reply, or was forwarded before (RFC 3834
- * §2).
+ * Returns why a message must not be forwarded: it is spam, a report, an automatic reply, or was forwarded before (RFC
+ * 3834 §2).
  */
-function reasonAgainst({ mailFrom }: ReceivedEmail, bytes: Uint8Array): string | null {
+function reasonAgainst({ mailFrom, spam }: ReceivedEmail, bytes: Uint8Array): string | null {
   const header = splitHeader(bytes)
   const first = (name: string) => (allOf(header, name)[0] ?? '').trim().toLowerCase()
   if (allOf(header, MARK.toLowerCase()).length > 0) return 'It was forwarded before, so this is a mail loop.'
+  if (spam?.flagged) return 'The spam filter marked it as spam.'
   if (mailFrom === '') return 'It has the null sender, as bounces have.'
   if (first('content-type').startsWith('multipart/report')) return 'It is a report about another message.'
   return first('auto-submitted').startsWith('auto-replied') ? 'It is an automatic reply.' : null

@@ -104,6 +104,8 @@ export interface InboundDeps {
   intake: ReceivedForwarderDeps['intake']
   mime: ReceiveDeps['mime']
   resolver: ReceiveDeps['resolver']
+  /** Default: none. */
+  spamFilter?: ReceiveDeps['spamFilter']
   clock: Clock
   log: Logger
   /** Default: this is the only process. */

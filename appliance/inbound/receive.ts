@@ -14,6 +14,7 @@ import type { ReceivedLimits, Receiver, Storage } from '../storage/storage.ts'
 import { verify, withTrace } from '../verification/verification.ts'
 import type { Logger } from '../watch/log.ts'
 import { outlineOf, type Outline } from './outline.ts'
+import type { SpamFilter } from './spam-filter.ts'
 
 export interface ReceiveDeps {
   storage: Pick<Storage, 'keepReceivedEmails' | 'getEmail'>
@@ -22,6 +23,8 @@ export interface ReceiveDeps {
   clock: Clock
   log: Logger
   hostname: string
+  /** Default: none. */
+  spamFilter?: SpamFilter | undefined
   /** Events per team about email that is not stored, in 24 hours. */
   events: Throttle
 }
@@ -52,32 +55,47 @@ const isAuthenticated = ({ spf, dkim, dmarc }: Authentication): boolean =>
   dmarc.result === 'pass' || (dmarc.result === 'none' && (spf.result === 'pass' || dkim.result === 'pass'))
 
 /**
- * Stores a message and returns its id once it is durable. Refuses: `received_full`, `inbound_unknown`, `disk_full`, …
+ * Stores a message and returns its id once it is durable. Refuses: `inbound_spam`, `inbound_later`, `received_full`,
+ * `inbound_unknown`, `disk_full`, …
  */
 export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<Received> {
   const { storage, clock, hostname, log } = deps
   const now = clock.now()
   const { mailFrom, ip, helo, tls, bytes } = args
-  const [authentication, attachments] = await Promise.all([verify(args, deps), attachmentsOf(bytes, deps)])
+  const [authentication, spam, attachments] = await Promise.all([
+    verify(args, deps),
+    deps.spamFilter?.judge(args) ?? null,
+    attachmentsOf(bytes, deps),
+  ])
   const outline = outlineOf(bytes)
   const byTeam = Map.groupBy(args.recipients, ({ receiver }) => receiver.teamId)
   const emails = await Promise.all(
     [...byTeam].map(async ([teamId, recipients]) => {
       const id = newId(now)
       const receivedFor = recipients.map(({ address }) => address)
-      const whole = withTrace(bytes, { ...args, hostname, id, recipients: receivedFor, authentication, now })
+      const whole = withTrace(bytes, {
+        ...args,
+        hostname,
+        id,
+        recipients: receivedFor,
+        authentication,
+        spam,
+        now,
+      })
       return {
-        ...{
-          id,
-          teamId,
-          domainId: recipients[0]!.receiver.domainId,
-          receivedAt: now,
-          mailFrom,
-          ip,
-          helo,
-          tls,
-        },
-        ...{ receivedFor, size: whole.length, authentication, ...shown(outline, id, hostname) },
+        id,
+        teamId,
+        domainId: recipients[0]!.receiver.domainId,
+        receivedAt: now,
+        mailFrom,
+        ip,
+        helo,
+        tls,
+        receivedFor,
+        size: whole.length,
+        authentication,
+        spam,
+        ...shown(outline, id, hostname),
         attachments: attachments.map((attachment) => ({ id: newId(now), ...attachment })),
         answers: await answered(teamId, outline, deps),
         bytes: whole,
@@ -92,8 +110,8 @@ export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<Rec
   if (kept === 'full') throw refuse('received_full')
   if (kept === 'unknown') throw refuse('received_unknown')
   for (const { id, teamId, size } of emails)
-    log.info(lineOf(id, teamId, size, authentication), 'received an email')
-  return { id: emails[0]!.id, wanted: isAuthenticated(authentication) }
+    log.info({ ...lineOf(id, teamId, size, authentication), spam: spam?.score }, 'received an email')
+  return { id: emails[0]!.id, wanted: isAuthenticated(authentication) && !spam?.flagged }
 }
 
 const lineOf = (id: string, teamId: string, size: number, { spf, dkim, dmarc }: Authentication) => ({

@@ -34,6 +34,7 @@ import { judgeListeners, tryListener, type Listener } from './listeners.ts'
 import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
 import { askPublicMx, judgePublicMx } from './public-mx.ts'
+import { askSpamFilter, judgeSpamFilter } from './spam-filter.ts'
 import { askTime, judgeTime } from './time.ts'
 import { machineAddresses } from '../wire/networks.ts'
 
@@ -58,7 +59,17 @@ export interface DoctorDeps {
   clock: Clock
   config: Pick<
     Config,
-    'hostname' | 'data_dir' | 'storage' | 'dns' | 'http' | 'smtp' | 'tls' | 'acme' | 'delivery' | 'retention'
+    | 'hostname'
+    | 'data_dir'
+    | 'storage'
+    | 'dns'
+    | 'http'
+    | 'smtp'
+    | 'tls'
+    | 'acme'
+    | 'delivery'
+    | 'inbound'
+    | 'retention'
   >
   host: SendingHost
   /**
@@ -107,6 +118,7 @@ export async function examine(
     examineResolver(deps),
     examineMachine(deps),
     examineForecast(deps),
+    examineSpamFilter(deps),
     'unavailable' in deps.storage ? [] : examineDatabase(deps.storage),
     // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
@@ -306,6 +318,11 @@ async function examineResolver(deps: DoctorDeps): Promise<Finding[]> {
   const { freshResolver, targets, config } = deps
   const facts = await questionResolver(freshResolver, targets.resolver, machineOf(deps).pauseMs)
   return [judgeAnswers(facts), judgeCaching(facts), judgeValidation(facts, config.dns.trust_ad)]
+}
+
+async function examineSpamFilter({ config: { inbound } }: DoctorDeps): Promise<Finding[]> {
+  const { rspamd_url: url, rspamd_unavailable: unavailable } = inbound
+  return url === undefined ? [] : [judgeSpamFilter(await askSpamFilter(url), { url, unavailable })]
 }
 
 /** Forecasts the disk usage; empty if the usage is unknown. */

@@ -10,7 +10,7 @@ import { refuse } from '../mail/refusals.ts'
 import { dmarcValue, reportAddress, tlsRptValue } from '../mail/report-address.ts'
 import { AUTO } from '../mail/source.ts'
 import { summarizeTls, tlsNextStep, type TlsSummary } from '../mail/tls-summary.ts'
-import { reverseName } from '../sources/sources.ts'
+import { reverseName } from '../dns/reverse.ts'
 import type { Domain, DomainReport, ReportDay, Storage } from '../storage/storage.ts'
 import { canonicalIp } from '../wire/networks.ts'
 

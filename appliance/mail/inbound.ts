@@ -1,4 +1,4 @@
-/** Received email: who sent it, and how well that is authenticated. Types only. */
+/** Received email: who sent it, how well that is authenticated, and whether it is spam. Types only. */
 
 /** The results of RFC 8601 §2.7 that are used here. */
 export const AUTH_RESULTS = [
@@ -31,6 +31,17 @@ export interface Authentication {
   /** `domain` is that of From. */
   dmarc: AuthVerdict
   arc: AuthVerdict
+}
+
+/** What the spam filter said about an accepted message. */
+export interface SpamVerdict {
+  /** Whether the filter marks it as spam. */
+  flagged: boolean
+  score: number
+  /** The score from which the filter rejects messages. */
+  rejectScore: number
+  /** Names of the filter's rules that matched, heaviest first. */
+  symbols: string[]
 }
 
 /** A received email in an event's payload. */

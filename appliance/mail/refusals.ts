@@ -800,6 +800,19 @@ export const REFUSALS = {
     '554 5.7.1',
     '{ip} is listed by {zone}. Request removal from that list.',
   ),
+  inbound_spam: entry('validation_error', 403, '554 5.7.1', 'The spam filter rejected the message.'),
+  inbound_later: entry(
+    'rate_limit_exceeded',
+    429,
+    '451 4.7.1',
+    'The spam filter asks to send the message again later.',
+  ),
+  inbound_unjudged: entry(
+    'application_error',
+    503,
+    '451 4.7.1',
+    'The spam filter cannot be asked right now. Try again shortly.',
+  ),
   inbound_one: entry(
     'validation_error',
     422,

@@ -1,13 +1,14 @@
 /**
  * Checks a source: whether it belongs to this machine, its reverse DNS, blocklists and SPF; and decides what follows.
  */
+import { lookUpPtr } from '../dns/reverse.ts'
 import type { Blocklist } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 import { AUTO, isUsable, usableSources, type Source, type SourceHealth } from '../mail/source.ts'
 import { familyOf, lookUpHost, seenAddresses, type HostAnswers, type SeenAddress } from './addresses.ts'
 import { askBlocklist, judgeListing } from './blocklist.ts'
-import { judgePtr, lookUpPtr } from './ptr.ts'
+import { judgePtr } from './ptr.ts'
 import type { ReturnPath } from './return-paths.ts'
 import { askSpf, judgeSpfOf, judgeSpfOfOther } from './spf.ts'
 

@@ -1,43 +1,8 @@
-/**
- * Checks reverse DNS: whether the PTR record of an IP names a host that resolves to the IP (forward-confirmed, FCrDNS).
- */
+/** Judges reverse DNS: whether the PTR record of a sending IP names its EHLO name, and that resolves to the IP. */
 import { isIPv6 } from 'node:net'
-import type { Answer, Resolver } from '../dns/dns.ts'
+import { confirmedNames, type PtrFacts } from '../dns/reverse.ts'
 import type { Finding } from '../mail/finding.ts'
-import { reverseLabels } from '../wire/networks.ts'
 import { looksGeneric } from './names.ts'
-
-/** How many PTR records to follow; normal IPs have one. */
-const MOST_NAMES = 5
-
-/** DNS answers about an IP. */
-export interface PtrFacts {
-  ip: string
-  ptr: Answer<'PTR'>
-  /** The IPs of each name in the PTR records. */
-  forward: { name: string; answer: Answer<'A' | 'AAAA'> }[]
-}
-
-/** Returns the name of an IP's PTR record (RFC 1035 §3.5, RFC 3596 §2.5). */
-export function reverseName(ip: string): string {
-  return `${reverseLabels(ip)}.${isIPv6(ip) ? 'ip6' : 'in-addr'}.arpa`
-}
-
-/** Looks up both directions. Never rejects. */
-export async function lookUpPtr(resolver: Pick<Resolver, 'resolve'>, ip: string): Promise<PtrFacts> {
-  const ptr = await resolver.resolve(reverseName(ip), 'PTR')
-  const names = ptr.kind === 'found' ? ptr.records.slice(0, MOST_NAMES) : []
-  const type = isIPv6(ip) ? 'AAAA' : 'A'
-  const look = async (name: string) => ({ name, answer: await resolver.resolve(name, type) })
-  return { ip, ptr, forward: await Promise.all(names.map(look)) }
-}
-
-/** Returns the names that resolve back to the IP. */
-function confirmedNames({ ip, forward }: PtrFacts): string[] {
-  return forward
-    .filter(({ answer }) => answer.kind === 'found' && answer.records.includes(ip))
-    .map(({ name }) => name)
-}
 
 /**
  * Judges an IP's reverse DNS.

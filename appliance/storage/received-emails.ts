@@ -1,6 +1,6 @@
 /** Received emails of teams. */
 import { type Selectable, sql } from 'kysely'
-import type { Authentication, AuthResult, AuthVerdict } from '../mail/inbound.ts'
+import type { Authentication, AuthResult, AuthVerdict, SpamVerdict } from '../mail/inbound.ts'
 import type { ReceivingRule } from '../mail/receiving-rules.ts'
 import type { AttachmentInfo } from './emails.ts'
 import { recordOthers } from './events.ts'
@@ -26,6 +26,8 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   messageId: string
   attachments: AttachmentInfo[]
   authentication: Authentication
+  /** Null: no spam filter was asked. */
+  spam: SpamVerdict | null
   /** Id of the team's email that this one answers; null: none. */
   answers: string | null
   /** False if only this row is stored, because the domain doesn't keep content. */
@@ -83,6 +85,7 @@ const toEmail = (row: Selectable<ReceivedEmailsTable>): ReceivedEmail => ({
   messageId: row.message_id,
   attachments: JSON.parse(row.attachments) as AttachmentInfo[],
   authentication: JSON.parse(row.authentication) as Authentication,
+  spam: row.spam === null ? null : (JSON.parse(row.spam) as SpamVerdict),
   answers: row.answers_email_id,
   hasContent: Boolean(row.has_content),
 })
@@ -113,6 +116,8 @@ const toRow = (email: ReceivedEmail, inFile: boolean): Selectable<ReceivedEmails
   message_id: email.messageId,
   attachments: JSON.stringify(email.attachments),
   authentication: JSON.stringify(inOrder(email.authentication)),
+  spam: email.spam && JSON.stringify(email.spam),
+  is_spam: Number(email.spam?.flagged ?? false),
   answers_email_id: email.answers,
   has_content: Number(email.hasContent),
   in_file: Number(inFile),
@@ -235,17 +240,20 @@ export interface ReceivedFilter {
   answers?: string | undefined
   domainId?: string | undefined
   dmarc?: AuthResult | undefined
+  /** Whether the spam filter marked them. */
+  isSpam?: boolean | undefined
   hasAttachments?: boolean | undefined
 }
 
 /** Lists received emails, newest first. */
 async function listReceivedEmails(db: Db, args: PageArgs & ReceivedFilter): Promise<Page<ReceivedEmail>> {
   let query = db.selectFrom('received_emails').selectAll().where('team_id', '=', args.teamId)
-  const { search, answers, domainId, dmarc, hasAttachments } = args
+  const { search, answers, domainId, dmarc, isSpam, hasAttachments } = args
   if (answers !== undefined) query = query.where('answers_email_id', '=', answers)
   if (domainId !== undefined) query = query.where('domain_id', '=', domainId)
   // `toRow` writes the JSON, and no domain contains a quotation mark.
   if (dmarc !== undefined) query = query.where('authentication', 'like', `%"dmarc":{"result":"${dmarc}"%`)
+  if (isSpam !== undefined) query = query.where('is_spam', '=', Number(isSpam))
   if (hasAttachments !== undefined) query = query.where('attachments', hasAttachments ? '!=' : '=', '[]')
   if (search !== undefined && search !== '')
     query = query.where((where) =>

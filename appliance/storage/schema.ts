@@ -573,6 +573,9 @@ export interface ReceivedEmailsTable {
   attachments: string
   /** JSON: `Authentication`. */
   authentication: string
+  /** JSON: `SpamVerdict`. */
+  spam: string | null
+  is_spam: number
   answers_email_id: string | null
   /** 0 if neither `received_sources` nor a file has its message. */
   has_content: number

@@ -1,6 +1,6 @@
 /** Adds and removes the header fields that a receiving server is responsible for (RFC 5321 §4.4, RFC 8601). Pure. */
 import { endsWithBlankLine, fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
-import type { Authentication, AuthVerdict } from '../mail/inbound.ts'
+import type { Authentication, AuthVerdict, SpamVerdict } from '../mail/inbound.ts'
 
 /** How a message was received. */
 export interface TraceArgs {
@@ -14,26 +14,30 @@ export interface TraceArgs {
   /** Named in the trace only when there is one recipient, so that several don't learn of each other (RFC 5321 §7.2). */
   recipients: readonly string[]
   authentication: Authentication
+  /** Null: no spam filter was asked. */
+  spam: SpamVerdict | null
   now: number
 }
 
 /**
- * Prepends Return-Path, Authentication-Results and Received. Removes older Return-Path fields, and all results that
- * claim to be from this server (RFC 8601 §5).
+ * Prepends Return-Path, X-Spam-Status if a filter was asked, Authentication-Results and Received. Removes older
+ * fields of these names, and all results that claim to be from this server (RFC 8601 §5).
  */
 export function withTrace(bytes: Uint8Array, args: TraceArgs): Buffer {
   const { fields, bodyOffset } = splitMessage(bytes)
-  const kept = fields.filter((field) => !isForged(field, args.hostname)).map(({ raw }) => raw)
+  const kept = fields.filter((field) => !isForged(field, args)).map(({ raw }) => raw)
   const fieldsEnd = fields.reduce((end, { raw }) => end + raw.length, 0)
-  const front = [`Return-Path: <${safe(args.mailFrom)}>`, results(args), received(args)].join('\r\n')
+  const returnPath = `Return-Path: <${safe(args.mailFrom)}>`
+  const front = [returnPath, ...spamStatus(args), results(args), received(args)].join('\r\n')
   // Separate the body with a blank line when the message has no header, or no blank line after it.
   const blank = bodyOffset > fieldsEnd || endsWithBlankLine(bytes, bodyOffset) ? '' : '\r\n'
   return Buffer.concat([Buffer.from(`${front}\r\n`), ...kept, Buffer.from(blank), bytes.subarray(fieldsEnd)])
 }
 
-function isForged(field: HeaderField, hostname: string): boolean {
+function isForged(field: HeaderField, { hostname, spam }: TraceArgs): boolean {
   const name = field.name.toLowerCase()
   if (name === 'return-path') return true
+  if (spam !== null && (name === 'x-spam-status' || name === 'x-spam-flag')) return true
   if (name !== 'authentication-results') return false
   const id = /^[\s"]*([^\s";/]+)/.exec(withoutComments(fieldValue(field).slice(0, 4096)))?.[1]
   return id?.toLowerCase() === hostname.toLowerCase()
@@ -69,6 +73,14 @@ function results({ hostname, authentication, mailFrom, helo }: TraceArgs): strin
     of(dmarc, 'dmarc', 'header.from', dmarc.domain),
     of(arc, 'arc', '', null),
   ].join(';\r\n ')
+}
+
+function spamStatus({ spam }: TraceArgs): string[] {
+  if (spam === null) return []
+  const { flagged, score, rejectScore, symbols } = spam
+  const tests = symbols.map((name) => safe(name)).filter((name) => name !== '')
+  const scores = `${flagged ? 'Yes' : 'No'}, score=${score.toFixed(1)} required=${rejectScore.toFixed(1)}`
+  return [`X-Spam-Status: ${scores}${tests.length > 0 ? ` tests=${tests.join(',\r\n ')}` : ''}`]
 }
 
 function received({ hostname, id, ip, helo, tls, extended, recipients, now }: TraceArgs): string {

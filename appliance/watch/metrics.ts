@@ -16,6 +16,8 @@ export interface Instruments {
   inFlight(provider: string, change: number): void
   /** A blocklist was asked about a server that delivers mail. */
   blocklistAsked(zone: string, result: string): void
+  /** The spam filter was asked about a received message. */
+  spamFilterAsked(result: string): void
   webhookAttempted(success: boolean, seconds: number): void
   stored(method: string, seconds: number, failed: boolean): void
   /** A recurring task succeeded. Lets a monitor detect that it stopped. */
@@ -67,6 +69,11 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
     'zone',
     'result',
   ])
+  const spamFilter = counter(
+    'inbound_spam_filter_total',
+    'Received messages that the spam filter was asked about',
+    ['result'],
+  )
   const inFlight = gauge('deliveries_in_flight', 'Deliveries being attempted', ['provider'])
   const webhooks = histogram('webhook_attempt_seconds', 'Requests to webhooks', QUICK, ['outcome'])
   const calls = histogram('storage_call_seconds', 'Duration of storage calls; writes until durable', QUICK, [
@@ -93,6 +100,7 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
     attempted: (seconds) => attempt.observe(Math.max(0, seconds)),
     inFlight: (provider, change) => inFlight.inc({ provider: group(provider) }, change),
     blocklistAsked: (zone, result) => blocklists.inc({ zone, result }),
+    spamFilterAsked: (result) => spamFilter.inc({ result }),
     webhookAttempted: (success, seconds) =>
       webhooks.observe({ outcome: success ? 'success' : 'failure' }, seconds),
     stored(method, seconds, failed) {

@@ -14,6 +14,7 @@ const examples: Record<string, unknown> = {
   'tls_reports.from': 'tls-reports@example.com',
   'tls_reports.contact': 'postmaster@example.com',
   'http.public_url': 'https://mail.example.com',
+  'inbound.rspamd_url': 'http://127.0.0.1:11333',
   'http.admin_url': 'https://mail-admin.example.com',
   'delivery.providers': '/etc/posthaste/providers.toml',
   'delivery.bounces': '/etc/posthaste/bounces.toml',

@@ -32,23 +32,26 @@ export function newReceived(
     Buffer.from('From: Ada <ada@x.example>\r\nSubject: Hello\r\n\r\nhi\xff', 'latin1'),
   )
   return {
-    ...{
-      id: newId(now),
-      teamId: to.teamId,
-      domainId: to.domainId,
-      receivedAt: now,
-      mailFrom: 'ada@x.example',
-    },
-    ...{ receivedFor: [`box@${to.name}`], ip: '192.0.2.1', helo: 'mx.x.example', tls: null },
-    ...{
-      size: bytes.length,
-      from: 'Ada <ada@x.example>',
-      to: [`box@${to.name}`],
-      cc: [],
-      bcc: [],
-      replyTo: [],
-    },
-    ...{ subject: 'Hello', messageId: '<1@x.example>', attachments: [], answers: null },
+    id: newId(now),
+    teamId: to.teamId,
+    domainId: to.domainId,
+    receivedAt: now,
+    mailFrom: 'ada@x.example',
+    receivedFor: [`box@${to.name}`],
+    ip: '192.0.2.1',
+    helo: 'mx.x.example',
+    tls: null,
+    size: bytes.length,
+    from: 'Ada <ada@x.example>',
+    to: [`box@${to.name}`],
+    cc: [],
+    bcc: [],
+    replyTo: [],
+    subject: 'Hello',
+    messageId: '<1@x.example>',
+    attachments: [],
+    answers: null,
+    spam: null,
     authentication: { spf: PASS, dkim: PASS, dmarc: PASS, arc: { result: 'none', domain: null } },
     ...change,
     bytes,
@@ -134,6 +137,19 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await listed(to.teamId, { hasAttachments: true })).toEqual([one.id])
     expect(await listed(to.teamId, { hasAttachments: false, domainId: to.domainId })).toEqual([two.id])
     expect(await listed(to.teamId, { domainId: newId(T0) })).toEqual([])
+  })
+
+  test('the verdict of the spam filter is kept, and filters', async () => {
+    const to = await makeReceiver(storage())
+    const verdict = { flagged: true, score: 7.5, rejectScore: 15, symbols: ['HEAVY', 'LIGHT'] }
+    const spam = newReceived(to, { spam: verdict })
+    const passed = newReceived(to, { spam: { ...verdict, flagged: false } })
+    const unjudged = newReceived(to)
+    for (const email of [spam, passed, unjudged]) expect(await keep(email)).toBe('kept')
+    expect(await listed(to.teamId, { isSpam: true })).toEqual([spam.id])
+    expect(await listed(to.teamId, { isSpam: false })).toEqual([unjudged.id, passed.id])
+    const stored = await storage().getReceivedEmail({ teamId: to.teamId, id: spam.id }, T0)
+    expect(stored!.spam).toEqual(verdict)
   })
 
   test('a team receives so much in a day; what is too much is not kept for the others either', async () => {

@@ -89,6 +89,7 @@ test(
           id: 'x',
           recipients: ['a@b.example'],
           now: 0,
+          spam: { flagged: true, score: 1, rejectScore: 2, symbols: [about.helo] },
         }
         const marked = withTrace(bytes, { ...trace, tls: null, extended: true, authentication })
         const shown = marked.toString('latin1')

@@ -49,13 +49,40 @@ export async function seedReceived(
   answers: string | null,
   now: number,
 ): Promise<string> {
-  const make = (subject: string, from: string, authentication: Authentication, answered: string | null) => {
+  const make = (
+    subject: string,
+    from: string,
+    authentication: Authentication,
+    answered: string | null,
+    flagged: boolean,
+  ) => {
     const bytes = message(from, `orders@${domain.name}`, subject)
     return {
-      ...{ id: newId(now), teamId, domainId: domain.id, receivedAt: now, mailFrom: 'ada@bigmail.example' },
-      ...{ receivedFor: [`orders@${domain.name}`], ip: '192.0.2.25', helo: 'mx.bigmail.example' },
-      ...{ tls: 'TLSv1.3', size: bytes.length, from, to: [`orders@${domain.name}`], cc: [], bcc: [] },
-      ...{ replyTo: [], subject, messageId: '<1@bigmail.example>', authentication, answers: answered },
+      id: newId(now),
+      teamId,
+      domainId: domain.id,
+      receivedAt: now,
+      mailFrom: 'ada@bigmail.example',
+      receivedFor: [`orders@${domain.name}`],
+      ip: '192.0.2.25',
+      helo: 'mx.bigmail.example',
+      tls: 'TLSv1.3',
+      size: bytes.length,
+      from,
+      to: [`orders@${domain.name}`],
+      cc: [],
+      bcc: [],
+      replyTo: [],
+      subject,
+      messageId: '<1@bigmail.example>',
+      authentication,
+      answers: answered,
+      spam: {
+        flagged,
+        score: flagged ? 7.9 : 0.4,
+        rejectScore: 15,
+        symbols: flagged ? ['FORGED_SENDER', 'DMARC_POLICY_QUARANTINE'] : ['MIME_GOOD'],
+      },
       attachments: [
         {
           ...{ id: newId(now), filename: 'dot.png', contentType: 'image/png', contentId: 'dot', size: 70 },
@@ -70,8 +97,9 @@ export async function seedReceived(
     'Ada Marsh <ada@bigmail.example>',
     GENUINE,
     answers,
+    false,
   )
-  const forged = make('Your invoice is overdue', 'Accounts <boss@bigmail.example>', FORGED, null)
+  const forged = make('Your invoice is overdue', 'Accounts <boss@bigmail.example>', FORGED, null, true)
   const limits = { messages: 1000, bytes: 1_000_000_000 }
   await storage.keepReceivedEmails({ emails: [answer, forged], limits }, now)
   return answer.id

@@ -26,10 +26,12 @@ export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): voi
       in_reply_to_email_id: answers,
       domain_id: domainId,
       has_attachments: attached,
+      spam,
       ...page
     } = request.query
     const hasAttachments = attached === undefined ? undefined : attached === 'true'
-    const filter = { answers, domainId, hasAttachments }
+    const isSpam = spam === undefined ? undefined : spam === 'true'
+    const filter = { answers, domainId, hasAttachments, isSpam }
     const { items, hasMore } = await storage.listReceivedEmails({ teamId, ...page, ...filter }, clock.now())
     return presentList(items.map(api.presentReceivedEmail), hasMore)
   })

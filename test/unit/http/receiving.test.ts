@@ -5,6 +5,7 @@ import { deliveriesFor } from '../../../appliance/events/fan-out.ts'
 import { receive } from '../../../appliance/inbound/receive.ts'
 import { createMimeReader, type MimeReader } from '../../../appliance/mime/mime.ts'
 import { createThrottle } from '../../../appliance/clock/throttle.ts'
+import type { SpamVerdict } from '../../../appliance/mail/inbound.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { makeReceiver } from '../../contract/received-emails.contract.ts'
@@ -25,7 +26,11 @@ afterAll(async () => {
 })
 
 /** Stores a message as the public MX receives it, from a server without DNS records. */
-async function take(lines: string[], to = { teamId: api.teamId, domainId: api.domain.id }): Promise<string> {
+async function take(
+  lines: string[],
+  to = { teamId: api.teamId, domainId: api.domain.id },
+  spam: SpamVerdict | null = null,
+): Promise<string> {
   const resolver = { resolve: async () => ({ kind: 'absent', why: 'nxdomain', authentic: false }) as never }
   const { storage, clock } = api
   const receiver = { ...to, status: 'verified' as const, rules: [] }
@@ -41,6 +46,7 @@ async function take(lines: string[], to = { teamId: api.teamId, domainId: api.do
     },
     {
       ...{ storage, mime, resolver, clock, log: silentLogger(), hostname: 'mail.acme.example' },
+      spamFilter: { judge: async () => spam },
       events: createThrottle(clock, 1, 1000),
     },
   )
@@ -268,4 +274,23 @@ test('a webhook tells of it as the hosted service does, without content', async 
       },
     ],
   })
+})
+
+test('the verdict of the spam filter is shown, listed and in the header, and a forged one is not', async () => {
+  const verdict = { flagged: true, score: 7.25, rejectScore: 15, symbols: ['HEAVY', 'BAD\r\nX: y'] }
+  const lines = ['From: a@x.example', 'X-Spam-Status: No', 'X-Spam-Flag: NO', 'Subject: Win', '', 'x']
+  const id = await take(lines, undefined, verdict)
+  const { json } = await api.call('GET', `/emails/receiving/${id}`)
+  expect(json).toMatchObject({
+    spam: { flagged: true, score: 7.25, reject_score: 15, symbols: verdict.symbols },
+  })
+  const { headers } = json as { headers: Record<string, string> }
+  expect(headers['x-spam-status']).toMatch(/^Yes, score=7.3 required=15.0 tests=HEAVY,\s+BADX:y$/)
+  expect(headers).not.toHaveProperty('x-spam-flag')
+  const listed = async (spam: boolean) => {
+    const list = await api.call('GET', `/emails/receiving?spam=${spam}`)
+    return (list.json as { data: { id: string }[] }).data.map((one) => one.id)
+  }
+  expect(await listed(true)).toEqual([id])
+  expect(await listed(false)).not.toContain(id)
 })

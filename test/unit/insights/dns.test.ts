@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { judgeHelo, judgeHostAddresses } from '../../../appliance/insights/helo.ts'
-import { judgePtr, lookUpPtr, reverseName } from '../../../appliance/sources/ptr.ts'
+import { lookUpPtr, reverseName } from '../../../appliance/dns/reverse.ts'
+import { judgePtr } from '../../../appliance/sources/ptr.ts'
 import { judgeSpfOf } from '../../../appliance/sources/spf.ts'
 import { list, said, startNames, type Names } from './fixtures.ts'
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import type { Source, SourceHealth } from '../../../appliance/mail/source.ts'
-import { reverseName } from '../../../appliance/sources/ptr.ts'
+import { reverseName } from '../../../appliance/dns/reverse.ts'
 import { decideState, keepKnown, type SourceCheckDeps } from '../../../appliance/sources/check.ts'
 import { differences } from '../../../appliance/sources/book.ts'
 import { presentSource } from '../../../appliance/api/sources.ts'

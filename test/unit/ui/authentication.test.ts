@@ -53,7 +53,7 @@ test('mail from outside is told about check by check, with what each proves', ()
       ...{ spf: of(spf, 'list.example'), dkim: of(dkim, 'shop.example') },
       ...{ dmarc: of(dmarc, 'shop.example'), arc: of(arc, null) },
     }
-    return receivedSentences({ authentication_results, envelope })
+    return receivedSentences({ authentication_results, envelope, spam: null })
   }
   expect(told('pass', 'pass', 'pass', 'none')).toEqual([
     'SPF for list.example passed: it lists 192.0.2.9, which is not the From domain shop.example.',

@@ -15,6 +15,7 @@ export type ReceivedQuery = Partial<
     | 'domain_id'
     | 'dmarc'
     | 'has_attachments'
+    | 'spam'
     | 'in_reply_to_email_id'
     | 'after'
     | 'before'

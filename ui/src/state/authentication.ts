@@ -95,11 +95,12 @@ export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: 
   ]
 }
 
-/** Explains each check of a received email (RFC 8601), and what it proves. */
+/** Explains each check of a received email (RFC 8601), what it proves, and what the spam filter said. */
 export function receivedSentences({
   authentication_results: checks,
   envelope,
-}: Pick<ReceivedEmailSummary, 'authentication_results' | 'envelope'>): string[] {
+  spam,
+}: Pick<ReceivedEmailSummary, 'authentication_results' | 'envelope' | 'spam'>): string[] {
   const { spf, dkim, dmarc, arc } = checks
   const of = (method: string, { result, domain }: typeof spf) =>
     `${method}${domain === null ? '' : ` for ${domain}`} ${RESULTS.get(result) ?? result}`
@@ -114,7 +115,18 @@ export function receivedSentences({
     ...(arc.result === 'none'
       ? []
       : [`${of('ARC', arc)}: forwarding servers recorded earlier results, which are not trusted here.`]),
+    ...(spam === null ? [] : [spamSentence(spam)]),
   ]
+}
+
+function spamSentence({
+  flagged,
+  score,
+  reject_score: limit,
+  symbols,
+}: NonNullable<ReceivedEmailSummary['spam']>) {
+  const because = symbols.length > 0 ? ` Rules that matched: ${symbols.slice(0, 10).join(', ')}.` : ''
+  return `The spam filter ${flagged ? 'marked it as spam' : 'found no spam'}: score ${score}, rejected from ${limit}.${because}`
 }
 
 const DMARC_MEANS = new Map<string, string>([

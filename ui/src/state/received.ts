@@ -9,6 +9,10 @@ export const DMARC_RESULTS = [
   ['temperror', 'DMARC temporary error'],
   ['permerror', 'DMARC invalid record'],
 ] as const
+export const SPAM = [
+  ['true', 'Marked as spam'],
+  ['false', 'Not marked as spam'],
+] as const
 export const WITH_FILES = [
   ['true', 'With attachments'],
   ['false', 'Without attachments'],

@@ -156,6 +156,9 @@ export function ofHttp(status: number): Look {
   return look(String(status), 'green', Check)
 }
 
+/** The look of mail that the spam filter marked. */
+export const SPAM_LOOK: Look = look('spam', 'amber', TriangleAlert)
+
 /** Returns the look of an authentication result, `dkim=pass` and others (RFC 8601 §2.7). */
 export function ofVerdict(verdict: string): Look {
   if (verdict === 'pass') return look('pass', 'green', Check)

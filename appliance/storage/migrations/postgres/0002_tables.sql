@@ -1113,7 +1113,7 @@ CREATE TABLE received_emails (
   authentication text not null,
   answers_email_id text,
   has_content bigint not null check (has_content in (0, 1))
-, in_file bigint not null default 0 check (in_file in (0, 1)));
+, in_file bigint not null default 0 check (in_file in (0, 1)), spam text, is_spam bigint not null default 0 check (is_spam in (0, 1)));
 
 CREATE INDEX received_emails_list on received_emails (team_id, id);
 
