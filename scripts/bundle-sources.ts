@@ -7,8 +7,8 @@
 import { globSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { rolldown, type Plugin } from 'rolldown'
-import { ENTRIES, EXTERNAL, oneByte } from './bundled.ts'
+import { rolldown, type CodeSplittingNameFunction, type Plugin } from 'rolldown'
+import { ENTRIES, EXTERNAL, httpAlone, oneByte } from './bundled.ts'
 
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
@@ -35,18 +35,32 @@ const bundle = await rolldown({
   platform: 'node',
   external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
   preserveEntrySignatures: 'strict',
-  plugins: [places, oneByte],
+  plugins: [places, httpAlone, oneByte],
   // Only matters if a program is loaded in parts.
   checks: { ineffectiveDynamicImport: false },
   logLevel: 'warn',
 })
+/** The modules that importing a source loads at once. */
+const loaded = new Set<string>()
+
+/** Puts those modules into one file. Rolldown gives files of their own to modules that are imported when they are needed. */
+const chunkOf: CodeSplittingNameFunction = (id, graph) => {
+  if (loaded.size === 0) {
+    for (const file of files) loaded.add(join(sources, file))
+    // The set grows during the iteration.
+    for (const one of loaded)
+      for (const imported of graph.getModuleInfo(one)?.importedIds ?? []) loaded.add(imported)
+  }
+  return loaded.has(id) ? 'all' : null
+}
+
 rmSync(folder, { recursive: true, force: true })
 await bundle.write({
   dir: folder,
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
-  codeSplitting: { groups: [{ name: 'all', test: /./ }] },
+  codeSplitting: { groups: [{ name: chunkOf, debugName: 'all' }] },
   comments: { annotation: false, jsdoc: false, legal: false },
 })
 await bundle.close()

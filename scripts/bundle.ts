@@ -5,10 +5,9 @@
  * Replaces FOLDER/appliance. FOLDER must contain config/, package.json, ui/dist/ and the packages of EXTERNAL.
  */
 import { cpSync, rmSync } from 'node:fs'
-import http from 'node:http'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown, type Plugin } from 'rolldown'
-import { ENTRIES, EXTERNAL, oneByte } from './bundled.ts'
+import { ENTRIES, EXTERNAL, httpAlone, oneByte } from './bundled.ts'
 
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
@@ -24,23 +23,6 @@ const places: Plugin = {
     const folder = relative(sources, dirname(id))
     const own = folder === '' ? 'import.meta.dirname' : `(import.meta.dirname + '/${folder}')`
     return code.replaceAll('import.meta.dirname', own).replace(STARTED, '$1$2$3.js$2')
-  },
-}
-
-/**
- * Accesses `node:http` through its default export. Node creates all named exports of a module on import, and the
- * WebSocket export of `node:http` loads all of fetch (13 MB).
- */
-const httpAlone: Plugin = {
-  name: 'http-alone',
-  resolveId: (source, _, { kind }) =>
-    kind === 'import-statement' && /^(node:)?http$/.test(source) ? '\0http' : null,
-  load(id) {
-    if (id !== '\0http') return null
-    const names = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(([, one]) => 'value' in one)
-    return `const http = process.getBuiltinModule('node:http')
-export default http
-export const { ${names.map(([name]) => name).join(', ')} } = http`
   },
 }
 

@@ -1,3 +1,4 @@
+import http from 'node:http'
 import type { Plugin } from 'rolldown'
 
 /**
@@ -20,6 +21,23 @@ export const ENTRIES = [
   'storage/sqlite/reader.ts',
   'storage/sqlite/writer.ts',
 ]
+
+/**
+ * Accesses `node:http` through its default export. Node creates all named exports of a module on import, and the
+ * WebSocket export of `node:http` loads all of fetch (13 MB).
+ */
+export const httpAlone: Plugin = {
+  name: 'http-alone',
+  resolveId: (source, _, { kind }) =>
+    kind === 'import-statement' && /^(node:)?http$/.test(source) ? '\0http' : null,
+  load(id) {
+    if (id !== '\0http') return null
+    const names = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(([, one]) => 'value' in one)
+    return `const http = process.getBuiltinModule('node:http')
+export default http
+export const { ${names.map(([name]) => name).join(', ')} } = http`
+  },
+}
 
 /**
  * Escapes non-Latin-1 characters. A single one makes Node store the whole file with two bytes per character. Escapes

@@ -1,6 +1,5 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { authenticate } from 'mailauth'
 import PostalMime from 'postal-mime'
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
@@ -60,6 +59,8 @@ async function verify(
   message: Captured,
   resolver: Resolver,
 ): Promise<Pick<InboxEntry, 'dkim' | 'spf' | 'dmarc' | 'authenticationResults'>> {
+  // Loaded when the first message is captured, because it takes 20 MB.
+  const { authenticate } = await import('mailauth')
   const result = await authenticate(message.raw, {
     ip: message.ip,
     helo: message.helo,
