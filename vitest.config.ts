@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/world/longest-first.ts'
 import { PATIENCE } from './test/world/patience.ts'
-import { pureFiles, reloadingFiles } from './test/world/pure.ts'
+import { pureFiles, reloadingFiles, sharingFiles } from './test/world/pure.ts'
 
 // Daemons of the tests are the program as it is put together for everybody. Threads and scripts that tests start from the
 // sources are given these without their types. The dashboard is built once, before any test looks at it.
@@ -25,6 +25,8 @@ process.env.NODE_OPTIONS = [
 
 /** Tests of pure code share processes: starting one takes 0.3 s a file. */
 const pure = pureFiles(import.meta.dirname)
+/** Tests of the API that can share processes: the first server of a process takes 2 s of processor time, another 0.4. */
+const sharing = sharingFiles(import.meta.dirname)
 /** Tests that load modules anew need each source as a module of its own. */
 const reloading = reloadingFiles(import.meta.dirname)
 /** Vitest follows imports of what it loads itself, which is how it finds the tests of what was changed. */
@@ -65,10 +67,22 @@ export default defineConfig({
           ...bundled,
           name: 'isolated',
           include: ['test/**/*.test.ts'],
-          exclude: [...pure, ...reloading],
+          exclude: [...pure, ...sharing, ...reloading],
         },
       },
       { extends: false, test: { ...common, name: 'reloading', include: reloading } },
+      {
+        extends: false,
+        test: {
+          ...common,
+          ...bundled,
+          name: 'sharing',
+          include: sharing,
+          exclude: pure,
+          isolate: false,
+          setupFiles: ['test/world/left-behind.ts'],
+        },
+      },
       {
         extends: false,
         test: {

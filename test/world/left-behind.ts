@@ -1,4 +1,5 @@
 import { afterAll, expect } from 'vitest'
+import { madeAt, newId } from '../../appliance/mail/ids.ts'
 
 /** Globals that tests may replace: the clock, timers, fetch and random numbers. */
 const REPLACEABLE = ['Date', 'fetch', 'queueMicrotask', 'setImmediate', 'setInterval', 'setTimeout'] as const
@@ -17,3 +18,6 @@ const before = state()
 
 /** Fails a test file that leaves modified globals behind in a process shared with other files. */
 afterAll(() => expect(state()).toEqual(before))
+
+/** Fails a test file that created IDs of the future, which those of the files after it would follow. */
+afterAll(() => expect(madeAt(newId(0))).toBeLessThanOrEqual(Date.now()))

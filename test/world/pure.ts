@@ -7,6 +7,31 @@ const IMPORT = /^(?:import|export)(?! type )(?:[^'"=;()]*? from)? '([^']+)'/gm
 const IMPURE =
   /^node:(?:child_process|cluster|dgram|dns|dns\/promises|http|http2|https|tls|v8|worker_threads)$|^(?:better-sqlite3|fastify|playwright-core)$|\/test\/world\/(?!fast-check\.ts)|\/mail\/ids\.ts$/
 
+/** What a test does to its process: moves a clock, replaces globals, or measures memory, time or handles. */
+const MOVES_PROCESS =
+  /\.advance\(|clock\.set\(|\bvi\.(?:use|spy|stub|set)|\bprocess\.|\bperformance\.|\bgc\(|\bT0\b|from 'node:(?:perf_hooks|async_hooks|diagnostics_channel)'/
+/** Modules of processes and threads, and those with clocks, hosts or daemons of their own. */
+const MOVING =
+  /^node:(?:child_process|cluster|v8|worker_threads|dgram)$|^playwright-core$|\/test\/world\/(?!addresses|clock|capacity|patience|fast-check|ui-strings|routes-by-id|receiver|dnssec)/
+
+/**
+ * Returns tests of the API that can share processes: each has a server, a database and a clock of its own, and none
+ * moves the clock. IDs from `newId` never go backwards within a process, so a clock that was moved would affect the
+ * files after it. `test/world/left-behind.ts` fails files for which this isn't true.
+ * @param root the project's folder
+ */
+export function sharingFiles(root: string): string[] {
+  const isSharing = (file: string): boolean => {
+    const reached = new Set([file])
+    // The set grows during the iteration.
+    for (const one of reached)
+      for (const found of readImports(one)) if (!found.includes('/appliance/')) reached.add(found)
+    const own = readFileSync(file, 'utf8')
+    return !MOVES_PROCESS.test(own) && ![...reached].some((one) => MOVING.test(one))
+  }
+  return globSync('test/unit/http/*.test.ts', { cwd: root }).filter((file) => isSharing(join(root, file)))
+}
+
 /**
  * Returns unit tests that use no socket, process, thread or database, and create no IDs. IDs from `newId` never go
  * backwards within a process, so test files with clocks of their own can't share a process.
