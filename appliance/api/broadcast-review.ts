@@ -1,10 +1,12 @@
-/** Reviews and tests of a draft before it is sent. */
+/** Reviews and tests of a draft before it is sent, and the drafts that a contact would get. */
 import { Type, type Static } from 'typebox'
-import type { Review as Reviewed } from '../mail/broadcast.ts'
+import { PROSPECTS, type Prospect, type Review as Reviewed } from '../mail/broadcast.ts'
+import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
 import { operation } from './operation.ts'
-import { path, pathUuid } from './parameters.ts'
-import { count, described, Id, kind, Nullable, optionalText } from './shared.ts'
+import { path, pathText, pathUuid } from './parameters.ts'
+import { count, described, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
 
 /** POST /broadcasts/:id/test */
 export const TestBroadcast = Type.Object(
@@ -96,5 +98,53 @@ export function presentReview(
   return {
     ...{ findings, recipients, tags: used, looked, samples },
     providers: providers.map((one, at) => ({ ...one, hours: hours[at] ?? null })),
+  }
+}
+
+/** GET /contacts/:id/broadcasts */
+export const ContactBroadcastList = listOf(
+  Type.Object(
+    {
+      id: Id,
+      name: Type.String(described('The name.')),
+      status: literals(['scheduled', 'draft'], described('The status.')),
+      scheduled_at: Nullable(Timestamp, described('When it is sent; null: not scheduled.')),
+      prospect: literals(
+        PROSPECTS,
+        described(
+          'eligible: the contact would get it · not_in_segment · excluded: in an excluded segment · unsubscribed · topic: opted out of its topic · suppressed: the address is on the suppression list.',
+        ),
+      ),
+    },
+    described('A broadcast that is not sent yet.'),
+  ),
+  'broadcasts',
+)
+export type ContactBroadcasts = Static<typeof ContactBroadcastList>
+
+export const listContactBroadcasts = operation('GET /contacts/:id/broadcasts', {
+  operationId: 'listContactBroadcasts',
+  tags: ['Contacts'],
+  summary: 'List what a contact would get',
+  description:
+    'The newest 20 scheduled broadcasts, then the newest 20 drafts, with whether the contact would get each if it were sent now. Not part of the hosted API.',
+  params: path({ id: pathText('The id or the address of the contact.') }),
+  response: { 200: ContactBroadcastList },
+})
+
+/** Formats an element of GET /contacts/:id/broadcasts. */
+export function presentContactBroadcast({
+  broadcast: { id, name, status, scheduledAt },
+  prospect,
+}: {
+  broadcast: Broadcast
+  prospect: Prospect
+}): ContactBroadcasts['data'][number] {
+  return {
+    id,
+    name,
+    status: status === 'scheduled' ? 'scheduled' : 'draft',
+    scheduled_at: scheduledAt === null ? null : timestamp(scheduledAt),
+    prospect,
   }
 }

@@ -1,7 +1,10 @@
-/** Reviews a draft before it is sent: its recipients, problems, and samples of the first emails. */
+/**
+ * Reviews a draft before it is sent: its recipients, problems, and samples of the first emails. Also tells which drafts a
+ * contact would get.
+ */
 import { setImmediate } from 'node:timers/promises'
 import { parseMailbox } from '../mail/address.ts'
-import type { Review } from '../mail/broadcast.ts'
+import type { Prospect, Review } from '../mail/broadcast.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
 import { choosePool } from '../mail/source.ts'
@@ -15,8 +18,18 @@ import type { SendingDeps } from './sending.ts'
 export interface ReviewMethods {
   /** Refuses: `not_found`. */
   reviewBroadcast(args: { caller: Caller; id: string }): Promise<Review>
+  /** Lists the newest scheduled broadcasts, then the newest drafts, with whether the contact would get each now. */
+  contactProspects(args: { teamId: string; contactId: string }): Promise<ContactProspect[]>
 }
 
+/** A draft or scheduled broadcast, for one contact. */
+export interface ContactProspect {
+  broadcast: Broadcast
+  prospect: Prospect
+}
+
+/** Broadcasts of each status that are compared with a contact. */
+const MOST_OPEN = 20
 /** Contacts per step, and in total. */
 const STEP = 2000
 const MOST = 50_000
@@ -57,6 +70,20 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
         repeats: await lastLike(deps, broadcast),
       })
       return { findings, pool, ...survey }
+    },
+
+    async contactProspects({ teamId, contactId }) {
+      const list = async (status: 'scheduled' | 'draft') =>
+        (await storage.listBroadcasts({ teamId, status, limit: MOST_OPEN }, clock.now())).items
+      const open = [...(await list('scheduled')), ...(await list('draft'))]
+      return Promise.all(
+        open.map(async (broadcast) => {
+          const { segmentId, exclude, topicId } = broadcast
+          const asked = { teamId, segmentId, exclude, topicId, contactId, after: '', most: 1 }
+          const [found] = await storage.broadcastCandidates(asked, clock.now())
+          return { broadcast, prospect: found ? (found.out ?? 'eligible') : 'not_in_segment' }
+        }),
+      )
     },
   }
 }

@@ -58,7 +58,7 @@ export async function listContacts(
 
 /** `contact show`: by address or id. */
 export async function showContact(
-  { contacts, storage, clock, output, team }: Context,
+  { contacts, broadcasts, storage, clock, output, team }: Context,
   idOrEmail: string,
 ): Promise<void> {
   const { id: teamId } = await team()
@@ -67,6 +67,8 @@ export async function showContact(
   const own = { teamId, contactId: contact.id }
   const segments = await storage.listContactSegments({ ...own, limit: DEFAULT_LIMIT }, clock.now())
   const topics = await storage.listContactTopics(own, clock.now())
+  const prospects = await broadcasts.contactProspects(own)
+  const next = prospects.filter(({ prospect }) => prospect === 'eligible')
   const { optOut, email, id, createdAt, createdBy, values } = contact
   const facts = [
     ['Address', email],
@@ -77,6 +79,7 @@ export async function showContact(
     ...values.map(({ key, value }) => [key, String(value)]),
     ['Segments', segments.items.map(({ name }) => name).join(', ')],
     ['Topics', topics.map(({ name, subscription }) => `${name} (${subscription})`).join(', ')],
+    ['Would get', next.map(({ broadcast: { name, status } }) => `${name} (${status})`).join(', ')],
   ]
   output.text(...table(['FIELD', 'VALUE'], facts))
 }

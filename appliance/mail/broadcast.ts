@@ -100,6 +100,17 @@ export interface ProviderResult {
   complained: number
 }
 
+/** Whether a contact would get a draft: `eligible`, or the first reason against it. */
+export const PROSPECTS = [
+  'eligible',
+  'not_in_segment',
+  'excluded',
+  'unsubscribed',
+  'topic',
+  'suppressed',
+] as const
+export type Prospect = (typeof PROSPECTS)[number]
+
 /** The review of a draft before sending. */
 export interface Review {
   findings: Insight[]

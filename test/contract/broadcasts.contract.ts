@@ -241,15 +241,16 @@ function recipientTests(storage: () => Storage): void {
     await join({ unsubscribed: true })
     await join({ topics: [{ id: topic.id, subscription: 'opt_out' }] })
     await join({ segmentIds: [segment.id, other.id] })
-    const look = (after: string, most: number) =>
+    const look = (after: string, most: number, contactId?: string) =>
       storage().broadcastCandidates(
-        { teamId, segmentId: segment.id, exclude: [other.id], topicId: topic.id, after, most },
+        { teamId, segmentId: segment.id, exclude: [other.id], topicId: topic.id, after, most, contactId },
         T0,
       )
     const all = await look('', 9)
     expect(all.map(({ out }) => out)).toEqual([null, 'unsubscribed', 'topic', 'excluded'])
     expect(all[0]).toMatchObject({ firstName: 'Ada', provider: '' })
     expect(await look(all[2]!.contactId, 9)).toEqual(all.slice(3))
+    expect([await look('', 1, all[1]!.contactId), await look('', 1, newId(T0))]).toEqual([[all[1]], []])
   })
 }
 

@@ -22,6 +22,7 @@ export function broadcastRoutes(app: App, deps: HttpDeps): void {
   draftRoutes(app, deps)
   sendingRoutes(app, deps)
   testRoute(app, deps)
+  contactRoute(app, deps)
   resultRoutes(app, deps)
 }
 
@@ -131,6 +132,16 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.resumeBroadcast, resumed, async (request) => {
     await broadcasts.resumeBroadcast(which(request))
     return ref(request.params.id)
+  })
+}
+
+/** Route for the drafts that a contact would get. */
+function contactRoute(app: App, { audience, broadcasts }: HttpDeps): void {
+  serve(app, reviewApi.listContactBroadcasts, {}, async (request) => {
+    const { teamId } = callerOf(request)
+    const { id: contactId } = await audience.getContact({ teamId, idOrEmail: request.params.id })
+    const prospects = await broadcasts.contactProspects({ teamId, contactId })
+    return presentList(prospects.map(reviewApi.presentContactBroadcast), false)
   })
 }
 

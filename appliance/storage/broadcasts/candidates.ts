@@ -1,4 +1,4 @@
-/** The contacts that would get a draft, for a preview. Sending checks again (recipients.ts, spool/enqueue.ts). */
+/** The contacts that would get a draft, for previews. Sending checks again (recipients.ts, spool/enqueue.ts). */
 import { effectiveSubscription, type PropertyValue } from '../../mail/audience.ts'
 import { addressDomain } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
@@ -26,12 +26,14 @@ export interface CandidatesArgs {
   /** The last contact of the previous page; empty: the first page. */
   after: string
   most: number
+  /** Only this contact. */
+  contactId?: string | undefined
 }
 
 /** Returns the next contacts of a segment, by id. */
 async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): Promise<Candidate[]> {
-  const { teamId, segmentId, exclude, topicId, after, most } = args
-  const rows = await db
+  const { teamId, segmentId, exclude, topicId, after, most, contactId } = args
+  let members = db
     .selectFrom('contacts')
     .leftJoin('contact_topics as x', (join) =>
       join.onRef('x.contact_id', '=', 'contacts.id').on('x.topic_id', '=', topicId ?? ''),
@@ -46,7 +48,8 @@ async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): P
     .where(await memberCondition(db, teamId, segmentId, now))
     .orderBy('contacts.id')
     .limit(most)
-    .execute()
+  if (contactId !== undefined) members = members.where('contacts.id', '=', contactId)
+  const rows = await members.execute()
   const ids = rows.map(({ id }) => id)
   const excluded = await membersAmong(db, { teamId, exclude, ids }, now)
   const preset = await presetOf(db, teamId, topicId)

@@ -89,3 +89,31 @@ test('an address with a merge tag is refused, because nothing would fill it', as
       json: { message: `Invalid \`${Object.keys(change)[0]!}\` field: an address without merge tags.` },
     })
 })
+
+test('a contact has a list of what it would get', async () => {
+  const other = await made('/segments', { name: 'Elsewhere' })
+  const topic = await made('/topics', { name: 'Offers', default_subscription: 'opt_out' })
+  const eva = await made('/contacts', { email: 'eva@customer.example', segments: [segment] })
+  const ids = {
+    eligible: await draft({ name: 'Plain' }),
+    not_in_segment: await draft({ name: 'Other', segment_id: other }),
+    excluded: await draft({ name: 'Not them', exclude_segment_ids: [segment] }),
+    topic: await draft({ name: 'Offers', topic_id: topic }),
+  }
+  const later = await draft({ name: 'Later' })
+  const scheduledAt = new Date(api.clock.now() + 3_600_000).toISOString()
+  await api.call('POST', `/broadcasts/${later}/send`, { scheduled_at: scheduledAt })
+  const list = async (contact: string) => {
+    const { json } = await api.call('GET', `/contacts/${contact}/broadcasts`)
+    return (json as { data: { id: string; status: string; prospect: string }[] }).data
+  }
+  const found = await list('eva@customer.example')
+  expect(found[0]).toMatchObject({ id: later, status: 'scheduled', prospect: 'eligible' })
+  const prospects = Object.fromEntries(found.map(({ id, prospect }) => [id, prospect]))
+  for (const [prospect, id] of Object.entries(ids)) expect(prospects[id]).toBe(prospect)
+  await api.call('PATCH', `/contacts/${eva}`, { unsubscribed: true })
+  expect(new Set((await list(eva)).map(({ prospect }) => prospect))).toEqual(
+    new Set(['unsubscribed', 'not_in_segment', 'excluded']),
+  )
+  expect((await api.call('GET', '/contacts/nobody@customer.example/broadcasts')).status).toBe(404)
+})

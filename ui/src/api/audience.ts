@@ -1,4 +1,5 @@
 /** API calls for contacts, segments, topics and properties. */
+import type { ContactBroadcasts } from '../../../appliance/api/broadcast-review.ts'
 import type { Static } from 'typebox'
 import type {
   ChangeContacts,
@@ -58,6 +59,9 @@ export const deleteContact = (contact: string) => change('DELETE', `/contacts/${
 
 export const listContactSegments = (contact: string, signal?: AbortSignal) =>
   read<Static<typeof ContactSegmentList>>(`/contacts/${id(contact)}/segments?limit=100`, signal)
+
+export const listContactBroadcasts = (contact: string, signal?: AbortSignal) =>
+  read<ContactBroadcasts>(`/contacts/${id(contact)}/broadcasts`, signal)
 
 export const setInSegment = (contact: string, segment: string, member: boolean) =>
   change(member ? 'POST' : 'DELETE', `/contacts/${id(contact)}/segments/${id(segment)}`)

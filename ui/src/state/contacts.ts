@@ -1,4 +1,5 @@
 /** Texts about contacts: consent and bulk actions. Pure. */
+import type { ContactBroadcasts } from '../../../appliance/api/broadcast-review.ts'
 import type { ContactsAction, ContactsFilter } from '../../../appliance/api/contact-batches.ts'
 import type { ContactConsent, ContactTopicSummary } from '../../../appliance/api/contact-details.ts'
 import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
@@ -14,6 +15,16 @@ export const BY: Record<ContactConsent['origin'], string> = {
   import: 'an import',
   complaint: 'a spam report',
   operator: 'a team member',
+}
+
+/** Whether a contact would get a broadcast. */
+export const PROSPECT_WORDS: Record<ContactBroadcasts['data'][number]['prospect'], string> = {
+  eligible: 'would get it',
+  not_in_segment: 'not in its segment',
+  excluded: 'in an excluded segment',
+  unsubscribed: 'unsubscribed',
+  topic: 'opted out of its topic',
+  suppressed: 'address suppressed',
 }
 
 /** How a change was made, if that adds information. */
