@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -172,6 +172,7 @@ _posthaste_options() {
         'retention') echo '-c --config --json --team --help' ;;
         'erase') echo '-c --config --json --team --dry-run --yes --help' ;;
         'migrate') echo '-c --config --json --help' ;;
+        'migrate-storage') echo '-c --config --json --to --password-file --tls --tls-ca --dry-run --help' ;;
         'version') echo '-c --config --json --help' ;;
     esac
 }
@@ -467,6 +468,10 @@ _posthaste_values() {
         'import --zone') echo '@file' ;;
         'retention --team') echo '@any' ;;
         'erase --team') echo '@any' ;;
+        'migrate-storage --to') echo '@any' ;;
+        'migrate-storage --password-file') echo '@file' ;;
+        'migrate-storage --tls') echo 'verify require off' ;;
+        'migrate-storage --tls-ca') echo '@file' ;;
     esac
 }
 

@@ -16,7 +16,13 @@ import {
   type Sealer,
   type SecretsStatus,
 } from '../secrets/secrets.ts'
-import { newestPostgresSchema, openPostgres, postgresSealing } from '../storage/postgres/postgres.ts'
+import { moveToPostgres, type MoveDone, type MoveOptions } from '../storage/move/move.ts'
+import {
+  newestPostgresSchema,
+  openPostgres,
+  postgresSealing,
+  type PostgresTarget,
+} from '../storage/postgres/postgres.ts'
 import { remembered } from '../storage/remembered.ts'
 import { withRoom, type RoomOptions } from '../storage/room.ts'
 import {
@@ -231,6 +237,43 @@ export async function restoreBackup(
   now: number,
 ): Promise<Restored> {
   return restore(options, now)
+}
+
+/**
+ * Moves the mail of the data directory to an empty PostgreSQL database.
+ *
+ * @param to the configuration with the target as its storage
+ * @throws StorageRefused with the reason
+ */
+export async function moveStorage(
+  config: Config,
+  to: Config,
+  options: Pick<MoveOptions, 'by' | 'dryRun' | 'onProgress'>,
+  now: number,
+): Promise<MoveDone> {
+  const { data_dir: dataDir } = config
+  if (config.storage.engine === 'postgres')
+    throw new StorageRefused(
+      `storage.engine is already "postgres". To move the mail of ${dataDir}, set it to "sqlite" until the move has finished.`,
+    )
+  if (!hasDatabase(dataDir)) throw new StorageRefused(`There is no database in ${dataDir}.`)
+  const refused = armCrashPoint(process.env, dataDir)
+  if (refused !== undefined) throw new StorageRefused(refused)
+  const { keyId, trouble } = lookAtSecrets(config)
+  if (trouble !== null) throw new StorageRefused(trouble)
+  if (keyId === null)
+    throw new StorageRefused(`The secrets in ${dataDir} are not encrypted yet. First run: posthaste migrate`)
+  const target = targetOf(to)
+  return moveToPostgres({ ...options, dataDir, target, database: databaseName(to) }, now)
+}
+
+function targetOf(config: Config): PostgresTarget {
+  try {
+    return postgresTarget(config)!
+  } catch (error) {
+    if (error instanceof CannotStart) throw new StorageRefused(error.message)
+    throw error
+  }
 }
 
 /** Lists the copies of the database from before upgrades, newest last. There are none of a PostgreSQL database. */

@@ -25,7 +25,16 @@ import type { Rekeyed, SecretsStatus } from '../secrets/secrets.ts'
 import { reachable } from '../tracking/tracking.ts'
 import { createTemplates, type Templates } from '../templates/templates.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
-import type { BackupDone, Domain, Restored, Snapshot, Storage, Team } from '../storage/storage.ts'
+import type {
+  BackupDone,
+  Domain,
+  MoveDone,
+  MoveOptions,
+  Restored,
+  Snapshot,
+  Storage,
+  Team,
+} from '../storage/storage.ts'
 import { Failure, Misuse, fileReason, reasonOf } from './failure.ts'
 import { createOutput, type Output } from './output.ts'
 import { teamCalled, type TeamOption } from './which-team.ts'
@@ -71,6 +80,12 @@ export type Adapters = () => Promise<{
     },
     now: number,
   ) => Promise<Restored>
+  moveStorage: (
+    config: Config,
+    to: Config,
+    options: Pick<MoveOptions, 'by' | 'dryRun' | 'onProgress'>,
+    now: number,
+  ) => Promise<MoveDone>
   lookAtSecrets: (config: Config) => SecretsStatus
   rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<Rekeyed>
   snapshotsOf: (config: Config) => Snapshot[]

@@ -12,6 +12,7 @@ import { showTlsPolicy } from './tls.ts'
 import { createKey, listKeys, revokeKey } from './key.ts'
 import { breakDown, recompute, showMetrics } from './metrics.ts'
 import { migrate } from './migrate.ts'
+import { addMigrateStorage } from './migrate-storage.ts'
 import { createOutput, type Output } from './output.ts'
 import { addQueue } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
@@ -96,6 +97,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   registrar
     .add('migrate', 'Upgrade the database schema, after making a copy')
     .action(registrar.does((context) => migrate(context, adapters)))
+  addMigrateStorage(registrar, adapters)
   registrar
     .add('version', 'Print the version')
     .action((options: CommonOptions) => printVersion(createOutput(options.json === true), version))

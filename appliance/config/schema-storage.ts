@@ -6,7 +6,7 @@ export const storageSection = section('Storage of queued and finished mail.', {
   engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')], {
     default: 'sqlite',
     description:
-      'The storage engine: "sqlite", which needs no database server, or "postgres", a PostgreSQL server of version 15 or newer (docs/postgresql.md). Switching the engine starts with an empty database.',
+      'The storage engine: "sqlite", which needs no database server, or "postgres", a PostgreSQL server of version 15 or newer (docs/postgresql.md). Switching the engine starts with an empty database, unless posthaste migrate-storage has moved the data.',
   }),
   url: Type.Optional(
     Type.String({

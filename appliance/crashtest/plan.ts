@@ -40,14 +40,20 @@ const MOST_PASSES: Record<CrashPoint, number> = {
   webhook: 20,
   retention: 1,
   migration: 2,
+  'storage-move': 1,
   checkpoint: 1,
+}
+
+const UNREACHED = {
+  broadcast: 'This test sends no broadcast.',
+  move: 'This test moves nothing to another database.',
 }
 
 /** Well-known points that this test doesn't reach, with the reason. */
 export const UNREACHABLE: Record<string, string> = Object.fromEntries(
-  Object.entries(CRASH_POINTS)
-    .filter(([, { reach }]) => reach === 'broadcast')
-    .map(([name]) => [name, 'This test sends no broadcast.']),
+  Object.entries(CRASH_POINTS).flatMap(([name, { reach }]) =>
+    reach === 'broadcast' || reach === 'move' ? [[name, UNREACHED[reach]]] : [],
+  ),
 )
 
 /** The points that this test reaches. */

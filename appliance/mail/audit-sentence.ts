@@ -131,6 +131,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   'source.create': simple('added', 'add', (name) => `the sending IP ${name}`),
   'source.delete': simple('removed', 'remove', (name) => `the sending IP ${name}`),
   'source.update': (facts) => sourceChange(facts),
+  'storage.move': ({ details }) => ['moved', 'move', `the storage${after(' to', argument(details))}`],
   'suppression.create': ({ after: made }) => ['suppressed', 'suppress', addresses(made)],
   'suppression.delete': ({ after: made }) => [
     'removed',

@@ -94,6 +94,7 @@ export const AUDIT_ACTIONS = [
   'source.create',
   'source.delete',
   'source.update',
+  'storage.move',
   'suppression.create',
   'suppression.delete',
   'suppression.import',

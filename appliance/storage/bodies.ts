@@ -3,7 +3,7 @@
  * directory.
  */
 import { link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { isId } from '../mail/ids.ts'
 import { giveToOwnerOf, MESSAGES, syncDirectory } from './sqlite/directory.ts'
 
@@ -40,7 +40,16 @@ const ORPHAN_MS = 60 * 60 * 1000
 /** Number of names per query while sweeping. */
 const SWEEP_ROUND = 500
 
-/** Large messages as files `messages/<xx>/<email id>`, `xx` being the last two digits of the id, which are random. */
+/**
+ * Returns the file of a large message: `messages/<xx>/<email id>`, `xx` being the last two digits of the id, which are
+ * random. Throws for anything but an id, because it becomes part of a path.
+ */
+export function messagePath(dataDir: string, emailId: string): string {
+  if (!isId(emailId)) throw new RangeError('The id of an email must be a UUID.')
+  return join(dataDir, MESSAGES, emailId.slice(-2), emailId)
+}
+
+/** Large messages as files of the data directory. */
 export class MessageFiles implements Bodies {
   readonly largestRow = LARGEST_ROW
   readonly #root: string
@@ -119,11 +128,10 @@ export class MessageFiles implements Bodies {
     return removed
   }
 
-  /** Returns where the message of an email is stored. Rejects anything but an id, because it becomes part of a path. */
+  /** Returns where the message of an email is stored. */
   #place(emailId: string): { directory: string; path: string } {
-    if (!isId(emailId)) throw new RangeError('The id of an email must be a UUID.')
-    const directory = join(this.#root, emailId.slice(-2))
-    return { directory, path: join(directory, emailId) }
+    const path = messagePath(this.#dataDir, emailId)
+    return { directory: dirname(path), path }
   }
 
   /**

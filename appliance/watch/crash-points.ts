@@ -7,10 +7,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * How the tester makes the daemon pass a point: by mail, a start, a stop, or a broadcast (which `crashtest` doesn't
- * send).
+ * How the tester makes the daemon pass a point: by mail, a start, a stop, or a broadcast or move to another database
+ * (which `crashtest` doesn't start).
  */
-export type Reach = 'traffic' | 'start' | 'stop' | 'broadcast'
+export type Reach = 'traffic' | 'start' | 'stop' | 'broadcast' | 'move'
 
 /** Every crash point, with what has and hasn't happened there. */
 export const CRASH_POINTS = {
@@ -54,6 +54,7 @@ export const CRASH_POINTS = {
   'enqueue-before-commit': { reach: 'broadcast', at: 'recipients have emails, not committed' },
   'enqueue-after-commit': { reach: 'broadcast', at: 'recipients have emails, the dispatcher was not woken' },
   migration: { reach: 'start', at: 'some migrations ran, nothing is committed' },
+  'storage-move': { reach: 'move', at: 'rows are copied to another database, not committed' },
   checkpoint: { reach: 'stop', at: 'a clean stop, before the log is copied into the database' },
 } as const satisfies Record<string, { reach: Reach; at: string }>
 

@@ -1,7 +1,11 @@
 import { createTransport, type Transporter } from 'nodemailer'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadConfig } from '../../appliance/config/config.ts'
+import { moveStorage } from '../../appliance/assembly/storage.ts'
+import { loadConfig, type Config } from '../../appliance/config/config.ts'
+import type { Timeline } from '../../appliance/api/timeline.ts'
+import { createQueueControl } from '../../appliance/queue/queue.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+
 import { on } from '../world/behaviour.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
@@ -31,21 +35,40 @@ beforeAll(async () => {
             },
           ],
         },
+        'later.test': {
+          mx: [
+            {
+              preference: 10,
+              host: 'mx.later.test',
+              exchanger: { behave: on('rcpt', '450 4.2.0 Greylisted, come back later', { times: 1 }) },
+            },
+          ],
+        },
       },
     }),
   ])
-  const env = { POSTHASTE_HOSTNAME: 'mail.sender.test' }
-  const loaded = loadConfig({ env, defaultFile: '/nonexistent' })
-  if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
-  const { smtp, storage, webhooks } = loaded.config
+  const { smtp, webhooks } = configuration()
   appliance = await startAppliance({
     world,
     config: {
       smtp: { ...smtp, starttls: ['127.0.0.1:0'], implicit_tls: [] },
-      storage: { ...storage, engine: 'postgres', url: await cluster.createDatabase() },
+      storage: await onPostgres(),
       webhooks: { ...webhooks, allow_networks: ['127.0.0.0/8'] },
     },
   })
+})
+
+function configuration(): Config {
+  const env = { POSTHASTE_HOSTNAME: 'mail.sender.test' }
+  const loaded = loadConfig({ env, defaultFile: '/nonexistent' })
+  if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
+  return loaded.config
+}
+
+const onPostgres = async (): Promise<Config['storage']> => ({
+  ...configuration().storage,
+  engine: 'postgres',
+  url: await cluster.createDatabase(),
 })
 
 afterAll(async () => {
@@ -100,6 +123,36 @@ test('mail of both entry points is delivered, retried and reported to webhooks, 
   await receiver.waitFor(4)
   const told = receiver.received.map(({ body }) => (JSON.parse(body) as { type: string }).type)
   expect(told.toSorted()).toEqual([...Array<string>(3).fill('email.delivered'), 'email.delivery_delayed'])
+})
+
+test('mail that waits on SQLite is sent from PostgreSQL after a move, once it is released', async () => {
+  const moved = await startAppliance({ world })
+  const by = { kind: 'command', name: 'root', ip: null } as const
+  try {
+    const id = await moved.send({ to: 'ada@later.test', subject: 'Moved' })
+    await moved.until(id, ({ deliveries }) => deliveries[0]!.attempts === 1)
+    const target = { ...moved.config, storage: await onPostgres() }
+    const options = { by, dryRun: false, onProgress: () => undefined }
+    let auditId = ''
+    await moved.restart(async () => {
+      auditId = (await moveStorage(moved.config, target, options, world.clock.now())).moveId
+      Object.assign(moved.config.storage, target.storage)
+    })
+    const states = ({ deliveries }: Timeline) => deliveries.map(({ state, attempts }) => [state, attempts])
+    await world.clock.advance(75_000)
+    // New mail is sent as usual, which shows that the dispatcher has run.
+    const fresh = await moved.send({ to: 'ada@good.test', subject: 'Fresh' })
+    expect(states(await moved.until(fresh, isFinal))).toEqual([['delivered', 1]])
+    expect(states(await moved.timeline(id))).toEqual([['held', 1]])
+
+    const { storage } = moved.appliance
+    const queue = createQueueControl({ storage, clock: world.clock, wake: () => undefined })
+    expect(await queue.undo({ auditId, teamId: undefined }, by)).toMatchObject({ count: 1 })
+    await moved.send({ to: 'ada@good.test', subject: 'Wake' })
+    expect(states(await moved.until(id, isFinal))).toEqual([['delivered', 2]])
+  } finally {
+    await moved.close()
+  }
 })
 
 test('a server that is killed in the middle of traffic loses no accepted mail', async () => {

@@ -6,6 +6,7 @@ import { newId } from '../../mail/ids.ts'
 import { type Connection, openReader, openWriter } from '../sqlite/connection.ts'
 import { DATABASE, MESSAGES } from '../sqlite/directory.ts'
 import { StorageRefused } from '../engine/failures.ts'
+import { refuseMoved } from '../move/marker.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 
 /**
@@ -174,6 +175,7 @@ function writeEntry(db: Connection, entry: Nameless): void {
  * @throws when the database can't be written or is older than the audit log
  */
 export function appendEntry({ dataDir, entry }: { dataDir: string; entry: Nameless }): void {
+  refuseMoved(dataDir)
   const db = openWriter(join(dataDir, DATABASE))
   try {
     writeEntry(db, entry)

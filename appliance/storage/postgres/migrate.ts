@@ -29,15 +29,20 @@ export const newestPostgresSchema = (): number => shipped().at(-1)!.number
 /** Only one process migrates at a time. The others wait, and then have nothing to do. */
 const LOCK = 'select pg_advisory_xact_lock(7310880)'
 
+/** `moving`: for the move that fills the database, which others must not open. */
+interface MigrateOptions {
+  moving?: boolean
+}
+
 /**
  * Runs missing migrations in one transaction.
  * @throws StorageRefused, having changed nothing
  */
-export function migrate(db: PostgresConnection): void {
+export function migrate(db: PostgresConnection, options: MigrateOptions = {}): void {
   db.prepare('begin').run()
   try {
     db.prepare(LOCK).run()
-    for (const { number, name, checksum, sql } of missing(db)) {
+    for (const { number, name, checksum, sql } of missingSteps(db, options)) {
       db.script(sql)
       db.prepare('insert into migrations (number, name, checksum, applied_at) values (?, ?, ?, ?)').run(
         ...[number, name, checksum, Date.now()],
@@ -50,10 +55,14 @@ export function migrate(db: PostgresConnection): void {
   }
 }
 
-function missing(db: PostgresConnection): Step[] {
+/**
+ * Returns the migrations that a database lacks.
+ * @throws StorageRefused if it belongs to another program, a newer version or an unfinished move
+ */
+export function missingSteps(db: PostgresConnection, { moving = false }: MigrateOptions = {}): Step[] {
   const steps = shipped()
-  const known = db.prepare<[], { known: boolean; others: number }>(
-    `select to_regclass('migrations') is not null as known,
+  const known = db.prepare<[], { known: boolean; moved: boolean; others: number }>(
+    `select to_regclass('migrations') is not null as known, to_regclass('storage_move') is not null as moved,
        (select count(*) from pg_tables where schemaname = current_schema()) as others`,
   )
   const state = known.get()!
@@ -63,6 +72,10 @@ function missing(db: PostgresConnection): Step[] {
       'The database of storage.url belongs to another program. Nothing was changed. Create an empty database for Posthaste.',
     )
   }
+  if (state.moved && !moving)
+    throw new StorageRefused(
+      'Mail is being moved into the database of storage.url. Run posthaste migrate-storage again to finish.',
+    )
   const applied = db
     .prepare<[], Omit<Step, 'sql'>>('select number, name, checksum from migrations order by number')
     .all()

@@ -3,6 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { countSecrets, resealAll, sealingOf } from '../sealing.ts'
 import type { SealingStorage } from '../secrets.ts'
+import { refuseMoved } from '../move/marker.ts'
 import { openReader, openWriter } from './connection.ts'
 import { DATABASE } from './directory.ts'
 
@@ -20,6 +21,7 @@ export const sqliteSealing: SealingStorage = {
   },
 
   reseal(args, now) {
+    refuseMoved(args.dataDir)
     const db = openWriter(join(args.dataDir, DATABASE))
     try {
       // Overwrites replaced values with zeros instead of only marking them as free.

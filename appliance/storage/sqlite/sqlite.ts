@@ -4,6 +4,7 @@ import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
 import { type Bodies, MessageFiles } from '../bodies.ts'
 import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
 import { type StorageLost, StorageRefused } from '../engine/failures.ts'
+import { refuseMoved } from '../move/marker.ts'
 import { refuseVanished } from './connection.ts'
 import { Thread } from '../engine/thread.ts'
 
@@ -54,6 +55,7 @@ export async function openSqlite(options: SqliteOptions): Promise<EngineStorage>
     throw new StorageRefused(
       `A restore into ${dataDir} is still running or was interrupted. Wait for it to finish, or run posthaste restore again.`,
     )
+  refuseMoved(dataDir)
   refuseVanished(dataDir)
   const file = await makePrivateFile(dataDir, DATABASE)
   let told = false

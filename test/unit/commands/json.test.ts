@@ -248,6 +248,7 @@ const OWN: Record<string, string> = {
   restore: 'operators only',
   'secrets status': 'operators only',
   'secrets rekey': 'operators only',
+  'migrate-storage': 'operators only',
   import: 'operators only',
   migrate: 'operators only',
   version: 'of the program',

@@ -1,0 +1,182 @@
+import { Option } from 'commander'
+import { systemClock } from '../clock/clock.ts'
+import { findConfig, type Config } from '../config/config.ts'
+import type { MoveDone, MoveOptions } from '../storage/storage.ts'
+import { refused } from './backup.ts'
+import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { createOutput, paragraph, table, type Output } from './output.ts'
+import { thisPerson } from './queue-change.ts'
+import type { Registrar } from './registrar.ts'
+
+interface MigrateStorageOptions extends CommonOptions {
+  to: string
+  passwordFile?: string
+  tls?: string
+  tlsCa?: string
+  dryRun?: boolean
+}
+
+/** The settings of the target: option, environment variable, and key in the configuration. */
+const SETTINGS = [
+  { option: '--to', variable: 'POSTHASTE_STORAGE__URL', key: 'url', read: 'to' },
+  {
+    option: '--password-file',
+    variable: 'POSTHASTE_STORAGE__PASSWORD_FILE',
+    key: 'password_file',
+    read: 'passwordFile',
+  },
+  { option: '--tls', variable: 'POSTHASTE_STORAGE__TLS', key: 'tls', read: 'tls' },
+  { option: '--tls-ca', variable: 'POSTHASTE_STORAGE__TLS_CA', key: 'tls_ca', read: 'tlsCa' },
+] as const
+
+/** `migrate-storage`: moves a SQLite database to PostgreSQL. Returns the exit code. */
+async function migrateStorage(options: MigrateStorageOptions, adapters: Adapters): Promise<number> {
+  const output = createOutput(options.json === true)
+  return reportFailure(output, async () => {
+    const { sandbox, loaded } = findConfig({ file: options.config, env: process.env })
+    if (sandbox) throw new Failure('There is no configuration file. The sandbox always uses SQLite.')
+    const { config, source } = soundConfig(loaded)
+    const to = targetConfig(options)
+    const { moveStorage, databaseName } = await adapters()
+    const dryRun = options.dryRun === true
+    const act = { by: thisPerson(), dryRun, onProgress: createProgress(output) }
+    const done = await refused(() => moveStorage(config, to, act, systemClock.now())).catch(inOptions)
+    const moved = done.tables.filter(({ rows }) => rows > 0)
+    const lines = settingsOf(options)
+    output.object({
+      object: 'storage_move',
+      id: done.moveId,
+      dry_run: dryRun,
+      resumed: done.resumed,
+      data_dir: config.data_dir,
+      database: databaseName(to),
+      held: done.held.deliveries,
+      broadcasts_paused: done.held.broadcasts,
+      texts_changed: done.replaced,
+      tables: done.tables,
+      settings: { engine: 'postgres', ...Object.fromEntries(lines) },
+      release_command: dryRun ? null : releaseCommand(done),
+    })
+    const rows = moved.reduce((sum, one) => sum + one.rows, 0)
+    output.text(
+      dryRun
+        ? `Would move ${rows} rows of ${moved.length} tables to ${databaseName(to)}. Nothing was changed.`
+        : `Moved ${rows} rows of ${moved.length} tables to ${databaseName(to)}. All rows were compared and are equal.`,
+      '',
+      ...table(
+        ['TABLE', 'ROWS', 'SHA-256'],
+        moved.map((one) => [one.name, String(one.rows), one.sha256?.slice(0, 16) ?? '-']),
+      ),
+      '',
+      ...(done.replaced === 0
+        ? []
+        : paragraph(
+            `${done.replaced} texts contained U+0000, which PostgreSQL can't store. It was replaced with U+FFFD.`,
+          )),
+      ...(dryRun ? [] : nextSteps(done, config, source, lines)),
+    )
+    return 0
+  })
+}
+
+/** Returns the configuration with the target as its storage. Errors name the options. */
+function targetConfig(options: MigrateStorageOptions): Config {
+  const given = SETTINGS.flatMap(({ variable, read }) => {
+    const value = options[read]
+    return value === undefined ? [] : [[variable, value] as const]
+  })
+  const env = { ...process.env, POSTHASTE_STORAGE__ENGINE: 'postgres', ...Object.fromEntries(given) }
+  const { loaded } = findConfig({ file: options.config, env })
+  if (!('complaints' in loaded)) return soundConfig(loaded).config
+  const complaints = loaded.complaints.map((one) => ({
+    ...one,
+    variable: SETTINGS.find(({ variable }) => variable === one.variable)?.option ?? one.variable,
+  }))
+  return soundConfig({ complaints }).config
+}
+
+/** Names the options in an error about the settings. */
+function inOptions(error: unknown): never {
+  if (!(error instanceof Failure)) throw error
+  const named = (text: string, { key, option }: { key: string; option: string }): string =>
+    text.replaceAll(new RegExp(`\\bstorage\\.${key}\\b`, 'g'), option)
+  throw new Failure(SETTINGS.reduce(named, error.message), { cause: error })
+}
+
+/** Returns the settings to add to the configuration, without a password. */
+function settingsOf(options: MigrateStorageOptions): [key: string, value: string][] {
+  return SETTINGS.flatMap(({ key, read }): [string, string][] => {
+    const value = options[read]
+    if (value === undefined) return []
+    return [[key, key === 'url' ? withoutPassword(value) : value]]
+  })
+}
+
+function withoutPassword(text: string): string {
+  const url = new URL(text)
+  url.password = ''
+  return url.href
+}
+
+const releaseCommand = ({ moveId, held }: MoveDone): string | null =>
+  held.deliveries === 0 ? null : `posthaste queue undo ${moveId}`
+
+function nextSteps(
+  done: MoveDone,
+  { data_dir: dataDir }: Config,
+  source: string | null,
+  lines: [string, string][],
+): string[] {
+  const { deliveries, broadcasts } = done.held
+  const release = releaseCommand(done)
+  return [
+    `Change [storage] in ${source ?? 'the configuration'}, or the environment variables POSTHASTE_STORAGE__…:`,
+    '',
+    '  engine = "postgres"',
+    ...lines.map(([key, value]) => `  ${key} = ${JSON.stringify(value)}`),
+    '',
+    ...paragraph(
+      `Set the password with storage.password_file if the server asks for one. Keep ${dataDir}: it has the master key and certificates. Its database is unchanged, and can't be started by mistake.`,
+    ),
+    ...(release === null
+      ? ['Then start Posthaste. No deliveries were queued.']
+      : [
+          'Then start Posthaste, look at what came over, and send what is on hold:',
+          '',
+          '  posthaste queue list --state held',
+          `  ${release}`,
+          '',
+          `${deliveries === 1 ? '1 delivery is' : `${deliveries} deliveries are`} on hold. New mail is sent as usual.`,
+        ]),
+    ...(broadcasts === 0
+      ? []
+      : paragraph(`${broadcasts} broadcasts are paused. Resume each: posthaste broadcast resume ID`)),
+  ]
+}
+
+/** Milliseconds between two lines about the same table. */
+const PROGRESS_MS = 5000
+
+/** Returns a listener that prints progress on standard error. */
+function createProgress(output: Output): MoveOptions['onProgress'] {
+  let last = 0
+  return ({ table: name, rows, of, phase }) => {
+    const now = systemClock.now()
+    if (rows < of && now - last < PROGRESS_MS) return
+    last = now
+    output.error(`${phase === 'copy' ? 'Copied' : 'Compared'} ${name}: ${rows} of ${of}`)
+  }
+}
+
+/** Registers `migrate-storage`. */
+export function addMigrateStorage({ add, finish }: Registrar, adapters: Adapters): void {
+  add('migrate-storage', 'Move all data from SQLite to PostgreSQL; the server must be stopped')
+    .requiredOption('--to <url>', 'Empty PostgreSQL database: postgres://user@host/name')
+    .option('--password-file <file>', 'File with the password of the PostgreSQL user')
+    .addOption(
+      new Option('--tls <mode>', 'Encryption of the connection').choices(['verify', 'require', 'off']),
+    )
+    .option('--tls-ca <file>', 'Certificate authorities of the PostgreSQL server')
+    .option('--dry-run', 'Show what would be moved, without changing anything')
+    .action(async (options: MigrateStorageOptions) => finish(await migrateStorage(options, adapters)))
+}

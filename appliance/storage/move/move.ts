@@ -1,0 +1,182 @@
+/** Moves the mail of a SQLite database to an empty PostgreSQL database, completely or not at all, with the queue on hold. */
+import type { Actor } from '../../mail/audit.ts'
+import { newId } from '../../mail/ids.ts'
+import { StorageRefused } from '../engine/failures.ts'
+import { packPostgres, PostgresError } from '../postgres/failures.ts'
+import type { PostgresTarget } from '../postgres/client.ts'
+import { lockDataDir } from '../sqlite/directory.ts'
+import { type Move, readMove, refuseOtherMove, writeMove } from './marker.ts'
+import { digestOf, RowDigest, type Value } from './rows.ts'
+import { MoveSource } from './source.ts'
+import type { MovedTable } from './tables.ts'
+import { MoveTarget } from './target.ts'
+
+export interface MoveOptions {
+  dataDir: string
+  target: PostgresTarget
+  /** Host and name of the target for people. */
+  database: string
+  /** Who moves it, for the audit log. */
+  by: Actor
+  /** Whether to check and count only. */
+  dryRun: boolean
+  /** Called after each batch. */
+  onProgress: (step: { table: string; rows: number; of: number; phase: 'copy' | 'compare' }) => void
+}
+
+/** The result of a move, or of its preview. */
+export interface MoveDone {
+  moveId: string
+  /** Whether an earlier call had begun it. */
+  resumed: boolean
+  /** SHA-256 of all rows in hex, the same on both engines; null in a preview. */
+  tables: { name: string; rows: number; sha256: string | null }[]
+  /** Deliveries put on hold, and broadcasts paused. */
+  held: { deliveries: number; broadcasts: number }
+  /** Texts in which U+0000 was replaced, because PostgreSQL can't store it. */
+  replaced: number
+}
+
+/**
+ * Moves everything, in batches. After an interruption, call it again: it goes on after the last batch. No daemon starts
+ * on either database until it has finished.
+ * @throws StorageRefused with the reason
+ */
+export async function moveToPostgres(options: MoveOptions, now: number): Promise<MoveDone> {
+  const lock = await lockDataDir(options.dataDir)
+  try {
+    const known = readMove(options.dataDir)
+    if (known) refuseOtherMove(options.dataDir, known, options.database)
+    const source = new MoveSource(options.dataDir)
+    const target = new MoveTarget(options.target)
+    try {
+      const move = known ?? { id: newId(now), database: options.database, startedAt: now, finishedAt: null }
+      return await moveAll({ ...options, source, target, move, resumed: known !== undefined }, now)
+    } finally {
+      target.close()
+      source.close()
+    }
+  } catch (error) {
+    if (!(error instanceof PostgresError)) throw error
+    throw new StorageRefused(
+      `${packPostgres(error).message} What was copied stays: run the command again to go on.`,
+    )
+  } finally {
+    lock.release()
+  }
+}
+
+interface Parts extends Omit<MoveOptions, 'target'> {
+  source: MoveSource
+  target: MoveTarget
+  move: Move
+  resumed: boolean
+}
+
+async function moveAll(parts: Parts, now: number): Promise<MoveDone> {
+  const { source, target, move, dataDir, dryRun, resumed } = parts
+  // The last step of an earlier call may have been its commit.
+  const ended = resumed && target.hasEnded(move)
+  const begun = ended || isBegun(parts)
+  const counts = source.tables.map((table) => source.count(table, move))
+  const held = source.countHeld()
+  const done = (digests: (string | null)[]): MoveDone => ({
+    ...{ moveId: move.id, resumed, held, replaced: source.replaced },
+    tables: source.tables.map(({ name }, at) => ({ name, rows: counts[at]!, sha256: digests[at]! })),
+  })
+  if (dryRun) return done(counts.map(() => null))
+  if (!resumed) await writeMove(dataDir, move)
+  if (!begun) target.begin(source.tables, move)
+  if (!ended) for (const [at, table] of source.tables.entries()) copy(parts, table, counts[at]!)
+  source.replaced = 0
+  // A daemon may have changed the rows of a move that has ended.
+  const digests = ended
+    ? counts.map(() => null)
+    : source.tables.map((table, at) => compare(parts, table, counts[at]!))
+  if (!ended) target.end(source.tables, source.sequences(), entriesOf(parts, held.deliveries, now))
+  await writeMove(dataDir, { ...move, finishedAt: now })
+  return done(digests)
+}
+
+/** Reports whether this move has begun to fill the target. @throws StorageRefused if the target isn't empty */
+function isBegun({ target, move, database, resumed }: Parts): boolean {
+  const state = target.state()
+  if (state.kind === 'move' && state.id === move.id && resumed) return true
+  if (state.kind === 'move')
+    throw new StorageRefused(
+      `${database} has an unfinished move of another data directory. Nothing was changed. Create an empty database.`,
+    )
+  if (state.kind === 'used')
+    throw new StorageRefused(
+      `${database} is not empty: its table ${state.table} has rows. Nothing was changed. Create an empty database.`,
+    )
+  return false
+}
+
+function copy({ source, target, move, onProgress }: Parts, table: MovedTable, of: number): void {
+  const { after, ...progress } = target.progress(table)
+  let { rows } = progress
+  for (const batch of source.batches(table, move, after)) {
+    target.store(table, batch)
+    rows += batch.rows.length
+    onProgress({ table: table.name, rows, of, phase: 'copy' })
+  }
+}
+
+/** Compares every row of a table. Returns the digest of all. @throws StorageRefused if one differs */
+function compare(
+  { source, target, move, database, onProgress }: Parts,
+  table: MovedTable,
+  of: number,
+): string {
+  const [here, there] = [new RowDigest(), new RowDigest()]
+  let rows = 0
+  for (const batch of source.batches(table, move)) {
+    const found = target.range(table, batch, batch.rows.length + 1)
+    here.add(batch.rows)
+    there.add(found)
+    if (here.hex() !== there.hex()) {
+      const at = batch.rows.findIndex((row, place) => digestOf(row) !== digestOf(found[place]))
+      throw differs(table, database, `row ${rows + (at < 0 ? batch.rows.length : at) + 1} by its key`)
+    }
+    rows += batch.rows.length
+    onProgress({ table: table.name, rows, of, phase: 'compare' })
+  }
+  const count = target.count(table)
+  if (count !== rows) throw differs(table, database, `${rows} rows here, ${count} there`)
+  return here.hex()
+}
+
+const differs = ({ name }: MovedTable, database: string, what: string): StorageRefused =>
+  new StorageRefused(
+    `The table ${name} differs in ${database}: ${what}. The data directory is as it was. Create an empty database, and start over.`,
+  )
+
+/** The audit entries of a move: the hold, by which it is undone, and the move itself. */
+function entriesOf(
+  { move, by, dataDir, database }: Parts,
+  held: number,
+  now: number,
+): Record<string, Value>[] {
+  const entry = { team_id: null, at: now, ip: null, target_name: null, actor_name: null, before: null }
+  return [
+    {
+      ...entry,
+      ...{
+        id: move.id,
+        actor: 'migrate-storage',
+        actor_kind: 'system',
+        action: 'queue.hold',
+        target: 'queue',
+      },
+      after: JSON.stringify({ count: held }),
+      details: JSON.stringify({ filter: {}, reason: 'the storage was moved to PostgreSQL' }),
+    },
+    {
+      ...entry,
+      ...{ id: newId(now), actor: by.name, actor_kind: by.kind, action: 'storage.move', target: 'storage' },
+      after: JSON.stringify({ held }),
+      details: JSON.stringify({ command: 'migrate-storage', arguments: [database], data_dir: dataDir }),
+    },
+  ]
+}

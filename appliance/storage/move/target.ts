@@ -1,0 +1,149 @@
+/** The PostgreSQL database that is filled. It keeps the progress, so that a move can go on after a crash. */
+import { crashPoint } from '../../watch/crash-points.ts'
+import { StorageRefused } from '../engine/failures.ts'
+import type { PostgresTarget } from '../postgres/client.ts'
+import { PostgresConnection } from '../postgres/connection.ts'
+import { migrate, missingSteps } from '../postgres/migrate.ts'
+import type { Move } from './marker.ts'
+import type { Batch, Row, Value } from './rows.ts'
+import { type MovedTable, quoted } from './tables.ts'
+
+/** Tables that have rows in a new database: of the schema, and of a command that opened it. */
+const SEEDED = ['migrations', 'secrets', 'nodes', 'cursors', 'master_key', 'duties']
+
+/** `move`: an unfinished move. */
+export type TargetState =
+  { kind: 'new' | 'empty' } | { kind: 'used'; table: string } | { kind: 'move'; id: string }
+
+export class MoveTarget {
+  readonly #db: PostgresConnection
+
+  /** Connects at the first call. Refuses a database that a daemon uses, or a server that could lose mail. */
+  constructor(target: PostgresTarget) {
+    this.#db = new PostgresConnection(target, { alone: true })
+  }
+
+  /** Looks at the database without changing it. @throws StorageRefused if it belongs to another or a newer program */
+  state(): TargetState {
+    missingSteps(this.#db, { moving: true })
+    const names = this.#all<{ name: string }>(
+      'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
+    ).map(({ name }) => name)
+    if (names.length === 0) return { kind: 'new' }
+    if (names.includes('storage_move'))
+      return {
+        kind: 'move',
+        id: this.#all<{ id: string }>('select move_id as id from storage_move limit 1')[0]!.id,
+      }
+    const used = names
+      .filter((name) => !SEEDED.includes(name))
+      .find((name) => this.#all(`select 1 from ${quoted(name)} limit 1`).length > 0)
+    return used === undefined ? { kind: 'empty' } : { kind: 'used', table: used }
+  }
+
+  /** Reports whether a move has ended here: its audit entry is part of the last step. */
+  hasEnded({ id }: Move): boolean {
+    const known = this.#all<{ known: boolean }>("select to_regclass('audit_log') is not null as known")[0]!
+      .known
+    return known && this.#all('select 1 from audit_log where id = $1', [id]).length > 0
+  }
+
+  /** Creates the schema, and prepares the tables for rows that were complete elsewhere: no trigger runs. */
+  begin(tables: readonly MovedTable[], { id }: Move): void {
+    migrate(this.#db, { moving: true })
+    this.#transaction(() => {
+      this.#db.script(
+        'create table storage_move (name text primary key, move_id text not null, after text, row_count bigint not null)',
+      )
+      for (const { name } of tables) {
+        this.#db.query('insert into storage_move (name, move_id, row_count) values ($1, $2, 0)', [name, id])
+        this.#db.script(`alter table ${quoted(name)} disable trigger user`)
+        if (SEEDED.includes(name)) this.#db.script(`delete from ${quoted(name)}`)
+      }
+    })
+  }
+
+  /** Returns how much of a table has arrived. */
+  progress({ name }: MovedTable): { rows: number; after: Row | undefined } {
+    const [found] = this.#all<{ rows: number; after: string | null }>(
+      'select row_count as rows, after from storage_move where name = $1',
+      [name],
+    )
+    if (!found)
+      throw new StorageRefused(`The move was started by another version, without the table ${name}.`)
+    return { rows: found.rows, after: found.after === null ? undefined : (JSON.parse(found.after) as Row) }
+  }
+
+  /** Stores a batch and the progress in one transaction. */
+  store({ name, columns }: MovedTable, { rows, last }: Batch): void {
+    const tuples = rows.map(
+      (row, at) => `(${row.map((_, column) => `$${at * row.length + column + 1}`).join(', ')})`,
+    )
+    const insert = `insert into ${quoted(name)} (${columns.map(quoted).join(', ')}) values ${tuples.join(', ')}`
+    this.#transaction(() => {
+      this.#db.query(insert, rows.flat())
+      this.#db.query('update storage_move set after = $1, row_count = row_count + $2 where name = $3', [
+        JSON.stringify(last),
+        rows.length,
+        name,
+      ])
+    })
+  }
+
+  /** Reads the rows of a range of keys, both ends included. `most` bounds them. */
+  range({ name, columns, key }: MovedTable, { first, last }: Batch, most: number): Row[] {
+    const names = key.map(quoted).join(', ')
+    const values = (from: number) => key.map((_, at) => `$${from + at}`).join(', ')
+    const text = `select ${columns.map(quoted).join(', ')} from ${quoted(name)}
+      where (${names}) >= (${values(1)}) and (${names}) <= (${values(1 + key.length)}) order by ${names} limit ${most}`
+    const rows = this.#all<Record<string, Value>>(text, [...first, ...last])
+    return rows.map((row) => columns.map((column) => row[column]!))
+  }
+
+  count({ name }: MovedTable): number {
+    return this.#all<{ n: number }>(`select count(*) as n from ${quoted(name)}`)[0]!.n
+  }
+
+  /** Ends the move: numbers go on after the last one, triggers run again, and `log` is added to the audit log. */
+  end(
+    tables: readonly MovedTable[],
+    sequences: readonly { table: string; last: number }[],
+    log: readonly Record<string, Value>[],
+  ): void {
+    this.#transaction(() => {
+      for (const { table, last } of sequences)
+        this.#db.query('select setval(pg_get_serial_sequence($1, $2), $3)', [table, 'seq', last])
+      for (const { name } of tables) this.#db.script(`alter table ${quoted(name)} enable trigger user`)
+      for (const entry of log) {
+        const names = Object.keys(entry)
+        this.#db.query(
+          `insert into audit_log (${names.map(quoted).join(', ')}) values (${names.map((_, at) => `$${at + 1}`).join(', ')})`,
+          Object.values(entry),
+        )
+      }
+      this.#db.script('drop table storage_move')
+    })
+    // Without statistics, the first queries would read whole tables.
+    for (const { name } of tables) this.#db.script(`analyze ${quoted(name)}`)
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #all<R>(text: string, values: Value[] = []): R[] {
+    return this.#db.query(text, values).rows as R[]
+  }
+
+  #transaction(work: () => void): void {
+    this.#db.prepare('begin').run()
+    try {
+      work()
+      crashPoint('storage-move')
+      this.#db.prepare('commit').run()
+    } catch (error) {
+      if (this.#db.inTransaction) this.#db.prepare('rollback').run()
+      throw error
+    }
+  }
+}
