@@ -16,8 +16,8 @@ import {
   type Sealer,
   type SecretsStatus,
 } from '../secrets/secrets.ts'
-import { moveToPostgres, type MoveDone, type MoveOptions } from '../storage/move/move.ts'
 import {
+  moveToPostgres,
   newestPostgresSchema,
   openPostgres,
   postgresSealing,
@@ -41,7 +41,15 @@ import {
   type Encryption,
   type SqliteStorage,
 } from '../storage/sqlite/sqlite.ts'
-import type { BackupDone, Restored, SealingStorage, Snapshot, Storage } from '../storage/storage.ts'
+import type {
+  BackupDone,
+  MoveDone,
+  MoveCall,
+  Restored,
+  SealingStorage,
+  Snapshot,
+  Storage,
+} from '../storage/storage.ts'
 import { databaseName, postgresTarget } from './postgres.ts'
 import { VERSION } from './version.ts'
 import { armCrashPoint } from '../watch/crash-points.ts'
@@ -248,7 +256,7 @@ export async function restoreBackup(
 export async function moveStorage(
   config: Config,
   to: Config,
-  options: Pick<MoveOptions, 'by' | 'dryRun' | 'onProgress'>,
+  options: MoveCall,
   now: number,
 ): Promise<MoveDone> {
   const { data_dir: dataDir } = config

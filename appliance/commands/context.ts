@@ -29,7 +29,7 @@ import type {
   BackupDone,
   Domain,
   MoveDone,
-  MoveOptions,
+  MoveCall,
   Restored,
   Snapshot,
   Storage,
@@ -80,12 +80,7 @@ export type Adapters = () => Promise<{
     },
     now: number,
   ) => Promise<Restored>
-  moveStorage: (
-    config: Config,
-    to: Config,
-    options: Pick<MoveOptions, 'by' | 'dryRun' | 'onProgress'>,
-    now: number,
-  ) => Promise<MoveDone>
+  moveStorage: (config: Config, to: Config, options: MoveCall, now: number) => Promise<MoveDone>
   lookAtSecrets: (config: Config) => SecretsStatus
   rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<Rekeyed>
   snapshotsOf: (config: Config) => Snapshot[]

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig, type Config } from '../config/config.ts'
-import type { MoveDone, MoveOptions } from '../storage/storage.ts'
+import type { MoveDone, MoveCall } from '../storage/storage.ts'
 import { refused } from './backup.ts'
 import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
 import { createOutput, paragraph, table, type Output } from './output.ts'
@@ -158,7 +158,7 @@ function nextSteps(
 const PROGRESS_MS = 5000
 
 /** Returns a listener that prints progress on standard error. */
-function createProgress(output: Output): MoveOptions['onProgress'] {
+function createProgress(output: Output): MoveCall['onProgress'] {
   let last = 0
   return ({ table: name, rows, of, phase }) => {
     const now = systemClock.now()

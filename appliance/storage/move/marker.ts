@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Actor } from '../../mail/audit.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import { giveToOwnerOf, syncDirectory } from '../sqlite/directory.ts'
 
@@ -15,6 +16,29 @@ export interface Move {
   startedAt: number
   /** Null until all rows are there and compared. */
   finishedAt: number | null
+}
+
+/** How to move. */
+export interface MoveCall {
+  /** Who moves it, for the audit log. */
+  by: Actor
+  /** Whether to check and count only. */
+  dryRun: boolean
+  /** Called after each batch. */
+  onProgress: (step: { table: string; rows: number; of: number; phase: 'copy' | 'compare' }) => void
+}
+
+/** The result of a move, or of its preview. */
+export interface MoveDone {
+  moveId: string
+  /** Whether an earlier call had begun it. */
+  resumed: boolean
+  /** SHA-256 of all rows in hex, the same on both engines; null in a preview. */
+  tables: { name: string; rows: number; sha256: string | null }[]
+  /** Deliveries put on hold, and broadcasts paused. */
+  held: { deliveries: number; broadcasts: number }
+  /** Texts in which U+0000 was replaced, because PostgreSQL can't store it. */
+  replaced: number
 }
 
 /** Reads the marker of a data directory; undefined if nothing was moved. */

@@ -1,40 +1,20 @@
 /** Moves the mail of a SQLite database to an empty PostgreSQL database, completely or not at all, with the queue on hold. */
-import type { Actor } from '../../mail/audit.ts'
 import { newId } from '../../mail/ids.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import { packPostgres, PostgresError } from '../postgres/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
 import { lockDataDir } from '../sqlite/directory.ts'
-import { type Move, readMove, refuseOtherMove, writeMove } from './marker.ts'
+import { type Move, type MoveCall, type MoveDone, readMove, refuseOtherMove, writeMove } from './marker.ts'
 import { digestOf, RowDigest, type Value } from './rows.ts'
 import { MoveSource } from './source.ts'
 import type { MovedTable } from './tables.ts'
 import { MoveTarget } from './target.ts'
 
-export interface MoveOptions {
+interface MoveOptions extends MoveCall {
   dataDir: string
   target: PostgresTarget
   /** Host and name of the target for people. */
   database: string
-  /** Who moves it, for the audit log. */
-  by: Actor
-  /** Whether to check and count only. */
-  dryRun: boolean
-  /** Called after each batch. */
-  onProgress: (step: { table: string; rows: number; of: number; phase: 'copy' | 'compare' }) => void
-}
-
-/** The result of a move, or of its preview. */
-export interface MoveDone {
-  moveId: string
-  /** Whether an earlier call had begun it. */
-  resumed: boolean
-  /** SHA-256 of all rows in hex, the same on both engines; null in a preview. */
-  tables: { name: string; rows: number; sha256: string | null }[]
-  /** Deliveries put on hold, and broadcasts paused. */
-  held: { deliveries: number; broadcasts: number }
-  /** Texts in which U+0000 was replaced, because PostgreSQL can't store it. */
-  replaced: number
 }
 
 /**

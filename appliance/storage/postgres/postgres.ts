@@ -6,6 +6,7 @@ import type { StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
 import type { PostgresTarget } from './client.ts'
 
+export { moveToPostgres } from '../move/move.ts'
 export { postgresSealing } from './sealing.ts'
 export { newestPostgresSchema } from './migrate.ts'
 export type { PostgresTarget } from './client.ts'
