@@ -1,7 +1,7 @@
 /** The properties of contacts. */
 import { Type, type Static } from 'typebox'
 import { PROPERTY_TYPES } from '../mail/audience.ts'
-import type { ContactProperty as StoredProperty } from '../storage/storage.ts'
+import type { ContactProperty as StoredProperty, PropertyUse } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
@@ -37,7 +37,21 @@ export type ContactPropertySummary = Static<typeof ContactPropertySummary>
 export const ContactPropertyList = listOf(ContactPropertySummary, 'contact properties')
 /** GET /contact-properties/:id */
 export const ContactProperty = Type.Object(
-  { object: kind('contact_property'), ...summary },
+  {
+    object: kind('contact_property'),
+    ...summary,
+    used_in: Type.Array(
+      Type.Object({
+        object: literals(['template', 'broadcast', 'segment'], { description: 'What it is.' }),
+        id: Id,
+        name: Type.String({ description: 'Its name.' }),
+      }),
+      {
+        description:
+          'Templates, broadcasts that are not sent yet, and rules of segments that use it; at most 20 of each, newest first. Not part of the hosted API.',
+      },
+    ),
+  },
   { description: 'A property.' },
 )
 export const ContactPropertyDeleted = Type.Object(
@@ -87,6 +101,8 @@ export const deleteContactProperty = operation('DELETE /contact-properties/:id',
   params,
   response: { 200: ContactPropertyDeleted },
 })
+
+export const presentPropertyUse = ({ kind: object, id, name }: PropertyUse) => ({ object, id, name })
 
 export const presentProperty = (property: StoredProperty): ContactPropertySummary => ({
   id: property.id,

@@ -9,13 +9,13 @@ import {
 } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { ContactProperty, CountedTopic, SizedSegment, Topic } from '../storage/storage.ts'
+import type { ContactProperty, CountedTopic, PropertyUse, SizedSegment, Topic } from '../storage/storage.ts'
 import { readText, readValue } from './values.ts'
 import { readTeamRules, type SegmentSizes } from './rules.ts'
 import { type AudienceDeps, noSegment } from './which.ts'
 
 /** Maximum number per team, low enough to read all at once. */
-const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200 }
+const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200, uses: 20 }
 
 /** Maximum lengths in characters. */
 const MAX = { segment: 255, topic: 50, description: 200, key: 50 }
@@ -79,6 +79,8 @@ export interface PropertyMethods {
   listProperties(args: { teamId: string }): Promise<ContactProperty[]>
   /** Refuses: `not_found`. */
   getProperty(args: { teamId: string; id: string }): Promise<ContactProperty>
+  /** Lists what uses a property; at most 20 of each kind. Refuses: `not_found`. */
+  propertyUses(args: { teamId: string; id: string }): Promise<PropertyUse[]>
   /** Refuses: `missing_field`, `invalid_field`, `property_exists`, `too_many`. */
   createProperty(args: {
     teamId: string
@@ -239,6 +241,10 @@ export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMetho
   return {
     listProperties: (args) => storage.listContactProperties(args, clock.now()),
     getProperty: get,
+    async propertyUses({ teamId, id }) {
+      const { key } = await get({ teamId, id })
+      return storage.propertyUses({ teamId, key, most: MOST.uses }, clock.now())
+    },
     async createProperty({ teamId, key, type, fallback }) {
       checkKey(key)
       const now = clock.now()

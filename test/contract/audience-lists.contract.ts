@@ -199,6 +199,7 @@ function propertyTests(storage: () => Storage): void {
       upper,
       { ...plan, fallback: null },
     ])
+    expect(await storage().propertyUses({ teamId, key: 'plan', most: 9 }, T0)).toEqual([])
     expect(await set(teamId, 7.5)).toBe(true)
     const remove = (id: string) => storage().deleteContactProperty({ teamId, id }, T0)
     expect([await remove(upper.id), await remove(upper.id)]).toEqual([true, false])

@@ -96,6 +96,7 @@ test('segments and topics of a contact have every id that Rust, PHP and .NET rea
   expect(await taken('GET', `/contact-properties/${made.id}`)).toMatchObject({
     ...property,
     created_at: time,
+    used_in: [],
   })
   expect(await taken('GET', '/contact-properties?limit=1')).toMatchObject({ ...LIST, data: [property] })
 })

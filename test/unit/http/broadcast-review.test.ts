@@ -117,3 +117,24 @@ test('a contact has a list of what it would get', async () => {
   )
   expect((await api.call('GET', '/contacts/nobody@customer.example/broadcasts')).status).toBe(404)
 })
+
+test('a property says which templates, drafts and segments use it', async () => {
+  const property = await made('/contact-properties', { key: 'plan', type: 'string' })
+  await made('/contact-properties', { key: 'planned', type: 'string' })
+  const uses = async () => {
+    const { json } = await api.call('GET', `/contact-properties/${property}`)
+    return (json as { used_in: object[] }).used_in
+  }
+  const html = '<p>{{{contact.planned}}} contact.plan {{{plan}}}</p>'
+  const template = await made('/templates', { name: 'Plans', html })
+  expect(await uses()).toEqual([])
+  await api.call('PATCH', `/templates/${template}`, { html: '<p>{{{ contact.properties.plan |none}}}</p>' })
+  const broadcast = await draft({ name: 'About plans', subject: 'Your {{{contact.plan}}}' })
+  const filter = { type: 'rule', field: 'contact.properties.plan', operator: 'eq', value: 'pro' }
+  const ruled = await made('/segments', { name: 'On a plan', filter })
+  expect(await uses()).toEqual([
+    { object: 'template', id: template, name: 'Plans' },
+    { object: 'broadcast', id: broadcast, name: 'About plans' },
+    { object: 'segment', id: ruled, name: 'On a plan' },
+  ])
+})

@@ -14,7 +14,11 @@ import type {
   ContactSegmentList,
   ContactTopicList,
 } from '../../../appliance/api/contact-details.ts'
-import type { ContactPropertyList, CreateContactProperty } from '../../../appliance/api/contact-properties.ts'
+import type {
+  ContactProperty,
+  ContactPropertyList,
+  CreateContactProperty,
+} from '../../../appliance/api/contact-properties.ts'
 import type { Contact, ContactCounts, ContactSearch, UpdateContact } from '../../../appliance/api/contacts.ts'
 import type {
   CreateSegment,
@@ -151,5 +155,9 @@ export const createProperty = (body: Static<typeof CreateContactProperty>) =>
 
 export const setFallback = (property: string, fallback: string | number | null) =>
   change('PATCH', `/contact-properties/${id(property)}`, { fallback_value: fallback })
+
+/** Returns a property with what uses it. */
+export const getProperty = (property: string, signal?: AbortSignal) =>
+  read<Static<typeof ContactProperty>>(`/contact-properties/${id(property)}`, signal)
 
 export const deleteProperty = (property: string) => change('DELETE', `/contact-properties/${id(property)}`)
