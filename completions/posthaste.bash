@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast event suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -15,6 +15,7 @@ _posthaste_commands() {
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show review send pause resume cancel' ;;
+        'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
@@ -97,6 +98,11 @@ _posthaste_options() {
         'broadcast pause') echo '-c --config --json --team --help' ;;
         'broadcast resume') echo '-c --config --json --team --help' ;;
         'broadcast cancel') echo '-c --config --json --team --help' ;;
+        'event') echo '--help' ;;
+        'event list') echo '-c --config --json --team --limit --help' ;;
+        'event show') echo '-c --config --json --team --help' ;;
+        'event sent') echo '-c --config --json --team --limit --help' ;;
+        'event send') echo '-c --config --json --team --payload --help' ;;
         'suppression') echo '--help' ;;
         'suppression list') echo '-c --config --json --team --origin --search --limit --help' ;;
         'suppression add') echo '-c --config --json --team --help' ;;
@@ -253,6 +259,13 @@ _posthaste_values() {
         'broadcast pause --team') echo '@any' ;;
         'broadcast resume --team') echo '@any' ;;
         'broadcast cancel --team') echo '@any' ;;
+        'event list --team') echo '@any' ;;
+        'event list --limit') echo '@any' ;;
+        'event show --team') echo '@any' ;;
+        'event sent --team') echo '@any' ;;
+        'event sent --limit') echo '@any' ;;
+        'event send --team') echo '@any' ;;
+        'event send --payload') echo '@any' ;;
         'suppression list --team') echo '@any' ;;
         'suppression list --origin') echo 'bounce complaint manual' ;;
         'suppression list --search') echo '@any' ;;

@@ -8,6 +8,7 @@ const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
   templates: ['templates.ts'],
   advice: ['advice.ts'],
+  automations: ['automations.ts'],
   broadcasts: ['broadcasts.ts', 'book.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],

@@ -17,6 +17,7 @@ export const ARROWS: Record<string, string[]> = {
     'intake',
     'watch',
   ],
+  automations: ['mail', 'clock', 'storage'],
   clock: ['mail'],
   wire: ['mail', 'clock'],
   capacity: ['mail', 'clock', 'wire'],
@@ -93,6 +94,7 @@ export const ARROWS: Record<string, string[]> = {
     'audience',
     'templates',
     'images',
+    'automations',
     'broadcasts',
     'capacity',
     'certificates',
@@ -117,6 +119,7 @@ export const ARROWS: Record<string, string[]> = {
   commands: [
     'api',
     'audience',
+    'automations',
     'broadcasts',
     'templates',
     'crashtest',

@@ -7,6 +7,7 @@ import {
   PREFERENCES_PATH,
   type PreferencesTokens,
 } from '../audience/audience.ts'
+import { createCustomEvents } from '../automations/automations.ts'
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createSetUp } from '../accounts/accounts.ts'
@@ -128,6 +129,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     audience: openAudience(ground, tokens),
     templates: createTemplates(ground),
     broadcasts: openBroadcasts({ ...ground, senders, tracking, tokens, wake, shaping: operators.shaping }),
+    customEvents: createCustomEvents(ground),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,

@@ -1,6 +1,7 @@
 /** What every command uses: the configuration, the storage and the output. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
 import type { ContactBook } from '../audience/audience.ts'
+import { createCustomEvents, type CustomEvents } from '../automations/automations.ts'
 import { type BroadcastBook, createBroadcastBook } from '../broadcasts/book.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
@@ -109,6 +110,7 @@ export interface Context {
   contacts: ContactBook
   templates: Templates
   broadcasts: BroadcastBook
+  customEvents: CustomEvents
   webhooks: Webhooks
   /** Created on first use. */
   resolver: Resolver
@@ -181,6 +183,7 @@ export async function withContext(
         senders,
         tracking: { originFor: () => originOf(config) },
       }),
+      customEvents: createCustomEvents({ storage, clock }),
       webhooks: hooks.webhooks,
       output,
       team,

@@ -26,6 +26,7 @@ const WORDS: Record<keyof ErasureCounts, string> = {
   contacts: 'contacts deleted, with their opt-outs reduced to a hash',
   consents: 'entries of the consent log reduced to a hash',
   import_rejects: 'rejected rows of imports removed',
+  sent_events: 'custom events removed',
   suppressions: 'suppressions reduced to a hash',
 }
 

@@ -34,6 +34,7 @@ import {
 import { addContacts } from './contact-commands.ts'
 import { addBroadcasts } from './broadcast.ts'
 import { addEmails } from './email.ts'
+import { addEvents } from './event.ts'
 import { addInbound } from './inbound.ts'
 import { listTemplates, publishTemplate, showTemplate } from './template.ts'
 import { addImport } from './import-commands.ts'
@@ -69,6 +70,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addInbound(registrar)
   addTemplates(registrar)
   addBroadcasts(registrar)
+  addEvents(registrar)
   addSuppressions(registrar)
   addWebhooks(registrar)
   addQueue(registrar)

@@ -18,6 +18,7 @@ export interface Sweepable extends Retainable {
   purgeDomainReports(args: { before: number; most: number }, now: number): Promise<number>
   purgeAudit(args: { before: number; most: number }, now: number): Promise<number>
   purgeImages(args: { before: number; most: number }, now: number): Promise<number>
+  purgeSentEvents(args: { before: number; most: number }, now: number): Promise<number>
   metricsToSum(args: object, now: number): Promise<string[]>
   sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
 }
@@ -58,6 +59,18 @@ async function purgeImages(storage: Sweepable, clock: Clock): Promise<number> {
     removed += count
     if (count < IMAGES_STEP) return removed
   }
+}
+
+/** How long custom events are kept, in days. */
+const SENT_EVENT_DAYS = 30
+
+/** Removes unused images and old custom events. */
+async function purgeContent(storage: Sweepable, clock: Clock, log: Logger): Promise<void> {
+  const images = await purgeImages(storage, clock)
+  if (images > 0) log.info({ images }, 'deleted images that no document uses')
+  const before = clock.now() - SENT_EVENT_DAYS * DAY
+  const events = await inSteps(() => storage.purgeSentEvents({ before, most: STEP }, clock.now()))
+  if (events > 0) log.info({ events }, 'deleted old custom events')
 }
 
 /** Removes audit log entries older than `days`, in steps; 0 keeps all. Returns how many. */
@@ -227,10 +240,7 @@ export function createChores(deps: ChoreDeps): Chores {
       const entries = await purgeAudit(storage, clock, auditDays)
       if (entries > 0) log.info({ entries }, 'deleted old audit log entries')
     },
-    async () => {
-      const images = await purgeImages(storage, clock)
-      if (images > 0) log.info({ images }, 'deleted images that no document uses')
-    },
+    () => purgeContent(storage, clock, log),
     async () => {
       const days = await sumUpMetrics(storage, clock, () => stopping)
       if (days > 0) log.info({ days }, 'aggregated metrics of past days')

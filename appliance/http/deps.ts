@@ -17,6 +17,7 @@ import type { Erasures, PropagationWatch, Quotas, RateLimiter, Senders } from '.
 import type { ShapingBook } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { CustomEvents } from '../automations/automations.ts'
 import type { Broadcasts } from '../broadcasts/broadcasts.ts'
 import type { Templates } from '../templates/templates.ts'
 import type { Tracking } from '../tracking/tracking.ts'
@@ -85,6 +86,7 @@ export interface HttpDeps {
   audience: Omit<Audience, 'start' | 'close'>
   templates: Templates
   broadcasts: Omit<Broadcasts, 'messageOf' | 'start' | 'close'>
+  customEvents: CustomEvents
   intake: Intake
   /** Parses stored messages. */
   mime: MimeReader

@@ -13,6 +13,7 @@ const NAME_FIELDS: Record<string, readonly string[]> = {
   webhook: ['endpoint'],
   segment: ['name'],
   topic: ['name'],
+  event: ['name'],
   broadcast: ['name'],
   template: ['name'],
   contact_property: ['key'],

@@ -20,6 +20,7 @@ const ERASURE_KINDS = [
   'contacts',
   'consents',
   'import_rejects',
+  'sent_events',
   'suppressions',
 ] as const
 export type ErasureKind = (typeof ERASURE_KINDS)[number]

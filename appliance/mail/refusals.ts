@@ -516,6 +516,24 @@ export const REFUSALS = {
     '554 5.5.1',
     'A contact property with the key `{key}` already exists.',
   ),
+  event_exists: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'An event with the name `{name}` already exists.',
+  ),
+  event_about: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'Exactly one of `contact_id` or `email` must be provided.',
+  ),
+  event_limit: entry(
+    'rate_limit_exceeded',
+    429,
+    '452 4.7.1',
+    'A team can send at most {limit} events a day. Try again tomorrow (UTC).',
+  ),
   alias_taken: entry(
     'validation_error',
     409,

@@ -22,6 +22,8 @@ import { methods as segments } from './audience/segments.ts'
 import { methods as topics } from './audience/topics.ts'
 import { methods as unsubscribePages } from './audience/unsubscribe-pages.ts'
 import { methods as audit } from './audit.ts'
+import { methods as customEvents } from './automations/custom-events.ts'
+import { methods as sentEvents } from './automations/sent-events.ts'
 import { methods as broadcasts } from './broadcasts/broadcasts.ts'
 import { methods as broadcastCandidates } from './broadcasts/candidates.ts'
 import { methods as broadcastRecipients } from './broadcasts/recipients.ts'
@@ -93,6 +95,7 @@ export const nouns = {
   contactProperties,
   contactRows,
   contacts,
+  customEvents,
   domainChecks,
   domainReports,
   domainReportSums,
@@ -130,6 +133,7 @@ export const nouns = {
   returnedUnread,
   secrets,
   segments,
+  sentEvents,
   sessions,
   sources,
   enqueueing,

@@ -19,6 +19,7 @@ import type { DeliveryState, SuppressionOrigin } from '../mail/verdict.ts'
 import type { WebhookDeliveryState, WebhookStatus } from '../mail/webhook.ts'
 import type { ImageType } from '../mail/image.ts'
 import type { AudienceTables } from './audience/tables.ts'
+import type { AutomationTables } from './automations/tables.ts'
 import type { TemplateTables } from './templates/tables.ts'
 import type { BroadcastTables } from './broadcasts/tables.ts'
 import type {
@@ -889,7 +890,7 @@ export interface ImagesTable {
   created_at: number
 }
 
-export interface Tables extends AudienceTables, BroadcastTables, TemplateTables {
+export interface Tables extends AudienceTables, AutomationTables, BroadcastTables, TemplateTables {
   images: ImagesTable
   migrations: MigrationsTable
   teams: TeamsTable

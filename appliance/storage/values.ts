@@ -34,6 +34,7 @@ export const ERASURE_PHASES = [
   'postmaster',
   'received',
   'imports',
+  'sent_events',
   'contacts',
   'suppressions',
 ] as const

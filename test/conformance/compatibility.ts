@@ -11,8 +11,7 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/domains/claims': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/domains/{domain_id}/claim': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/oauth': { answer: 'on purpose', note: 'apps authenticate with API keys only' },
-  '/automations': { answer: 'on purpose', note: 'not planned: apps implement their own workflows' },
-  '/events': { answer: 'on purpose', note: 'used only by automations' },
+  '/automations': { answer: 'later', note: 'custom events are stored already' },
 }
 
 /** Responses that have the same shape as the hosted service's but another meaning. */

@@ -2,6 +2,7 @@ import { Resend } from 'resend'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startAppliance } from '../world/appliance.ts'
 import { accountPart } from './account.part.ts'
+import { automationsPart } from './automations.part.ts'
 import { audiencePart } from './audience.part.ts'
 import { CALLED, compatibilityPage, reasonFor, type Probe } from './compatibility.ts'
 import { emailsPart } from './emails.part.ts'
@@ -41,6 +42,7 @@ describe('webhooks', () => webhooksPart(() => suite))
 describe('metrics', () => metricsPart(() => suite))
 describe('audience', () => audiencePart(() => suite))
 describe('broadcasts', () => broadcastsPart(() => suite))
+describe('automations', () => automationsPart(() => suite))
 describe('templates', () => templatesPart(() => suite))
 describe('imports', () => importsPart(() => suite))
 describe('account', () => accountPart(() => suite))

@@ -4,6 +4,7 @@ import type { Storage } from '../../appliance/storage/storage.ts'
 import { DAY, T0 } from './fixtures.ts'
 import { racesOfAccounts } from './races-accounts.contract.ts'
 import { racesOfAudience } from './races-audience.contract.ts'
+import { racesOfAutomations } from './races-automations.contract.ts'
 import { racesOfBroadcasts } from './races-broadcasts.contract.ts'
 import { racesOfHousekeeping } from './races-housekeeping.contract.ts'
 import { racesOfImports } from './races-imports.contract.ts'
@@ -18,6 +19,7 @@ const parts: Record<string, (race: Racing) => void> = {
   accounts: racesOfAccounts,
   audience: racesOfAudience,
   imports: racesOfImports,
+  automations: racesOfAutomations,
   broadcasts: racesOfBroadcasts,
   mail: racesOfMail,
   housekeeping: racesOfHousekeeping,

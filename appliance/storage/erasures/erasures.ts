@@ -9,6 +9,7 @@ import { appendAudit, completeAudit } from '../audit.ts'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db, ErasuresTable } from '../schema.ts'
 import { contactsPhase } from './contacts.ts'
+import { sentEventsPhase } from './automations.ts'
 import { emailsPhase, queuePhase } from './emails.ts'
 import { importsPhase } from './imports.ts'
 import {
@@ -64,6 +65,7 @@ const PHASES: Record<ErasurePhase, Phase> = {
   postmaster: postmasterPhase,
   received: receivedPhase,
   imports: importsPhase,
+  sent_events: sentEventsPhase,
   contacts: contactsPhase,
   suppressions: suppressionsPhase,
 }

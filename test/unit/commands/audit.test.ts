@@ -49,6 +49,7 @@ const NO_ACT = [
   ...['email export'],
   ...['report list', 'report show'],
   ...['broadcast list', 'broadcast show', 'broadcast review'],
+  ...['event list', 'event show', 'event sent', 'event send'],
   ...['secrets status', 'secrets rekey'],
 ]
 

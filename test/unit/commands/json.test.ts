@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createAccounts, type Accounts } from '../../../appliance/accounts/accounts.ts'
 import * as adapters from '../../../appliance/assembly/adapters.ts'
 import * as opening from '../../../appliance/assembly/storage.ts'
+import { createCustomEvents } from '../../../appliance/automations/automations.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import { createProgram, runProgram } from '../../../appliance/commands/program.ts'
@@ -158,6 +159,10 @@ const STEPS: Step[] = [
   ['topic export $topic', 'listContacts'],
   ['topic list', 'listTopics'],
   ['topic show $topic', 'getTopic'],
+  ['event list', 'listEvents'],
+  ['event show $event', 'getEvent'],
+  ['event send user.created ada@one.test --payload {"plan":"pro"}', 'sendEvent'],
+  ['event sent user.created', 'listSentEvents'],
   ['broadcast list', 'listBroadcasts'],
   ['broadcast show $broadcast', 'getBroadcast'],
   ['broadcast review $draft', 'reviewBroadcast'],
@@ -292,6 +297,7 @@ test('commands print exactly the objects of the API', async () => {
     ...(await prepareAudience()),
     ...(await prepareReceived()),
     ['template', await prepareTemplate()],
+    ['event', await prepareEvent()],
     ['draft', await prepareBroadcast('draft')],
     ['broadcast', await prepareBroadcast('queued')],
   ])
@@ -351,6 +357,14 @@ async function prepareReceived(): Promise<[string, string][]> {
     ['received', email.id],
     ['report', report.id],
   ]
+}
+
+/** Defines the custom event `user.created`. */
+async function prepareEvent(): Promise<string> {
+  const team = await storage.firstTeam({}, Date.now())
+  const events = createCustomEvents({ storage, clock: systemClock })
+  const schema = { plan: 'string' }
+  return (await events.createEvent({ teamId: team!.id, name: 'user.created', schema })).id
 }
 
 /** Creates a template with the alias `welcome`. */

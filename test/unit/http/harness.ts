@@ -41,6 +41,7 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
 import { viewDisk } from '../../../appliance/housekeeping/housekeeping.ts'
 import { createBroadcasts } from '../../../appliance/broadcasts/broadcasts.ts'
+import { createCustomEvents } from '../../../appliance/automations/automations.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
@@ -229,6 +230,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     erasures,
     audience,
     templates: createTemplates({ storage, clock }),
+    customEvents: createCustomEvents({ storage, clock }),
     broadcasts,
     retention: {
       days: { bodies: 30, attempts: 90, events: 90, emails: 365, logs: 30, webhooks: 30, audit: 730 },

@@ -10,7 +10,7 @@ afterAll(() => api.close())
 const id = '0199c0de-0000-7000-8000-000000000000'
 
 test.each([
-  ['POST', '/events/send', 'automations'],
+  ['POST', '/automations', 'automations'],
   ['GET', '/domains/claims', 'claiming domains'],
   ['POST', '/domains/claim', 'claiming domains'],
   ['GET', `/domains/${id}/claim`, 'claiming domains'],

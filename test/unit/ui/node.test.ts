@@ -11,6 +11,7 @@ test('an erasure is told by what it touched', () => {
     ...others,
     received_messages: 0,
     import_rejects: 0,
+    sent_events: 0,
     contacts: 0,
     consents: 0,
     suppressions: 0,

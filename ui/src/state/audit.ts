@@ -55,6 +55,7 @@ const KINDS: Record<Noun, string> = {
   contact: 'Contacts',
   segment: 'Segments',
   topic: 'Topics',
+  event: 'Custom events',
   broadcast: 'Broadcasts',
   template: 'Templates',
   contact_property: 'Contact properties',

@@ -13,6 +13,7 @@ const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string
   webhook_attempts: ['webhook response', 'webhook responses'],
   receipts: ['idempotency receipt', 'idempotency receipts'],
   import_rejects: ['rejected row of an import', 'rejected rows of imports'],
+  sent_events: ['custom event', 'custom events'],
   received_messages: ['received message', 'received messages'],
   contacts: ['contact', 'contacts'],
   consents: ['consent log entry', 'consent log entries'],

@@ -1198,3 +1198,39 @@ CREATE TABLE received_forwards (
 );
 
 CREATE INDEX received_forwards_pending on received_forwards (received_id) where state = 'pending';
+
+CREATE TABLE custom_events (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  name text not null,
+  schema text,
+  created_at bigint not null,
+  updated_at bigint,
+  unique (team_id, name)
+);
+
+CREATE INDEX custom_events_newest on custom_events (team_id, id);
+
+CREATE TABLE sent_events (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  name text not null,
+  contact_id text,
+  email text not null,
+  address_key text not null,
+  payload text not null,
+  created_at bigint not null
+);
+
+CREATE INDEX sent_events_name on sent_events (team_id, name, id);
+
+CREATE INDEX sent_events_address on sent_events (team_id, address_key);
+
+CREATE INDEX sent_events_contact on sent_events (team_id, contact_id) where contact_id is not null;
+
+CREATE TABLE sent_event_days (
+  team_id text not null references teams (id) on delete cascade,
+  day text not null,
+  sent bigint not null,
+  primary key (team_id, day)
+);

@@ -1,0 +1,174 @@
+/** Custom events: what apps tell about contacts. */
+import { Type, type Static } from 'typebox'
+import { EVENT_FIELD_TYPES } from '../mail/custom-event.ts'
+import type { CustomEvent, SentEvent as StoredSentEvent } from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { page, path, pathText, query } from './parameters.ts'
+import {
+  Deleted,
+  described,
+  Id,
+  kind,
+  listOf,
+  literals,
+  Nullable,
+  optionalText,
+  Timestamp,
+} from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const reference = { object: kind('event'), id: Id }
+const eventName = Type.String({
+  description: 'Name, at most 255 characters, not starting with `resend:`.',
+  examples: ['user.created'],
+})
+
+const schemaInput = Nullable(Type.Record(Type.String(), Type.Unknown()), {
+  description: `The type of each field of the payload, at most 100: ${EVENT_FIELD_TYPES.join(', ')}. null: any payload.`,
+  examples: [{ plan: 'string', seats: 'number', trial: 'boolean', renews_at: 'date' }],
+})
+
+/** POST /events */
+export const CreateEvent = Type.Object(
+  { name: eventName, schema: Type.Optional(schemaInput) },
+  described('A custom event to define.'),
+)
+/** PATCH /events/:identifier */
+export const UpdateEvent = Type.Object(
+  { schema: schemaInput },
+  described('The new schema, the only thing that can be changed.'),
+)
+export const EventRef = Type.Object(reference, described('The event.'))
+export const EventDeleted = Type.Object({ ...reference, deleted: Deleted }, described('The deleted event.'))
+
+const summary = {
+  id: Id,
+  name: eventName,
+  schema: Nullable(
+    Type.Record(Type.String(), literals(EVENT_FIELD_TYPES)),
+    described('The type of each field of the payload; null: any payload.'),
+  ),
+  created_at: Timestamp,
+  updated_at: Nullable(Timestamp, described('When the schema was last changed; null: never.')),
+}
+/** An element of GET /events. */
+export const EventSummary = Type.Object(summary, described('A custom event.'))
+export type EventSummary = Static<typeof EventSummary>
+export const EventList = listOf(EventSummary, 'custom events')
+/** GET /events/:identifier */
+export const Event = Type.Object({ object: kind('event'), ...summary }, described('A custom event.'))
+
+/** POST /events/send */
+export const SendEvent = Type.Object(
+  {
+    event: Type.String(described('The name of the event.')),
+    contact_id: optionalText('The contact that it is about. Either this or `email`.'),
+    email: optionalText('The address that it is about, also of nobody who is a contact yet.'),
+    payload: Type.Optional(
+      Nullable(
+        Type.Record(Type.String(), Type.Unknown()),
+        described('Values for automations, at most 32,768 characters as JSON.'),
+      ),
+    ),
+  },
+  described('An event to send.'),
+)
+export const EventSent = Type.Object(
+  { object: kind('event'), event: Type.String(described('The name of the event.')) },
+  described('The accepted event.'),
+)
+
+/** An element of GET /events/:identifier/sent. */
+export const SentEvent = Type.Object(
+  {
+    id: Id,
+    event: Type.String(described('The name of the event.')),
+    contact_id: Nullable(Id, described('Its contact; null: the address was no contact.')),
+    email: Type.String(described('The address of its contact at that time, or the given one.')),
+    payload: Type.Record(Type.String(), Type.Unknown(), described('The given values.')),
+    created_at: Timestamp,
+  },
+  described('An event that an app sent.'),
+)
+export type SentEvent = Static<typeof SentEvent>
+export const SentEventList = listOf(SentEvent, 'sent events')
+
+const params = path({ identifier: pathText('The id or name of the event.') })
+const tags = ['Events'] as const
+
+export const createEvent = operation('POST /events', {
+  operationId: 'createEvent',
+  tags,
+  summary: 'Define a custom event',
+  description: 'A team can have at most 1,000.',
+  body: CreateEvent,
+  response: { 201: EventRef },
+  errors: ['409'],
+})
+export const listEvents = operation('GET /events', {
+  operationId: 'listEvents',
+  tags,
+  summary: 'List custom events',
+  querystring: query(page),
+  response: { 200: EventList },
+})
+export const sendEvent = operation('POST /events/send', {
+  operationId: 'sendEvent',
+  tags,
+  summary: 'Send a custom event',
+  description:
+    'A payload that does not match the schema of the event is refused. Events that are not defined take any payload. A team can send 100,000 a day (UTC). They are kept for 30 days.',
+  body: SendEvent,
+  response: { 202: EventSent },
+  errors: ['404'],
+})
+export const getEvent = operation('GET /events/:identifier', {
+  operationId: 'getEvent',
+  tags,
+  summary: 'Get a custom event',
+  params,
+  response: { 200: Event },
+})
+export const updateEvent = operation('PATCH /events/:identifier', {
+  operationId: 'updateEvent',
+  tags,
+  summary: 'Change the schema of a custom event',
+  description: 'Applies to events that are sent from now on.',
+  params,
+  body: UpdateEvent,
+  response: { 200: EventRef },
+})
+export const deleteEvent = operation('DELETE /events/:identifier', {
+  operationId: 'deleteEvent',
+  tags,
+  summary: 'Delete a custom event',
+  description: 'What was sent of it stays, and it can still be sent, with any payload.',
+  params,
+  response: { 200: EventDeleted },
+})
+export const listSentEvents = operation('GET /events/:identifier/sent', {
+  operationId: 'listSentEvents',
+  tags,
+  summary: 'List what was sent of a custom event',
+  description: 'The last 30 days. Not part of the hosted API.',
+  params,
+  querystring: query(page),
+  response: { 200: SentEventList },
+})
+
+export const presentEvent = (event: CustomEvent): EventSummary => ({
+  id: event.id,
+  name: event.name,
+  schema: event.schema,
+  created_at: timestamp(event.createdAt),
+  updated_at: timestampOrNull(event.updatedAt),
+})
+
+export const presentSentEvent = (sent: StoredSentEvent): SentEvent => ({
+  id: sent.id,
+  event: sent.name,
+  contact_id: sent.contactId,
+  email: sent.email,
+  payload: sent.payload,
+  created_at: timestamp(sent.createdAt),
+})

@@ -1,0 +1,154 @@
+/** Custom events: what apps tell about contacts, by name and with a payload. */
+import type { Clock } from '../clock/clock.ts'
+import { parseMailbox } from '../mail/address.ts'
+import {
+  type EventPayload,
+  type EventSchema,
+  readEventName,
+  readEventSchema,
+  readPayload,
+} from '../mail/custom-event.ts'
+import { isId, newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { ContactRef, CustomEvent, Page, PageArgs, SentEvent, StorageOf } from '../storage/storage.ts'
+
+/** Limit on the events that a team defines. */
+const MOST = 1000
+/** Limit on the events that a team sends on a UTC day. */
+const MOST_A_DAY = 100_000
+
+/** Identifies an event of a team: `which` is its id or name. */
+export interface EventName {
+  teamId: string
+  which: string
+}
+
+/** Who an event is about: exactly one of the fields. */
+export interface SendInput {
+  event: string
+  contactId?: string | null | undefined
+  email?: string | null | undefined
+  payload?: EventPayload | null | undefined
+}
+
+export interface CustomEvents {
+  /** Lists events, newest first. */
+  listEvents(args: PageArgs): Promise<Page<CustomEvent>>
+  /** Refuses: `not_found`. */
+  getEvent(args: EventName): Promise<CustomEvent>
+  /** Refuses: `missing_field`, `invalid_field`, `event_exists`, `too_many`. */
+  createEvent(args: { teamId: string; name: string; schema: unknown }): Promise<CustomEvent>
+  /** Changes the schema, the only thing that can be changed. Refuses: `not_found`, `invalid_field`. */
+  updateEvent(args: EventName & { schema: unknown }): Promise<CustomEvent>
+  /** Refuses: `not_found`. */
+  deleteEvent(args: EventName): Promise<CustomEvent>
+  /**
+   * Stores an event about a contact or address. Events that aren't defined take any payload.
+   * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `event_about`, `not_found`, `event_limit`.
+   */
+  sendEvent(args: { teamId: string; input: SendInput }): Promise<{ event: string }>
+  /** Lists what was sent of an event, newest first. Refuses: `not_found`. */
+  listSent(args: EventName & Omit<PageArgs, 'teamId'>): Promise<Page<SentEvent>>
+}
+
+export interface CustomEventDeps {
+  storage: StorageOf<'customEvents' | 'sentEvents'>
+  clock: Clock
+}
+
+const noEvent = () => refuse('not_found', { resource: 'Event' })
+
+export function createCustomEvents(deps: CustomEventDeps): CustomEvents {
+  const { storage, clock } = deps
+  const get = async ({ teamId, which }: EventName): Promise<CustomEvent> => {
+    const found = await findEvent(deps, teamId, which)
+    if (!found) throw noEvent()
+    return found
+  }
+  return {
+    listEvents: (args) => storage.listCustomEvents(args, clock.now()),
+    getEvent: get,
+    async createEvent({ teamId, name, schema }) {
+      const now = clock.now()
+      const event = {
+        ...{ id: newId(now), teamId, name: readEventName(name), schema: readSchema(schema) },
+        ...{ createdAt: now, updatedAt: null },
+      }
+      const result = await storage.createCustomEvent({ event, most: MOST }, now)
+      if (result === 'taken') throw refuse('event_exists', { name: event.name })
+      if (result === 'too_many') throw refuse('too_many', { limit: MOST, things: 'events' })
+      return event
+    },
+    async updateEvent({ schema: given, ...named }) {
+      const { id, teamId, ...event } = await get(named)
+      const schema = readSchema(given)
+      const now = clock.now()
+      if (!(await storage.updateCustomEvent({ teamId, id, schema }, now))) throw noEvent()
+      return { ...event, id, teamId, schema, updatedAt: now }
+    },
+    async deleteEvent(named) {
+      const event = await get(named)
+      const { teamId, id } = event
+      if (!(await storage.deleteCustomEvent({ teamId, id }, clock.now()))) throw noEvent()
+      return event
+    },
+    sendEvent: (args) => sendEvent(deps, args),
+    async listSent({ which, ...page }) {
+      const { name } = await get({ teamId: page.teamId, which })
+      return storage.listSentEvents({ ...page, name }, clock.now())
+    },
+  }
+}
+
+/** Finds an event by id, or else by name: a name may look like an id. */
+async function findEvent(
+  { storage, clock }: CustomEventDeps,
+  teamId: string,
+  which: string,
+): Promise<CustomEvent | undefined> {
+  const now = clock.now()
+  const byId = isId(which)
+    ? await storage.getCustomEvent({ teamId, ref: { id: which.toLowerCase() } }, now)
+    : undefined
+  return byId ?? storage.getCustomEvent({ teamId, ref: { name: which } }, now)
+}
+
+function readSchema(given: unknown): EventSchema | null {
+  const isRecord = typeof given === 'object' && !Array.isArray(given)
+  if (given !== undefined && !isRecord)
+    throw refuse('invalid_field', {
+      field: 'schema',
+      expected: 'an object with the type of each field, or null',
+    })
+  return readEventSchema(given as Record<string, unknown> | null | undefined)
+}
+
+async function sendEvent(
+  { storage, clock }: CustomEventDeps,
+  { teamId, input }: { teamId: string; input: SendInput },
+): Promise<{ event: string }> {
+  const name = readEventName(input.event, 'event')
+  const about = readAbout(input)
+  const now = clock.now()
+  const known = await storage.getCustomEvent({ teamId, ref: { name } }, now)
+  const payload = readPayload(input.payload, known?.schema ?? null)
+  const event = { id: newId(now), teamId, name, about, payload }
+  const result = await storage.sendCustomEvent({ event, most: MOST_A_DAY }, now)
+  if (result === 'no_contact') throw refuse('not_found', { resource: 'Contact' })
+  if (result === 'too_many') throw refuse('event_limit', { limit: MOST_A_DAY })
+  return { event: name }
+}
+
+/** Reads who an event is about. Clients send unset fields as null or empty text. */
+function readAbout({ contactId, email }: SendInput): ContactRef {
+  const [id, address] = [contactId ?? '', email ?? '']
+  if ((id === '') === (address === '')) throw refuse('event_about')
+  if (id !== '') {
+    if (!isId(id)) throw refuse('invalid_id', { parameter: 'contact_id' })
+    return { id: id.toLowerCase() }
+  }
+  const mailbox = parseMailbox(address)
+  if (mailbox?.name !== '')
+    throw refuse('invalid_field', { field: 'email', expected: 'an email address such as `ada@example.com`' })
+  return { email: mailbox.address }
+}

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { NOBODY, refused, taken, type Suite } from './suite.ts'
+
+/** Tests events.* */
+export function automationsPart(suite: () => Suite): void {
+  test('events: defined, read by id and name, listed, changed and removed', async () => {
+    const { events } = suite().client
+    const schema = { plan: 'string', seats: 'number', trial: 'boolean', until: 'date' } as const
+    const created = await taken(events.create({ name: 'user.signed up/ä', schema }))
+    const { id } = created
+    expect(created).toEqual({ object: 'event', id })
+    const read = await taken(events.get(id))
+    expect(read).toMatchObject({ object: 'event', id, name: 'user.signed up/ä', schema, updated_at: null })
+    expect(await taken(events.get('user.signed up/ä'))).toEqual(read)
+    expect((await taken(events.list({ limit: 5 }))).data.map((one) => one.id)).toContain(id)
+    expect(await taken(events.update('user.signed up/ä', { schema: null }))).toEqual(created)
+    expect((await taken(events.get(id))).schema).toBeNull()
+    expect(await refused(events.create({ name: 'user.signed up/ä' }))).toMatchObject({
+      ...{ statusCode: 409, message: 'An event with the name `user.signed up/ä` already exists.' },
+    })
+    expect(await refused(events.create({ name: 'resend:x' }))).toMatchObject({
+      ...{ statusCode: 422, name: 'validation_error' },
+      message: 'Invalid `name` field: a name that does not start with `resend:`.',
+    })
+    expect(await taken(events.remove(id))).toEqual({ object: 'event', id, deleted: true })
+    expect(await refused(events.get(id))).toMatchObject({
+      ...{ statusCode: 404, name: 'not_found', message: 'Event not found' },
+    })
+  })
+
+  test('events: sent about a contact or an address, with a payload that fits the schema', async () => {
+    const { contacts, events } = suite().client
+    const { id: contactId } = await taken(contacts.create({ email: 'eve@customer.test' }))
+    const schema = { plan: 'string', until: 'date' } as const
+    await taken(events.create({ name: 'order.placed', schema }))
+    const event = 'order.placed'
+    const payload = { plan: 'pro', until: '2026-12-01', more: [1] }
+    const sent = { object: 'event', event }
+    expect(await taken(events.send({ event, contactId, payload }))).toEqual(sent)
+    expect(await taken(events.send({ event, email: 'new@customer.test' }))).toEqual(sent)
+    expect(await taken(events.send({ event: 'undefined.yet', contactId, payload: { a: 1 } }))).toEqual({
+      ...{ object: 'event', event: 'undefined.yet' },
+    })
+    const { body } = await suite().appliance.call('GET', '/events/order.placed/sent')
+    expect(body).toMatchObject({
+      data: [
+        { event, contact_id: null, email: 'new@customer.test', payload: {} },
+        { event, contact_id: contactId, email: 'eve@customer.test', payload },
+      ],
+    })
+    const wrong = { event, contactId, payload: { until: 'soon' } }
+    expect(await refused(events.send(wrong))).toMatchObject({
+      ...{ statusCode: 422, name: 'validation_error' },
+      message:
+        'Invalid `payload.until` field: the schema of the event has a date in ISO 8601, such as `2026-05-01` or `2026-05-01T12:00:00Z`.',
+    })
+    const both = { event, contactId, email: 'eve@customer.test' } as never
+    const about = 'Exactly one of `contact_id` or `email` must be provided.'
+    expect(await refused(events.send(both))).toMatchObject({ statusCode: 422, message: about })
+    expect(await refused(events.send({ event } as never))).toMatchObject({ statusCode: 422, message: about })
+    expect(await refused(events.send({ event, contactId: NOBODY }))).toMatchObject({
+      ...{ statusCode: 404, message: 'Contact not found' },
+    })
+  })
+}
