@@ -25,7 +25,7 @@ process.env.NODE_OPTIONS = [
 
 /** Tests of pure code share processes: starting one takes 0.3 s a file. */
 const pure = pureFiles(import.meta.dirname)
-/** Tests of the API that can share processes: the first server of a process takes 2 s of processor time, another 0.4. */
+/** Tests with servers that can share processes: the first server of a process takes 2 s of processor time, another 0.4. */
 const sharing = sharingFiles(import.meta.dirname)
 /** Tests that load modules anew need each source as a module of its own. */
 const reloading = reloadingFiles(import.meta.dirname)
@@ -78,7 +78,7 @@ export default defineConfig({
           ...bundled,
           name: 'sharing',
           include: sharing,
-          exclude: pure,
+          exclude: [...pure, ...reloading],
           isolate: false,
           setupFiles: ['test/world/left-behind.ts'],
         },

@@ -7,17 +7,19 @@ const IMPORT = /^(?:import|export)(?! type )(?:[^'"=;()]*? from)? '([^']+)'/gm
 const IMPURE =
   /^node:(?:child_process|cluster|dgram|dns|dns\/promises|http|http2|https|tls|v8|worker_threads)$|^(?:better-sqlite3|fastify|playwright-core)$|\/test\/world\/(?!fast-check\.ts)|\/mail\/ids\.ts$/
 
-/** What a test does to its process: moves a clock, replaces globals, or measures memory, time or handles. */
+/** Moves a clock. */
+const ADVANCES = /\.advance\(|clock\.set\(/
+/** Replaces globals, or measures memory, time or handles. */
 const MOVES_PROCESS =
-  /\.advance\(|clock\.set\(|\bvi\.(?:use|spy|stub|set)|\bprocess\.|\bperformance\.|\bgc\(|\bT0\b|from 'node:(?:perf_hooks|async_hooks|diagnostics_channel)'/
-/** Modules of processes and threads, and those with clocks, hosts or daemons of their own. */
+  /\bvi\.(?:use|spy|stub|set)|\bprocess\.|\bperformance\.|\bgc\(|\bT0\b|from 'node:(?:perf_hooks|async_hooks|diagnostics_channel)'/
+/** Modules that do these things, and those with daemons, browsers or threads that a test controls. */
 const MOVING =
-  /^node:(?:child_process|cluster|v8|worker_threads|dgram)$|^playwright-core$|\/test\/world\/(?!addresses|clock|capacity|patience|fast-check|ui-strings|routes-by-id|receiver|dnssec)/
+  /^node:(?:cluster|v8|worker_threads)$|^playwright-core$|\/test\/world\/(?:cost|daemon|hidden-limit|jumping-clock|killable|loop|postfix|sandbox-daemon|seeded|simulation|small-disk)/
 
 /**
- * Returns tests of the API that can share processes: each has a server, a database and a clock of its own, and none
- * moves the clock. IDs from `newId` never go backwards within a process, so a clock that was moved would affect the
- * files after it. `test/world/left-behind.ts` fails files for which this isn't true.
+ * Returns unit tests that can share processes although they use sockets, databases and processes: none moves a clock.
+ * IDs from `newId` never go backwards within a process, so a clock that was moved would affect the files after it.
+ * `test/world/left-behind.ts` fails files for which this isn't true.
  * @param root the project's folder
  */
 export function sharingFiles(root: string): string[] {
@@ -26,10 +28,11 @@ export function sharingFiles(root: string): string[] {
     // The set grows during the iteration.
     for (const one of reached)
       for (const found of readImports(one)) if (!found.includes('/appliance/')) reached.add(found)
-    const own = readFileSync(file, 'utf8')
-    return !MOVES_PROCESS.test(own) && ![...reached].some((one) => MOVING.test(one))
+    const isMoving = (one: string): boolean =>
+      MOVING.test(one) || (ADVANCES.test(textOf(one)) && !one.includes('/test/world/'))
+    return !MOVES_PROCESS.test(textOf(file)) && ![...reached].some(isMoving)
   }
-  return globSync('test/unit/http/*.test.ts', { cwd: root }).filter((file) => isSharing(join(root, file)))
+  return globSync('test/unit/**/*.test.ts', { cwd: root }).filter((file) => isSharing(join(root, file)))
 }
 
 /**
@@ -53,9 +56,12 @@ export function pureFiles(root: string): string[] {
   return globSync('test/unit/**/*.test.ts', { cwd: root }).filter((file) => isPure(join(root, file)))
 }
 
+/** Returns the text of a source file, and nothing for the name of a package. */
+const textOf = (file: string): string =>
+  file.endsWith('.ts') && existsSync(file) ? readFileSync(file, 'utf8') : ''
+
 function readImports(file: string): string[] {
-  if (!file.endsWith('.ts') || !existsSync(file)) return []
-  const names = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, name]) => name!)
+  const names = [...textOf(file).matchAll(IMPORT)].map(([, name]) => name!)
   return names.map((name) => (name.startsWith('.') ? join(dirname(file), name) : name))
 }
 

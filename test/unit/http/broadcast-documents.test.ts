@@ -1,14 +1,14 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BLOCK_SAMPLES, documentOf, everything } from '../document/samples.ts'
 import { startApi, type Api } from './harness.ts'
 
 let api: Api
 let segmentId: string
-beforeEach(async () => {
+beforeAll(async () => {
   api = await startApi()
   segmentId = ((await api.call('POST', '/segments', { name: 'Readers' })).json as { id: string }).id
 })
-afterEach(() => api.close())
+afterAll(() => api.close())
 
 interface Read {
   html: string

@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BLOCK_SAMPLES, documentOf, everything } from '../document/samples.ts'
 import { startApi, type Api } from './harness.ts'
 
 let api: Api
-beforeEach(async () => {
+beforeAll(async () => {
   api = await startApi()
 })
-afterEach(() => api.close())
+afterAll(() => api.close())
 
 const HELLO = {
   type: 'paragraph',
