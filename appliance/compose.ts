@@ -49,14 +49,17 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     auditDays: config.retention.audit_days,
     retention: retentionPeriods(config),
     duties: ground.duties,
-    ...domainPolls(ground.options),
+    ...domainPolls(ground),
   })
   started.defer(() => housekeeping.stop())
 
   // Everything runs. From here on, the caller must stop it.
   const running = started.move()
   const { accounts, senders } = people
-  const stop = () => running.disposeAsync()
+  const stop = async (): Promise<void> => {
+    await ground.heartbeat.leave()
+    await running.disposeAsync()
+  }
   const alive = () => ground.health.alive()
   const clients = () => capacityRows(ground.capacity.figures())
   const reload = () => reloadParts(tables, certificates, out.delivery)

@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast event suppression webhook queue audit source report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -20,6 +20,7 @@ _posthaste_commands() {
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
         'source') echo 'list assignments add remove suspend resume pool hostname warm-up assign unassign' ;;
+        'node') echo 'list forget' ;;
         'report') echo 'list show' ;;
         'provider') echo 'list show set' ;;
         'lane') echo 'list pause resume' ;;
@@ -145,6 +146,9 @@ _posthaste_options() {
         'source warm-up') echo '-c --config --json --end --help' ;;
         'source assign') echo '-c --config --json --team --domain --stream --help' ;;
         'source unassign') echo '-c --config --json --help' ;;
+        'node') echo '--help' ;;
+        'node list') echo '-c --config --json --help' ;;
+        'node forget') echo '-c --config --json --help' ;;
         'report') echo '--help' ;;
         'report list') echo '-c --config --json --team --kind --limit --help' ;;
         'report show') echo '-c --config --json --team --tls --report --days --help' ;;

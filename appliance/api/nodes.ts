@@ -1,14 +1,28 @@
 import { Type, type Static } from 'typebox'
 import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import type { NodeFacts } from '../mail/node.ts'
+import type { NodeView } from '../mail/node.ts'
 import type { NamedPlan } from '../senders/senders.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
 
 /** An element of GET /nodes. Not part of the hosted API. */
 export const Node = Type.Object(
   {
     object: kind('node'),
+    id: Type.String({ description: 'The id of the node.', examples: ['5f2b1c9a7d3e4f60'] }),
+    name: Type.String({ description: 'The name of its machine.', examples: ['mail1'] }),
+    state: literals(['active', 'leaving', 'stopped', 'lost'], {
+      description:
+        '`leaving`: it is stopping. `lost`: it disappeared, and other nodes took over its deliveries in progress.',
+    }),
+    current: Type.Boolean({ description: 'Whether this node answered the request.' }),
+    heartbeat_at: Nullable(Timestamp, {
+      description: 'When it last renewed its entry in the database; null with SQLite.',
+    }),
+    sources: Type.Array(Type.String(), {
+      description: 'Its sending IPs. Every node may also use `auto`.',
+      examples: [['192.0.2.7']],
+    }),
     hostname: Type.String({
       description: 'The EHLO name.',
       examples: ['mail.acme.example'],
@@ -35,10 +49,10 @@ export const Node = Type.Object(
     ready: Type.Boolean({ description: 'Whether the node accepts mail.' }),
     reasons: Type.Array(Type.String(), { description: 'Why it does not; empty if it does.' }),
   },
-  { description: 'A running node.' },
+  { description: 'A node.' },
 )
 export type Node = Static<typeof Node>
-export const NodeList = listOf(Node, 'running nodes')
+export const NodeList = listOf(Node, 'nodes of the database')
 
 const Quota = (description: string) => Nullable(Type.Integer(), { description })
 
@@ -72,7 +86,7 @@ export const listNodes = operation('GET /nodes', {
   tags: ['Service'],
   summary: 'List nodes',
   description:
-    'Start time, listeners, and whether each node accepts mail. For the team that operates the server. Not part of the hosted API.',
+    'All nodes that share the database, with their state, start time, listeners and sending IPs. For the team that operates the server. Not part of the hosted API.',
   response: { 200: NodeList },
 })
 export const getLimits = operation('GET /limits', {
@@ -83,17 +97,21 @@ export const getLimits = operation('GET /limits', {
   response: { 200: Limits },
 })
 
-/** Formats an element of GET /nodes. @param health whether mail is accepted, and why not */
-export function presentNode(facts: NodeFacts, health: { ok: boolean; reasons: string[] }): Node {
-  const { hostname, version, runtime, sandbox, startedAt, listeners, storage } = facts
+/** Formats an element of GET /nodes. */
+export function presentNode(node: NodeView): Node {
+  const { hostname, version, runtime, sandbox, startedAt, listeners, storage } = node
+  const { id, name, state, current, sources } = node
   return {
     object: 'node',
+    ...{ id, name, state, current },
+    heartbeat_at: timestampOrNull(node.heartbeatAt),
+    sources,
     ...{ hostname, version, runtime, sandbox },
     started_at: timestamp(startedAt),
     listeners,
     storage: { engine: storage.engine, data_dir: storage.dataDir, database: storage.database },
-    ready: health.ok,
-    reasons: health.reasons,
+    ready: node.ready,
+    reasons: node.reasons,
   }
 }
 

@@ -27,8 +27,10 @@ import type { Finding } from '../mail/finding.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../reports/tls-reports.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createSmtpServer, type ListenRequest, type SmtpServerDeps } from '../smtp/smtp.ts'
+import { nodeIdOf } from './node-id.ts'
 import { importOptions } from './options.ts'
 import { VERSION } from './version.ts'
+import { LOST_MS } from '../watch/heartbeat.ts'
 import type { Logger } from '../watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from '../wire/fetch.ts'
 import { createPoster, type Poster } from '../wire/post.ts'
@@ -209,9 +211,11 @@ export function openContactBook(config: Config, storage: Storage, clock: Clock):
 export async function openSourceBook(config: Config, storage: Storage, clock: Clock): Promise<SourceBook> {
   const { source_ips: configured, warm_up: warmUp } = config.delivery
   const webHost = webHostOf(config)
-  const nodeId = await storage.thisNode({}, clock.now())
+  const nodeId = await nodeIdOf(config, storage, clock.now())
+  const adopt = (ips: string[]) => storage.adoptSources({ nodeId, ips, lostAfter: LOST_MS }, clock.now())
   const book = createSourceBook({
     ...{ storage, nodeId, clock, hostname: config.hostname },
+    adopt: config.storage.engine === 'postgres' ? adopt : undefined,
     ...{ webHost, configured, warmUp },
   })
   // Load the data for `host` before anyone asks for it.

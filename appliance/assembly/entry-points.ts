@@ -16,6 +16,8 @@ import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
 import { createIntake, createSchedules, type IntakeDeps } from '../intake/intake.ts'
+import { systemClock } from '../clock/clock.ts'
+import { createNodeList, isShared } from './node.ts'
 import { createNotices } from '../intake/notice.ts'
 import { createQueueControl } from '../queue/queue.ts'
 import {
@@ -36,7 +38,6 @@ import { openDoctor, openFetch, openResolver, openSmtp } from './adapters.ts'
 import { openBroadcasts } from './broadcasts.ts'
 import { listenHttp, openCertified } from './certificates.ts'
 import { createLook } from './monitoring.ts'
-import { openNode } from './node.ts'
 import {
   httpOptions,
   dnsblOptions,
@@ -97,7 +98,8 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const { accounts, senders } = people
   const wake = (): void => out.delivery.wake()
   const quotas = createQuotas({ storage, clock, plans: tables.plans })
-  const rateLimiter = createRateLimiter({ clock, perSecond: config.limits.rate_per_second })
+  const shareOf = (limit: number): number => Math.ceil(limit / ground.heartbeat.alive())
+  const rateLimiter = createRateLimiter({ clock, perSecond: () => shareOf(config.limits.rate_per_second) })
   const fetch = openFetch(resolver, clock, { allowNetworks: options.fetchNetworks })
   const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
   const { tracking, listening } = await openTracking(ground, tables, certificates)
@@ -107,7 +109,6 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const intake = started.adopt(receivingMail, () => receivingMail.close())
   const operators = operatorParts(ground, people, out, tables)
   const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
-  const node = openNode(config, clock, sandbox !== null)
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
     storage,
@@ -134,7 +135,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     tracking,
     instruments: ground.instruments,
     health: ground.health,
-    node,
+    node: { ...ground.node, ...createNodeList({ ...ground, clock: systemClock }), shareOf },
     ...operators,
     setUp: createSetUp({ storage, clock, accounts }),
     config: httpOptions(config),
@@ -143,13 +144,21 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   listening(origins[0])
-  const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
+  const polls = isShared(config) ? domainPolls(ground) : {}
+  const publicMx = openPublicMx({
+    ...ground,
+    ...polls,
+    sendNotice,
+    intake,
+    mime,
+    ...inboundOptions(config, tables),
+  })
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
   const handlers = { submission: createSubmission(apps), publicMx }
   const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog: http.requestLog, certificates })
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)
-  node.listening({ http: origins, metrics, smtp })
+  ground.node.listening({ http: origins, metrics, smtp })
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
 }
 
@@ -166,7 +175,7 @@ async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
 
 /** Creates erasures, which continue after a restart. */
 function openErasures(ground: Ground): Erasures {
-  const erasures = createErasures({ ...ground, pollMs: domainPolls(ground.options).pollMs })
+  const erasures = createErasures({ ...ground, pollMs: domainPolls(ground).pollMs })
   ground.started.defer(() => erasures.stop())
   erasures.start()
   return erasures
@@ -176,7 +185,12 @@ function openErasures(ground: Ground): Erasures {
 function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
   const { storage, clock, started, config, log, duties, stats, hasRoom } = ground
   const calls = (): number => stats().calls
-  const imports = { ...importOptions(config), hasRoom, log, duties, calls }
+  const imports = {
+    ...{ ...importOptions(config), hasRoom, log, calls },
+    // A node imports the files that were uploaded to it.
+    duties: isShared(config) ? undefined : duties,
+    hereOnly: isShared(config),
+  }
   const audience = createAudience({ storage, clock, tokens, imports })
   started.defer(() => audience.close())
   audience.start()

@@ -15,17 +15,26 @@ import { watchDescriptors } from '../watch/descriptors.ts'
 import { createDuties, type Duties } from '../watch/duties.ts'
 import { createHealth, type HealthChecks } from '../watch/health.ts'
 import type { Logger } from '../watch/log.ts'
+import type { Heartbeat } from '../watch/heartbeat.ts'
 import { createInstruments, type Instruments } from '../watch/metrics.ts'
 import { openEvents, openResolver, openSourceBook } from './adapters.ts'
 import type { ComposeOptions } from './appliance.ts'
 import { withBroadcastMail } from './broadcasts.ts'
+import { openMembership } from './membership.ts'
+import { isShared, openNode, type NodeBook } from './node.ts'
+import { nodeIdOf } from './node-id.ts'
 import { capacityOptions, roomOptions } from './options.ts'
 import { lockDirectory, openDaemonStorage } from './storage.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 
-/** How often domains are checked: they depend on people and DNS, so once a minute is enough. */
-export const domainPolls = ({ pollMs = 0 }: ComposeOptions) => ({ pollMs: Math.max(60_000, pollMs) })
+/**
+ * How often to look for domains to check and other rare work. It depends on people and DNS, and this process is told when
+ * there is some, so once a minute is enough. With other nodes, the one that does it isn't the one that is told.
+ */
+export const domainPolls = ({ config, options: { pollMs = 0 } }: Pick<Ground, 'config' | 'options'>) => ({
+  pollMs: Math.max(isShared(config) ? 1000 : 60_000, pollMs),
+})
 
 /** Options, with the folder of the built dashboard. */
 type Options = ComposeOptions & { dashboard: string }
@@ -40,6 +49,10 @@ export interface Ground {
   storage: Storage
   /** Identifies this process in leases. */
   owner: string
+  /** The id of this node, and its state among the others. */
+  nodeId: string
+  heartbeat: Heartbeat
+  node: NodeBook
   duties: Duties
   sandbox: Sandbox | null
   resolver: ReturnType<typeof openResolver>
@@ -92,27 +105,48 @@ export async function openGround(
   started.defer(() => opened.close())
   const { storage, composed } = withBroadcastMail(opened)
   const lastFailure = () => writes.lastFailure()
-  const health = createHealth({
-    ...{ storage, clock, freeBytes, leastFree, lastFailure },
-    isRemote: config.storage.engine === 'postgres',
-  })
   const sandbox = options.sandbox ? await openSandbox({ config, storage, clock, log }) : null
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())
-  const owner = ownerOf(await storage.thisNode({}, clock.now()), newId(clock.now()))
-  const duties = createDuties({ storage, clock, owner })
+  const nodeId = await nodeIdOf(config, storage, clock.now())
+  const run = newId(clock.now())
+  const owner = ownerOf(nodeId, run)
+  const node = openNode(config, clock, sandbox !== null)
+  const heartbeat = await openMembership({
+    ...{ config, storage, clock, realTime: systemClock, log },
+    node: { id: nodeId, run },
+    facts: () => node.facts(),
+  })
+  started.defer(() => heartbeat.stop())
+  const fenced = () => heartbeat.fenced()
+  const health = createHealth({
+    ...{ storage, clock, freeBytes, leastFree, lastFailure, fenced },
+    isRemote: isShared(config),
+  })
+  const duties = createDuties({ storage, clock, owner, fenced })
   started.defer(() => duties.release())
   const telling = { storage, resolver, clock, log, duties, pollMs: options.pollMs }
   const events = openEvents(config, telling, options.webhookHosts)
   wake = () => events.wake()
   started.defer(() => events.stop())
   const base = { config, options, log, clock, started, storage, owner, duties, sandbox, resolver, events }
+  const own = { nodeId, heartbeat, node }
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
   const mime = createMimeReader({ clock, turns: capacity.turns })
   started.defer(() => mime.close())
   const hasRoom = async () => ((await freeBytes()) ?? Infinity) >= leastFree
-  return { ...base, instruments, health, capacity, mime, hasRoom, composed, stats: () => storage.stats() }
+  return {
+    ...base,
+    ...own,
+    instruments,
+    health,
+    capacity,
+    mime,
+    hasRoom,
+    composed,
+    stats: () => storage.stats(),
+  }
 }
 
 /** Accounts, senders and the sending IPs. */
@@ -124,11 +158,11 @@ export interface People {
 
 /** Opens accounts, senders and the sending IPs. */
 export async function openPeople(ground: Ground): Promise<People> {
-  const { config, options, log, clock, started, storage, duties, sandbox, resolver } = ground
+  const { config, log, clock, started, storage, duties, sandbox, resolver } = ground
   const accounts = createAccounts({ storage, clock, hostname: config.hostname })
   const book = await openSourceBook(config, storage, clock)
   await book.reconcile()
-  const polls = { ...domainPolls(options), duties }
+  const polls = { ...domainPolls(ground), duties }
   const senders = createSenders({ storage, resolver, clock, config: book.host, log, ...polls })
   started.defer(() => senders.close())
   if (sandbox) await sandbox.open({ accounts, senders, resolver })

@@ -1,7 +1,11 @@
 /** Information about this daemon: start time, listeners and storage. */
+import { hostname } from 'node:os'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
-import type { NodeFacts } from '../mail/node.ts'
+import type { NodeFacts, NodeView } from '../mail/node.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { HealthChecks } from '../watch/health.ts'
+import { viewNodes } from '../watch/nodes.ts'
 import { databaseName } from './postgres.ts'
 import { VERSION } from './version.ts'
 
@@ -34,10 +38,43 @@ export function openNode(config: Config, clock: Clock, sandbox: boolean): NodeBo
       storage: {
         engine: config.storage.engine,
         dataDir: config.data_dir,
-        database: config.storage.engine === 'postgres' ? databaseName(config) : null,
+        database: isShared(config) ? databaseName(config) : null,
       },
     }),
     listening: (doors) => void (listeners = originsOf(doors)),
+  }
+}
+
+/** Whether other nodes may use the same storage. */
+export const isShared = ({ storage }: Pick<Config, 'storage'>): boolean => storage.engine === 'postgres'
+
+interface NodeListDeps {
+  config: Config
+  storage: Pick<Storage, 'listNodes' | 'listSources'>
+  node: NodeBook
+  nodeId: string
+  health: Pick<HealthChecks, 'ready'>
+  /** Real time, as in heartbeats. */
+  clock: Pick<Clock, 'now'>
+}
+
+/** Lists the nodes of the database. With SQLite, that is this process. */
+export function createNodeList(deps: NodeListDeps): { list(): Promise<NodeView[]> } {
+  const { config, storage, node, nodeId, health, clock } = deps
+  const alone = async (): Promise<NodeView> => ({
+    ...node.facts(),
+    ...{ id: nodeId, name: hostname(), state: 'active', heartbeatAt: null, current: true },
+    sources: (await storage.listSources({}, clock.now())).map(({ ip }) => ip),
+    ...{ ready: true, reasons: [] },
+  })
+  return {
+    async list() {
+      const nodes = isShared(config)
+        ? viewNodes(await storage.listNodes({}, clock.now()), nodeId, clock.now())
+        : [await alone()]
+      const { ok, reasons } = await health.ready()
+      return nodes.map((one) => (one.current ? { ...one, ready: ok, reasons } : one))
+    },
   }
 }
 

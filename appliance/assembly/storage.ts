@@ -50,6 +50,7 @@ import type {
   Snapshot,
   Storage,
 } from '../storage/storage.ts'
+import { ownNodeId } from './node-id.ts'
 import { databaseName, postgresTarget } from './postgres.ts'
 import { VERSION } from './version.ts'
 import { armCrashPoint } from '../watch/crash-points.ts'
@@ -92,7 +93,8 @@ async function openEngine(config: Config, { alone, ...listeners }: OpenOptions):
   if (target === undefined) return openSqlite({ dataDir, ...listeners })
   // For keys, certificates and uploaded files, which stay on this machine.
   await makeDirectory(dataDir)
-  return openPostgres({ ...target, alone, ...listeners })
+  const lock = alone ? { node: await ownNodeId(config) } : undefined
+  return openPostgres({ ...target, lock, ...listeners })
 }
 
 /** Additional options for a daemon's storage. */
@@ -131,7 +133,7 @@ async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {
 function withSealing<T>(config: Config, work: (storage: SealingStorage) => T, alone = false): T {
   const target = postgresTarget(config)
   if (target === undefined) return work(sqliteSealing)
-  const storage = postgresSealing(target, { alone })
+  const storage = postgresSealing(target, alone ? 'alone' : undefined)
   try {
     return work(storage)
   } finally {

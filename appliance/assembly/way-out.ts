@@ -6,6 +6,7 @@ import type { Duties } from '../watch/duties.ts'
 import { openSourceWatcher, openTlsPolicies, openTlsReporter } from './adapters.ts'
 import { deliveryOptions } from './options.ts'
 import type { LiveTables } from './tables.ts'
+import { isShared } from './node.ts'
 import { domainPolls, type Ground } from './ground.ts'
 
 /**
@@ -46,11 +47,21 @@ export interface WayOut {
 export async function openWayOut(ground: Ground, tables: LiveTables): Promise<WayOut> {
   const { config, options, log, clock, started, storage, sandbox, resolver } = ground
   const port = sandbox?.deliveryPort ?? config.delivery.port
-  const way = { ...deliveryOptions(config, tables), port, owner: ground.owner, pollMs: options.pollMs }
+  const { owner, nodeId, heartbeat } = ground
+  const way = {
+    ...deliveryOptions(config, tables),
+    ...{ port, owner, pollMs: options.pollMs, fenced: () => heartbeat.fenced() },
+    nodeId: isShared(config) ? nodeId : undefined,
+  }
   const told = { ...options.policyHosts, deliveryPort: port }
   const policies = openTlsPolicies(config, { storage, resolver, clock, log }, told)
   started.defer(() => policies.stop())
   const delivery = await startDelivery({ ...ground, policies, options: way }, started)
+  heartbeat.heed({
+    // Alone, nobody takes over: conversations may end.
+    fenced: () => heartbeat.alive() > 1 && delivery.cut(),
+    freed: () => delivery.wake(),
+  })
   const onStored = (): void => delivery.wake()
   const tlsReporter = openTlsReporter(config, { ...ground, onStored }, told)
   started.defer(() => tlsReporter.stop())
@@ -61,9 +72,9 @@ export async function openWayOut(ground: Ground, tables: LiveTables): Promise<Wa
 
 /** Starts the hourly checks of the sending IPs. */
 export function watchSources(ground: Ground, book: SourceBook, delivery: Delivery, tables: LiveTables): void {
-  const { config, options, log, clock, started, storage, resolver } = ground
+  const { config, log, clock, started, storage, resolver } = ground
   const { blocklists } = tables
-  const watching = { ...domainPolls(options), blocklists, onChange: () => delivery.changed() }
+  const watching = { ...domainPolls(ground), blocklists, onChange: () => delivery.changed() }
   const watcher = openSourceWatcher(config, { storage, book, resolver, clock, log }, watching)
   started.defer(() => watcher.stop())
   watcher.start()

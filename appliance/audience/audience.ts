@@ -92,7 +92,7 @@ export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDep
 }
 
 /** The dependencies of imports only. */
-type ImportDeps = ImportFilesDeps & Pick<ImportRunnerDeps, 'log' | 'duties' | 'calls'>
+type ImportDeps = ImportFilesDeps & Pick<ImportRunnerDeps, 'log' | 'duties' | 'calls' | 'hereOnly'>
 
 /**
  * Creates the audience.

@@ -68,6 +68,12 @@ export class ImportFiles {
     await rm(this.pathOf(id), { force: true })
   }
 
+  /** Returns the ids of the imports whose files are here. */
+  async ids(): Promise<string[]> {
+    const names = await readdir(this.#deps.folder).catch(() => [])
+    return names.flatMap((name) => (name.endsWith('.csv') ? [name.slice(0, -4)] : []))
+  }
+
   /** Removes files of ended imports and interrupted uploads that are older than a day. */
   async removeOthers(open: readonly string[]): Promise<void> {
     const names = await readdir(this.#deps.folder).catch(() => []) // No folder: nothing was ever uploaded.

@@ -34,6 +34,8 @@ export interface ImportRunnerDeps {
   clock: Clock
   log: Logger
   duties?: Duties | undefined
+  /** Whether other nodes import the files that aren't in this node's data directory. */
+  hereOnly?: boolean | undefined
   /** Returns the number of calls that the storage thread has answered, to detect other writes. */
   calls: () => number
 }
@@ -53,7 +55,8 @@ export function createImportRunner(deps: ImportRunnerDeps): Worker {
   const step = async (going: () => boolean): Promise<boolean> => {
     if (!(await onDuty())) return false
     await sweep()
-    const next = await storage.nextContactImport({}, clock.now())
+    const among = deps.hereOnly ? await files.ids() : undefined
+    const next = await storage.nextContactImport({ among }, clock.now())
     if (!next) return false
     if (!(await files.hasRoom())) {
       log.error({ import: next.id }, 'an import waits: there is too little free disk space')

@@ -20,8 +20,15 @@ interface Count {
   until: number
 }
 
-/** Allows `most` attempts per key within `windowMs` of its first attempt. */
-export function createThrottle(clock: Pick<Clock, 'now'>, most: number, windowMs: number): Throttle {
+/**
+ * Allows `most` attempts per key within `windowMs` of its first attempt.
+ * @param most a function if it changes
+ */
+export function createThrottle(
+  clock: Pick<Clock, 'now'>,
+  most: number | (() => number),
+  windowMs: number,
+): Throttle {
   const counts = new Map<string, Count>()
   const current = (key: string): Count => {
     const known = counts.get(key)
@@ -29,7 +36,7 @@ export function createThrottle(clock: Pick<Clock, 'now'>, most: number, windowMs
   }
   const wait = (key: string): number => {
     const { attempts, until } = current(key)
-    return attempts < most ? 0 : Math.ceil((until - clock.now()) / 1000)
+    return attempts < (typeof most === 'number' ? most : most()) ? 0 : Math.ceil((until - clock.now()) / 1000)
   }
   const change = (key: string, by: number): void => {
     const { attempts, until } = current(key)

@@ -82,6 +82,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'webhook rotate': webhook('rotate_secret'),
   'webhook replay': webhook('replay'),
   'webhook remove': webhook('delete'),
+  'node forget': { action: 'node.forget', noun: 'node', appliance: true },
   'source add': source('create'),
   'source remove': source('delete'),
   'source suspend': source('update'),

@@ -19,6 +19,7 @@ import { createRegistrar, type Registrar } from './registrar.ts'
 import { setBodies, showRetention } from './retention.ts'
 import { setup } from './setup.ts'
 import { addReports } from './report.ts'
+import { addNodes } from './node-commands.ts'
 import { addSources } from './source-commands.ts'
 import { listLanes, pauseLane, resumeLane } from './lane.ts'
 import { listProviders, setProvider, showProvider } from './provider.ts'
@@ -76,6 +77,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addQueue(registrar)
   addAudit(registrar)
   addSources(registrar)
+  addNodes(registrar)
   addReports(registrar)
   addShaping(registrar)
   addMetrics(registrar)

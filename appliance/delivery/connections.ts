@@ -51,6 +51,8 @@ export interface Connections {
   close(): Promise<void>
   /** Destroys every socket and opens no new ones. Whoever waits for a server fails with `stopped`. */
   destroy(): void
+  /** Destroys every socket, so that conversations in progress end. New ones are possible. */
+  cut(): void
   /** Returns the number of open sockets, and of idle ones among them, over all lanes. */
   count(): { open: number; idle: number }
 }
@@ -73,14 +75,18 @@ class Pool implements Connections {
   readonly #clock: Clock
   readonly #mostIdle: number
   readonly #lanes = new Map<string, LaneSockets>()
-  readonly #stopping = new AbortController()
+  #stopping = new AbortController()
   #stopped = false
 
   constructor(clock: Clock, memory: HostMemory, mostIdle: number) {
     this.#clock = clock
     this.memory = memory
     this.#mostIdle = mostIdle
-    // Every socket adds a listener, and there may be thousands.
+    this.#expectMany()
+  }
+
+  /** Every socket adds a listener, and there may be thousands. */
+  #expectMany(): void {
     setMaxListeners(0, this.#stopping.signal)
   }
 
@@ -110,6 +116,13 @@ class Pool implements Connections {
   destroy(): void {
     this.#stopped = true
     this.#stopping.abort()
+  }
+
+  cut(): void {
+    this.#stopping.abort()
+    if (this.#stopped) return
+    this.#stopping = new AbortController()
+    this.#expectMany()
   }
 
   count(): { open: number; idle: number } {

@@ -49,6 +49,10 @@ export interface DeliveryOptions {
   pollMs?: number | undefined
   /** Called when a report to a sender is due. */
   onReportDue?: (() => void) | undefined
+  /** This node, if other nodes may have sources of their own. Undefined: all sources are this node's. */
+  nodeId?: string | undefined
+  /** Why this node must not begin deliveries (watch/heartbeat.ts); null when it may. */
+  fenced?: (() => string | null) | undefined
 }
 
 export interface DeliveryDeps {
@@ -70,6 +74,8 @@ export interface Delivery extends Dispatcher {
   change(work: () => Promise<void>): Promise<void>
   /** Saves the state of the lanes now; otherwise, that happens a second after a change. */
   saveLanes(): Promise<void>
+  /** Ends conversations in progress, because other nodes may take over their deliveries. */
+  cut(): void
   /** Returns the current activity of a lane in this process. */
   laneActivity(source: string, provider: string): LaneActivity
 }
@@ -80,7 +86,8 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
   const ownAddresses = refreshedAddresses(clock, options.ownAddresses)
   const random = Math.random
   const fallback = sourcesOf(options.sourceIps)
-  const lanes = new Lanes({ storage, clock, log, table: options.providers, fallback, random })
+  const { nodeId } = options
+  const lanes = new Lanes({ storage, clock, log, table: options.providers, fallback, random, nodeId })
   const connections = createConnections({ clock })
   const deps = {
     storage: {
@@ -106,6 +113,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     owner,
     attempt: (batch, placed) => attempt(batch, deps, placed),
     abandon: () => connections.destroy(),
+    fenced: options.fenced,
     maxConnections,
     pollMs: options.pollMs ?? 1000,
     onReportDue,
@@ -119,6 +127,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
       dispatcher.wake()
     },
     saveLanes: () => lanes.save(),
+    cut: () => connections.cut(),
     laneActivity: (source, provider) => lanes.activity(source, provider),
     async stop(ms) {
       const left = await dispatcher.stop(ms)

@@ -50,6 +50,8 @@ export interface DispatchDeps {
   attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<Tried>
   /** Destroys the sockets of attempts in flight, which then end. */
   abandon: () => void
+  /** Why this node must not begin deliveries; null when it may. */
+  fenced?: (() => string | null) | undefined
   /** Called when a report to a sender is due. */
   onReportDue?: (() => void) | undefined
   maxConnections: number
@@ -128,6 +130,10 @@ class Dispatching implements Dispatcher {
 
   get #inFlight(): number {
     return this.#attempts.size + this.#attempts.pending
+  }
+
+  #isFenced(): boolean {
+    return (this.#deps.fenced?.() ?? null) !== null
   }
 
   async start(): Promise<void> {
@@ -228,7 +234,7 @@ class Dispatching implements Dispatcher {
     for (;;) {
       const limit = maxConnections - this.#inFlight
       this.#full = limit <= 0
-      if (this.#stopped || this.#full) return pollMs
+      if (this.#stopped || this.#full || this.#isFenced()) return pollMs
       const taken = await this.#take(limit)
       // A full lease may have left something; after a smaller one, nothing more is due now.
       if (taken >= limit) continue
@@ -254,7 +260,7 @@ class Dispatching implements Dispatcher {
   async #take(limit: number): Promise<number> {
     const { storage, lanes, clock, owner } = this.#deps
     const now = clock.now()
-    const { room } = lanes.room(now)
+    const { room, pools } = lanes.room(now)
     this.#askedAt = now
     this.#landed.clear()
     const leased = await storage.lease(
@@ -262,6 +268,7 @@ class Dispatching implements Dispatcher {
         owner,
         limit,
         room,
+        pools,
         roomElse: ROOM_ELSE,
         leaseUntil: now + LEASE_MS,
         retryDelays: RETRY_DELAYS,
@@ -291,8 +298,8 @@ class Dispatching implements Dispatcher {
   /** Returns milliseconds to sleep; a finished attempt wakes earlier. */
   async #pause(): Promise<number> {
     const { storage, lanes, clock, pollMs } = this.#deps
-    const { closed, opensAt }: Room = lanes.room(clock.now())
-    const due = await storage.nextDue({ closed }, clock.now())
+    const { closed, opensAt, pools }: Room = lanes.room(clock.now())
+    const due = await storage.nextDue({ closed, pools }, clock.now())
     const next = Math.min(due ?? Infinity, opensAt ?? Infinity)
     return Math.min(pollMs, Math.max(LEAST_PAUSE_MS, next - clock.now()))
   }
@@ -314,7 +321,8 @@ class Dispatching implements Dispatcher {
     const { emailId, leaseUntil } = batch[0]!
     let tried: Tried | undefined
     try {
-      if (this.#stopped || clock.now() + LONGEST_ATTEMPT > leaseUntil) return await this.#giveBack(batch)
+      const tooLate = this.#isFenced() || clock.now() + LONGEST_ATTEMPT > leaseUntil
+      if (this.#stopped || tooLate) return await this.#giveBack(batch)
       tried = await attempt(batch, placed)
       placed()
       if (this.#over) return

@@ -1,6 +1,13 @@
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf } from '../mail/queue.ts'
-import { usableSources, type Family, type Source } from '../mail/source.ts'
+import {
+  foreignSources,
+  poolsOf,
+  usableSources,
+  type Family,
+  type PoolFilter,
+  type Source,
+} from '../mail/source.ts'
 import {
   allowed,
   began,
@@ -48,6 +55,8 @@ export interface LanesDeps {
   fallback: readonly Source[]
   /** Returns a random number in [0, 1). */
   random: () => number
+  /** This node, if others may have sources of their own. Undefined: all sources are this node's. */
+  nodeId?: string | undefined
 }
 
 /**
@@ -66,6 +75,9 @@ export class Lanes {
   readonly #underway = new Map<string, number>()
   /** Destinations whose capacity must be listed: with deliveries in flight, or with limits. */
   readonly #touched = new Map<string, { pool: string; provider: string }>()
+  /** The sources among them that are another node's. */
+  #foreign: ReadonlySet<string> = new Set()
+  #pools: PoolFilter | undefined
 
   constructor(deps: LanesDeps) {
     this.#deps = deps
@@ -78,13 +90,16 @@ export class Lanes {
 
   /** Reads the saved state, and changes by others: sources, settings, an operator's pause. */
   async refresh(): Promise<void> {
-    const { storage, clock, table, fallback } = this.#deps
+    const { storage, clock, table, fallback, nodeId } = this.#deps
     const now = clock.now()
-    const [settings, sources] = await Promise.all([
+    const [settings, sources, own] = await Promise.all([
       storage.listProviderSettings({}, now),
       storage.listSources({}, now),
+      nodeId === undefined ? undefined : storage.listSources({ nodeId }, now),
     ])
     this.#sources = sources.length > 0 ? sources : fallback
+    this.#foreign = own ? foreignSources(sources, own) : new Set()
+    this.#pools = own && poolsOf(sources, this.#foreign)
     this.#providers = new Providers(table(), new Map(settings.map((one) => [one.provider, one.settings])))
     for (const lane of await this.#memory.refresh()) this.#touchLane(lane)
   }
@@ -112,7 +127,7 @@ export class Lanes {
 
   /** Whether mail of a pool can be sent to IPs of a family. */
   reaches(pool: string, family: Family): boolean {
-    return usableSources(this.#sources, pool, family).length > 0
+    return this.#usable(pool, family).length > 0
   }
 
   /**
@@ -135,7 +150,7 @@ export class Lanes {
 
   /** Returns what may be leased. Lists only destinations with deliveries in flight or limits. */
   room(now: number): Room {
-    const room: Room = { room: {}, closed: [], opensAt: null }
+    const room: Room = { room: {}, closed: [], opensAt: null, pools: this.#pools }
     for (const [destination, of] of this.#touched) {
       const underway = this.#underway.get(destination) ?? 0
       const { free, ahead, open, opens } = this.#roomOf(of, now)
@@ -305,9 +320,14 @@ export class Lanes {
     this.#touched.set(destinationOf(of), of)
   }
 
+  /** Returns the usable sources of a pool that are this node's. */
+  #usable(pool: string, family: Family): Source[] {
+    return usableSources(this.#sources, pool, family).filter(({ ip }) => !this.#foreign.has(ip))
+  }
+
   /** Returns the lanes of a pool's usable sources to a provider. */
   #lanesOf(pool: string, provider: string, families: readonly Family[]): Lane[] {
-    const sources = new Set(families.flatMap((family) => usableSources(this.#sources, pool, family)))
+    const sources = new Set(families.flatMap((family) => this.#usable(pool, family)))
     return [...sources].map((source) => this.#memory.lane(source, this.#providers.get(provider)))
   }
 

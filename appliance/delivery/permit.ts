@@ -1,4 +1,4 @@
-import type { Family, Source } from '../mail/source.ts'
+import type { Family, PoolFilter, Source } from '../mail/source.ts'
 import type { Limits, Signal } from '../shaping/shaping.ts'
 
 /** A request for a permit. */
@@ -47,4 +47,6 @@ export interface Room {
   closed: string[]
   /** When the first closed destination opens by itself. */
   opensAt: number | null
+  /** Pools with sources of this node; undefined: all. */
+  pools?: PoolFilter | undefined
 }

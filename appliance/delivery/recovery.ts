@@ -1,18 +1,9 @@
 /** Recovers deliveries that an earlier run of this node left in progress. */
-import type { Cause } from '../mail/verdict.ts'
+import { INTERRUPTED } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { isEarlierRun } from '../mail/ids.ts'
-
-/** The cause of a delivery that was leased by a process that no longer exists. */
-const INTERRUPTED: Cause = {
-  phase: 'queue',
-  host: null,
-  ip: null,
-  reply: null,
-  note: 'Interrupted by a restart.',
-}
 
 /** Voids the leases of earlier runs of the owner's node only, because other nodes may be running. */
 export async function recoverLeases(

@@ -11,7 +11,7 @@ import type { Intake, Schedules } from '../intake/intake.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { ReportView, SharedDoctor } from '../insights/insights.ts'
 import type { SourceBook } from '../sources/sources.ts'
-import type { CertificateView, NodeFacts } from '../mail/node.ts'
+import type { CertificateView, NodeFacts, NodeView } from '../mail/node.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { Erasures, PropagationWatch, Quotas, RateLimiter, Senders } from '../senders/senders.ts'
 import type { ShapingBook } from '../shaping/shaping.ts'
@@ -113,7 +113,14 @@ export interface HttpDeps {
   instruments: Pick<Instruments, 'page' | 'httpAnswered'>
   health: HealthChecks
   /** The daemon itself. */
-  node: { facts(): NodeFacts }
+  node: {
+    /** Returns this daemon. */
+    facts(): NodeFacts
+    /** Lists all nodes of the database. */
+    list(): Promise<NodeView[]>
+    /** Returns this node's share of a limit that it counts by itself: nodes that are alive share it. */
+    shareOf(limit: number): number
+  }
   clock: Clock
   log: Logger
   config: {

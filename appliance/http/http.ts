@@ -129,7 +129,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   signInProviderRoutes(app, deps, people)
   identityRoutes(app, deps, people)
   const devices = await deps.storage.secret({ name: 'devices', fresh: randomBytes(32) }, deps.clock.now())
-  const signIns = createSignInThrottle(deps.clock, devices)
+  const signIns = createSignInThrottle(deps.clock, devices, deps.node.shareOf)
   invitationRoutes(app, deps, { ...people, signIns })
   rememberBrowsers(app, signIns, deps.clock)
   teamRoutes(app, deps, signIns)

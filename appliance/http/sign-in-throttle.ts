@@ -43,13 +43,21 @@ export interface SignInThrottle {
 
 const canonical = (email: string): string => email.trim().normalize('NFC').toLowerCase()
 
-/** @param secret at least 32 random octets */
-export function createSignInThrottle(clock: Clock, secret: Uint8Array): SignInThrottle {
+/**
+ * @param secret at least 32 random octets
+ * @param share this node's share of a limit, because each node counts by itself
+ */
+export function createSignInThrottle(
+  clock: Clock,
+  secret: Uint8Array,
+  share: (limit: number) => number = (limit) => limit,
+): SignInThrottle {
+  const [perMinute, perHour] = [() => share(MOST_A_MINUTE), () => share(MOST_AN_HOUR)]
   // Counted separately, so that strangers can't displace known browsers from memory.
-  const networks = createThrottle(clock, MOST_A_MINUTE, MINUTE)
-  const accounts = createThrottle(clock, MOST_A_MINUTE, MINUTE)
-  const hourly = createThrottle(clock, MOST_AN_HOUR, HOUR)
-  const devices = createThrottle(clock, MOST_A_MINUTE, MINUTE)
+  const networks = createThrottle(clock, perMinute, MINUTE)
+  const accounts = createThrottle(clock, perMinute, MINUTE)
+  const hourly = createThrottle(clock, perHour, HOUR)
+  const devices = createThrottle(clock, perMinute, MINUTE)
   const mac = (nonce: string, email: string): Buffer =>
     createHmac('sha256', secret)
       .update(`device\n${nonce}\n${canonical(email)}`)

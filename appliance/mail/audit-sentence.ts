@@ -131,6 +131,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   'segment.update': simple('changed', 'change', (name) => `the segment${quoted(name)}`),
   'session.create': ({ details }) => ['signed in', 'sign in', method(details)],
   'session.end': ({ name, after: made }) => ['signed out', 'sign out', sessions(name, made)],
+  'node.forget': simple('removed', 'remove', (name) => `the node ${name}`),
   'source.create': simple('added', 'add', (name) => `the sending IP ${name}`),
   'source.delete': simple('removed', 'remove', (name) => `the sending IP ${name}`),
   'source.update': (facts) => sourceChange(facts),

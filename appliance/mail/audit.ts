@@ -79,6 +79,7 @@ export const AUDIT_ACTIONS = [
   'member.remove',
   'member.update',
   'metrics.recompute',
+  'node.forget',
   'pool_assignment.create',
   'pool_assignment.delete',
   'provider.update',

@@ -14,6 +14,29 @@ export interface NodeFacts {
   storage: { engine: 'sqlite' | 'postgres'; dataDir: string; database: string | null }
 }
 
+/**
+ * active: it renews its entry in the database · leaving: it is stopping · stopped · lost: it disappeared, and others freed
+ * its deliveries in progress.
+ */
+export type NodeState = 'active' | 'leaving' | 'stopped' | 'lost'
+
+/** One of the nodes that share a database. */
+export interface NodeView extends NodeFacts {
+  id: string
+  /** The name of its machine. */
+  name: string
+  state: NodeState
+  /** When it last renewed its entry in the database, in Unix milliseconds; null with SQLite. */
+  heartbeatAt: number | null
+  /** Its sending IPs. Every node may also use `auto`. */
+  sources: string[]
+  /** Whether it is the node that was asked. */
+  current: boolean
+  ready: boolean
+  /** Why it isn't ready, in sentences. */
+  reasons: string[]
+}
+
 /** A TLS certificate of this server, as shown to people. Times are Unix milliseconds. */
 export interface CertificateView {
   /** The first of its names. */

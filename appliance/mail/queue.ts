@@ -1,8 +1,8 @@
 /** Names of queues: which deliveries wait together and take turns with others. Pure. */
 
-import type { Stream } from './source.ts'
+import type { PoolFilter, Stream } from './source.ts'
 
-export type { Stream } from './source.ts'
+export type { PoolFilter, Stream } from './source.ts'
 
 /** Recipients per message; every server must accept this many (RFC 5321 §4.5.3.1.8). */
 export const MOST_RECIPIENTS = 100
@@ -32,6 +32,10 @@ export function formatQueue({ pool, provider, stream, teamId }: QueueName): stri
 export function destinationOf({ pool, provider }: { pool: string; provider: string }): string {
   return `${pool}/${provider}`
 }
+
+/** Whether a filter includes the pool of a destination or queue. */
+export const includesPool = (filter: PoolFilter | undefined, name: string): boolean =>
+  filter === undefined || filter.pools.includes(name.slice(0, name.indexOf('/'))) === filter.only
 
 /** Returns the destination that a queue belongs to. */
 export function destinationOfQueue(queue: string): string {

@@ -124,3 +124,29 @@ export function spfSources(configured: readonly string[], sources: readonly Sour
   const named = [...configured, ...added.map(({ ip }) => ip)]
   return named.length > 0 && sources.some(({ ip }) => ip === AUTO) ? [...named, AUTO] : named
 }
+
+/** Pools whose mail a node may send: only the named ones, or all others. */
+export interface PoolFilter {
+  pools: string[]
+  only: boolean
+}
+
+/** Returns the IPs of sources that other nodes have. Each node has its own `auto`. */
+export function foreignSources(all: readonly Source[], own: readonly Source[]): ReadonlySet<string> {
+  return new Set(all.flatMap(({ ip }) => (ip === AUTO || own.some((one) => one.ip === ip) ? [] : [ip])))
+}
+
+/**
+ * Returns the pools whose mail this node may send: those that send from one of its sources, and those that no node can
+ * send now. Undefined: all. Mail of unknown pools goes the way of `default`.
+ */
+export function poolsOf(sources: readonly Source[], foreign: ReadonlySet<string>): PoolFilter | undefined {
+  const serves = (pool: string): boolean => {
+    const usable = ([4, 6] as const).flatMap((family) => usableSources(sources, pool, family))
+    return usable.length === 0 || usable.some(({ ip }) => !foreign.has(ip))
+  }
+  const known = [...new Set(sources.map(({ pool }) => pool))]
+  if (!serves(DEFAULT_POOL)) return { pools: known.filter(serves), only: true }
+  const others = known.filter((pool) => !serves(pool))
+  return others.length > 0 ? { pools: others, only: false } : undefined
+}

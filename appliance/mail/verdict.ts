@@ -62,3 +62,12 @@ export const DELIVERY_STATES = [
   'suppressed',
   'canceled',
 ] as const satisfies readonly DeliveryState[]
+
+/** The cause of a delivery that was leased by a process that no longer exists. */
+export const INTERRUPTED: Cause = {
+  phase: 'queue',
+  host: null,
+  ip: null,
+  reply: null,
+  note: 'Interrupted by a restart.',
+}

@@ -55,8 +55,15 @@ export function take(bucket: Bucket, perSecond: number): { bucket: Bucket; allow
   return { bucket: { level, at: bucket.at }, allowance }
 }
 
-/** @param perSecond requests per second, an integer of at least 1; also the burst size */
-export function createRateLimiter({ clock, perSecond }: { clock: Clock; perSecond: number }): RateLimiter {
+/** @param given.perSecond requests per second, an integer of at least 1; also the burst size. A function if it changes */
+export function createRateLimiter({
+  clock,
+  ...given
+}: {
+  clock: Clock
+  perSecond: number | (() => number)
+}): RateLimiter {
+  const current = () => (typeof given.perSecond === 'number' ? given.perSecond : given.perSecond())
   const buckets = new Map<string, Bucket>()
 
   function forgetIdle(now: number): void {
@@ -64,9 +71,12 @@ export function createRateLimiter({ clock, perSecond }: { clock: Clock; perSecon
   }
 
   return {
-    perSecond,
+    get perSecond() {
+      return current()
+    },
     take(teamId) {
       const now = clock.now()
+      const perSecond = current()
       const { bucket, allowance } = take(refill(buckets.get(teamId), perSecond, now), perSecond)
       buckets.set(teamId, bucket)
       if (buckets.size > REMEMBERED) forgetIdle(now)

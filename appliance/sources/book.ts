@@ -50,6 +50,8 @@ export interface SourceBook {
   /** Updates the registry from the configuration. Called by the daemon at startup. */
   reconcile(): Promise<void>
   list(): Promise<Source[]>
+  /** Lists the sources of this node. */
+  own(): Promise<Source[]>
   get(ip: string): Promise<Source>
   add(source: NewSource): Promise<Source>
   change(ip: string, edit: SourceEdit): Promise<Source>
@@ -67,6 +69,8 @@ export interface SourceBookDeps {
   /** The node whose configuration this is; sources of other nodes stay unchanged. */
   nodeId: string
   clock: Clock
+  /** Takes over sources of nodes that are gone; undefined on SQLite. */
+  adopt?: ((ips: string[]) => Promise<unknown>) | undefined
   hostname: string
   /** See `SendingHost`. */
   webHost?: string | undefined
@@ -108,16 +112,29 @@ export function differences(
   return { add, remove: gone.map(({ ip }) => ip) }
 }
 
+/** Returns the IPs of the configurations of other nodes. */
+function configuredElsewhere(configured: readonly string[], sources: readonly Source[]): string[] {
+  const here = new Set(configured.flatMap((ip) => canonicalIp(ip) ?? []))
+  const others = sources.filter(
+    ({ ip, origin }) => origin === 'configuration' && ip !== AUTO && !here.has(ip),
+  )
+  return others.map(({ ip }) => ip)
+}
+
 /** Creates the registry. */
 export function createSourceBook(deps: SourceBookDeps): SourceBook {
-  const { storage, nodeId, clock, hostname, webHost, configured } = deps
+  const { storage, nodeId, clock, hostname, webHost, configured, adopt } = deps
   let named: readonly string[] = configured
   const list = async (): Promise<Source[]> => {
     const sources = await storage.listSources({}, clock.now())
-    named = spfSources(configured, sources)
+    named = spfSources(
+      adopt ? [...configured, ...configuredElsewhere(configured, sources)] : configured,
+      sources,
+    )
     return sources
   }
   const reconcile = async (): Promise<void> => {
+    await adopt?.([...configured.flatMap((ip) => canonicalIp(ip) ?? []), AUTO])
     const own = await storage.listSources({ nodeId }, clock.now())
     const { add, remove } = differences(own, deps, clock.now())
     for (const source of add) await storage.addSource({ source, nodeId }, clock.now())
@@ -142,6 +159,7 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
     },
     reconcile,
     list,
+    own: () => storage.listSources({ nodeId }, clock.now()),
     get,
     async add(given) {
       const source = readSource(given, clock.now())

@@ -18,7 +18,7 @@ export interface SourceWatcher {
 
 export interface SourceWatcherDeps {
   storage: Pick<Storage, 'saveSource' | 'listTeams' | 'listDomains'>
-  book: Pick<SourceBook, 'list'>
+  book: Pick<SourceBook, 'list' | 'own'>
   /** Called for each check, because the blocklists can be replaced. */
   look: () => Omit<SourceCheckDeps, 'returnPaths'>
   clock: Clock
@@ -79,9 +79,10 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
   }
 
   async function step(going: () => boolean): Promise<boolean> {
-    const all = await book.list()
-    forgetOthers(due, all)
-    const sources = all.filter(({ ip }) => (due.get(ip) ?? 0) <= clock.now())
+    // Only their own machine can check sources.
+    const own = await book.own()
+    forgetOthers(due, own)
+    const sources = own.filter(({ ip }) => (due.get(ip) ?? 0) <= clock.now())
     if (sources.length === 0) return false
     const domains = await readDomains(storage, { everyTeam: true }, clock.now())
     // One after the other, so that of two listed sources, the second sees that the first is suspended.

@@ -1,56 +1,240 @@
-/** Nodes: installations that share one storage. Also leases for work that only one node may do at a time. */
+/**
+ * Nodes: installations that share one storage. On SQLite there is one, and only its id is used. On PostgreSQL, each has a
+ * row that its daemon renews. Times of nodes are those of the database's clock, so that all nodes judge by the same.
+ */
+import { sql, type SqlBool } from 'kysely'
+import type { Cause } from '../mail/verdict.ts'
+import { runsOf } from './duties.ts'
 import type { Db } from './schema.ts'
-import { sql } from 'kysely'
-import { nodeOf } from '../mail/ids.ts'
+import { voidLeasesWhere } from './spool/settle.ts'
 
-/** Returns the id of this node. A SQLite database belongs to one node and contains its id, also in backups. */
+/** Returns the id of the only node of a SQLite database, also of its backups. */
 async function thisNode(db: Db): Promise<string> {
-  const { id } = await db.selectFrom('nodes').select('id').executeTakeFirstOrThrow()
+  const { id } = await db.selectFrom('nodes').select('id').orderBy('id').limit(1).executeTakeFirstOrThrow()
   return id
 }
 
-/** The range of owner names of the same node: `0` is the character after `/`. */
-const runsOf = (owner: string) => ({ first: `${nodeOf(owner)}/`, end: `${nodeOf(owner)}0` })
-
-/**
- * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of the same node, of
- * which only one is alive. Returns the term, which grows with each change of owner, or null if another node has the duty.
- */
-async function takeDuty(
-  db: Db,
-  { name, owner, forMs }: { name: string; owner: string; forMs: number },
-  now: number,
-): Promise<number | null> {
-  const { first, end } = runsOf(owner)
-  const until = now + forMs
-  const taken = await db
-    .insertInto('duties')
-    .values({ name, owner, term: 1, until })
-    .onConflict((conflict) =>
-      conflict
-        .column('name')
-        .doUpdateSet({
-          ...{ owner, until },
-          term: sql`case when duties.owner = ${owner} then duties.term else duties.term + 1 end`,
-        })
-        .where((where) =>
-          where.or([
-            where('duties.until', '<=', now),
-            where.and([where('duties.owner', '>=', first), where('duties.owner', '<', end)]),
-          ]),
-        ),
-    )
-    .returning('term')
-    .executeTakeFirst()
-  return taken?.term ?? null
+/** A node that has joined at least once. Times in Unix milliseconds, by the clock of the database. */
+export interface StoredNode {
+  id: string
+  name: string
+  state: 'active' | 'leaving' | 'stopped'
+  startedAt: number
+  heartbeatAt: number
+  /** JSON, as the node wrote it. */
+  facts: string | null
+  /** Its sending IPs. */
+  sources: string[]
 }
 
-/** Releases all duties of an owner, so that the next owner who asks gets them. Their terms stay. */
-async function releaseDuties(db: Db, { owner }: { owner: string }): Promise<void> {
-  await db.updateTable('duties').set({ until: 0 }).where('owner', '=', owner).execute()
+/** Identifies a run of a node. */
+export interface NodeRun {
+  id: string
+  run: string
+}
+
+/** What a node learns when it renews its row. */
+export interface Renewed {
+  /** The clock of the database, in Unix milliseconds. */
+  at: number
+  /** Number of nodes that are not lost, including this one. */
+  alive: number
+  /** Whether the leases of a stopped or lost node are still to be freed. */
+  lost: boolean
+}
+
+/** How to free leases: see `voidLeases`. A node is lost after `lostAfter` milliseconds without a heartbeat. */
+export interface FreeLeasesArgs {
+  lostAfter: number
+  cause: Cause
+  firstDueAt: number
+}
+
+const databaseClock = sql<number>`cast(unixepoch('subsec') * 1000 as bigint)`
+
+async function readClock(db: Db): Promise<number> {
+  const { rows } = await sql<{ at: number }>`select ${databaseClock} as at`.execute(db)
+  return rows[0]!.at
+}
+
+/** Lists all nodes by name. */
+async function listNodes(db: Db): Promise<StoredNode[]> {
+  const nodes = await db
+    .selectFrom('nodes')
+    .selectAll()
+    .where('started_at', 'is not', null)
+    .orderBy('name')
+    .orderBy('id')
+    .execute()
+  const sources = await db.selectFrom('sources').select(['ip', 'node_id']).orderBy('ip').execute()
+  return nodes.map(({ id, name, state, started_at: startedAt, heartbeat_at: heartbeatAt, facts }) => ({
+    id,
+    name,
+    state,
+    startedAt: startedAt!,
+    heartbeatAt: heartbeatAt!,
+    facts,
+    sources: sources.filter((one) => one.node_id === id).map(({ ip }) => ip),
+  }))
+}
+
+/**
+ * Adds the node, or starts a new run of it. Takes over the sources of nodes that have never joined: those of a database
+ * that was moved from SQLite. Returns the clock of the database.
+ */
+async function joinNode(
+  db: Db,
+  { id, run, name, facts }: NodeRun & { name: string; facts: string },
+  now: number,
+): Promise<number> {
+  const at = await readClock(db)
+  const joined = { name, run, facts, state: 'active', started_at: at, heartbeat_at: at, voided: 0 } as const
+  await db
+    .insertInto('nodes')
+    .values({ id, created_at: now, ...joined })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(joined))
+    .execute()
+  const others = db.selectFrom('nodes').select('id').where('started_at', 'is', null)
+  await db.updateTable('sources').set({ node_id: id }).where('node_id', 'in', others).execute()
+  await db.deleteFrom('nodes').where('started_at', 'is', null).execute()
+  return at
+}
+
+/** Renews the row of a run. Returns undefined if it is gone, or belongs to another run. */
+async function renewNode(
+  db: Db,
+  {
+    id,
+    run,
+    state,
+    facts,
+    lostAfter,
+  }: NodeRun & {
+    state: 'active' | 'leaving'
+    facts: string
+    lostAfter: number
+  },
+): Promise<Renewed | undefined> {
+  const at = await readClock(db)
+  const renewed = await db
+    .updateTable('nodes')
+    .set({ heartbeat_at: at, voided: 0, state, facts })
+    .where('id', '=', id)
+    .where('run', '=', run)
+    .executeTakeFirstOrThrow()
+  if (renewed.numUpdatedRows === 0n) return undefined
+  const nodes = await db
+    .selectFrom('nodes')
+    .select(['state', 'heartbeat_at', 'voided'])
+    .where('started_at', 'is not', null)
+    .execute()
+  const isGone = (one: (typeof nodes)[number]) =>
+    one.state === 'stopped' || (one.heartbeat_at ?? 0) <= at - lostAfter
+  return {
+    at,
+    alive: nodes.filter((one) => !isGone(one)).length,
+    lost: nodes.some((one) => isGone(one) && one.voided === 0),
+  }
+}
+
+/** Marks a run as stopped. Its leases must have ended. */
+async function stopNode(db: Db, { id, run }: NodeRun): Promise<void> {
+  await db
+    .updateTable('nodes')
+    .set({ state: 'stopped', heartbeat_at: await readClock(db) })
+    .where('id', '=', id)
+    .where('run', '=', run)
+    .execute()
+}
+
+/**
+ * Frees the leases and duties of stopped and lost nodes, once each. Returns the names of those that had leases, and how
+ * many. In one transaction with the decision, so a node that renews its row at the same moment keeps its leases.
+ */
+async function freeLostNodes(db: Db, args: FreeLeasesArgs): Promise<{ name: string; deliveries: number }[]> {
+  const at = await readClock(db)
+  const lost = await db
+    .updateTable('nodes')
+    .set({ voided: 1 })
+    .where('voided', '=', 0)
+    .where('started_at', 'is not', null)
+    .where((where) =>
+      where.or([where('state', '=', 'stopped'), where('heartbeat_at', '<=', at - args.lostAfter)]),
+    )
+    .returning(['id', 'name'])
+    .execute()
+  const freed: { name: string; deliveries: number }[] = []
+  for (const { id, name } of lost) {
+    const deliveries = await freeNode(db, id, args)
+    if (deliveries > 0) freed.push({ name, deliveries })
+  }
+  return freed
+}
+
+async function freeNode(db: Db, id: string, { cause, firstDueAt }: Omit<FreeLeasesArgs, 'lostAfter'>) {
+  const { first, end } = runsOf(`${id}/`)
+  await db
+    .updateTable('duties')
+    .set({ until: 0 })
+    .where('owner', '>=', first)
+    .where('owner', '<', end)
+    .execute()
+  return voidLeasesWhere(
+    db,
+    sql<SqlBool>`lease_owner >= ${first} and lease_owner < ${end}`,
+    JSON.stringify(cause),
+    firstDueAt,
+  )
+}
+
+/**
+ * Removes a node that will not return, and its sources, and frees its leases. Returns undefined if there is none, and
+ * false if it is alive.
+ */
+async function forgetNode(
+  db: Db,
+  { id, ...args }: FreeLeasesArgs & { id: string },
+): Promise<boolean | undefined> {
+  const at = await readClock(db)
+  const node = await db
+    .selectFrom('nodes')
+    .select(['state', 'heartbeat_at'])
+    .where('id', '=', id)
+    .where('started_at', 'is not', null)
+    .executeTakeFirst()
+  if (!node) return undefined
+  if (node.state !== 'stopped' && (node.heartbeat_at ?? 0) > at - args.lostAfter) return false
+  await freeNode(db, id, args)
+  await db.deleteFrom('sources').where('node_id', '=', id).execute()
+  await db.deleteFrom('nodes').where('id', '=', id).execute()
+  return true
+}
+
+/**
+ * Gives sources to a node if the node that had them is stopped, lost or unknown: their machine was replaced. Returns how
+ * many.
+ */
+async function adoptSources(
+  db: Db,
+  { nodeId, ips, lostAfter }: { nodeId: string; ips: string[]; lostAfter: number },
+): Promise<number> {
+  if (ips.length === 0) return 0
+  const alive = db
+    .selectFrom('nodes')
+    .select('id')
+    .where('state', '!=', 'stopped')
+    .where('heartbeat_at', '>', (await readClock(db)) - lostAfter)
+  const adopted = await db
+    .updateTable('sources')
+    .set({ node_id: nodeId })
+    .where('ip', 'in', ips)
+    .where('node_id', '!=', nodeId)
+    .where('node_id', 'not in', alive)
+    .executeTakeFirstOrThrow()
+  return Number(adopted.numUpdatedRows)
 }
 
 export const methods = {
-  reads: { thisNode },
-  writes: { takeDuty, releaseDuties },
+  reads: { thisNode, listNodes },
+  writes: { joinNode, renewNode, stopNode, freeLostNodes, forgetNode, adoptSources },
 }

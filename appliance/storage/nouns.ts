@@ -33,6 +33,7 @@ import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
 import { methods as domainReportSums } from './domain-report-sums.ts'
 import { methods as domainReports } from './domain-reports.ts'
+import { methods as duties } from './duties.ts'
 import { methods as nodes } from './nodes.ts'
 import { methods as emailSearch } from './email-search.ts'
 import { methods as emails } from './emails.ts'
@@ -100,6 +101,7 @@ export const nouns = {
   domainReports,
   domainReportSums,
   domains,
+  duties,
   emailSearch,
   emails,
   erasures,

@@ -818,6 +818,13 @@ export interface DutiesTable {
 export interface NodesTable {
   id: string
   created_at: number
+  name: Generated<string>
+  run: string | null
+  state: Generated<'active' | 'leaving' | 'stopped'>
+  started_at: number | null
+  heartbeat_at: number | null
+  facts: string | null
+  voided: Generated<number>
 }
 
 export interface SourcesTable {

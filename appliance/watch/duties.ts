@@ -52,10 +52,13 @@ export function createDuties({
   storage,
   clock,
   owner,
+  fenced = () => null,
 }: {
   storage: DutyStorage
   clock: Pick<Clock, 'now'>
   owner: string
+  /** Why this node must not take a duty (heartbeat.ts); null when it may. */
+  fenced?: () => string | null
 }): Duties & {
   /** Releases all duties, so that no one has to wait for them to expire. */
   release(): Promise<void>
@@ -64,6 +67,11 @@ export function createDuties({
   const mine = new Map<DutyName, number>()
   return {
     of: (name) => async () => {
+      if (fenced() !== null) {
+        // Others may have taken over.
+        mine.clear()
+        return false
+      }
       const now = clock.now()
       const left = (mine.get(name) ?? 0) - now
       // A larger value means that the clock was set back.

@@ -26,6 +26,8 @@ export interface HealthDeps {
    * doesn't depend on it.
    */
   isRemote?: boolean
+  /** Why this node must not deliver (heartbeat.ts); null when it may. */
+  fenced?: () => string | null
 }
 
 export interface HealthChecks {
@@ -87,6 +89,7 @@ export function createHealth({
   leastFree,
   lastFailure,
   isRemote = false,
+  fenced = () => null,
 }: HealthDeps): HealthChecks {
   const [noRead, noWrite, badWrite] = isRemote ? SERVER_REASONS : DISK_REASONS
   let stopping = false
@@ -101,6 +104,7 @@ export function createHealth({
         ? ['This node is stopping. It will restart, or another node will take over.']
         : []
       const [read, written, free] = await Promise.all([reads(), writes(), freeBytes()])
+      reasons.push(...[fenced()].filter((reason) => reason !== null))
       if (!read) reasons.push(noRead)
       if (!written) reasons.push(noWrite)
       else if (lastFailure() !== null) reasons.push(badWrite)

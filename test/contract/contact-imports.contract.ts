@@ -112,6 +112,8 @@ function stateTests(storage: () => Storage): void {
 function turnTests(storage: () => Storage): void {
   test('teams take turns, and the imports of a team run in their order', async () => {
     const [one, two] = [await importStage(storage()), await importStage(storage())]
+    expect(await storage().nextContactImport({ among: ['none'] }, T0)).toBeUndefined()
+    expect(await storage().nextContactImport({ among: [] }, T0)).toBeUndefined()
     const next = async () => (await storage().nextContactImport({}, T0))?.id
     expect(await next()).toBeUndefined()
     const queued = { status: 'queued' as const, plan }

@@ -4,7 +4,19 @@ import { newId } from '../../appliance/mail/ids.ts'
 import { noCounts } from '../../appliance/mail/erasure.ts'
 import type { ReturnedReport } from '../../appliance/mail/returned.ts'
 import type { NewEmail, Purged, Storage } from '../../appliance/storage/storage.ts'
-import { DAY, makeTeam, newAttempt, newDomain, newEmail, putArgs, putEmail, T0, unique } from './fixtures.ts'
+import {
+  cause,
+  DAY,
+  leaseArgs,
+  makeTeam,
+  newAttempt,
+  newDomain,
+  newEmail,
+  putArgs,
+  putEmail,
+  T0,
+  unique,
+} from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 import { makeReported, newDomainReport } from './domain-reports.contract.ts'
 import { makeReceiver, newReceived } from './received-emails.contract.ts'
@@ -275,4 +287,28 @@ function metricsRaces(race: Racing): void {
     ])
     expect(back).toBe(3)
   })
+
+  race(
+    'a node that renews keeps its leases, and one that is lost has them freed once',
+    async ({ storage, atOnce }) => {
+      const id = unique('node')
+      const lost = { lostAfter: 0, cause: cause('interrupted'), firstDueAt: T0 }
+      await storage.joinNode({ id, run: '1', name: id, facts: '{}' }, T0)
+      const { team } = await makeTeam(storage)
+      await putEmail(storage, team.id, ['a@x.example'])
+      await storage.lease(leaseArgs({ owner: `${id}/1` }), T0)
+      const freed = await atOnce(
+        (at) => at.freeLostNodes(lost, T0),
+        (at) => at.freeLostNodes(lost, T0),
+      )
+      expect(freed.flat().map(({ deliveries }) => deliveries)).toEqual([1])
+      await storage.dropQueue({ teamId: team.id }, T0)
+      await atOnce(
+        (at) => at.renewNode({ id, run: '1', state: 'active', facts: '{}', lostAfter: 60_000 }, T0),
+        (at) => at.stopNode({ id, run: '1' }, T0),
+      )
+      const [node] = (await storage.listNodes({}, T0)).filter((one) => one.id === id)
+      expect(['active', 'stopped']).toContain(node!.state)
+    },
+  )
 }

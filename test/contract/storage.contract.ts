@@ -18,6 +18,7 @@ import { emailsContract } from './emails.contract.ts'
 import { DAY, T0, type OpenStorage } from './fixtures.ts'
 import { lanesContract } from './lanes.contract.ts'
 import { membersContract } from './members.contract.ts'
+import { nodesContract } from './nodes.contract.ts'
 import { metricsContract } from './metrics.contract.ts'
 import { metricsTagsContract } from './metrics-tags.contract.ts'
 import { placeContract } from './place.contract.ts'
@@ -59,6 +60,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   broadcasts: broadcastsContract,
   customEvents: customEventsContract,
   duties: dutiesContract,
+  nodes: nodesContract,
   events: eventsContract,
   sessions: sessionsContract,
   identities: identitiesContract,

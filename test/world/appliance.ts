@@ -41,6 +41,8 @@ export interface TestApplianceOptions {
   clock?: Clock
   /** Hosts that serve MTA-STS policies. */
   policyHosts?: ComposeOptions['policyHosts']
+  /** How often to look for changes by other processes, in milliseconds. */
+  pollMs?: number
   /** Where the appliance logs to. By default, the log is discarded. */
   log?: Logger
 }
@@ -123,7 +125,7 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
       ...(options.clock ? { clock: options.clock } : {}),
       ...(options.policyHosts ? { policyHosts: options.policyHosts } : {}),
       // With a short interval, advancing the clock by days would stop at every second.
-      pollMs: world ? 3_600_000 : 1000,
+      pollMs: options.pollMs ?? (world ? 3_600_000 : 1000),
       ...(world ? { clock: world.clock, resolver: { authoritativePort: world.authoritativePort } } : {}),
     })
   let appliance = await start()

@@ -7,11 +7,10 @@ import { requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Route GET /nodes: the state of the daemon, for operators. */
+/** Route GET /nodes: the daemons of this database, for operators. */
 export function nodeRoutes(app: App, deps: HttpDeps): void {
-  const { node, health } = deps
   serve(app, api.listNodes, { preValidation: requireOperator(deps) }, async () =>
-    presentList([api.presentNode(node.facts(), await health.ready())]),
+    presentList((await deps.node.list()).map(api.presentNode)),
   )
 }
 

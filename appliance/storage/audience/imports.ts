@@ -178,16 +178,17 @@ async function listContactImports(
 /**
  * Returns the next import and marks it as begun. The team whose last turn ended first is next. Undefined: none is
  * waiting.
+ *
+ * @param args.among only these; undefined: all
  */
-async function nextContactImport(db: Db): Promise<ContactImport | undefined> {
-  const row = await db
-    .selectFrom('contact_imports')
-    .selectAll()
-    .where('status', 'in', ['queued', 'in_progress'])
-    .orderBy('turn_at')
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
+async function nextContactImport(
+  db: Db,
+  { among }: { among?: string[] | undefined },
+): Promise<ContactImport | undefined> {
+  let query = db.selectFrom('contact_imports').selectAll().where('status', 'in', ['queued', 'in_progress'])
+
+  if (among) query = query.where('id', 'in', among)
+  const row = await query.orderBy('turn_at').orderBy('id').limit(1).executeTakeFirst()
   if (row?.status === 'queued')
     await db.updateTable('contact_imports').set({ status: 'in_progress' }).where('id', '=', row.id).execute()
   return row && toImport({ ...row, status: 'in_progress' })

@@ -20,7 +20,7 @@ export class MoveTarget {
 
   /** Connects at the first call. Refuses a database that a daemon uses, or a server that could lose mail. */
   constructor(target: PostgresTarget) {
-    this.#db = new PostgresConnection(target, { alone: true })
+    this.#db = new PostgresConnection(target, 'alone')
   }
 
   /** Looks at the database without changing it. @throws StorageRefused if it belongs to another or a newer program */

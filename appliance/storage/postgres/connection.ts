@@ -14,6 +14,7 @@ import { Pending } from './pending.ts'
 import { type Bound, bind, translate } from './texts.ts'
 import type { PostgresTarget } from './client.ts'
 import type { Answer, Request, Sent, WireData } from './postgres-wire.ts'
+import type { DatabaseLock } from './server.ts'
 
 /** Longer than any statement may take, including both directions. */
 const MOST_MS = 180_000
@@ -47,11 +48,11 @@ export class PostgresConnection implements Connection {
     flush: () => this.#flush(undefined),
   }
 
-  /** @param options.alone whether only one such connection to the database may exist: that of the daemon */
-  constructor(target: PostgresTarget, { alone = false } = {}) {
+  /** @param lock who else may use the database */
+  constructor(target: PostgresTarget, lock?: DatabaseLock) {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
-    const workerData: WireData = { target, alone, port: port2, answered: this.#answered }
+    const workerData: WireData = { target, lock, port: port2, answered: this.#answered }
     this.#worker = new Worker(new URL('./postgres-wire.ts', import.meta.url), {
       workerData,
       transferList: [port2],

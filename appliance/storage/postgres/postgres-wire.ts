@@ -6,7 +6,7 @@ import { workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { connect, type Client, type PostgresTarget } from './client.ts'
 import { dataOf, isUnanswered, type ServerError } from './failures.ts'
-import { openSession } from './server.ts'
+import { type DatabaseLock, openSession } from './server.ts'
 
 /** A statement to send. `name`: prepare it under this name, once for each connection. */
 export interface Sent {
@@ -27,22 +27,22 @@ export interface Request {
   within: boolean
 }
 
-/** The data of this thread. `alone`: only one such connection may exist. */
+/** The data of this thread. */
 export interface WireData {
   target: PostgresTarget
-  alone: boolean
+  lock: DatabaseLock
   port: MessagePort
   answered: Int32Array
 }
 
-const { target, alone, port, answered } = workerData as WireData
+const { target, lock, port, answered } = workerData as WireData
 let client: Client | undefined
 let last = Promise.resolve()
 
 async function connected(): Promise<Client> {
   const opened = await connect(target)
   try {
-    await openSession(opened, alone)
+    await openSession(opened, lock)
     return opened
   } catch (error) {
     drop(opened)

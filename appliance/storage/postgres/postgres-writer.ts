@@ -11,6 +11,7 @@ import type { PostgresTarget } from './client.ts'
 import { PostgresConnection, emptyLists, engineParts } from './connection.ts'
 import { packPostgres } from './failures.ts'
 import { migrate } from './migrate.ts'
+import type { DatabaseLock } from './server.ts'
 
 /** Calls per commit. */
 const MOST_CALLS = 256
@@ -22,8 +23,8 @@ type Write = (db: Db, args: unknown, now: number) => unknown
 const OWN = new Map<string, Method>([['shrink', () => 0]])
 
 serve(() => {
-  const { target, alone } = workerData as { target: PostgresTarget; alone: boolean }
-  const db = open(target, alone)
+  const { target, lock } = workerData as { target: PostgresTarget; lock: DatabaseLock }
+  const db = open(target, lock)
   const kysely = kyselyWith(
     db,
     {
@@ -74,8 +75,8 @@ serve(() => {
  * Connects and updates the schema.
  * @throws StorageRefused
  */
-function open(target: PostgresTarget, alone: boolean): PostgresConnection {
-  const db = new PostgresConnection(target, { alone })
+function open(target: PostgresTarget, lock: DatabaseLock): PostgresConnection {
+  const db = new PostgresConnection(target, lock)
   try {
     migrate(db)
     return db

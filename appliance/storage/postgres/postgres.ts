@@ -5,15 +5,17 @@ import type { DatabaseServer } from '../storage.ts'
 import type { StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
 import type { PostgresTarget } from './client.ts'
+import type { DatabaseLock } from './server.ts'
 
 export { moveToPostgres } from '../move/move.ts'
 export { postgresSealing } from './sealing.ts'
 export { newestPostgresSchema } from './migrate.ts'
 export type { PostgresTarget } from './client.ts'
+export type { DatabaseLock } from './server.ts'
 
 export interface PostgresOptions extends PostgresTarget {
-  /** Whether to refuse a database that another daemon uses, and to keep others from it. Default: no. */
-  alone?: boolean | undefined
+  /** Keeps others from the database, and refuses one that they use. */
+  lock?: DatabaseLock
   logger?: StorageLog | undefined
   /** Called once if a storage thread dies. No call works after that. An unreachable server doesn't end a thread. */
   onLost?: ((error: StorageLost) => void) | undefined
@@ -35,10 +37,10 @@ const noBodies: Bodies = {
  * Opens a PostgreSQL database and updates its schema. While the server is unreachable, calls fail as `transient`; they
  * work again once it returns.
  * @throws StorageRefused when the server can't be reached or could lose mail, or the database belongs to another
- * program or, with `alone`, to another daemon
+ * program, or is locked
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
-  const { url, tls, alone = false, logger, onEvents } = options
+  const { url, tls, lock, logger, onEvents } = options
   let told = false
   const onLost = (error: StorageLost): void => {
     if (told) return
@@ -50,7 +52,7 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
     Thread.start({
       name: `storage ${name}`,
       script: new URL(`./${name}.ts`, import.meta.url),
-      data: { target: { url, tls }, alone },
+      data: { target: { url, tls }, lock },
       onLost,
       onEvents,
     })

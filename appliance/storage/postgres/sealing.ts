@@ -4,19 +4,20 @@ import type { SealingStorage } from '../secrets.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import type { PostgresTarget } from './client.ts'
 import { PostgresConnection } from './connection.ts'
+import type { DatabaseLock } from './server.ts'
 import { isConflict, packPostgres, PostgresError } from './failures.ts'
 
 /**
  * Returns the operations on one database. The data directories that they get are ignored. Close the connection
  * afterwards.
- * @param options.alone whether to refuse a database that a daemon uses
+ * @param lock `alone` to refuse a database that a daemon uses
  * @throws StorageRefused from each operation
  */
 export function postgresSealing(
   target: PostgresTarget,
-  options: { alone?: boolean } = {},
+  lock?: DatabaseLock,
 ): SealingStorage & { close(): void } {
-  const db = new PostgresConnection(target, options)
+  const db = new PostgresConnection(target, lock)
   return {
     readSealing: () => refusing(() => sealingOf(db)),
     reseal: (args, now) =>

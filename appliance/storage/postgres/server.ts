@@ -52,36 +52,54 @@ const CREATE = 'createdb --template=template0 --encoding=UTF8 --locale=C posthas
 const unsafe = (setting: string, value: string): string =>
   `The database server runs with ${setting} = ${value}, so accepted mail could be lost when it stops. Set ${setting} = on.`
 
-/** Held by the connection on which a daemon writes. The server releases it when the connection ends. */
-const DAEMON_LOCK = 7_310_882
+/**
+ * Who may use the database beside a connection. A node: other nodes, but no second daemon with its id. `alone`: no daemon.
+ * Undefined: everyone. The server releases the lock when the connection ends.
+ */
+export type DatabaseLock = 'alone' | { node: string } | undefined
 
-/** How long a daemon waits for the lock, because the server may notice late that the previous daemon is gone. */
+/** All nodes share this lock; what must run without any daemon takes it alone. */
+const DAEMONS = 7_310_882
+
+/** How long to wait for a lock, because the server may notice late that the previous daemon is gone. */
 const LOCK_SECONDS = 5
 
 /** The keep-alive settings let the server notice within a minute that the machine of a daemon is gone. */
-const TAKE_LOCK = `begin; set tcp_keepalives_idle = 20; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 4;
-  set local lock_timeout = '${LOCK_SECONDS}s'; select pg_advisory_lock(${DAEMON_LOCK}); commit`
+const takeLock = (locks: string): string =>
+  `begin; set tcp_keepalives_idle = 20; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 4;
+  set local lock_timeout = '${LOCK_SECONDS}s'; select ${locks}; commit`
 
 /**
  * Prepares a new connection for writing. Checks that the server can't lose accepted mail and takes writes. Each
  * connection is checked, because the settings or the server may have changed.
- * @param alone whether to refuse a database that another daemon uses
  * @throws an error with a sentence for people
  */
-export async function openSession(client: Client, alone: boolean): Promise<void> {
+export async function openSession(client: Client, lock: DatabaseLock): Promise<void> {
   const { rows } = await client.query<ServerState>(QUESTION)
   const refusal = refusalOf(rows[0]!)
   if (refusal !== undefined) throw refusedServer(`${refusal} Nothing was changed.`)
-  if (!alone) return
+  if (lock === undefined) return
+  const shared = `pg_advisory_lock_shared(${DAEMONS})`
+  const locks = lock === 'alone' ? `pg_advisory_lock(${DAEMONS})` : `${shared}, ${lockOf(lock.node)}`
   try {
-    await client.query(TAKE_LOCK)
+    await client.query(takeLock(locks))
   } catch (error) {
     if ((error as { code?: unknown }).code !== '55P03') throw error
-    throw refusedServer(
-      'Another daemon uses the database of storage.url. Stop it first, or give this one a database of its own. Nothing was changed.',
-    )
+    throw refusedServer(lock === 'alone' ? IN_USE : sameNode(lock.node))
   }
 }
+
+/** Returns the SQL that locks a node. The id has only hexadecimal digits. */
+function lockOf(node: string): string {
+  if (!/^[0-9a-f]+$/.test(node))
+    throw refusedServer(`The node id ${JSON.stringify(node)} is not hexadecimal.`)
+  return `pg_advisory_lock(hashtextextended('${node}', ${DAEMONS}))`
+}
+
+const IN_USE = 'A daemon uses the database of storage.url. Stop it first, on every node. Nothing was changed.'
+
+const sameNode = (node: string): string =>
+  `Another daemon with the node id ${node} uses the database of storage.url, or its secrets are being rekeyed. If data_dir was copied from another machine, delete the file node-id in it. Nothing was changed.`
 
 const FACTS = `select current_setting('server_version') as version, current_database() as database,
     pg_database_size(current_database()) as size,

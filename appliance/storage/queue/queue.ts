@@ -1,6 +1,6 @@
 /** Reads the queue for operators, and changes many deliveries at once. */
 import { sql, type UpdateObject } from 'kysely'
-import { type Stream, AGE_BANDS, type QueueAction } from '../../mail/queue.ts'
+import { type Stream, AGE_BANDS, type PoolFilter, type QueueAction } from '../../mail/queue.ts'
 import { type Delivery, selectDeliveries, toDelivery } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
 import {
@@ -63,24 +63,33 @@ export function headOf(db: Db, stream: Stream, most: number, now: number) {
     .execute()
 }
 
-/** Searches each queue except those of closed destinations. */
-export async function firstOpen(db: Db, closed: Set<string>, now: number): Promise<number | undefined> {
+/** Writes the condition for pools that a filter doesn't include. */
+const isLeftOut = ({ pools, only }: PoolFilter) => sql`${only ? sql`not in` : sql`in`} (${sql.join(pools)})`
+
+/** Searches each queue of some pools except those of closed destinations. */
+export async function firstOpen(
+  db: Db,
+  { closed, pools }: { closed: Set<string>; pools: PoolFilter | undefined },
+  now: number,
+): Promise<number | undefined> {
   // The character after the slash ends the range of a destination's queues.
   const queues = await sql<{ due_at: number | null; asked: number }>`
-    with recursive closed (destination) as (values ${sql.join([...closed].map((one) => sql`(${one})`))}),
-    queues (queue, destination) as (
-      select queue, pool || '/' || provider from (
+    with recursive closed (destination) as (values ${sql.join(['', ...closed].map((one) => sql`(${one})`))}),
+    queues (queue, destination, pool) as (
+      select queue, pool || '/' || provider, pool from (
         select queue, pool, provider from deliveries where state = 'waiting' and queue > '' order by queue limit 1) as first
       union all
-      select d.queue, d.pool || '/' || d.provider
+      select d.queue, d.pool || '/' || d.provider, d.pool
       from queues join deliveries d on d.rowid = (
         select rowid from deliveries where state = 'waiting' and queue > case
+          ${pools ? sql`when queues.pool ${isLeftOut(pools)} then queues.pool || '0'` : sql``}
           when queues.destination in (select destination from closed) then queues.destination || '0'
           else queues.queue end
         order by queue limit 1)
       ${isPostgres(db) ? sql`` : sql`limit ${MOST_QUEUES}`}
     )
-    select count(*) as asked, min(case when destination not in (select destination from closed) then (
+    select count(*) as asked, min(case when destination not in (select destination from closed)
+      ${pools ? sql`and not (pool ${isLeftOut(pools)})` : sql``} then (
       select d.due_at from deliveries d
       where d.state = 'waiting' and d.queue = queues.queue and (d.lease_until is null or d.lease_until <= ${now})
       order by d.due_at limit 1

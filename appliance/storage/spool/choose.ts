@@ -1,5 +1,5 @@
 /** Chooses the next due deliveries. Decides on plain data, and gets what it needs from `Lines`, in batches. */
-import { destinationOfQueue, MOST_RECIPIENTS } from '../../mail/queue.ts'
+import { destinationOfQueue, includesPool, MOST_RECIPIENTS, type PoolFilter } from '../../mail/queue.ts'
 import type { Stream } from '../../mail/source.ts'
 import { type Candidate, type Line, type Lines, linesFrom, type Siblings } from './lines.ts'
 import { Turns } from './turns.ts'
@@ -13,6 +13,8 @@ export interface LeaseArgs {
   room: Record<string, number>
   /** The same for destinations that `room` doesn't name. */
   roomElse: number
+  /** The pools to lease from; undefined: all. */
+  pools?: PoolFilter | undefined
   /** Limit on recipients per message, by default `MOST_RECIPIENTS`. Further ones become another message. */
   recipients?: number | undefined
   /** When the lease ends if the owner crashes (Unix milliseconds). */
@@ -129,7 +131,8 @@ class Choice {
   }
 
   roomIn(destination: string): number {
-    const { room, roomElse } = this.#args
+    const { room, roomElse, pools } = this.#args
+    if (!includesPool(pools, destination)) return 0
     const allowed = Object.hasOwn(room, destination) ? room[destination]! : roomElse
     return Math.min(this.room, allowed - (this.#messages.get(destination) ?? 0))
   }

@@ -4,7 +4,7 @@ import { suppressedCause } from '../../mail/suppression.ts'
 import type { Db } from '../schema.ts'
 import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/dsn.ts'
 import { madeAt, newId } from '../../mail/ids.ts'
-import { destinationOfQueue, type Stream } from '../../mail/queue.ts'
+import { destinationOfQueue, includesPool, type PoolFilter, type Stream } from '../../mail/queue.ts'
 import { STREAMS } from '../../mail/source.ts'
 import { createRecordEvents } from '../events.ts'
 import { firstOpen, HEAD, headOf } from '../queue/queue.ts'
@@ -55,24 +55,32 @@ export interface LeasedDelivery {
 }
 
 /**
- * Returns when the next unheld, unleased delivery is due, except for closed destinations; undefined if none is queued.
+ * Returns when the next unheld, unleased delivery of some pools is due, except for closed destinations; undefined if none is queued.
  * If closed destinations hide too many queues to search, returns a time in the near future to check again. Usually, one
  * of the first rows answers. If closed destinations fill the head of the queue, it takes an index step for each other
  * queue and one for each closed destination, however much is queued there.
  */
-export async function nextDue(db: Db, args: { closed: string[] }, now: number): Promise<number | undefined> {
+export async function nextDue(
+  db: Db,
+  { pools, ...args }: { closed: string[]; pools?: PoolFilter | undefined },
+  now: number,
+): Promise<number | undefined> {
+  if (pools?.only === true && pools.pools.length === 0) return undefined
   const closed = new Set(args.closed)
-  const most = closed.size === 0 ? 1 : HEAD
+  const isFiltered = closed.size > 0 || pools !== undefined
+  const most = isFiltered ? HEAD : 1
   let next: number | undefined
   let hidden = false
   for (const stream of STREAMS) {
     const head = await headOf(db, stream, most, now)
-    const open = head.find((row) => !closed.has(destinationOfQueue(row.queue)))
+    const open = head.find(
+      ({ queue }) => includesPool(pools, queue) && !closed.has(destinationOfQueue(queue)),
+    )
     if (open) next = Math.min(next ?? Infinity, open.due_at)
-    else if (closed.size > 0 && head.length === most) hidden = true
+    else if (isFiltered && head.length === most) hidden = true
   }
   if (!hidden) return next
-  const behind = await firstOpen(db, closed, now)
+  const behind = await firstOpen(db, { closed, pools }, now)
   return next === undefined ? behind : Math.min(next, behind ?? Infinity)
 }
 

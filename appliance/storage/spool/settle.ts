@@ -1,4 +1,5 @@
 /** Settles leased deliveries: stores the results of attempts and ends leases. */
+import { type Expression, sql, type SqlBool } from 'kysely'
 import type { Db } from '../schema.ts'
 import type { ReportKind } from '../../mail/dsn.ts'
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
@@ -105,17 +106,33 @@ async function voidLeases(
   db: Db,
   { owners, cause, firstDueAt }: { owners: string[]; cause: Cause; firstDueAt: number },
 ): Promise<number> {
+  if (owners.length === 0) return 0
+  return voidLeasesWhere(
+    db,
+    sql<SqlBool>`lease_owner in (${sql.join(owners)})`,
+    JSON.stringify(cause),
+    firstDueAt,
+  )
+}
+
+/** Voids the leases of some owners; see `voidLeases`. Returns the number of deliveries. */
+export async function voidLeasesWhere(
+  db: Db,
+  owned: Expression<SqlBool>,
+  cause: string,
+  firstDueAt: number,
+): Promise<number> {
   await db
     .updateTable('deliveries')
     .set({ due_at: firstDueAt })
-    .where('lease_owner', 'in', owners)
+    .where(owned)
     .where('attempts', '=', 1)
     .where('due_at', '>', firstDueAt)
     .execute()
   const updated = await db
     .updateTable('deliveries')
-    .set({ cause: JSON.stringify(cause), lease_owner: null, lease_until: null })
-    .where('lease_owner', 'in', owners)
+    .set({ cause, lease_owner: null, lease_until: null })
+    .where(owned)
     .executeTakeFirstOrThrow()
   return Number(updated.numUpdatedRows)
 }

@@ -9,7 +9,7 @@ import { refuseVanished } from './connection.ts'
 import { Thread } from '../engine/thread.ts'
 
 export { StorageLost, StorageRefused } from '../engine/failures.ts'
-export { lockDataDir, makeDirectory } from './directory.ts'
+export { giveToOwnerOf, lockDataDir, makeDirectory } from './directory.ts'
 export { backUp } from '../backup/backup.ts'
 export { appendEntry } from '../backup/copy.ts'
 export { restore } from '../backup/restore.ts'

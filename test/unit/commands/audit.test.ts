@@ -38,6 +38,7 @@ const NO_ACT = [
     'queue drop',
     'queue undo',
     'source list',
+    'node list',
     'provider list',
     'provider show',
     'lane list',

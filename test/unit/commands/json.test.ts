@@ -245,6 +245,8 @@ const OWN: Record<string, string> = {
   'certificate issue': 'asks the running daemon, then prints what certificate list prints',
   'certificate renew': 'asks the running daemon, then prints what certificate list prints',
   'metrics recompute': 'operators only',
+  'node list': 'needs PostgreSQL',
+  'node forget': 'operators only',
   serve: 'runs the server',
   setup: 'prints the team and its owner, which POST /setup leaves to the session',
   status: 'operators only',

@@ -33,7 +33,7 @@ import {
   type Plans,
   type Senders,
 } from '../../../appliance/senders/senders.ts'
-import type { NodeFacts } from '../../../appliance/mail/node.ts'
+import type { NodeView } from '../../../appliance/mail/node.ts'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import { createQueueControl } from '../../../appliance/queue/queue.ts'
 import { remembered } from '../../../appliance/storage/remembered.ts'
@@ -127,10 +127,19 @@ const silentInstruments: HttpDeps['instruments'] = {
   page: () => Promise.resolve({ type: 'text/plain', text: '' }),
   httpAnswered: () => undefined,
 }
-const nodeFacts = (dataDir: string, startedAt: number): NodeFacts => ({
+const nodeView = (dataDir: string, startedAt: number): NodeView => ({
+  ...{
+    id: '5f2b1c9a7d3e4f60',
+    name: 'mail1',
+    state: 'active',
+    current: true,
+    heartbeatAt: null,
+    sources: ['auto'],
+  },
   ...{ hostname: 'mail.acme.example', version: '0.0.0', runtime: 'v24.0.0', sandbox: false, startedAt },
   listeners: ['http://127.0.0.1:8025', 'smtp://127.0.0.1:2525'],
   storage: { engine: 'sqlite', dataDir, database: null },
+  ...{ ready: true, reasons: [] },
 })
 const wellHealth: HttpDeps['health'] = {
   alive: () => Promise.resolve({ ok: true, reasons: [] }),
@@ -247,7 +256,11 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     schedules: createSchedules({ storage, clock, wake }),
     instruments: silentInstruments,
     health: wellHealth,
-    node: { facts: () => nodeFacts(dataDir, clock.now()) },
+    node: {
+      facts: () => nodeView(dataDir, clock.now()),
+      list: async () => [nodeView(dataDir, clock.now())],
+      shareOf: (limit) => limit,
+    },
     clock,
     log,
     accounts: options.accounts?.(accounts) ?? accounts,

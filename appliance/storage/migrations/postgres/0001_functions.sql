@@ -16,3 +16,7 @@ create operator ->> (leftarg = text, rightarg = integer, function = json_item);
 
 create function instr(whole text, part text) returns integer
   language sql immutable parallel safe as $$ select strpos(whole, part) $$;
+
+-- The time of the server in seconds, which moves within a transaction.
+create function unixepoch(modifier text) returns double precision
+  language sql volatile as $$ select extract(epoch from clock_timestamp())::double precision $$;

@@ -728,7 +728,7 @@ CREATE TABLE tls_reports (
 CREATE TABLE nodes (
   id text primary key not null,
   created_at bigint not null
-);
+, name text not null default '', run text, state text not null default 'stopped' check (state in ('active', 'leaving', 'stopped')), started_at bigint, heartbeat_at bigint, facts text, voided bigint not null default 0);
 
 CREATE TABLE duties (
   name text primary key not null,

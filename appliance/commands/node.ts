@@ -1,0 +1,55 @@
+import { presentNode } from '../api/nodes.ts'
+import { presentList } from '../api/shared.ts'
+import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
+import type { NodeView } from '../mail/node.ts'
+import { INTERRUPTED } from '../mail/verdict.ts'
+import { LOST_MS } from '../watch/heartbeat.ts'
+import { viewNodes } from '../watch/nodes.ts'
+import { type Context, Failure } from './context.ts'
+import { instant, paragraph, table } from './output.ts'
+
+type NodeContext = Pick<Context, 'config' | 'storage' | 'clock' | 'output'>
+
+/** Lists the nodes. Throws with SQLite, which has only one. */
+async function nodesOf({ config, storage, clock }: NodeContext): Promise<NodeView[]> {
+  if (config.storage.engine !== 'postgres')
+    throw new Failure('With SQLite, there is only one node. Its state: posthaste status')
+  return viewNodes(await storage.listNodes({}, clock.now()), null, clock.now())
+}
+
+/** `node list`: prints the nodes and why they aren't ready. */
+export async function listNodes(context: NodeContext): Promise<void> {
+  const { output } = context
+  const nodes = await nodesOf(context)
+  output.object(presentList(nodes.map(presentNode)))
+  if (nodes.length === 0) {
+    output.text('No nodes. Start one: posthaste serve')
+    return
+  }
+  const rows = nodes.map(({ name, id, state, version, heartbeatAt, sources }) => [
+    ...[name, id, state, version, instant(heartbeatAt)],
+    sources.length === 0 ? '-' : sources.join(', '),
+  ])
+  output.text(...table(['NAME', 'ID', 'STATE', 'VERSION', 'HEARTBEAT', 'SENDING IPS'], rows))
+  output.text(
+    ...nodes.flatMap(({ name, reasons }) => reasons.flatMap((one) => ['', ...paragraph(`${name}: ${one}`)])),
+  )
+}
+
+/** `node forget`: removes a node that isn't alive. */
+export async function forgetNode(context: NodeContext, [given = '']: string[]): Promise<void> {
+  const { storage, clock, output } = context
+  const named = (await nodesOf(context)).filter(({ id, name }) => id === given || name === given)
+  const [node, ...others] = named
+  if (!node) throw new Failure(`There is no node ${given}. List them: posthaste node list`)
+  if (others.length > 0)
+    throw new Failure(`Several nodes are named ${given}. Give an ID: ${named.map(({ id }) => id).join(', ')}`)
+  const { id, name, sources } = node
+  const freeing = { lostAfter: LOST_MS, cause: INTERRUPTED, firstDueAt: clock.now() + INTERRUPTED_DELAY }
+  const forgotten = await storage.forgetNode({ id, ...freeing }, clock.now())
+  if (forgotten === false)
+    throw new Failure(`${name} is alive. Stop it first: systemctl stop posthaste, on its machine.`)
+  output.object({ object: 'node', id, deleted: true })
+  const ips = sources.length === 0 ? '' : ` and its sending IPs: ${sources.join(', ')}`
+  output.text(`Removed ${name}${ips}.`)
+}

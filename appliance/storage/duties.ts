@@ -1,0 +1,49 @@
+/** Leases for work that only one node may do at a time. */
+import type { Db } from './schema.ts'
+import { sql } from 'kysely'
+import { nodeOf } from '../mail/ids.ts'
+
+/** The range of owner names of the same node: `0` is the character after `/`. */
+export const runsOf = (owner: string) => ({ first: `${nodeOf(owner)}/`, end: `${nodeOf(owner)}0` })
+
+/**
+ * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of the same node, of
+ * which only one is alive. Returns the term, which grows with each change of owner, or null if another node has the duty.
+ */
+async function takeDuty(
+  db: Db,
+  { name, owner, forMs }: { name: string; owner: string; forMs: number },
+  now: number,
+): Promise<number | null> {
+  const { first, end } = runsOf(owner)
+  const until = now + forMs
+  const taken = await db
+    .insertInto('duties')
+    .values({ name, owner, term: 1, until })
+    .onConflict((conflict) =>
+      conflict
+        .column('name')
+        .doUpdateSet({
+          ...{ owner, until },
+          term: sql`case when duties.owner = ${owner} then duties.term else duties.term + 1 end`,
+        })
+        .where((where) =>
+          where.or([
+            where('duties.until', '<=', now),
+            where.and([where('duties.owner', '>=', first), where('duties.owner', '<', end)]),
+          ]),
+        ),
+    )
+    .returning('term')
+    .executeTakeFirst()
+  return taken?.term ?? null
+}
+
+/** Releases all duties of an owner, so that the next owner who asks gets them. Their terms stay. */
+async function releaseDuties(db: Db, { owner }: { owner: string }): Promise<void> {
+  await db.updateTable('duties').set({ until: 0 }).where('owner', '=', owner).execute()
+}
+
+export const methods = {
+  writes: { takeDuty, releaseDuties },
+}

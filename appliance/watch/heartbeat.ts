@@ -1,0 +1,220 @@
+/**
+ * Keeps this node's row in a shared database up to date, and frees what nodes left that stopped or disappeared. A node
+ * that can't renew its row in time is fenced: others may take over its deliveries, so it must not begin any.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Logger } from './log.ts'
+
+/** Milliseconds between renewals. */
+const BEAT_MS = 2000
+/** How long a node works without a renewal, in milliseconds. */
+const TERM_MS = 8000
+/**
+ * After how many milliseconds without a renewal others free the node's leases. The difference to the term is the time
+ * for a fenced node to notice that, and for clocks to differ.
+ */
+export const LOST_MS = 15_000
+/** The largest difference between the clocks of this machine and of the database server, in milliseconds. */
+const MOST_SKEW_MS = 1000
+
+/** The storage methods that a heartbeat needs. A structural type, so that this folder imports no other. */
+export interface HeartbeatStorage {
+  joinNode(args: { id: string; run: string; name: string; facts: string }, now: number): Promise<number>
+  renewNode(
+    args: { id: string; run: string; state: 'active' | 'leaving'; facts: string; lostAfter: number },
+    now: number,
+  ): Promise<{ at: number; alive: number; lost: boolean } | undefined>
+  stopNode(args: { id: string; run: string }, now: number): Promise<void>
+}
+
+export interface HeartbeatDeps {
+  storage: HeartbeatStorage
+  /** Real time: the database compares it with its own. */
+  clock: Clock
+  log: Logger
+  /** Identifies the node and this run of it. */
+  node: { id: string; run: string; name: string }
+  /** What other nodes show of this one, as JSON. */
+  facts: () => string
+  /** Frees what lost nodes left, and returns their names and numbers of deliveries. */
+  free: () => Promise<{ name: string; deliveries: number }[]>
+}
+
+/** What the rest of the daemon asks about its node. */
+export interface NodeStatus {
+  /** Why this node must not begin deliveries; null when it may. */
+  fenced(): string | null
+  /** Number of nodes that share the database, at least 1. */
+  alive(): number
+}
+
+/** The only node of a SQLite database: never fenced. */
+export const ALONE: NodeStatus = { fenced: () => null, alive: () => 1 }
+
+export interface Heartbeat extends NodeStatus {
+  /**
+   * Joins, and renews from then on.
+   * @throws Error with a message for people if the clocks differ too much
+   */
+  start(): Promise<void>
+  /** Sets what to do when this node was fenced, and when deliveries of other nodes were freed. */
+  heed(calls: { fenced: () => void; freed: () => void }): void
+  /** Tells other nodes that this one is stopping. */
+  leave(): Promise<void>
+  /** Marks the node as stopped. Its leases must have ended. */
+  stop(): Promise<void>
+}
+
+const NOT_RENEWED = `This node could not renew its entry in the database for ${TERM_MS / 1000} seconds, so it delivers no mail. Other nodes take over. It continues when the database responds.`
+const REMOVED =
+  'This node was removed from the database (posthaste node forget), or another daemon took its place. It delivers no mail. Restart it.'
+
+/** Returns how far the database's clock is ahead, in milliseconds, as far as the round trip allows to know. Pure. */
+export function skewOf(at: number, before: number, after: number): number {
+  if (at > after) return at - after
+  return at < before ? at - before : 0
+}
+
+/** Returns why a clock difference is too large; undefined if it isn't. Pure. */
+export function refuseSkew(skew: number): string | undefined {
+  if (Math.abs(skew) <= MOST_SKEW_MS) return undefined
+  const seconds = (Math.abs(skew) / 1000).toFixed(1)
+  const which = skew > 0 ? 'behind' : 'ahead of'
+  return `The clock of this machine is ${seconds} s ${which} that of the database server. Nodes must agree on the time within ${MOST_SKEW_MS / 1000} s. Synchronize both machines with NTP.`
+}
+
+/** Creates the heartbeat of a node. */
+export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
+  return new Beating(deps)
+}
+
+class Beating implements Heartbeat {
+  readonly #deps: HeartbeatDeps
+  #state: 'active' | 'leaving' = 'active'
+  #renewedAt = 0
+  #alive = 1
+  #removed = false
+  #skewed = false
+  #wasFenced = false
+  #stopped = false
+  #beating: Promise<void> = Promise.resolve()
+  #cancelBeat = (): void => undefined
+  #cancelWatch = (): void => undefined
+  #calls = { fenced: (): void => undefined, freed: (): void => undefined }
+
+  constructor(deps: HeartbeatDeps) {
+    this.#deps = deps
+  }
+
+  heed(calls: { fenced: () => void; freed: () => void }): void {
+    this.#calls = calls
+  }
+
+  fenced(): string | null {
+    if (this.#removed) return REMOVED
+    const age = this.#deps.clock.now() - this.#renewedAt
+    // A clock that was set back says nothing about the age; the timer still watches.
+    return age >= TERM_MS || this.#wasFenced ? NOT_RENEWED : null
+  }
+
+  alive(): number {
+    return this.#alive
+  }
+
+  async start(): Promise<void> {
+    const { storage, clock, node, facts } = this.#deps
+    const before = clock.now()
+    const at = await storage.joinNode({ ...node, facts: facts() }, before)
+    const refused = refuseSkew(skewOf(at, before, clock.now()))
+    if (refused !== undefined) {
+      await storage.stopNode(node, clock.now())
+      throw new Error(refused)
+    }
+    this.#renewed(before)
+    await this.#beat()
+  }
+
+  async leave(): Promise<void> {
+    this.#state = 'leaving'
+    this.#cancelBeat()
+    await this.#beating
+    await this.#beat()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelBeat()
+    this.#cancelWatch()
+    await this.#beating
+    const { storage, clock, node, log } = this.#deps
+    try {
+      if (!this.#removed) await storage.stopNode(node, clock.now())
+    } catch (error) {
+      // Other nodes free its leases when its heartbeat is too old.
+      log.warn({ err: error }, 'could not mark this node as stopped; other nodes notice in 15 seconds')
+    }
+  }
+
+  #beat(): Promise<void> {
+    this.#beating = this.#renew().finally(() => {
+      if (!this.#stopped) this.#cancelBeat = this.#deps.clock.after(BEAT_MS, () => void this.#beat())
+    })
+    return this.#beating
+  }
+
+  async #renew(): Promise<void> {
+    const { storage, clock, node, facts, log } = this.#deps
+    const before = clock.now()
+    try {
+      const args = { ...node, state: this.#state, facts: facts(), lostAfter: LOST_MS }
+      const renewed = await storage.renewNode(args, before)
+      if (!renewed) {
+        this.#remove()
+        return
+      }
+      this.#removed = false
+      this.#alive = Math.max(1, renewed.alive)
+      this.#watchSkew(skewOf(renewed.at, before, clock.now()))
+      this.#renewed(before)
+      if (renewed.lost) await this.#free()
+    } catch (error) {
+      log.warn({ err: error }, 'could not renew this node in the database')
+    }
+  }
+
+  /** @param at when the renewal was sent, which the database can't have handled earlier */
+  #renewed(at: number): void {
+    const { clock, log } = this.#deps
+    this.#renewedAt = at
+    this.#cancelWatch()
+    this.#cancelWatch = clock.after(at + TERM_MS - clock.now(), () => this.#fence())
+    if (this.#wasFenced) log.info('this node renewed its entry in the database; it delivers mail again')
+    this.#wasFenced = false
+  }
+
+  #fence(): void {
+    if (this.#stopped || this.#wasFenced) return
+    this.#wasFenced = true
+    this.#deps.log.error({ nodes: this.#alive }, NOT_RENEWED)
+    this.#calls.fenced()
+  }
+
+  #remove(): void {
+    if (this.#removed) return
+    this.#removed = true
+    this.#deps.log.error(REMOVED)
+    this.#calls.fenced()
+  }
+
+  #watchSkew(skew: number): void {
+    const refused = refuseSkew(skew)
+    if (refused !== undefined && !this.#skewed) this.#deps.log.error({ skew_ms: skew }, refused)
+    this.#skewed = refused !== undefined
+  }
+
+  async #free(): Promise<void> {
+    const { free, log } = this.#deps
+    for (const one of await free()) log.warn(one, 'freed deliveries that a lost node left in progress')
+    this.#calls.freed()
+  }
+}

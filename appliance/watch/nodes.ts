@@ -1,0 +1,60 @@
+/** Shows the nodes that share a database. Pure. */
+import type { NodeFacts, NodeState, NodeView } from '../mail/node.ts'
+import { LOST_MS } from './heartbeat.ts'
+
+/** A node as it is stored. */
+export interface KnownNode {
+  id: string
+  name: string
+  state: 'active' | 'leaving' | 'stopped'
+  startedAt: number
+  heartbeatAt: number
+  /** JSON of `NodeFacts`. */
+  facts: string | null
+  sources: string[]
+}
+
+/** Facts of a node that wrote none. */
+const UNKNOWN: NodeFacts = {
+  ...{ hostname: '', version: '', runtime: '', sandbox: false, startedAt: 0, listeners: [] },
+  storage: { engine: 'postgres', dataDir: '', database: null },
+}
+
+/** Returns the state of a node. @param now Unix milliseconds; clocks of nodes differ by a second at most */
+function stateOf({ state, heartbeatAt }: KnownNode, now: number): NodeState {
+  return state !== 'stopped' && now - heartbeatAt >= LOST_MS ? 'lost' : state
+}
+
+/** Explains why a node doesn't accept mail; empty if it does. */
+function reasonsOf(state: NodeState, { heartbeatAt }: KnownNode, now: number): string[] {
+  if (state === 'active') return []
+  if (state === 'leaving') return ['It is stopping.']
+  if (state === 'stopped') return ['It was stopped. Mail of its sending IPs waits until it starts.']
+  const seconds = Math.round((now - heartbeatAt) / 1000)
+  return [
+    `It last renewed its entry in the database ${seconds} s ago. Its deliveries in progress were freed. Mail of its sending IPs waits until it returns.`,
+  ]
+}
+
+/** Formats nodes for people. @param currentId the node that was asked */
+export function viewNodes(nodes: readonly KnownNode[], currentId: string | null, now: number): NodeView[] {
+  return nodes.map((node) => {
+    const { id, name, startedAt, heartbeatAt, sources, facts } = node
+    const state = stateOf(node, now)
+    const reasons = reasonsOf(state, node, now)
+    const known = facts === null ? UNKNOWN : (JSON.parse(facts) as NodeFacts)
+    const current = id === currentId
+    return {
+      ...known,
+      id,
+      name,
+      state,
+      startedAt,
+      heartbeatAt,
+      sources,
+      current,
+      ready: state === 'active',
+      reasons,
+    }
+  })
+}
