@@ -27,6 +27,7 @@ const DOORS: Record<string, string[]> = {
     'log.ts',
     'descriptors.ts',
     'duties.ts',
+    'heartbeat.ts',
     'crash-points.ts',
     'metrics.ts',
     'observed.ts',

@@ -2,11 +2,11 @@
 import { hostname } from 'node:os'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../clock/clock.ts'
-import type { NodeFacts } from '../mail/node.ts'
+import { LOST_MS, type NodeFacts } from '../mail/node.ts'
 import { INTERRUPTED } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
 import type { FreeLeasesArgs, Storage } from '../storage/storage.ts'
-import { ALONE, createHeartbeat, LOST_MS, type Heartbeat } from '../watch/heartbeat.ts'
+import { ALONE, createHeartbeat, type Heartbeat } from '../watch/heartbeat.ts'
 import type { Logger } from '../watch/log.ts'
 import { CannotStart } from '../wire/listeners.ts'
 
@@ -45,6 +45,7 @@ export async function openMembership(deps: MembershipDeps): Promise<Heartbeat> {
   const heartbeat = createHeartbeat({
     ...{ storage, log, clock: realTime, node: { ...node, name: hostname() } },
     facts: () => JSON.stringify(facts()),
+    lostAfter: LOST_MS,
     free: () => storage.freeLostNodes(freeLeasesArgs(clock.now()), clock.now()),
   })
   await heartbeat.start().catch((error: unknown) => {

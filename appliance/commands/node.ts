@@ -1,10 +1,9 @@
 import { presentNode } from '../api/nodes.ts'
 import { presentList } from '../api/shared.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
-import type { NodeView } from '../mail/node.ts'
+import { LOST_MS, type NodeView } from '../mail/node.ts'
+import { viewNodes } from '../mail/node-view.ts'
 import { INTERRUPTED } from '../mail/verdict.ts'
-import { LOST_MS } from '../watch/heartbeat.ts'
-import { viewNodes } from '../watch/nodes.ts'
 import { type Context, Failure } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 

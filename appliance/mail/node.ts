@@ -15,6 +15,12 @@ export interface NodeFacts {
 }
 
 /**
+ * After how many milliseconds without a heartbeat a node is lost, and others free its leases. More than its term, after
+ * which it is fenced: that leaves it time to notice, and clocks may differ.
+ */
+export const LOST_MS = 15_000
+
+/**
  * active: it renews its entry in the database · leaving: it is stopping · stopped · lost: it disappeared, and others freed
  * its deliveries in progress.
  */

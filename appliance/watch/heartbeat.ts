@@ -9,11 +9,6 @@ import type { Logger } from './log.ts'
 const BEAT_MS = 2000
 /** How long a node works without a renewal, in milliseconds. */
 const TERM_MS = 8000
-/**
- * After how many milliseconds without a renewal others free the node's leases. The difference to the term is the time
- * for a fenced node to notice that, and for clocks to differ.
- */
-export const LOST_MS = 15_000
 /** The largest difference between the clocks of this machine and of the database server, in milliseconds. */
 const MOST_SKEW_MS = 1000
 
@@ -36,6 +31,8 @@ export interface HeartbeatDeps {
   node: { id: string; run: string; name: string }
   /** What other nodes show of this one, as JSON. */
   facts: () => string
+  /** After how many milliseconds without a renewal others free the node's leases. */
+  lostAfter: number
   /** Frees what lost nodes left, and returns their names and numbers of deliveries. */
   free: () => Promise<{ name: string; deliveries: number }[]>
 }
@@ -70,13 +67,13 @@ const REMOVED =
   'This node was removed from the database (posthaste node forget), or another daemon took its place. It delivers no mail. Restart it.'
 
 /** Returns how far the database's clock is ahead, in milliseconds, as far as the round trip allows to know. Pure. */
-export function skewOf(at: number, before: number, after: number): number {
+function skewOf(at: number, before: number, after: number): number {
   if (at > after) return at - after
   return at < before ? at - before : 0
 }
 
 /** Returns why a clock difference is too large; undefined if it isn't. Pure. */
-export function refuseSkew(skew: number): string | undefined {
+function refuseSkew(skew: number): string | undefined {
   if (Math.abs(skew) <= MOST_SKEW_MS) return undefined
   const seconds = (Math.abs(skew) / 1000).toFixed(1)
   const which = skew > 0 ? 'behind' : 'ahead of'
@@ -163,10 +160,10 @@ class Beating implements Heartbeat {
   }
 
   async #renew(): Promise<void> {
-    const { storage, clock, node, facts, log } = this.#deps
+    const { storage, clock, node, facts, log, lostAfter } = this.#deps
     const before = clock.now()
     try {
-      const args = { ...node, state: this.#state, facts: facts(), lostAfter: LOST_MS }
+      const args = { ...node, state: this.#state, facts: facts(), lostAfter }
       const renewed = await storage.renewNode(args, before)
       if (!renewed) {
         this.#remove()

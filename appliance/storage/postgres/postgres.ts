@@ -11,7 +11,6 @@ export { moveToPostgres } from '../move/move.ts'
 export { postgresSealing } from './sealing.ts'
 export { newestPostgresSchema } from './migrate.ts'
 export type { PostgresTarget } from './client.ts'
-export type { DatabaseLock } from './server.ts'
 
 export interface PostgresOptions extends PostgresTarget {
   /** Keeps others from the database, and refuses one that they use. */

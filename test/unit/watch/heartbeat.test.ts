@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Clock } from '../../../appliance/clock/clock.ts'
-import { createHeartbeat, type HeartbeatStorage, LOST_MS } from '../../../appliance/watch/heartbeat.ts'
-import { viewNodes, type KnownNode } from '../../../appliance/watch/nodes.ts'
+import { LOST_MS } from '../../../appliance/mail/node.ts'
+import { viewNodes, type KnownNode } from '../../../appliance/mail/node-view.ts'
+import { createHeartbeat, type HeartbeatStorage } from '../../../appliance/watch/heartbeat.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 
 const node = { id: 'aa', run: '1', name: 'mail1' }
@@ -55,7 +56,15 @@ function open(change: Partial<HeartbeatStorage> = {}) {
     ...change,
   }
   const free = async () => [{ name: 'mail2', deliveries: 3 }]
-  const heartbeat = createHeartbeat({ storage, clock, log: silentLogger(), node, facts: () => '{}', free })
+  const heartbeat = createHeartbeat({
+    storage,
+    clock,
+    log: silentLogger(),
+    node,
+    facts: () => '{}',
+    lostAfter: LOST_MS,
+    free,
+  })
   heartbeat.heed({ fenced: () => calls.push('fenced'), freed: () => calls.push('freed') })
   return { heartbeat, clock, calls }
 }

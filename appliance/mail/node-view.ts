@@ -1,6 +1,5 @@
 /** Shows the nodes that share a database. Pure. */
-import type { NodeFacts, NodeState, NodeView } from '../mail/node.ts'
-import { LOST_MS } from './heartbeat.ts'
+import { LOST_MS, type NodeFacts, type NodeState, type NodeView } from './node.ts'
 
 /** A node as it is stored. */
 export interface KnownNode {
