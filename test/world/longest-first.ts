@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The slowest test files, slowest first. If one of them started last, it would run alone at the end. */
+/**
+ * The slowest test files with processes of their own, slowest first. If one of them started last, it would run alone at
+ * the end. Those that share processes run last, together: Vitest ends a shared process when another kind of file is next.
+ */
 const LONGEST = [
   'test/scenarios/simulation.test.ts',
   'test/browser/axe.test.ts',
@@ -12,11 +15,9 @@ const LONGEST = [
   'test/scenarios/broadcast-kill.test.ts',
   'test/scenarios/crashtest.test.ts',
   'test/browser/craft.test.ts',
-  'test/unit/commands/commands.test.ts',
   'test/browser/ahead.test.ts',
   'test/browser/pickers.test.ts',
   'test/browser/reference.test.ts',
-  'test/unit/commands/teams-mail.test.ts',
   'test/contract/sealed.test.ts',
   'test/scenarios/lanes.test.ts',
   'test/contract/sqlite.test.ts',
