@@ -81,8 +81,8 @@ function audienceChecks({ sender, eligible, topic }: CheckFacts): Insight[] {
     }),
     insight('topic', topic ? null : 'attention', {
       note: 'No topic is chosen: the unsubscribe link stops all broadcasts to a reader.',
-      why: 'Readers who mind one subject only would be lost for all.',
-      fix: 'Choose a topic under Settings, so that readers can leave it alone.',
+      why: 'Readers who dislike one subject unsubscribe from everything.',
+      fix: 'Choose a topic under Settings, so that readers can unsubscribe from it only.',
       well: 'Readers can unsubscribe from the topic alone.',
     }),
   ]
@@ -100,7 +100,7 @@ function routineChecks({ tested, repeats }: CheckFacts): Insight[] {
     }),
     insight('repeat', repeats ? 'attention' : null, {
       note: repeats ? `“${repeats.name}” has the same ${same}, and was sent ${agoInWords(repeats.ago)}.` : '',
-      why: 'Readers who get the same twice complain.',
+      why: 'Readers who get the same email twice complain.',
       fix: repeats?.segment
         ? 'Check that it isn’t sent twice, or wait a day.'
         : 'Exclude the segment that has it under Settings, if contacts are in both.',
@@ -126,7 +126,7 @@ function partChecks({ html, text }: BroadcastContent, facts: CheckFacts): Insigh
   return [
     insight('unsubscribe', blocked ? 'block' : without ? 'attention' : null, {
       note: blocked ? 'The email has no unsubscribe link.' : 'The plain text has no unsubscribe link.',
-      why: 'Laws and providers demand one, and readers without one complain.',
+      why: 'Laws and providers require one, and readers who find none report the email as spam.',
       fix: `Add a link to ${UNSUBSCRIBE_TAG}${blocked ? '' : ' to the plain text, too'}.`,
       well: 'There is an unsubscribe link.',
     }),
@@ -134,7 +134,7 @@ function partChecks({ html, text }: BroadcastContent, facts: CheckFacts): Insigh
       note: address
         ? 'Your postal address is not in the email. Many countries demand it.'
         : 'No postal address is set. Many countries demand one in the email.',
-      why: 'CAN-SPAM and similar laws say so.',
+      why: 'Laws such as CAN-SPAM require it.',
       fix: address
         ? 'Add it at the end.'
         : 'Set it under Settings, Unsubscribe page, and add it to the email.',
