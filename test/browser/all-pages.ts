@@ -100,6 +100,7 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'received-attachments', path: `/inbound/${ids.received}?tab=attachments` },
   { name: 'received-webhooks', path: `/inbound/${ids.received}?tab=webhooks` },
   { name: 'domain-dkim', path: `/domains/${ids.domain}?tab=dkim` },
+  { name: 'domain-reputation', path: `/domains/${ids.domain}?tab=reputation` },
   { name: 'domain-reports', path: `/domains/${ids.domain}?tab=reports` },
   { name: 'domain-settings', path: `/domains/${ids.domain}?tab=settings` },
   { name: 'sources-providers', path: '/sources?tab=providers' },

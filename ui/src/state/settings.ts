@@ -23,6 +23,7 @@ const SETTINGS: readonly SettingsTab[] = [
     label: 'Unsubscribe page',
     load: () => import('../parts/SettingsUnsubscribe.svelte'),
   },
+  { id: 'rules', label: 'Provider rules', load: () => import('../parts/SettingsRules.svelte') },
   { id: 'usage', label: 'Usage and limits', load: () => import('../parts/SettingsUsage.svelte') },
   {
     id: 'retention',
