@@ -3,9 +3,9 @@
 _posthaste_commands() {
     case $1 in
         '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
-        'domain') echo 'add list show verify rotate bodies remove' ;;
+        'domain') echo 'add list show verify rotate provider-rules bodies remove' ;;
         'key') echo 'create list revoke' ;;
-        'team') echo 'list create rename plan' ;;
+        'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
         'member') echo 'list invite role remove' ;;
         'user') echo 'list password reset-link reset-factors' ;;
         'contact') echo 'list show import undo export' ;;
@@ -42,6 +42,7 @@ _posthaste_options() {
         'domain show') echo '-c --config --json --team --help' ;;
         'domain verify') echo '-c --config --json --team --help' ;;
         'domain rotate') echo '-c --config --json --team --help' ;;
+        'domain provider-rules') echo '-c --config --json --team --help' ;;
         'domain bodies') echo '-c --config --json --team --help' ;;
         'domain remove') echo '-c --config --json --team --help' ;;
         'key') echo '--help' ;;
@@ -53,6 +54,8 @@ _posthaste_options() {
         'team create') echo '-c --config --json --owner --help' ;;
         'team rename') echo '-c --config --json --team --help' ;;
         'team plan') echo '-c --config --json --team --help' ;;
+        'team provider-rules') echo '-c --config --json --team --help' ;;
+        'team set-provider-rules') echo '-c --config --json --team --help' ;;
         'member') echo '--help' ;;
         'member list') echo '-c --config --json --team --help' ;;
         'member invite') echo '-c --config --json --team --role --help' ;;
@@ -198,6 +201,7 @@ _posthaste_values() {
         'domain show --team') echo '@any' ;;
         'domain verify --team') echo '@any' ;;
         'domain rotate --team') echo '@any' ;;
+        'domain provider-rules --team') echo '@any' ;;
         'domain bodies --team') echo '@any' ;;
         'domain remove --team') echo '@any' ;;
         'key create --team') echo '@any' ;;
@@ -209,6 +213,8 @@ _posthaste_values() {
         'team create --owner') echo '@any' ;;
         'team rename --team') echo '@any' ;;
         'team plan --team') echo '@any' ;;
+        'team provider-rules --team') echo '@any' ;;
+        'team set-provider-rules --team') echo '@any' ;;
         'member list --team') echo '@any' ;;
         'member invite --team') echo '@any' ;;
         'member invite --role') echo 'owner admin developer viewer' ;;
@@ -496,6 +502,7 @@ _posthaste_values() {
 _posthaste_arguments() {
     case $1 in
         'domain bodies') echo 'keep discard' ;;
+        'team set-provider-rules') echo 'block warn off' ;;
         'member role') echo 'owner admin developer viewer' ;;
         'contact import') echo '@file' ;;
         'segment import') echo '@file' ;;

@@ -23,6 +23,7 @@ import { createQueueControl } from '../queue/queue.ts'
 import {
   createErasures,
   createPropagation,
+  createProviderGate,
   createQuotas,
   createRateLimiter,
   type Erasures,
@@ -81,6 +82,7 @@ function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: Li
   const activity = (source: string, provider: string) => delivery.laneActivity(source, provider)
   return {
     shaping: createShapingBook({ ...{ storage, clock, table: tables.providers, change }, activity }),
+    gate: createProviderGate({ storage, clock, rules: tables.providerRules }),
     queue: createQueueControl({ storage, clock, wake: () => delivery.wake() }),
     sources: heeded(book, () => delivery.changed()),
     tlsPolicies: policies,
@@ -104,10 +106,11 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
   const { tracking, listening } = await openTracking(ground, tables, certificates)
   const { tokens, unsubscribeLink } = await openPreferences(ground, tracking)
-  const needed = { storage, senders, quotas, fetch, mime, clock, wake, tracking, unsubscribeLink }
+  const operators = operatorParts(ground, people, out, tables)
+  const { gate, shaping } = operators
+  const needed = { storage, senders, quotas, gate, fetch, mime, clock, wake, tracking, unsubscribeLink }
   const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
   const intake = started.adopt(receivingMail, () => receivingMail.close())
-  const operators = operatorParts(ground, people, out, tables)
   const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
@@ -129,7 +132,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     erasures: openErasures(ground),
     audience: openAudience(ground, tokens),
     templates: createTemplates(ground),
-    broadcasts: openBroadcasts({ ...ground, senders, tracking, tokens, wake, shaping: operators.shaping }),
+    broadcasts: openBroadcasts({ ...ground, senders, gate, tracking, tokens, wake, shaping }),
     customEvents: createCustomEvents(ground),
     retention: retentionOf(ground),
     tracking,
@@ -157,7 +160,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const handlers = { submission: createSubmission(apps), publicMx }
   const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog: http.requestLog, certificates })
   started.defer(() => smtp.close())
-  const metrics = await openMetrics(ground, operators.shaping)
+  const metrics = await openMetrics(ground, shaping)
   ground.node.listening({ http: origins, metrics, smtp })
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
 }

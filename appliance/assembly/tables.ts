@@ -6,6 +6,7 @@ import {
   loadBlocklists,
   loadBounces,
   loadPlans,
+  loadProviderRules,
   loadProviders,
   loadReturnedMail,
   loadRobots,
@@ -26,6 +27,7 @@ interface Exchangeable<T> {
 export interface LiveTables {
   plans: ReturnType<typeof loadPlans>
   providers: Current<ReturnType<typeof loadProviders>>
+  providerRules: Current<ReturnType<typeof loadProviderRules>>
   bounces: Current<ReturnType<typeof loadBounces>>
   returnedMail: Current<ReturnType<typeof loadReturnedMail>>
   robots: Current<ReturnType<typeof loadRobots>>
@@ -43,6 +45,7 @@ function exchangeable<T>(read: () => T): Exchangeable<T> {
 export function openTables({ limits, delivery, tracking, doctor }: Config): LiveTables {
   const connections = delivery.max_connections_per_domain
   const providers = exchangeable(() => loadProviders({ connections }, delivery.providers))
+  const providerRules = exchangeable(() => loadProviderRules(delivery.provider_rules))
   const bounces = exchangeable(() => loadBounces(delivery.bounces))
   const returnedMail = exchangeable(() => loadReturnedMail(delivery.returned_mail))
   const robots = exchangeable(() => loadRobots(tracking.robots))
@@ -56,11 +59,12 @@ export function openTables({ limits, delivery, tracking, doctor }: Config): Live
   }
   const all = [
     rereadPlans,
-    ...[providers, bounces, returnedMail, robots, blocklists].map(({ reread }) => reread),
+    ...[providers, providerRules, bounces, returnedMail, robots, blocklists].map(({ reread }) => reread),
   ]
   return {
     plans,
     providers: providers.current,
+    providerRules: providerRules.current,
     bounces: bounces.current,
     returnedMail: returnedMail.current,
     robots: robots.current,

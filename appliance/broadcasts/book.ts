@@ -15,7 +15,7 @@ export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMetho
    * Schedules a draft: for now, or for a time in the format of `POST /emails`. Returns that time (Unix milliseconds).
    * The daemon checks the draft again before it sends it.
    *
-   * Refuses: `not_found`, `broadcast_started`, `missing_content`, `broadcast_without_unsubscribe`, refusals of
+   * Refuses: `not_found`, `broadcast_started`, `missing_content`, `broadcast_without_unsubscribe`, `provider_rules`, refusals of
    * `senders.authorize`, `schedule_past`, `invalid_field` (scheduled_at).
    */
   scheduleBroadcast(ref: BroadcastRef & { at: string | null }): Promise<number>
@@ -23,7 +23,7 @@ export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMetho
 
 /** Opens broadcasts without the background work that sends them. */
 export function createBroadcastBook(deps: SendingDeps): BroadcastBook {
-  const { storage, clock, senders } = deps
+  const { storage, clock } = deps
   const drafts = draftMethods(deps)
   return {
     ...drafts,
@@ -35,7 +35,7 @@ export function createBroadcastBook(deps: SendingDeps): BroadcastBook {
       const now = clock.now()
       const when = readSchedule(at, now)
       checkSchedule(when, now)
-      await sendableFrom(senders, broadcast, { teamId, apiKey: null })
+      await sendableFrom(deps, broadcast, { teamId, apiKey: null })
       const due = when ?? now
       refuseUnless(await storage.scheduleBroadcast({ teamId, id, at: due }, now), 'broadcast_started')
       return due

@@ -5,6 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { parseMailbox } from '../mail/address.ts'
 import type { Prospect, Review } from '../mail/broadcast.ts'
+import { withRules } from '../mail/provider-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
 import { choosePool } from '../mail/source.ts'
@@ -41,7 +42,7 @@ const REPEAT_MS = 24 * 3_600_000
 const MOST_RECENT = 50
 
 export function reviewMethods(deps: SendingDeps): ReviewMethods {
-  const { storage, clock } = deps
+  const { storage, clock, gate, tracking } = deps
   return {
     async reviewBroadcast({ caller, id }) {
       const { teamId } = caller
@@ -69,7 +70,10 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
         tested: broadcast.testedAt !== null,
         repeats: await lastLike(deps, broadcast),
       })
-      return { findings, pool, ...survey }
+      const { domain } = sender
+      if (!domain) return { findings, pool, ...survey }
+      const ruled = await gate.standing({ domain, broadcast: { origin: tracking.originFor(domain) } })
+      return { findings: withRules(findings, ruled.insights), pool, ...survey }
     },
 
     async contactProspects({ teamId, contactId }) {

@@ -6,7 +6,7 @@ import { Refusal, refuse } from '../mail/refusals.ts'
 import { returnPathHost } from '../mail/return-path.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import type { Senders } from '../senders/senders.ts'
+import type { ProviderGate, Senders } from '../senders/senders.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import { numberedLinks, type Tracking } from '../tracking/tracking.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
@@ -17,6 +17,7 @@ import { propertiesOf, type Revision, withPreview } from './revision.ts'
 export interface SendingDeps extends BroadcastDeps {
   senders: Pick<Senders, 'authorize'>
   tracking: Pick<Tracking, 'originFor'>
+  gate: Pick<ProviderGate, 'standing' | 'permit'>
 }
 
 export interface SendingMethods extends ControlMethods {
@@ -26,7 +27,7 @@ export interface SendingMethods extends ControlMethods {
    * @param args edits: the version of the draft that the caller read; undefined: any
    *
    * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_unsubscribe`,
-   * `broadcast_without_link`, refusals of `senders.authorize`, `schedule_past`, `invalid_field` (scheduled_at).
+   * `broadcast_without_link`, `provider_rules`, refusals of `senders.authorize`, `schedule_past`, `invalid_field` (scheduled_at).
    */
   sendBroadcast(args: {
     caller: Caller
@@ -91,29 +92,28 @@ export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): P
 /**
  * Returns the domain that a draft is sent from.
  *
- * Refuses: `missing_content`, `broadcast_without_unsubscribe`, refusals of `senders.authorize`.
+ * Refuses: `missing_content`, `broadcast_without_unsubscribe`, `provider_rules`, refusals of `senders.authorize`.
  */
-export function sendableFrom(
-  senders: SendingDeps['senders'],
+export async function sendableFrom(
+  { senders, tracking, gate }: Pick<SendingDeps, 'senders' | 'tracking' | 'gate'>,
   { content: { from, html, text } }: Broadcast,
   caller: Caller,
 ): ReturnType<Senders['authorize']> {
   if (!html && !text) throw refuse('missing_content')
   if (!hasUnsubscribeLink({ html, text }))
     throw refuse('broadcast_without_unsubscribe', { tag: UNSUBSCRIBE_TAG })
-  return senders.authorize(caller, { domain: parseMailbox(from)!.domain })
+  const domain = await senders.authorize(caller, { domain: parseMailbox(from)!.domain })
+  await gate.permit({ domain, broadcast: { origin: tracking.originFor(domain) } })
+  return domain
 }
 
 /** Builds the revision from the current state. */
-async function freeze(
-  { storage, clock, senders, tracking }: SendingDeps,
-  broadcast: Broadcast,
-  caller: Caller,
-): Promise<Revision> {
+async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): Promise<Revision> {
+  const { storage, clock, tracking } = deps
   const now = clock.now()
   const { teamId, segmentId, topicId, content } = broadcast
   const { previewText, html, text, ...rest } = content
-  const domain = await sendableFrom(senders, broadcast, caller)
+  const domain = await sendableFrom(deps, broadcast, caller)
   const origin = tracking.originFor(domain)
   if (origin === null) throw refuse('broadcast_without_link')
   const segment = await storage.getSegment({ teamId, id: segmentId }, now)

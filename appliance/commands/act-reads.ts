@@ -47,6 +47,10 @@ const READS: Record<string, Read> = {
     const { name, mfaRequired } = await accounts.teams.getTeam({ id: teamId })
     return { name, mfa_required: mfaRequired }
   },
+  async provider_rules({ accounts }, _named, teamId) {
+    const { name, providerRules } = await accounts.teams.getTeam({ id: teamId })
+    return { name, mode: providerRules }
+  },
   plan: async ({ storage, clock }, _named, teamId) => ({
     plan: await storage.planOf({ teamId }, clock.now()),
   }),

@@ -59,6 +59,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'certificate issue': { action: 'certificate.issue', noun: 'certificate', appliance: true },
   'certificate renew': { action: 'certificate.renew', noun: 'certificate', appliance: true },
   'team plan': { action: 'team.plan', noun: 'plan' },
+  'team set-provider-rules': { action: 'team.provider_rules', noun: 'provider_rules' },
   'contact import': { action: 'contact.import', noun: 'contact_import', personal: true },
   'contact undo': { action: 'contact.import_undo', noun: 'contact_import', personal: true },
   'contact export': { action: 'contact.export', noun: 'contact', personal: true },

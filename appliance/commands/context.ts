@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../clock/clock.ts'
 import {
   findConfig,
   formatComplaint,
+  loadProviderRules,
   PlansRefused,
   readRunning,
   TableRefused,
@@ -25,7 +26,7 @@ import type { Logger } from '../watch/log.ts'
 import type { Rekeyed, SecretsStatus } from '../secrets/secrets.ts'
 import { reachable } from '../tracking/tracking.ts'
 import { createTemplates, type Templates } from '../templates/templates.ts'
-import { createSenders, type Senders } from '../senders/senders.ts'
+import { createProviderGate, createSenders, type ProviderGate, type Senders } from '../senders/senders.ts'
 import type {
   BackupDone,
   Domain,
@@ -111,6 +112,7 @@ export interface Context {
   templates: Templates
   broadcasts: BroadcastBook
   customEvents: CustomEvents
+  gate: ProviderGate
   webhooks: Webhooks
   /** Created on first use. */
   resolver: Resolver
@@ -167,6 +169,7 @@ export async function withContext(
       if (!first) throw new Failure(`There is no owner yet. First run: ${SETUP}`)
       return (await namedTeam()) ?? first
     }
+    const gate = openGate(config, storage, clock)
     await command({
       config,
       clock,
@@ -177,13 +180,9 @@ export async function withContext(
       sources,
       contacts,
       templates: createTemplates({ storage, clock }),
-      broadcasts: createBroadcastBook({
-        storage,
-        clock,
-        senders,
-        tracking: { originFor: () => originOf(config) },
-      }),
+      broadcasts: createBroadcastBook({ ...{ storage, clock, senders, gate }, tracking: trackingOf(config) }),
       customEvents: createCustomEvents({ storage, clock }),
+      gate,
       webhooks: hooks.webhooks,
       output,
       team,
@@ -192,6 +191,11 @@ export async function withContext(
     return 0
   })
 }
+
+const openGate = ({ delivery }: Config, storage: Storage, clock: Clock): ProviderGate =>
+  createProviderGate({ storage, clock, rules: () => loadProviderRules(delivery.provider_rules) })
+
+const trackingOf = (config: Config) => ({ originFor: () => originOf(config) })
 
 /** Returns the origin of links in mail as far as the configuration tells; null: nobody could open one. */
 const originOf = ({ http }: Config): string | null =>

@@ -1,7 +1,9 @@
 /** The commands about teams and their members. */
 import { Argument, Option } from 'commander'
+import { RULE_MODES } from '../mail/provider-rules.ts'
 import { ROLES } from '../mail/roles.ts'
 import { inviteMember, listMembers, removeMember, setMemberRole } from './member.ts'
+import { setProviderRules, showProviderRules } from './provider-rules.ts'
 import type { Registrar } from './registrar.ts'
 import { createTeam, listTeams, renameTeam, setPlan } from './team.ts'
 
@@ -17,6 +19,12 @@ export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Regis
   addInTeam('plan', "Change the team's plan", team)
     .argument('<name>', 'Name of a plan in config/plans.toml, such as free or unlimited')
     .action(doesTo(setPlan))
+  addInTeam('provider-rules', 'Show the rules of mailbox providers for senders', team).action(
+    does(showProviderRules),
+  )
+  addInTeam('set-provider-rules', 'Set what happens to bulk mail that breaks these rules', team)
+    .addArgument(new Argument('<mode>', 'Refuse it, warn of it, or neither').choices(RULE_MODES))
+    .action(doesTo(setProviderRules))
 }
 
 /** Registers `member`. */

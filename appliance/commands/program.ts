@@ -16,6 +16,7 @@ import { addMigrateStorage } from './migrate-storage.ts'
 import { createOutput, type Output } from './output.ts'
 import { addQueue } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
+import { domainProviderRules } from './provider-rules.ts'
 import { setBodies, showRetention } from './retention.ts'
 import { setup } from './setup.ts'
 import { addReports } from './report.ts'
@@ -181,6 +182,7 @@ function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): vo
   on('show', 'Show the expected and found DNS records').action(doesTo(showDomain))
   on('verify', 'Check the DNS records; exit code 1 if any is missing').action(doesTo(verifyDomain))
   on('rotate', 'Create new DKIM keys and print their DNS records').action(doesTo(rotateDomain))
+  on('provider-rules', 'Check a domain by the rules of mailbox providers').action(doesTo(domainProviderRules))
   on('bodies', "Keep the bodies of a domain's emails, or discard each one once the email is final")
     .addArgument(new Argument('<what>', 'For emails accepted from now on').choices(['keep', 'discard']))
     .action(doesWith(setBodies))

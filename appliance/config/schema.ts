@@ -177,6 +177,13 @@ export const ConfigSchema = Type.Object(
             'TOML file with your own rules for classifying server replies. They take precedence over the built-in rules (config/bounces.toml).',
         }),
       ),
+      provider_rules: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with the rules of mailbox providers for senders. It replaces the built-in one (config/provider-rules.toml).',
+        }),
+      ),
       returned_mail: Type.Optional(
         Type.String({
           format: 'absolute-path',

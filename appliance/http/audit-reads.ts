@@ -102,6 +102,14 @@ export function readTeam({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   }
 }
 
+/** Reads what the current team does about the rules of mailbox providers. */
+export function readProviderRules({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
+  return async (request) => {
+    const { name, providerRules } = await accounts.teams.getTeam({ id: callerOf(request).teamId })
+    return { name, mode: providerRules }
+  }
+}
+
 /** Reads the caller's role in the team in the path. */
 export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {

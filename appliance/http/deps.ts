@@ -13,7 +13,14 @@ import type { ReportView, SharedDoctor } from '../insights/insights.ts'
 import type { SourceBook } from '../sources/sources.ts'
 import type { CertificateView, NodeFacts, NodeView } from '../mail/node.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
-import type { Erasures, PropagationWatch, Quotas, RateLimiter, Senders } from '../senders/senders.ts'
+import type {
+  Erasures,
+  PropagationWatch,
+  ProviderGate,
+  Quotas,
+  RateLimiter,
+  Senders,
+} from '../senders/senders.ts'
 import type { ShapingBook } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -72,6 +79,8 @@ export interface HttpDeps {
   /** For requests with a key. */
   rateLimiter: RateLimiter
   quotas: Pick<Quotas, 'usageOf' | 'historyOf' | 'planOf' | 'plans'>
+  /** Judges mail by the rules of mailbox providers. */
+  gate: Pick<ProviderGate, 'rules' | 'standing'>
   accounts: OwnAccount &
     Pick<
       Accounts,

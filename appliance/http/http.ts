@@ -38,6 +38,7 @@ import { emailPreviewRoutes } from './routes/email-preview.ts'
 import { emailSearchRoutes } from './routes/email-search.ts'
 import { emailResendRoutes } from './routes/email-resend.ts'
 import { emailRoutes } from './routes/emails.ts'
+import { providerRuleRoutes } from './routes/provider-rules.ts'
 import { erasureRoutes, retentionRoutes } from './routes/retention.ts'
 import { invitationRoutes } from './routes/invitations.ts'
 import { imageRoutes } from './routes/images.ts'
@@ -225,6 +226,7 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
 function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   domainRoutes(app, deps)
   propagationRoutes(app, deps)
+  providerRuleRoutes(app, deps)
   retentionRoutes(app, deps)
   apiKeyRoutes(app, deps)
   contactRoutes(app, deps)

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { createReturnPaths, type Quotas, type Senders } from '../senders/senders.ts'
+import { createReturnPaths, type ProviderGate, type Quotas, type Senders } from '../senders/senders.ts'
 import type { Domain, NewReceipt, ReceiptName, Storage } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
@@ -21,6 +21,8 @@ export interface IntakeDeps {
   storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'secret' | 'topicRecipients'>
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
+  /** Judges bulk mail by the rules of mailbox providers. Default: not at all. */
+  gate?: Pick<ProviderGate, 'permitTo'> | undefined
   /** For attachments given by URL. */
   fetch: GuardedFetch
   /** For messages that arrive as bytes and are changed. */
@@ -95,7 +97,7 @@ export interface Intake {
    * Accepts all emails of a request or none; of a permissive batch, all that can be sent. When the promise resolves,
    * they are durable, and Posthaste is responsible for their delivery.
    * Refuses: what `senders.authorize` refuses, `schedule_past`, `invalid_field`, `invalid_attachment`,
-   * `message_too_large`, `overloaded`, `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`,
+   * `message_too_large`, `overloaded`, `provider_rules`, `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`,
    * `concurrent_idempotent_requests`; then nothing is stored or counted.
    */
   accept(request: SendRequest, caller: Caller): Promise<Accepted>
@@ -170,15 +172,19 @@ async function allowAll(
 }
 
 /** Returns the domain that an email is sent from, if that is allowed. */
-async function allow(
-  { senders }: IntakeDeps,
-  { from, arrived }: Submission,
-  caller: Caller,
-): Promise<Domain> {
+async function allow({ senders, gate }: IntakeDeps, submission: Submission, caller: Caller): Promise<Domain> {
+  const { from, arrived, notice } = submission
   const domain = await senders.authorize(caller, { domain: from.domain })
   for (const also of new Set(arrived?.speaksFor))
     if (also !== domain.name) await senders.authorize(caller, { domain: also })
+  if (!notice) await gate?.permitTo(domain, recipientDomains(submission))
   return domain
+}
+
+/** Returns the domains of all recipients, those of the envelope if the message arrived with one. */
+function recipientDomains({ to, cc, bcc, arrived }: Submission): string[] {
+  const mailboxes = arrived ? arrived.recipients.map(({ mailbox }) => mailbox) : [...to, ...cc, ...bcc]
+  return mailboxes.map(({ domain }) => domain)
 }
 
 /** Prepares one email at a time: a hundred at once would fill the composer's queue. */

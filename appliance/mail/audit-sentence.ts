@@ -154,6 +154,11 @@ const SENTENCES: Record<AuditAction, Say> = {
     'change',
     `the plan of the team${after(' from', before.plan)} to ${textOf(made.plan) || name}`,
   ],
+  'team.provider_rules': ({ before, after: made, details }) => [
+    'changed',
+    'change',
+    `what happens to mail that breaks provider rules${after(' from', before.mode)}${after(' to', textOf(made.mode) || textOf(details.mode) || argument(details))}`,
+  ],
   'team.rename': ({ name, details }) => [
     'renamed',
     'rename',

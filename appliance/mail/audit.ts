@@ -105,6 +105,7 @@ export const AUDIT_ACTIONS = [
   'team.create',
   'team.leave',
   'team.plan',
+  'team.provider_rules',
   'team.rename',
   'team.security',
   'team.set_up',

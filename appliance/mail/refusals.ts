@@ -290,6 +290,12 @@ export const REFUSALS = {
     '554 5.7.1',
     'A broadcast needs an unsubscribe link. Add `<a href="{tag}">Unsubscribe</a>` to its HTML, or {tag} to its plain text.',
   ),
+  provider_rules: entry(
+    'validation_error',
+    422,
+    '550 5.7.1',
+    'Your team blocks bulk mail that breaks rules of mailbox providers, and this would. {reasons}',
+  ),
   broadcast_without_link: entry(
     'validation_error',
     403,

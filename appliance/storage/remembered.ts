@@ -15,7 +15,7 @@ const MOST = 10_000
 /** The cached methods. */
 const ASKED = ['findApiKey', 'getApiKey', 'findDomain', 'planOf', 'listAssignments'] as const
 /** Writes to these nouns clear the cache. */
-const NOUNS = ['apiKeys', 'domains', 'quotas', 'sources']
+const NOUNS = ['apiKeys', 'domains', 'domainChecks', 'quotas', 'sources']
 
 type Method = (args: object, now: number) => Promise<unknown>
 

@@ -7,6 +7,7 @@
  * (`secrets`, `cursors`, `duties`, `nodes`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`,
  * `postmaster_messages`, `migrations`); and child rows of a table with `team_id`, such as `dmarc_rows`.
  */
+import type { RuleMode } from '../mail/provider-rules.ts'
 import type { Generated, Kysely } from 'kysely'
 import type { ActorKind } from '../mail/audit.ts'
 import type { AuthResult as DmarcAuthResult, Disposition } from '../mail/dmarc-report.ts'
@@ -52,6 +53,7 @@ export interface TeamsTable {
   /** A plan in config/plans.toml; new teams get the column's default. */
   plan: Generated<string>
   mfa_required: Generated<number>
+  provider_rules: Generated<RuleMode>
   created_at: number
 }
 

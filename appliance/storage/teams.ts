@@ -1,5 +1,6 @@
 /** Teams, their settings, and the roles of their members. */
 import { may, type Role, ROLES } from '../mail/roles.ts'
+import type { RuleMode } from '../mail/provider-rules.ts'
 import type { Db } from './schema.ts'
 
 export interface Team {
@@ -14,6 +15,8 @@ export interface TeamDetails extends Team {
   mfaRequired: boolean
   /** A plan in config/plans.toml. */
   plan: string
+  /** What happens to bulk mail that breaks rules of mailbox providers. */
+  providerRules: RuleMode
   members: number
 }
 
@@ -57,7 +60,7 @@ async function teamToEnter(
 async function details(db: Db, id?: string): Promise<TeamDetails[]> {
   const all = db
     .selectFrom('teams as t')
-    .select(['t.id', 't.name', 't.plan', 't.mfa_required', 't.created_at'])
+    .select(['t.id', 't.name', 't.plan', 't.mfa_required', 't.provider_rules', 't.created_at'])
     .select((get) =>
       get
         .selectFrom('members as m')
@@ -74,6 +77,7 @@ async function details(db: Db, id?: string): Promise<TeamDetails[]> {
     createdAt: row.created_at,
     mfaRequired: row.mfa_required === 1,
     plan: row.plan,
+    providerRules: row.provider_rules,
     members: Number(row.members),
   }))
 }
@@ -122,6 +126,16 @@ async function setMfaRequired(db: Db, { id, required }: { id: string; required: 
   const updated = await db
     .updateTable('teams')
     .set({ mfa_required: required ? 1 : 0 })
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+/** Sets what happens to bulk mail that breaks rules of mailbox providers. Returns false if the team doesn't exist. */
+async function setProviderRules(db: Db, { id, mode }: { id: string; mode: RuleMode }): Promise<boolean> {
+  const updated = await db
+    .updateTable('teams')
+    .set({ provider_rules: mode })
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   return updated.numUpdatedRows > 0n
@@ -285,5 +299,5 @@ async function removeMember(
 
 export const methods = {
   reads: { teamToEnter, firstTeam, listTeams, getTeam, membershipsOf, listMembers, getMember },
-  writes: { createTeam, renameTeam, setMfaRequired, switchTeam, setRole, removeMember },
+  writes: { createTeam, renameTeam, setMfaRequired, setProviderRules, switchTeam, setRole, removeMember },
 }

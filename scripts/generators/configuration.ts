@@ -18,6 +18,7 @@ const examples: Record<string, unknown> = {
   'http.admin_url': 'https://mail-admin.example.com',
   'delivery.providers': '/etc/posthaste/providers.toml',
   'delivery.bounces': '/etc/posthaste/bounces.toml',
+  'delivery.provider_rules': '/etc/posthaste/provider-rules.toml',
   'delivery.returned_mail': '/etc/posthaste/returned-mail.toml',
   'tracking.robots': '/etc/posthaste/robots.toml',
   'doctor.blocklists': '/etc/posthaste/blocklists.toml',

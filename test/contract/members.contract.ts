@@ -190,7 +190,11 @@ export function membersContract(storage: () => Storage): void {
     const { team } = await makeTeam(storage())
     expect(await storage().renameTeam({ id: team.id, name: 'Renamed' }, T0)).toBe(true)
     expect(await storage().setMfaRequired({ id: team.id, required: true }, T0)).toBe(true)
-    const now = { ...team, name: 'Renamed', mfaRequired: true, plan: 'unlimited', members: 1 }
+    const rules = { id: team.id, mode: 'block' } as const
+    expect(await storage().setProviderRules(rules, T0)).toBe(true)
+    expect(await storage().setProviderRules({ ...rules, id: newId(T0) }, T0)).toBe(false)
+    const settings = { mfaRequired: true, plan: 'unlimited', providerRules: 'block' }
+    const now = { ...team, name: 'Renamed', ...settings, members: 1 }
     expect(await storage().getTeam({ id: team.id }, T0)).toEqual(now)
     expect(await storage().listTeams({}, T0)).toContainEqual(now)
     expect(await storage().renameTeam({ id: newId(T0), name: 'Nobody' }, T0)).toBe(false)

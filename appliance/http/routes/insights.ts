@@ -2,6 +2,7 @@ import { adviseOn } from '../../advice/advice.ts'
 import * as api from '../../api/insights.ts'
 import { readRequest, type Contents } from '../../intake/intake.ts'
 import { formatMailbox, parseMailbox } from '../../mail/address.ts'
+import { withRules } from '../../mail/provider-rules.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Domain } from '../../storage/storage.ts'
 import { callerOf } from '../access.ts'
@@ -12,10 +13,22 @@ import { serve } from '../serve.ts'
 const GENERATED = 'generated'
 
 /** Routes for advice on an email, sent or not. */
-export function insightRoutes(app: App, { storage, templates, clock }: HttpDeps, contents: Contents): void {
+export function insightRoutes(app: App, deps: HttpDeps, contents: Contents): void {
+  const { storage, templates, clock, gate } = deps
   const domainOf = (teamId: string, from: string): Promise<Domain | undefined> => {
     const name = parseMailbox(from)?.domain ?? ''
     return storage.findDomain({ teamId, name }, clock.now())
+  }
+
+  const answer = async (
+    message: Parameters<typeof adviseOn>[0],
+    domain: Domain | undefined,
+    size: number,
+  ) => {
+    const advice = adviseOn(message, domain, size)
+    return api.presentInsights(
+      domain ? withRules(advice, (await gate.standing({ domain })).insights) : advice,
+    )
   }
 
   serve(app, api.getEmailInsights, {}, async (request) => {
@@ -27,7 +40,7 @@ export function insightRoutes(app: App, { storage, templates, clock }: HttpDeps,
     const { html, text } = await contents.of(email)
     const { from, subject, size } = email
     const domain = await domainOf(teamId, from)
-    return api.presentInsights(adviseOn({ from, subject, html, text }, domain, size))
+    return answer({ from, subject, html, text }, domain, size)
   })
 
   serve(app, api.createInsights, { right: 'send', audit: null }, async (request) => {
@@ -40,6 +53,6 @@ export function insightRoutes(app: App, { storage, templates, clock }: HttpDeps,
     const sender = formatMailbox(from)
     const plain = text === '' ? null : (text ?? (html === null ? null : GENERATED))
     const domain = await domainOf(teamId, sender)
-    return api.presentInsights(adviseOn({ from: sender, subject, html, text: plain }, domain, size))
+    return answer({ from: sender, subject, html, text: plain }, domain, size)
   })
 }

@@ -20,6 +20,8 @@ const NO_ACT = [
     'domain show',
     'key list',
     'team list',
+    'team provider-rules',
+    'domain provider-rules',
     'member list',
     'user list',
   ],

@@ -1,5 +1,5 @@
 import { createShapingBook } from '../../../appliance/shaping/shaping.ts'
-import { loadProviders } from '../../../appliance/config/config.ts'
+import { loadProviderRules, loadProviders } from '../../../appliance/config/config.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,6 +26,7 @@ import { createMimeReader } from '../../../appliance/mime/mime.ts'
 import {
   createErasures,
   createPropagation,
+  createProviderGate,
   createQuotas,
   createReturnPaths,
   createRateLimiter,
@@ -34,6 +35,7 @@ import {
   type Senders,
 } from '../../../appliance/senders/senders.ts'
 import type { NodeView } from '../../../appliance/mail/node.ts'
+import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import { createQueueControl } from '../../../appliance/queue/queue.ts'
 import { remembered } from '../../../appliance/storage/remembered.ts'
@@ -52,6 +54,7 @@ import { createTestClock, type TestClock } from '../../world/clock.ts'
 import { createNotices } from '../../../appliance/intake/notice.ts'
 
 const providers = loadProviders({ connections: 10 })
+const providerRules = loadProviderRules()
 
 /** Shared by the API's tests: the real server on real storage, with one team. */
 export interface Api {
@@ -111,6 +114,8 @@ export interface ApiOptions {
   storage?: (storage: Storage) => Storage
   /** Teams are on the plan `unlimited`, which has no limits if it isn't defined here. */
   plans?: Plans
+  /** Rules of mailbox providers. Default: those that ship. */
+  rules?: ProviderRules
   /** The doctor's findings. Default: none. */
   examine?: (domain?: Domain) => Promise<Finding[]>
   /** Requests per second and key. The default is practically unlimited, because these tests' clock doesn't move. */
@@ -174,6 +179,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const [full, sending] = [await makeKey('full_access'), await makeKey('sending_access')]
 
   const quotas = createQuotas({ storage, clock, plans: options.plans ?? new Map() })
+  const gate = createProviderGate({ storage, clock, rules: () => options.rules ?? providerRules })
   const wake = () => void api.woken++
   const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const mime = createMimeReader({ clock, turns: capacity.turns })
@@ -182,6 +188,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     storage,
     senders,
     quotas,
+    gate,
     mime,
     fetch: createGuardedFetch({
       lookup: async () => [],
@@ -206,7 +213,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   audience.start()
   const composer = createComposer({ clock })
   const broadcasts = createBroadcasts({
-    ...{ storage, clock, log, senders, tokens, composer, wake, pollMs: 1000 },
+    ...{ storage, clock, log, senders, gate, tokens, composer, wake, pollMs: 1000 },
     returnPaths: createReturnPaths({ storage, clock }),
     tracking: { originFor: () => 'https://links.acme.example', planWith: () => null },
     laneRates: () => Promise.resolve([]),
@@ -216,6 +223,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     storage,
     capacity,
     senders,
+    gate,
     quotas,
     shaping: createShapingBook({ storage, clock, table: () => providers }),
     sources: createSourceBook({

@@ -59,6 +59,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'GET /contacts/export.csv': 'export',
   'GET /contacts/{id}/export.json': 'export',
   'GET /contacts/imports/{id}/rejects.csv': 'export',
+  'PUT /provider-rules': 'security',
   'PATCH /team/security': 'security',
   'PATCH /team': 'team',
   'GET /session': 'none',

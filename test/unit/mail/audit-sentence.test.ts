@@ -175,6 +175,11 @@ test.each<[AuditAction, Partial<Said>, string]>([
     { before: { plan: 'free' }, target: 'plan pro' },
     'changed the plan of the team from free to pro',
   ],
+  [
+    'team.provider_rules',
+    { before: { mode: 'warn' }, after: { mode: 'block' } },
+    'changed what happens to mail that breaks provider rules from warn to block',
+  ],
   ['team.security', { details: { mfa_required: true } }, 'started requiring two-step sign-in for the team'],
   [
     'source.update',

@@ -7,7 +7,7 @@ CREATE TABLE teams (
   created_at bigint not null,
   plan text not null default 'unlimited',
   mfa_required bigint not null default 0 check (mfa_required in (0, 1))
-);
+, provider_rules text not null default 'warn' check (provider_rules in ('block', 'warn', 'off')));
 
 CREATE TABLE users (
   id text primary key,

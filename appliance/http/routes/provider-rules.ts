@@ -1,0 +1,35 @@
+import * as api from '../../api/provider-rules.ts'
+import { callerOf } from '../access.ts'
+import { readProviderRules } from '../audit-reads.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+/** Routes for the rules of mailbox providers, and how a domain stands with them. */
+export function providerRuleRoutes(app: App, deps: HttpDeps): void {
+  const { accounts, senders, storage, clock, gate } = deps
+
+  serve(app, api.getProviderRules, {}, async (request) => {
+    const { providerRules } = await accounts.teams.getTeam({ id: callerOf(request).teamId })
+    return api.presentProviderRules(providerRules, gate.rules())
+  })
+
+  serve(
+    app,
+    api.setProviderRules,
+    {
+      right: 'security',
+      audit: { action: 'team.provider_rules', noun: 'team', read: readProviderRules(deps) },
+    },
+    async (request) => {
+      const { mode } = request.body
+      await storage.setProviderRules({ id: callerOf(request).teamId, mode }, clock.now())
+      return api.presentProviderRules(mode, gate.rules())
+    },
+  )
+
+  serve(app, api.getDomainProviderRules, {}, async (request) => {
+    const { teamId } = callerOf(request)
+    const domain = await senders.getDomain({ teamId, id: request.params.id })
+    return api.presentRuleStanding(domain.id, await gate.standing({ domain }))
+  })
+}

@@ -1,0 +1,219 @@
+/** Gathers what is known of a domain's mail, and judges it by the rules of mailbox providers. */
+import type { Clock } from '../clock/clock.ts'
+import type { Insight } from '../mail/insight.ts'
+import {
+  judgeRules,
+  reasonOf,
+  rulesFor,
+  type ProviderRules,
+  type RuleFacts,
+  type RuleMode,
+  type RulingProvider,
+} from '../mail/provider-rules.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
+import { lightsOf } from './advised.ts'
+
+/** How a domain stands with the rules. */
+export interface RuleStanding {
+  mode: RuleMode
+  /** One for each check; none if the mode is `off`. */
+  insights: Insight[]
+  /** Messages to each provider in the last 24 hours, and whether they make a bulk sender. */
+  volumes: { provider: RulingProvider; messages: number; bulk: boolean }[]
+}
+
+/** What the mail is. Broadcasts are always judged as bulk mail, because their volume is known too late. */
+export interface RuledMail {
+  domain: Domain
+  /** Origin of the opt-out links of a broadcast; null: there is none. Undefined: other mail. */
+  broadcast?: { origin: string | null } | undefined
+}
+
+export interface ProviderGate {
+  /** Returns the rules. */
+  rules(): ProviderRules
+  /** Judges the mail of a domain. */
+  standing(mail: RuledMail): Promise<RuleStanding>
+  /** Refuses: `provider_rules`, if the team blocks bulk mail that breaks rules, and this does. */
+  permit(mail: RuledMail): Promise<void>
+  /**
+   * Checks other mail than broadcasts: the same, but only for recipients at a provider that gets bulk mail from the
+   * domain. What is known of a domain is kept for half a minute, because this runs for each email.
+   */
+  permitTo(domain: Domain, recipients: Iterable<string>): Promise<void>
+}
+
+export interface ProviderGateDeps {
+  storage: Pick<
+    Storage,
+    'getTeam' | 'sumMetrics' | 'breakDownMetrics' | 'listSources' | 'listAssignments' | 'listTlsResults'
+  >
+  clock: Clock
+  /** Called for each judgment, because the rules can be replaced. */
+  rules: () => ProviderRules
+}
+
+const DAY = 86_400_000
+const QUARTER = 900_000
+/** How far back complaints count. */
+const COMPLAINT_DAYS = 7
+/** How long what is known of a domain is kept for `permitTo`, and of how many domains. */
+const KEPT_MS = 30_000
+const MOST_KEPT = 10_000
+/** Results of TLS sessions read for a domain of mailboxes. */
+const MOST_RESULTS = 1000
+
+export function createProviderGate(deps: ProviderGateDeps): ProviderGate {
+  const { clock, rules } = deps
+  const kept = new Map<string, { until: number; refusals: Promise<ReadonlyMap<string, string>> }>()
+  const standing = (mail: RuledMail): Promise<RuleStanding> => judge(deps, mail)
+
+  /** Why mail to each domain of mailboxes is refused. */
+  const refusals = async (domain: Domain): Promise<ReadonlyMap<string, string>> => {
+    const team = await deps.storage.getTeam({ id: domain.teamId }, clock.now())
+    if (team?.providerRules !== 'block') return new Map()
+    const { mode, volumes } = await standing({ domain })
+    if (!volumes.some(({ bulk }) => bulk)) return new Map()
+    const facts = await factsOf(deps, { domain })
+    return new Map(
+      volumes.flatMap(({ provider, bulk }) => {
+        const about = rulesFor(rules(), () => bulk).filter((one) => one.provider.id === provider.id)
+        const reasons = bulk ? brokenIn(judgeRules(about, facts, mode)) : ''
+        return reasons === '' ? [] : provider.domains.map((name) => [name, reasons] as const)
+      }),
+    )
+  }
+
+  return {
+    rules,
+    standing,
+    async permit(mail) {
+      const { mode, insights } = await standing(mail)
+      const reasons = mode === 'block' ? brokenIn(insights) : ''
+      if (reasons !== '') throw refuse('provider_rules', { reasons })
+    },
+    async permitTo(domain, recipients) {
+      const now = clock.now()
+      let known = kept.get(domain.id)
+      if (!known || known.until <= now) {
+        if (kept.size >= MOST_KEPT) kept.clear()
+        known = { until: now + KEPT_MS, refusals: refusals(domain) }
+        kept.set(domain.id, known)
+        // The caller reports the failure; the next email asks again.
+        known.refusals.catch(() => kept.delete(domain.id))
+      }
+      const refused = await known.refusals
+      if (refused.size === 0) return
+      for (const name of recipients) {
+        const reasons = refused.get(name.toLowerCase())
+        if (reasons !== undefined) throw refuse('provider_rules', { reasons })
+      }
+    },
+  }
+}
+
+/** Joins the reasons of broken rules; empty if there are none. */
+const brokenIn = (insights: readonly Insight[]): string =>
+  insights
+    .filter(({ verdict }) => verdict !== 'pass')
+    .map(reasonOf)
+    .join(' ')
+
+async function judge(deps: ProviderGateDeps, mail: RuledMail): Promise<RuleStanding> {
+  const { storage, clock, rules } = deps
+  const { domain, broadcast } = mail
+  const team = await storage.getTeam({ id: domain.teamId }, clock.now())
+  const mode = team?.providerRules ?? 'warn'
+  const table = rules()
+  const volumes = await volumesOf(deps, domain, table)
+  if (mode === 'off') return { mode, insights: [], volumes }
+  const isBulk = ({ id }: RulingProvider): boolean =>
+    broadcast !== undefined || volumes.some(({ provider, bulk }) => provider.id === id && bulk)
+  return { mode, volumes, insights: judgeRules(rulesFor(table, isBulk), await factsOf(deps, mail), mode) }
+}
+
+/** Roll-ups are of whole quarters of an hour. */
+const endOfQuarter = (now: number): number => Math.floor(now / QUARTER) * QUARTER + QUARTER
+
+/** Counts the messages to each provider in the last 24 hours. */
+async function volumesOf(
+  { storage, clock }: ProviderGateDeps,
+  { teamId, id }: Domain,
+  { providers }: ProviderRules,
+): Promise<RuleStanding['volumes']> {
+  const end = endOfQuarter(clock.now())
+  const sums = await storage.breakDownMetrics(
+    {
+      ...{ teamId, domainIds: [id], range: { start: end - DAY, end }, by: 'provider' },
+      ...{ counters: ['delivered', ...BOUNCES], most: 100 },
+    },
+    clock.now(),
+  )
+  return providers.map((provider) => {
+    // Until a domain was looked up, its mail counts under its own name.
+    const names = [provider.id, ...provider.domains.map((name) => `?${name}`)]
+    const own = sums.filter(({ value }) => value !== null && names.includes(value))
+    const messages = own.reduce((sum, { n }) => sum + n, 0)
+    return { provider, messages, bulk: messages >= provider.bulk }
+  })
+}
+
+/** Deliveries end as one of these or as `delivered`. */
+const BOUNCES = ['bounced_permanent', 'bounced_transient', 'bounced_undetermined']
+
+/** Reads what the rules ask for. The records and IPs are judged by their last background check. */
+async function factsOf(
+  { storage, clock, rules }: ProviderGateDeps,
+  { domain, broadcast }: RuledMail,
+): Promise<RuleFacts> {
+  const now = clock.now()
+  const [sources, assignments] = [await storage.listSources({}, now), await storage.listAssignments({}, now)]
+  const lights = new Map(lightsOf(domain, { sources, assignments }).map((light) => [light.name, light]))
+  const isBroken = (name: 'SPF' | 'DKIM' | 'DMARC'): boolean =>
+    ['failed', 'pending'].includes(lights.get(name)?.status ?? '')
+  const ptr = lights.get('PTR')
+  return {
+    domain: domain.name,
+    broken: { spf: isBroken('SPF'), dkim: isBroken('DKIM'), dmarc: isBroken('DMARC') },
+    reverseDns: ptr?.status === 'failed' ? ptr.note : null,
+    complaints: await complaintsOf(storage, domain, now),
+    tls: await tlsOf(storage, rules().providers, now),
+    oneClick: broadcast === undefined ? null : (broadcast.origin?.startsWith('https:') ?? false),
+  }
+}
+
+async function complaintsOf(
+  storage: ProviderGateDeps['storage'],
+  { teamId, id }: Domain,
+  now: number,
+): Promise<RuleFacts['complaints']> {
+  const end = endOfQuarter(now)
+  const ranges = [{ start: end - COMPLAINT_DAYS * DAY, end }]
+  const sums = await storage.sumMetrics({ teamId, domainIds: [id], ranges, together: true }, now)
+  const of = (name: string): number => sums.find(({ counter }) => counter === name)?.n ?? 0
+  return { delivered: of('delivered'), complained: of('complained') }
+}
+
+/** Counts the TLS sessions of this server with each provider, yesterday and today. */
+async function tlsOf(
+  storage: ProviderGateDeps['storage'],
+  providers: readonly RulingProvider[],
+  now: number,
+): Promise<RuleFacts['tls']> {
+  const since = new Date(now - DAY).toISOString().slice(0, 10)
+  const counts = new Map<string, { sessions: number; plain: number }>()
+  for (const { id, domains } of providers) {
+    const count = { sessions: 0, plain: 0 }
+    for (const domain of domains)
+      for (const { result, sessions } of await storage.listTlsResults(
+        { since, domain, limit: MOST_RESULTS },
+        now,
+      )) {
+        count.sessions += sessions
+        if (result === 'starttls-not-supported') count.plain += sessions
+      }
+    counts.set(id, count)
+  }
+  return counts
+}
