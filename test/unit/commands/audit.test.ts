@@ -12,7 +12,18 @@ const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '-
 
 /** Commands that only read, run something, or write their own audit entries. */
 const NO_ACT = [
-  ...['serve', 'migrate', 'migrate-storage', 'version', 'status', 'doctor', 'crashtest', 'backup', 'restore', 'audit'],
+  ...[
+    'serve',
+    'migrate',
+    'migrate-storage',
+    'version',
+    'status',
+    'doctor',
+    'crashtest',
+    'backup',
+    'restore',
+    'audit',
+  ],
   ...[
     'retention',
     'erase',
