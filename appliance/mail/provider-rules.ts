@@ -70,7 +70,7 @@ export interface RuleFacts {
 const LEAST_COMPLAINTS = 4
 
 /** Returns the share of delivered emails that were complained about; 0 while there are too few to judge. */
-export const complaintRate = ({ delivered, complained }: RuleFacts['complaints']): number =>
+const complaintRate = ({ delivered, complained }: RuleFacts['complaints']): number =>
   complained < LEAST_COMPLAINTS || delivered === 0 ? 0 : complained / delivered
 
 /** Whether mail with these facts breaks a rule. */
