@@ -28,7 +28,7 @@ import { LOST_MS } from '../mail/node.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../reports/tls-reports.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createSmtpServer, type ListenRequest, type SmtpServerDeps } from '../smtp/smtp.ts'
-import { nodeIdOf } from './node-id.ts'
+import { nodeIdOf, ownNodeId } from './node-id.ts'
 import { importOptions } from './options.ts'
 import { VERSION } from './version.ts'
 import type { Logger } from '../watch/log.ts'
@@ -251,7 +251,10 @@ export function openDoctor(
   tell?: (findings: Finding[]) => void,
 ) => Promise<Finding[]> {
   const targets = loadTargets(config.doctor.targets)
-  return (deps, only, tell) => examine({ ...deps, config, blocklists: blocklists(), targets }, only, tell)
+  return async (deps, only, tell) => {
+    const nodeId = config.storage.engine === 'postgres' ? await ownNodeId(config) : undefined
+    return examine({ ...deps, config, nodeId, blocklists: blocklists(), targets }, only, tell)
+  }
 }
 
 /** Wraps a table that is never reloaded, because commands end soon. */

@@ -147,15 +147,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   listening(origins[0])
-  const polls = isShared(config) ? domainPolls(ground) : {}
-  const publicMx = openPublicMx({
-    ...ground,
-    ...polls,
-    sendNotice,
-    intake,
-    mime,
-    ...inboundOptions(config, tables),
-  })
+  const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
   const handlers = { submission: createSubmission(apps), publicMx }
   const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog: http.requestLog, certificates })
@@ -242,6 +234,7 @@ interface Started {
 interface PublicMxDeps extends InboundDeps {
   started: Started
   config: Config
+  options: Ground['options']
   instruments: Pick<Instruments, 'blocklistAsked' | 'spamFilterAsked'>
   /** Null outside the sandbox. */
   sandbox: Sandbox | null
@@ -255,7 +248,9 @@ function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): MailHandler 
   const { config, instruments } = deps
   const filter = spamFilterOptions(config)
   const spamFilter = filter && createSpamFilter({ ...deps, ...filter, count: instruments.spamFilterAsked })
-  const inbound = createInbound({ ...deps, spamFilter })
+  // The node that reads stored mail isn't always the one that received it.
+  const polls = isShared(config) ? domainPolls(deps) : {}
+  const inbound = createInbound({ ...deps, ...polls, spamFilter })
   started.defer(() => inbound.close())
   const dnsbl = createDnsbl({ ...deps, ...dnsblOptions(config), count: instruments.blocklistAsked })
   const handler = createPublicMx(inbound, dnsbl)

@@ -4,7 +4,6 @@ import { type Capacity, createCapacity } from '../capacity/capacity.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Events } from '../events/events.ts'
-import { newId, ownerOf } from '../mail/ids.ts'
 import { createMimeReader, type MimeReader } from '../mime/mime.ts'
 import type { Sandbox, SandboxDeps } from '../sandbox/sandbox.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
@@ -22,7 +21,6 @@ import type { ComposeOptions } from './appliance.ts'
 import { withBroadcastMail } from './broadcasts.ts'
 import { openMembership } from './membership.ts'
 import { isShared, openNode, type NodeBook } from './node.ts'
-import { nodeIdOf } from './node-id.ts'
 import { capacityOptions, roomOptions } from './options.ts'
 import { lockDirectory, openDaemonStorage } from './storage.ts'
 import type { LiveTables } from './tables.ts'
@@ -109,15 +107,9 @@ export async function openGround(
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())
-  const nodeId = await nodeIdOf(config, storage, clock.now())
-  const run = newId(clock.now())
-  const owner = ownerOf(nodeId, run)
   const node = openNode(config, clock, sandbox !== null)
-  const heartbeat = await openMembership({
-    ...{ config, storage, clock, realTime: systemClock, log },
-    node: { id: nodeId, run },
-    facts: () => node.facts(),
-  })
+  const own = await openMembership({ config, storage, clock, log, node })
+  const { owner, heartbeat } = own
   started.defer(() => heartbeat.stop())
   const fenced = () => heartbeat.fenced()
   const health = createHealth({
@@ -130,23 +122,13 @@ export async function openGround(
   const events = openEvents(config, telling, options.webhookHosts)
   wake = () => events.wake()
   started.defer(() => events.stop())
-  const base = { config, options, log, clock, started, storage, owner, duties, sandbox, resolver, events }
-  const own = { nodeId, heartbeat, node }
+  const base = { config, options, log, clock, started, storage, node, duties, sandbox, resolver, events }
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
   const mime = createMimeReader({ clock, turns: capacity.turns })
   started.defer(() => mime.close())
   const hasRoom = async () => ((await freeBytes()) ?? Infinity) >= leastFree
-  return {
-    ...base,
-    ...own,
-    instruments,
-    health,
-    capacity,
-    mime,
-    hasRoom,
-    composed,
-    stats: () => storage.stats(),
-  }
+  const stats = () => storage.stats()
+  return { ...base, ...own, instruments, health, capacity, mime, hasRoom, composed, stats }
 }
 
 /** Accounts, senders and the sending IPs. */

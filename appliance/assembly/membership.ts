@@ -1,7 +1,8 @@
 /** This node among those that share the database. */
 import { hostname } from 'node:os'
 import type { Config } from '../config/config.ts'
-import type { Clock } from '../clock/clock.ts'
+import { type Clock, systemClock } from '../clock/clock.ts'
+import { newId, ownerOf } from '../mail/ids.ts'
 import { LOST_MS, type NodeFacts } from '../mail/node.ts'
 import { INTERRUPTED } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
@@ -9,16 +10,24 @@ import type { FreeLeasesArgs, Storage } from '../storage/storage.ts'
 import { ALONE, createHeartbeat, type Heartbeat } from '../watch/heartbeat.ts'
 import type { Logger } from '../watch/log.ts'
 import { CannotStart } from '../wire/listeners.ts'
+import { isShared } from './node.ts'
+import { nodeIdOf } from './node-id.ts'
 
 interface MembershipDeps {
   config: Config
   storage: Storage
-  /** The clock of deliveries, and that of heartbeats, which must be real. */
+  /** The clock of deliveries. That of heartbeats is always the machine's. */
   clock: Clock
-  realTime: Clock
   log: Logger
-  node: { id: string; run: string }
-  facts: () => NodeFacts
+  node: { facts(): NodeFacts }
+}
+
+/** This run of this node. */
+interface Member {
+  nodeId: string
+  /** Identifies the run in leases. */
+  owner: string
+  heartbeat: Heartbeat
 }
 
 /** On SQLite, there is only one node, whose row never changes. */
@@ -36,20 +45,23 @@ const freeLeasesArgs = (now: number): FreeLeasesArgs => ({
 })
 
 /**
- * Joins the nodes of a PostgreSQL database, until `stop`.
+ * Joins the nodes of a PostgreSQL database, until the heartbeat stops.
  * @throws CannotStart if the clocks of this machine and of the database server differ too much
  */
-export async function openMembership(deps: MembershipDeps): Promise<Heartbeat> {
-  const { config, storage, clock, realTime, log, node, facts } = deps
-  if (config.storage.engine !== 'postgres') return NO_HEARTBEAT
+export async function openMembership(deps: MembershipDeps): Promise<Member> {
+  const { config, storage, clock, log, node } = deps
+  const nodeId = await nodeIdOf(config, storage, clock.now())
+  const run = newId(clock.now())
+  const owner = ownerOf(nodeId, run)
+  if (!isShared(config)) return { nodeId, owner, heartbeat: NO_HEARTBEAT }
   const heartbeat = createHeartbeat({
-    ...{ storage, log, clock: realTime, node: { ...node, name: hostname() } },
-    facts: () => JSON.stringify(facts()),
+    ...{ storage, log, clock: systemClock, node: { id: nodeId, run, name: hostname() } },
+    facts: () => JSON.stringify(node.facts()),
     lostAfter: LOST_MS,
     free: () => storage.freeLostNodes(freeLeasesArgs(clock.now()), clock.now()),
   })
   await heartbeat.start().catch((error: unknown) => {
     throw new CannotStart((error as Error).message, { cause: error })
   })
-  return heartbeat
+  return { nodeId, owner, heartbeat }
 }

@@ -128,7 +128,7 @@ export interface HttpDeps {
     /** Lists all nodes of the database. */
     list(): Promise<NodeView[]>
     /** Returns this node's share of a limit that it counts by itself: nodes that are alive share it. */
-    shareOf(limit: number): number
+    shareOf: (limit: number) => number
   }
   clock: Clock
   log: Logger

@@ -3,6 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Blocklist, Config, DoctorTargets } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { FINDING_STATUSES, type Finding } from '../mail/finding.ts'
+import { viewNodes } from '../mail/node-view.ts'
 import { AUTO, type Source } from '../mail/source.ts'
 import { zoneOf, type SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
@@ -42,7 +43,7 @@ import { machineAddresses } from '../wire/networks.ts'
 export interface DoctorDeps {
   /** The storage, or why it couldn't be opened (null: there is none yet). The other checks run anyway. */
   storage:
-    | Pick<
+    | (Pick<
         Storage,
         | 'listSources'
         | 'listDomains'
@@ -51,9 +52,12 @@ export interface DoctorDeps {
         | 'diskUse'
         | 'listDiskDays'
         | 'databaseServer'
-      >
+      > &
+        Partial<Pick<Storage, 'listNodes'>>)
     | { unavailable: string | null }
   resolver: Resolver
+  /** This node, if others share the storage: it can check only its own sending IPs. */
+  nodeId?: string | undefined
   /** Creates a resolver with an empty cache; the caller closes it. */
   freshResolver: () => Resolver
   clock: Clock
@@ -171,11 +175,27 @@ async function readStorage(deps: DoctorDeps): Promise<Known> {
   const { storage, clock } = deps
   if ('unavailable' in storage) return withoutStorage(deps, storage.unavailable)
   const domains = await readDomains(storage, { everyTeam: deps.everyTeam === true }, clock.now())
-  const sources = await storage.listSources({}, clock.now())
-  const findings = sources.flatMap(suspension)
+  const sources = await storage.listSources({ nodeId: deps.nodeId }, clock.now())
+  const findings = [...sources.flatMap(suspension), ...(await lostNodes(deps))]
   // Nothing is stored before the daemon's first start.
   if (sources.length > 0) return { sources, domains, findings }
   return { ...withoutStorage(deps, null), domains, findings }
+}
+
+/** Warns of nodes that disappeared. */
+async function lostNodes({ storage, nodeId, clock }: DoctorDeps): Promise<Finding[]> {
+  if (nodeId === undefined || 'unavailable' in storage) return []
+  const now = clock.now()
+  const nodes = viewNodes((await storage.listNodes?.({}, now)) ?? [], nodeId, now)
+  return nodes
+    .filter(({ state }) => state === 'lost')
+    .map(({ id, name, reasons }) => ({
+      id: `node:${id}`,
+      title: `Node ${name}`,
+      status: 'warning',
+      found: reasons.join(' '),
+      advice: `Start it. If it will not return: posthaste node forget ${name}`,
+    }))
 }
 
 function suspension({ ip, state, stateReason, suspendedBy }: Source): Finding[] {

@@ -121,16 +121,19 @@ function configuredElsewhere(configured: readonly string[], sources: readonly So
   return others.map(({ ip }) => ip)
 }
 
+/** Returns what SPF records must name. */
+function namedIn({ configured, adopt }: SourceBookDeps, sources: readonly Source[]): readonly string[] {
+  const all = adopt ? [...configured, ...configuredElsewhere(configured, sources)] : configured
+  return spfSources(all, sources)
+}
+
 /** Creates the registry. */
 export function createSourceBook(deps: SourceBookDeps): SourceBook {
   const { storage, nodeId, clock, hostname, webHost, configured, adopt } = deps
   let named: readonly string[] = configured
   const list = async (): Promise<Source[]> => {
     const sources = await storage.listSources({}, clock.now())
-    named = spfSources(
-      adopt ? [...configured, ...configuredElsewhere(configured, sources)] : configured,
-      sources,
-    )
+    named = namedIn(deps, sources)
     return sources
   }
   const reconcile = async (): Promise<void> => {

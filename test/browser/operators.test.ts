@@ -274,6 +274,7 @@ describe('settings', () => {
     await page.goto(at('/settings/nodes'))
     await page.getByText(posthaste.url, { exact: true }).waitFor()
     await page.getByRole('heading', { name: 'Certificates' }).waitFor()
+    await page.getByText('Sending IPs', { exact: true }).waitFor()
     await sound(page, 'nodes')
   })
 

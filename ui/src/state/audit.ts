@@ -69,9 +69,11 @@ const KINDS: Record<Noun, string> = {
   provider: 'Providers',
   source: 'Sending IPs',
   pool_assignment: 'Pools',
+  node: 'Nodes',
   certificate: 'Certificates',
   backup: 'Backups',
   secrets: 'Secrets',
+  storage: 'Storage moves',
   import: 'Imports',
   metrics: 'Metrics',
 }
