@@ -8,7 +8,7 @@ const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
   templates: ['templates.ts'],
   advice: ['advice.ts'],
-  automations: ['automations.ts'],
+  automations: ['automations.ts', 'book.ts'],
   broadcasts: ['broadcasts.ts', 'book.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],

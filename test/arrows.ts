@@ -17,7 +17,7 @@ export const ARROWS: Record<string, string[]> = {
     'intake',
     'watch',
   ],
-  automations: ['mail', 'clock', 'storage'],
+  automations: ['mail', 'clock', 'storage', 'audience', 'intake', 'templates', 'watch'],
   clock: ['mail'],
   wire: ['mail', 'clock'],
   capacity: ['mail', 'clock', 'wire'],

@@ -29,7 +29,7 @@ export const ErasureCounts = Type.Object(
     contacts: count('Contacts. Their opt-outs are kept as a hash.'),
     consents: count('Entries of the consent log, kept with a hash, without IP and user agent.'),
     import_rejects: count('Rejected rows of imports, removed.'),
-    sent_events: count('Custom events about the address, removed.'),
+    sent_events: count('Custom events about the address, removed. Runs of automations go with them.'),
     suppressions: count('Suppression list entries, kept as a hash.'),
   },
   { description: 'Number of changed or removed items, by kind.' },

@@ -7,7 +7,8 @@ import {
   PREFERENCES_PATH,
   type PreferencesTokens,
 } from '../audience/audience.ts'
-import { createCustomEvents } from '../automations/automations.ts'
+import { createAutomations } from '../automations/automations.ts'
+import { createCustomEvents } from '../automations/book.ts'
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createSetUp } from '../accounts/accounts.ts'
@@ -15,7 +16,7 @@ import { bringTo, createDnsbl, createPublicMx, createSpamFilter } from '../inbou
 import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
-import { createIntake, createSchedules, type IntakeDeps } from '../intake/intake.ts'
+import { createIntake, createSchedules, type Intake, type IntakeDeps } from '../intake/intake.ts'
 import { systemClock } from '../clock/clock.ts'
 import { createNodeList, isShared } from './node.ts'
 import { createNotices } from '../intake/notice.ts'
@@ -131,9 +132,8 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     webhooks: ground.events.webhooks,
     erasures: openErasures(ground),
     audience: openAudience(ground, tokens),
-    templates: createTemplates(ground),
+    ...openAutomations(ground, intake),
     broadcasts: openBroadcasts({ ...ground, senders, gate, tracking, tokens, wake, shaping }),
-    customEvents: createCustomEvents(ground),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,
@@ -147,15 +147,31 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   listening(origins[0])
-  const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
-  const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
-  const handlers = { submission: createSubmission(apps), publicMx }
-  const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog: http.requestLog, certificates })
-  started.defer(() => smtp.close())
+  const parts = { senders, rateLimiter, intake, sendNotice, certificates, requestLog: http.requestLog }
+  const smtp = await openMail(ground, tables, parts)
   const metrics = await openMetrics(ground, shaping)
   ground.node.listening({ http: origins, metrics, smtp })
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
 }
+
+/** Opens the SMTP listeners: for apps, and for mail without authentication. */
+async function openMail(ground: Ground, tables: LiveTables, parts: MailParts) {
+  const { config, started, mime, clock } = ground
+  const { senders, rateLimiter, intake, sendNotice, certificates, requestLog } = parts
+  const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
+  const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
+  const handlers = { submission: createSubmission(apps), publicMx }
+  const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog, certificates })
+  started.defer(() => smtp.close())
+  return smtp
+}
+
+type Submission = Parameters<typeof createSubmission>[0]
+type MailParts = Pick<Submission, 'senders' | 'rateLimiter'> &
+  Pick<Parameters<typeof openSmtp>[1], 'certificates' | 'requestLog'> & {
+    intake: Intake
+    sendNotice: InboundDeps['sendNotice']
+  }
 
 /** Creates the tokens of the preference page, and its links on the tracking host of a domain. */
 async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
@@ -174,6 +190,16 @@ function openErasures(ground: Ground): Erasures {
   ground.started.defer(() => erasures.stop())
   erasures.start()
   return erasures
+}
+
+/** Creates templates, the automations that send them, and the events that start those. Continues runs. */
+function openAutomations(ground: Ground, intake: Intake) {
+  const templates = createTemplates(ground)
+  const pollMs = ground.options.pollMs ?? 1000
+  const automations = createAutomations({ ...ground, intake, templates, pollMs })
+  ground.started.defer(() => automations.close())
+  automations.start()
+  return { templates, automations, customEvents: createCustomEvents(ground, () => automations.wake()) }
 }
 
 /** Creates the audience. */

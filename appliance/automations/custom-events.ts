@@ -58,7 +58,8 @@ export interface CustomEventDeps {
 
 const noEvent = () => refuse('not_found', { resource: 'Event' })
 
-export function createCustomEvents(deps: CustomEventDeps): CustomEvents {
+/** @param sent called after an event was sent */
+export function createCustomEvents(deps: CustomEventDeps, sent: () => void = () => undefined): CustomEvents {
   const { storage, clock } = deps
   const get = async ({ teamId, which }: EventName): Promise<CustomEvent> => {
     const found = await findEvent(deps, teamId, which)
@@ -92,7 +93,11 @@ export function createCustomEvents(deps: CustomEventDeps): CustomEvents {
       if (!(await storage.deleteCustomEvent({ teamId, id }, clock.now()))) throw noEvent()
       return event
     },
-    sendEvent: (args) => sendEvent(deps, args),
+    async sendEvent(args) {
+      const result = await sendEvent(deps, args)
+      sent()
+      return result
+    },
     async listSent({ which, ...page }) {
       const { name } = await get({ teamId: page.teamId, which })
       return storage.listSentEvents({ ...page, name }, clock.now())

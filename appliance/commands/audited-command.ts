@@ -67,6 +67,8 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'segment export': { action: 'contact.export', noun: 'contact', personal: true },
   'topic import': { action: 'contact.import', noun: 'contact_import', personal: true },
   'topic export': { action: 'contact.export', noun: 'contact', personal: true },
+  'automation enable': { action: 'automation.update', noun: 'automation' },
+  'automation stop': { action: 'automation.stop', noun: 'automation' },
   'broadcast send': { action: 'broadcast.send', noun: 'broadcast' },
   'broadcast pause': { action: 'broadcast.pause', noun: 'broadcast' },
   'broadcast resume': { action: 'broadcast.resume', noun: 'broadcast' },

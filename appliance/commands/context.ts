@@ -1,7 +1,12 @@
 /** What every command uses: the configuration, the storage and the output. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
 import type { ContactBook } from '../audience/audience.ts'
-import { createCustomEvents, type CustomEvents } from '../automations/automations.ts'
+import {
+  type AutomationBook,
+  createAutomationBook,
+  createCustomEvents,
+  type CustomEvents,
+} from '../automations/book.ts'
 import { type BroadcastBook, createBroadcastBook } from '../broadcasts/book.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
@@ -111,6 +116,7 @@ export interface Context {
   contacts: ContactBook
   templates: Templates
   broadcasts: BroadcastBook
+  automations: AutomationBook
   customEvents: CustomEvents
   gate: ProviderGate
   webhooks: Webhooks
@@ -181,6 +187,7 @@ export async function withContext(
       contacts,
       templates: createTemplates({ storage, clock }),
       broadcasts: createBroadcastBook({ ...{ storage, clock, senders, gate }, tracking: trackingOf(config) }),
+      automations: createAutomationBook({ storage, clock }),
       customEvents: createCustomEvents({ storage, clock }),
       gate,
       webhooks: hooks.webhooks,

@@ -34,6 +34,7 @@ import {
   removeSuppression,
 } from './suppression.ts'
 import { addContacts } from './contact-commands.ts'
+import { addAutomations } from './automation.ts'
 import { addBroadcasts } from './broadcast.ts'
 import { addEmails } from './email.ts'
 import { addEvents } from './event.ts'
@@ -72,6 +73,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addInbound(registrar)
   addTemplates(registrar)
   addBroadcasts(registrar)
+  addAutomations(registrar)
   addEvents(registrar)
   addSuppressions(registrar)
   addWebhooks(registrar)

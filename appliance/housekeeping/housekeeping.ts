@@ -19,6 +19,7 @@ export interface Sweepable extends Retainable {
   purgeAudit(args: { before: number; most: number }, now: number): Promise<number>
   purgeImages(args: { before: number; most: number }, now: number): Promise<number>
   purgeSentEvents(args: { before: number; most: number }, now: number): Promise<number>
+  purgeAutomationRuns(args: { before: number; most: number }, now: number): Promise<number>
   metricsToSum(args: object, now: number): Promise<string[]>
   sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
 }
@@ -61,16 +62,18 @@ async function purgeImages(storage: Sweepable, clock: Clock): Promise<number> {
   }
 }
 
-/** How long custom events are kept, in days. */
+/** How long custom events and ended runs of automations are kept, in days. */
 const SENT_EVENT_DAYS = 30
 
-/** Removes unused images and old custom events. */
+/** Removes unused images, old custom events and old runs. */
 async function purgeContent(storage: Sweepable, clock: Clock, log: Logger): Promise<void> {
   const images = await purgeImages(storage, clock)
   if (images > 0) log.info({ images }, 'deleted images that no document uses')
   const before = clock.now() - SENT_EVENT_DAYS * DAY
   const events = await inSteps(() => storage.purgeSentEvents({ before, most: STEP }, clock.now()))
   if (events > 0) log.info({ events }, 'deleted old custom events')
+  const runs = await inSteps(() => storage.purgeAutomationRuns({ before, most: STEP }, clock.now()))
+  if (runs > 0) log.info({ runs }, 'deleted old runs of automations')
 }
 
 /** Removes audit log entries older than `days`, in steps; 0 keeps all. Returns how many. */

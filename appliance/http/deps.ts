@@ -24,7 +24,7 @@ import type {
 import type { ShapingBook } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { CustomEvents } from '../automations/automations.ts'
+import type { AutomationBook, CustomEvents } from '../automations/book.ts'
 import type { Broadcasts } from '../broadcasts/broadcasts.ts'
 import type { Templates } from '../templates/templates.ts'
 import type { Tracking } from '../tracking/tracking.ts'
@@ -95,6 +95,7 @@ export interface HttpDeps {
   audience: Omit<Audience, 'start' | 'close'>
   templates: Templates
   broadcasts: Omit<Broadcasts, 'messageOf' | 'start' | 'close'>
+  automations: AutomationBook
   customEvents: CustomEvents
   intake: Intake
   /** Parses stored messages. */

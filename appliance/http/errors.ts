@@ -71,14 +71,13 @@ function refusalOf(error: unknown): Refusal {
 
 /** Parts of the hosted API that this version doesn't have, by path; the first match counts. */
 const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
-  [/^\/automations(?:\/|$)/, 'automations'],
   [/^\/inboxes(?:\/|$)/, 'inboxes'],
   [/^\/domains\/(?:claims?(?:\/|$)|[^/]+\/claim(?:\/|$))/, 'claiming domains'],
   [/^\/oauth\/grants(?:\/|$)/, 'OAuth grants'],
 ]
 
 /** A word in each of these paths, so that nearly every other request is excluded by one test. */
-const MAYBE = /automation|inbox|claim|oauth/
+const MAYBE = /inbox|claim|oauth/
 
 /** Returns the unsupported part of the hosted API that a path belongs to; undefined for all other paths. */
 function unsupportedFeature(url: string): string | undefined {

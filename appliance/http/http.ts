@@ -71,6 +71,7 @@ import { preferenceRoutes } from './routes/preferences.ts'
 import { trackingRoutes } from './routes/tracking.ts'
 import { tlsRoutes, acmeRoutes, certificateRoutes } from './routes/tls.ts'
 import { templateRoutes } from './routes/templates.ts'
+import { automationRoutes } from './routes/automations.ts'
 import { customEventRoutes } from './routes/custom-events.ts'
 import { topicRoutes } from './routes/topics.ts'
 import { unsubscribePageRoutes } from './routes/unsubscribe-page.ts'
@@ -234,6 +235,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   contactImportRoutes(app, deps)
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
+  automationRoutes(app, deps)
   customEventRoutes(app, deps)
   templateRoutes(app, deps)
   broadcastRoutes(app, deps)

@@ -4,7 +4,7 @@ import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import { createReturnPaths, type ProviderGate, type Quotas, type Senders } from '../senders/senders.ts'
-import type { Domain, NewReceipt, ReceiptName, Storage } from '../storage/storage.ts'
+import type { Domain, NewReceipt, ReceiptName, SendingStep, Storage } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
 import { createComposer } from './composer.ts'
@@ -52,6 +52,8 @@ export interface SendRequest extends RequestName {
   submissions: readonly Submission[]
   /** Set for a request for several emails. */
   batch?: BatchRequest
+  /** The step of an automation that sends the email; its output gets the id. Nothing is sent if the step is over. */
+  step?: SendingStep
 }
 
 /** Identifies a request, to recognize a repeated one. */
@@ -219,10 +221,13 @@ async function store(
   const emails = prepared.map((one) => emailOf(one, caller, assignments, now, deps.testDomains))
   const receipt = name && receiptOf(name, request.fingerprint, { ids, errors }, now)
   const counted = prepared.some(({ submission }) => !submission.notice)
-  const result = await storage.put({ emails, receipt, quota: counted ? quota : null }, now)
+  const step = request.step && { ...request.step, output: { ...request.step.output, email_id: ids[0] } }
+  const result = await storage.put({ emails, receipt, quota: counted ? quota : null, step }, now)
   // ── the acceptance boundary: from here on, the emails are stored ──
   if (result.kind === 'over_quota')
     throw new QuotaRefusal(result.period, now, await usedBy(deps, caller.teamId))
+  if (result.kind === 'stale')
+    return { ids: [], errors: [], replayed: true, used: await usedBy(deps, caller.teamId) }
   if (result.kind === 'replay') {
     const answered = replay(result.receipt, request.fingerprint)
     return { ...answered, replayed: true, used: await usedBy(deps, caller.teamId) }

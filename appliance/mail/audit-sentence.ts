@@ -56,6 +56,10 @@ const SENTENCES: Record<AuditAction, Say> = {
     'rename',
     `the API key${quoted(name)} to${quoted(textOf(details.name)) || ' an empty name'}`,
   ],
+  'automation.create': simple('created', 'create', (name) => `the automation${quoted(name)}`),
+  'automation.delete': simple('deleted', 'delete', (name) => `the automation${quoted(name)}`),
+  'automation.stop': simple('stopped', 'stop', (name) => `the automation${quoted(name)}`),
+  'automation.update': simple('changed', 'change', (name) => `the automation${quoted(name)}`),
   'backup.create': ({ details }) => ['backed up', 'back up', `this server${after(' to', argument(details))}`],
   'backup.restore': ({ details }) => [
     'restored',

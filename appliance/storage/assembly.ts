@@ -120,11 +120,11 @@ class Assembly {
     return work
   }
 
-  #put({ emails, receipt, quota }: PutArgs, now: number): Promise<PutResult> {
+  #put({ emails, receipt, quota, step }: PutArgs, now: number): Promise<PutResult> {
     return this.#store(
       emails,
       (stored, bodies) => {
-        const args: StoreArgs = { emails: stored, receipt, quota }
+        const args: StoreArgs = { emails: stored, receipt, quota, step }
         return this.#writer.call<PutResult>('put', args, now, bodies)
       },
       ({ kind }) => kind === 'stored',

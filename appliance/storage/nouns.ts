@@ -22,6 +22,9 @@ import { methods as segments } from './audience/segments.ts'
 import { methods as topics } from './audience/topics.ts'
 import { methods as unsubscribePages } from './audience/unsubscribe-pages.ts'
 import { methods as audit } from './audit.ts'
+import { methods as automations } from './automations/automations.ts'
+import { methods as automationRunning } from './automations/running.ts'
+import { methods as automationRuns } from './automations/runs.ts'
 import { methods as customEvents } from './automations/custom-events.ts'
 import { methods as sentEvents } from './automations/sent-events.ts'
 import { methods as broadcasts } from './broadcasts/broadcasts.ts'
@@ -84,6 +87,9 @@ export const nouns = {
   apiKeys,
   audienceCounts,
   audit,
+  automationRunning,
+  automationRuns,
+  automations,
   broadcastCandidates,
   broadcastMetrics,
   broadcastRecipients,

@@ -36,6 +36,16 @@ export type { Segment, SizedSegment } from './audience/segments.ts'
 export type { ContactTopic, CountedTopic, Topic, TopicRecipient } from './audience/topics.ts'
 export type { UnsubscribePageChange } from './audience/unsubscribe-pages.ts'
 export type { AuditFilter } from './audit.ts'
+export type { Automation, AutomationChange, AutomationSummary } from './automations/automations.ts'
+export type {
+  EventWork,
+  NewRun,
+  OpenStep,
+  SendingStep,
+  StepEffect,
+  StepResult,
+} from './automations/running.ts'
+export type { AutomationRun, AutomationRunStep } from './automations/runs.ts'
 export type { CustomEvent } from './automations/custom-events.ts'
 export type { SentEvent } from './automations/sent-events.ts'
 export type { Broadcast, BroadcastAnswer, BroadcastRef, NewBroadcast } from './broadcasts/broadcasts.ts'

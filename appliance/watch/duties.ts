@@ -18,6 +18,7 @@ type DutyName =
   | 'TLS reports'
   | 'domain checks'
   | 'erasures'
+  | 'automations'
   | 'broadcasts'
   | 'contact imports'
   | 'postmaster mail'

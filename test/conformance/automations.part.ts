@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** Tests events.* */
+/** Tests events.* and automations.* */
 export function automationsPart(suite: () => Suite): void {
   test('events: defined, read by id and name, listed, changed and removed', async () => {
     const { events } = suite().client
@@ -60,6 +60,68 @@ export function automationsPart(suite: () => Suite): void {
     expect(await refused(events.send({ event } as never))).toMatchObject({ statusCode: 422, message: about })
     expect(await refused(events.send({ event, contactId: NOBODY }))).toMatchObject({
       ...{ statusCode: 404, message: 'Contact not found' },
+    })
+  })
+
+  test('automations: created, read, listed, changed, duplicated, run, stopped and removed', async () => {
+    const { automations, events, segments } = suite().client
+    const { id: segmentId } = await taken(segments.create({ name: 'Joined' }))
+    const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' } as const
+    const created = await taken(
+      automations.create({
+        name: 'Welcome',
+        status: 'enabled',
+        steps: [
+          { key: 'start', type: 'trigger', config: { eventName: 'signed.up' } },
+          { key: 'check', type: 'condition', config: rule },
+          { key: 'join', type: 'add_to_segment', config: { segmentId } },
+          { key: 'wait', type: 'delay', config: { duration: '3 days' } },
+        ],
+        connections: [
+          { from: 'start', to: 'check' },
+          { from: 'check', to: 'join', type: 'condition_met' },
+          { from: 'check', to: 'wait', type: 'condition_not_met' },
+        ],
+      }),
+    )
+    const { id } = created
+    expect(created).toEqual({ object: 'automation', id })
+    expect(await taken(automations.get(id))).toMatchObject({
+      ...{ object: 'automation', id, name: 'Welcome', status: 'enabled' },
+      steps: [
+        { key: 'start', type: 'trigger', config: { event_name: 'signed.up' } },
+        { key: 'check', type: 'condition', config: rule },
+        { key: 'join', type: 'add_to_segment', config: { segment_id: segmentId } },
+        { key: 'wait', type: 'delay', config: { duration: '3 days' } },
+      ],
+      connections: [
+        { from: 'start', to: 'check', type: 'default' },
+        { from: 'check', to: 'join', type: 'condition_met' },
+        { from: 'check', to: 'wait', type: 'condition_not_met' },
+      ],
+    })
+    expect((await taken(automations.list({ status: 'enabled' }))).data.map((one) => one.id)).toContain(id)
+    await taken(events.send({ event: 'signed.up', email: 'joe@customer.test', payload: { plan: 'pro' } }))
+    const status = ['completed', 'failed'] as const
+    const ended = () => automations.runs.list({ automationId: id, status: [...status] })
+    await expect.poll(async () => (await taken(ended())).data.length, { timeout: 30_000 }).toBe(1)
+    const runId = (await taken(ended())).data[0]!.id
+    expect(await taken(automations.runs.get({ automationId: id, runId }))).toMatchObject({
+      ...{ object: 'automation_run', id: runId, status: 'completed' },
+      steps: [
+        { key: 'start', status: 'completed' },
+        { key: 'check', status: 'completed', output: { result: true } },
+        { key: 'join', status: 'completed', output: { segment_id: segmentId } },
+        { key: 'wait', status: 'skipped', started_at: null },
+      ],
+    })
+    expect(await taken(automations.update(id, { name: 'Hello', status: 'disabled' }))).toEqual(created)
+    const copy = await taken(automations.duplicate(id))
+    expect(await taken(automations.get(copy.id))).toMatchObject({ name: 'Hello (copy)', status: 'disabled' })
+    expect(await taken(automations.stop(id))).toEqual({ object: 'automation', id, status: 'disabled' })
+    expect(await taken(automations.remove(id))).toEqual({ object: 'automation', id, deleted: true })
+    expect(await refused(automations.get(id))).toMatchObject({
+      ...{ statusCode: 404, name: 'not_found', message: 'Automation not found' },
     })
   })
 }

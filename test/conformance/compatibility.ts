@@ -11,7 +11,6 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/domains/claims': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/domains/{domain_id}/claim': { answer: 'on purpose', note: 'see `/domains/claim`' },
   '/oauth': { answer: 'on purpose', note: 'apps authenticate with API keys only' },
-  '/automations': { answer: 'later', note: 'custom events are stored already' },
 }
 
 /** Responses that have the same shape as the hosted service's but another meaning. */

@@ -1,8 +1,10 @@
 import { expect } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
+import { act } from './audience-stage.ts'
+import { automationStage, done, newAutomation } from './automations.contract.ts'
 import { newCustomEvent } from './custom-events.contract.ts'
-import { DAY, makeTeam, T0 } from './fixtures.ts'
+import { DAY, makeTeam, newEmail, T0 } from './fixtures.ts'
 import { type Racing, sorted } from './racing.ts'
 
 /** Tests races of custom events and automations. */
@@ -45,5 +47,70 @@ export function racesOfAutomations(race: Racing): void {
     await atOnce(purge, purge)
     const { items } = await storage.listSentEvents({ teamId: team.id, name: 'order', limit: 9 }, T0)
     expect(items).toHaveLength(2)
+  })
+
+  race(
+    'an automation is made at most so often, and a run of a stopped one ends once',
+    async ({ storage, atOnce }) => {
+      const { team } = await makeTeam(storage)
+      const create = (at: Storage) =>
+        at.createAutomation({ automation: newAutomation(team.id, 'x'), most: 1 }, T0)
+      expect(sorted(await atOnce(create, create))).toEqual(['false', 'true'])
+      const { begin, stop, run, automation, teamId } = await automationStage(storage)
+      const runId = await begin({ key: 'a', type: 'delay', status: 'waiting', dueAt: T0, eventName: null })
+      const change = { name: 'New' }
+      await atOnce(
+        () => stop(T0 + 1),
+        (at) => at.updateAutomation({ teamId, id: automation.id, change }, T0 + 1),
+      )
+      const cancel = (at: Storage) => at.cancelStoppedRuns({ most: 99 }, T0 + 2)
+      const purge = (at: Storage) => at.purgeAutomationRuns({ before: T0 - DAY, most: 9 }, T0)
+      await atOnce(cancel, cancel)
+      await atOnce(cancel, purge)
+      expect(await run(runId)).toMatchObject({ status: 'cancelled', completedAt: T0 + 2 })
+      expect(await storage.getAutomation({ teamId, id: automation.id }, T0)).toMatchObject({
+        ...{ name: 'New', status: 'disabled' },
+      })
+    },
+  )
+
+  race('an event begins its runs once', async ({ storage, atOnce }) => {
+    const { send, automation, teamId } = await automationStage(storage)
+    const { event } = (await send())!
+    const take = (at: Storage) => {
+      const about = {
+        automationId: automation.id,
+        versionId: automation.versionId,
+        trigger: 'start',
+        next: null,
+      }
+      const runs = [{ ...about, id: newId(T0) }]
+      return at.takeSentEvent({ event, contactId: newId(T0), runs, resumed: [], act: act() }, T0)
+    }
+    expect(sorted(await atOnce(take, take))).toEqual(['false', 'true'])
+    const page = { teamId, automationId: automation.id, statuses: [], limit: 9 }
+    expect((await storage.listAutomationRuns(page, T0)).items).toHaveLength(1)
+  })
+
+  race('a step is done once, with its effect or email', async ({ storage, atOnce }) => {
+    const { begin, contact, teamId, run } = await automationStage(storage)
+    const open = { type: 'delay', status: 'waiting', dueAt: T0, eventName: null } as const
+    const runId = await begin({ key: 'a', ...open })
+    const result = done({ key: 'b', ...open })
+    const effect = { kind: 'update', change: { firstName: 'Ada' } } as const
+    const advance = (at: Storage) =>
+      at.advanceAutomationRun({ runId, key: 'a', result, effect, act: act() }, T0)
+    expect(sorted(await atOnce(advance, advance))).toEqual(['false', 'true'])
+    const put = async (at: Storage) => {
+      const email = newEmail(teamId, [contact.email])
+      const step = { runId, key: 'b', output: { email_id: email.id } }
+      return (await at.put({ emails: [email], receipt: null, quota: null, step }, T0)).kind
+    }
+    expect(sorted(await atOnce(put, put))).toEqual(['stale', 'stored'])
+    const postpone = (at: Storage) => at.postponeAutomationStep({ runId, key: 'b', dueAt: T0 + 9 }, T0)
+    await atOnce(postpone, (at) =>
+      at.advanceAutomationRun({ runId, key: 'b', result: done(), act: act() }, T0),
+    )
+    expect((await run(runId)).steps.map(({ dueAt }) => dueAt)).toEqual([null, null, null])
   })
 }

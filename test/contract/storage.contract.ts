@@ -8,6 +8,7 @@ import { auditContract } from './audit.contract.ts'
 import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
 import { broadcastsContract } from './broadcasts.contract.ts'
+import { automationsContract } from './automations.contract.ts'
 import { customEventsContract } from './custom-events.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
 import { domainReportsContract } from './domain-reports.contract.ts'
@@ -58,6 +59,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   templates: templatesContract,
   audit: auditContract,
   broadcasts: broadcastsContract,
+  automations: automationsContract,
   customEvents: customEventsContract,
   duties: dutiesContract,
   nodes: nodesContract,

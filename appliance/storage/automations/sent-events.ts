@@ -28,7 +28,7 @@ export interface NewSentEvent {
   payload: EventPayload
 }
 
-const toSent = (row: Selectable<SentEventsTable>): SentEvent => ({
+export const toSent = (row: Selectable<SentEventsTable>): SentEvent => ({
   id: row.id,
   teamId: row.team_id,
   name: row.name,
@@ -70,9 +70,32 @@ async function sendCustomEvent(
     .values({
       ...{ id, team_id: teamId, name, contact_id: contact?.id ?? null, email },
       ...{ address_key: suppressionKey(email), payload: JSON.stringify(payload), created_at: now },
+      pending: (await isAwaited(db, teamId, name)) ? 1 : 0,
     })
     .execute()
   return 'sent'
+}
+
+/** Whether an automation may have to do something about an event. */
+async function isAwaited(db: Db, teamId: string, name: string): Promise<boolean> {
+  const trigger = await db
+    .selectFrom('automation_triggers as t')
+    .innerJoin('automations as a', 'a.id', 't.automation_id')
+    .select('a.id')
+    .where('t.team_id', '=', teamId)
+    .where('t.event_name', '=', name)
+    .where('a.status', '=', 'enabled')
+    .limit(1)
+    .executeTakeFirst()
+  if (trigger) return true
+  const waiting = await db
+    .selectFrom('automation_run_steps')
+    .select('run_id')
+    .where('team_id', '=', teamId)
+    .where('event_name', '=', name)
+    .limit(1)
+    .executeTakeFirst()
+  return waiting !== undefined
 }
 
 /** Lists what was sent of one event, newest first. */

@@ -2,6 +2,7 @@
 import Database from 'better-sqlite3'
 import { join } from 'node:path'
 import type { Actor, NewAuditEntry } from '../../mail/audit.ts'
+import { RESTORED_REASON } from '../../mail/automation.ts'
 import { newId } from '../../mail/ids.ts'
 import { type Connection, openReader, openWriter } from '../sqlite/connection.ts'
 import { DATABASE, MESSAGES } from '../sqlite/directory.ts'
@@ -130,6 +131,12 @@ export function holdAll(
       `update broadcasts set paused_at = ?, pause_reason = 'restored', pause_figures = null
        where status in ('scheduled', 'queued') and paused_at is null`,
     ).run(now)
+    db.prepare(
+      `update automations set status = 'disabled', stopped_at = ?, stop_reason = ?
+       where deleted_at is null and (status = 'enabled' or exists
+         (select 1 from automation_runs r where r.automation_id = automations.id and r.status = 'running'))`,
+    ).run(now, RESTORED_REASON)
+    db.prepare('update sent_events set pending = 0 where pending = 1').run()
     const reports = db.prepare('update reports set done_at = ? where done_at is null').run(now).changes
     for (const table of ['sessions', 'tickets']) db.prepare(`delete from ${table}`).run()
     const backupMadeAt = new Date(createdAt).toISOString()

@@ -5,6 +5,7 @@ import { newId } from '../../mail/ids.ts'
 import { formatQueue, type Stream, unplaced } from '../../mail/queue.ts'
 import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
+import { createTakeStep, type SendingStep } from '../automations/running.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import type { AttachmentInfo, StoredContent, Tag } from '../emails.ts'
 import { createRecordEvents, type NewEvent, type Recorded } from '../events.ts'
@@ -90,6 +91,8 @@ export interface PutArgs {
   receipt: NewReceipt | null
   /** Null if nothing is counted. */
   quota: QuotaLimit | null
+  /** The step of an automation that sends it. */
+  step?: SendingStep | undefined
 }
 
 /** In all cases except `stored`, nothing was changed. */
@@ -100,6 +103,8 @@ export type PutResult =
   | { kind: 'over_quota'; period: 'daily' | 'monthly' }
   /** The request was already answered, possibly by another process. */
   | { kind: 'replay'; receipt: Receipt }
+  /** The step has sent it already, or must not send it any more. */
+  | { kind: 'stale' }
 
 /** A new email for the writer. `body` is null if the message is already in a file. */
 export type StoredEmail = Omit<NewEmail, 'message'> & { body: Uint8Array | null; size: number }
@@ -109,6 +114,7 @@ export interface StoreArgs {
   emails: StoredEmail[]
   receipt: NewReceipt | null
   quota: QuotaLimit | null
+  step?: SendingStep | undefined
 }
 
 /**
@@ -119,6 +125,7 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
   const insert = createInsertEmails(db)
   const count = createCount(db)
   const heedSuppressions = createHeedSuppressions(db)
+  const takeStep = createTakeStep(db)
   const findOptOuts = createTopicOptOuts(db)
   const heedOptOuts = (emails: readonly StoredEmail[]): void => {
     const all = emails.flatMap(({ teamId, topicId, deliveries }) =>
@@ -142,7 +149,7 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
        email_ids = excluded.email_ids, created_at = excluded.created_at, expires_at = excluded.expires_at`,
   )
 
-  return ({ emails, receipt, quota }, now) => {
+  return ({ emails, receipt, quota, step }, now) => {
     // Check the receipt before the quota: a request that was answered once gets the same response regardless of the
     // quota.
     const known = receipt && findReceipt.get(receipt.teamId, receipt.scope, receipt.key, now)
@@ -150,6 +157,7 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
     const recipients = emails.reduce((sum, { deliveries }) => sum + deliveries.length, 0)
     const usage = quota && count(quota, recipients, now)
     if (typeof usage === 'string') return { kind: 'over_quota', period: usage }
+    if (step && !takeStep(step)) return { kind: 'stale' }
     heedSuppressions(emails)
     heedOptOuts(emails)
     insert(emails, now)

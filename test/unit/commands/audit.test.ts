@@ -63,6 +63,7 @@ const NO_ACT = [
   ...['email export'],
   ...['report list', 'report show'],
   ...['broadcast list', 'broadcast show', 'broadcast review'],
+  ...['automation list', 'automation show', 'automation runs', 'automation run'],
   ...['event list', 'event show', 'event sent', 'event send'],
   ...['secrets status', 'secrets rekey'],
 ]

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createAccounts, type Accounts } from '../../../appliance/accounts/accounts.ts'
 import * as adapters from '../../../appliance/assembly/adapters.ts'
 import * as opening from '../../../appliance/assembly/storage.ts'
-import { createCustomEvents } from '../../../appliance/automations/automations.ts'
+import { createAutomationBook, createCustomEvents } from '../../../appliance/automations/book.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import { createProgram, runProgram } from '../../../appliance/commands/program.ts'
@@ -162,6 +162,12 @@ const STEPS: Step[] = [
   ['topic export $topic', 'listContacts'],
   ['topic list', 'listTopics'],
   ['topic show $topic', 'getTopic'],
+  ['automation list', 'listAutomations'],
+  ['automation show $automation', 'getAutomation'],
+  ['automation enable $automation', 'updateAutomation'],
+  ['automation runs $automation', 'listAutomationRuns'],
+  ['automation run $automation $run', 'getAutomationRun'],
+  ['automation stop $automation', 'stopAutomation'],
   ['event list', 'listEvents'],
   ['event show $event', 'getEvent'],
   ['event send user.created ada@one.test --payload {"plan":"pro"}', 'sendEvent'],
@@ -303,6 +309,7 @@ test('commands print exactly the objects of the API', async () => {
     ...(await prepareReceived()),
     ['template', await prepareTemplate()],
     ['event', await prepareEvent()],
+    ...(await prepareAutomation()),
     ['draft', await prepareBroadcast('draft')],
     ['broadcast', await prepareBroadcast('queued')],
   ])
@@ -370,6 +377,34 @@ async function prepareEvent(): Promise<string> {
   const events = createCustomEvents({ storage, clock: systemClock })
   const schema = { plan: 'string' }
   return (await events.createEvent({ teamId: team!.id, name: 'user.created', schema })).id
+}
+
+/** Creates an automation with a run. */
+async function prepareAutomation(): Promise<[string, string][]> {
+  const now = Date.now()
+  const team = await storage.firstTeam({}, now)
+  const teamId = team!.id
+  const automations = createAutomationBook({ storage, clock: systemClock })
+  const steps = [{ key: 'start', type: 'trigger', config: { event_name: 'user.created' } }]
+  const input = { name: 'Welcome', status: 'enabled', steps, connections: [] } as const
+  const { id, versionId } = await automations.create({ teamId, input })
+  const sent = { id: newId(now), teamId, name: 'user.created', about: { email: 'run@one.test' }, payload: {} }
+  await storage.sendCustomEvent({ event: sent, most: 9 }, now)
+  const [work] = await storage.pendingEvents({ most: 1 }, now)
+  const runs = [{ id: newId(now), automationId: id, versionId, trigger: 'start', next: null }]
+  const act = { origin: 'api', via: 'api', source: null, ip: null, userAgent: null, wording: null } as const
+  const taking = {
+    event: work!.event,
+    contactId: newId(now),
+    runs,
+    resumed: [],
+    act: { ...act, lifts: false },
+  }
+  await storage.takeSentEvent(taking, now)
+  return [
+    ['automation', id],
+    ['run', runs[0]!.id],
+  ]
 }
 
 /** Creates a template with the alias `welcome`. */

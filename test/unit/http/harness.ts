@@ -43,7 +43,8 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
 import { viewDisk } from '../../../appliance/housekeeping/housekeeping.ts'
 import { createBroadcasts } from '../../../appliance/broadcasts/broadcasts.ts'
-import { createCustomEvents } from '../../../appliance/automations/automations.ts'
+import { type Automations, createAutomations } from '../../../appliance/automations/automations.ts'
+import { createCustomEvents } from '../../../appliance/automations/book.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
@@ -75,6 +76,8 @@ export interface Api {
   /** Tokens of the team's API keys. */
   full: string
   sending: string
+  /** Automations, which run after `start`. */
+  automations: Automations
   /** How many times dispatch was told that something is due. */
   woken: number
   /** Returns the number of the team's emails. */
@@ -219,6 +222,8 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     laneRates: () => Promise.resolve([]),
     hasRoom: () => Promise.resolve(true),
   })
+  const templates = createTemplates({ storage, clock })
+  const automations = createAutomations({ storage, clock, log, intake, templates, pollMs: 1000 })
   const http = await createHttp({
     storage,
     capacity,
@@ -246,7 +251,8 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     }),
     erasures,
     audience,
-    templates: createTemplates({ storage, clock }),
+    templates,
+    automations,
     customEvents: createCustomEvents({ storage, clock }),
     broadcasts,
     retention: {
@@ -303,6 +309,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       sending,
       woken: 0,
       tokens,
+      automations,
     },
     makeKey,
     count: async () => (await storage.listEmails({ teamId, limit: 100_000 }, clock.now())).items.length,

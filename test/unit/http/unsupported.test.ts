@@ -10,7 +10,6 @@ afterAll(() => api.close())
 const id = '0199c0de-0000-7000-8000-000000000000'
 
 test.each([
-  ['POST', '/automations', 'automations'],
   ['GET', '/domains/claims', 'claiming domains'],
   ['POST', '/domains/claim', 'claiming domains'],
   ['GET', `/domains/${id}/claim`, 'claiming domains'],
@@ -34,5 +33,5 @@ test.each(['/contactsx', '/domain/claims', '/emails/receivingx', '/oauth'])(
 
 test('strangers are asked for a key where there is a route', async () => {
   expect((await ask(`${api.url}/domains/claims`, 'GET')).status).toBe(401)
-  expect((await ask(`${api.url}/automations`, 'GET')).status).toBe(404)
+  expect((await ask(`${api.url}/inboxes`, 'GET')).status).toBe(404)
 })

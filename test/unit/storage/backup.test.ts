@@ -20,6 +20,7 @@ import {
   shippedMigrations,
   snapshotBefore,
 } from '../../../appliance/storage/sqlite/migrate.ts'
+import { newAutomation } from '../../contract/automations.contract.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from '../../contract/fixtures.ts'
 import { makeReceiver, newReceived } from '../../contract/received-emails.contract.ts'
 import { kill, makePlace, runChild } from './places.ts'
@@ -87,6 +88,8 @@ describe('a backup', () => {
     const { storage, team, done, waits, large } = await filled(dataDir)
     await mkdir(join(dataDir, 'tls'))
     await writeFile(join(dataDir, 'tls', 'self-signed.json'), '{}')
+    const automation = newAutomation(team.id, 'user.created')
+    await storage.createAutomation({ automation, most: 9 }, T0)
     const { about, verified, size } = await backUp(options(dataDir, file), T0)
     expect(about).toMatchObject({ version: '0.1.0', createdAt: T0, bodies: true })
     expect(about.counts).toMatchObject({ emails: 3, waiting: 2, messages: 3 })
@@ -108,6 +111,10 @@ describe('a backup', () => {
     )
     const restored = await openSqlite({ dataDir: target })
     expect(await dueAfter(restored)).toEqual([])
+    const ref = { teamId: team.id, id: automation.id }
+    expect(await restored.getAutomation(ref, T0)).toMatchObject({
+      ...{ status: 'disabled', stopReason: expect.stringContaining('restored from a backup') as string },
+    })
     expect(Buffer.from((await restored.getMessage({ emailId: large.id }, T0))!)).toEqual(large.message)
     expect(Buffer.from((await restored.getMessage({ emailId: done.id }, T0))!)).toEqual(done.message)
     expect(await restored.listAudit({ limit: 10 }, T0)).toMatchObject({

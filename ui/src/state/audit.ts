@@ -56,6 +56,7 @@ const KINDS: Record<Noun, string> = {
   segment: 'Segments',
   topic: 'Topics',
   event: 'Custom events',
+  automation: 'Automations',
   broadcast: 'Broadcasts',
   template: 'Templates',
   contact_property: 'Contact properties',

@@ -1220,7 +1220,7 @@ CREATE TABLE sent_events (
   address_key text not null,
   payload text not null,
   created_at bigint not null
-);
+, pending bigint not null default 0 check (pending in (0, 1)));
 
 CREATE INDEX sent_events_name on sent_events (team_id, name, id);
 
@@ -1234,3 +1234,83 @@ CREATE TABLE sent_event_days (
   sent bigint not null,
   primary key (team_id, day)
 );
+
+CREATE TABLE automations (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  name text not null,
+  status text not null check (status in ('enabled', 'disabled')),
+  version_id text not null,
+  stopped_at bigint,
+  stop_reason text,
+  created_at bigint not null,
+  updated_at bigint not null,
+  deleted_at bigint
+);
+
+CREATE INDEX automations_team on automations (team_id, id);
+
+CREATE INDEX automations_stopped on automations (stopped_at) where stopped_at is not null;
+
+CREATE TABLE automation_versions (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  automation_id text not null references automations (id) on delete cascade,
+  content text not null,
+  created_at bigint not null
+);
+
+CREATE INDEX automation_versions_automation on automation_versions (automation_id);
+
+CREATE TABLE automation_triggers (
+  team_id text not null references teams (id) on delete cascade,
+  event_name text not null,
+  automation_id text not null references automations (id) on delete cascade,
+  primary key (team_id, event_name, automation_id)
+);
+
+CREATE INDEX automation_triggers_automation on automation_triggers (automation_id);
+
+CREATE TABLE automation_runs (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  automation_id text not null references automations (id) on delete cascade,
+  version_id text not null,
+  contact_id text not null,
+  event_name text not null,
+  event text not null,
+  waits text not null,
+  status text not null check (status in ('running', 'completed', 'failed', 'cancelled')),
+  created_at bigint not null,
+  completed_at bigint
+);
+
+CREATE INDEX automation_runs_automation on automation_runs (automation_id, id);
+
+CREATE INDEX automation_runs_running on automation_runs (automation_id, created_at) where status = 'running';
+
+CREATE INDEX automation_runs_ended on automation_runs (automation_id, completed_at) where completed_at is not null;
+
+CREATE INDEX automation_runs_contact on automation_runs (team_id, contact_id, automation_id, created_at);
+
+CREATE TABLE automation_run_steps (
+  run_id text not null references automation_runs (id) on delete cascade,
+  key text not null,
+  team_id text not null references teams (id) on delete cascade,
+  type text not null,
+  status text not null check (status in ('pending', 'waiting', 'completed', 'failed', 'skipped')),
+  due_at bigint,
+  event_name text,
+  contact_id text not null,
+  output text,
+  error text,
+  created_at bigint not null,
+  completed_at bigint,
+  primary key (run_id, key)
+);
+
+CREATE INDEX automation_run_steps_due on automation_run_steps (due_at, run_id) where due_at is not null;
+
+CREATE INDEX automation_run_steps_waiting on automation_run_steps (team_id, event_name, contact_id) where event_name is not null;
+
+CREATE INDEX sent_events_pending on sent_events (id) where pending = 1;

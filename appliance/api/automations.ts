@@ -1,0 +1,273 @@
+/** Automations: steps that run for a contact when a custom event arrives. */
+import { Type, type Static } from 'typebox'
+import {
+  AUTOMATION_STATUSES,
+  CONNECTION_TYPES,
+  RUN_STATUSES,
+  RUN_STEP_STATUSES,
+  STEP_TYPES,
+} from '../mail/automation.ts'
+import type {
+  Automation as StoredAutomation,
+  AutomationRun as StoredRun,
+  AutomationRunStep as StoredRunStep,
+  AutomationSummary as StoredSummary,
+} from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { choice, page, path, pathUuid, query, text } from './parameters.ts'
+import { Deleted, described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const reference = { object: kind('automation'), id: Id }
+const automationName = Type.String({ description: 'Name, at most 255 characters.', examples: ['Welcome'] })
+const status = literals(
+  AUTOMATION_STATUSES,
+  described('enabled: events start runs · disabled: they don’t, and runs that began go on.'),
+)
+const stepKey = Type.String(described('A key of your own, unique in the automation.'))
+const stepType = literals(STEP_TYPES, described('What the step does.'))
+const config = Type.Record(
+  Type.String(),
+  Type.Unknown(),
+  described('What the step needs, by type. See docs/automations.md.'),
+)
+
+/** A step in requests and responses. */
+export const AutomationStep = Type.Object(
+  { key: stepKey, type: stepType, config },
+  described('A step of an automation.'),
+)
+const connectionEnds = {
+  from: Type.String(described('The key of a step.')),
+  to: Type.String(described('The key of the step that follows.')),
+}
+const connectionType = literals(
+  CONNECTION_TYPES,
+  described('When to follow it: after a condition or wait by its result, else `default`.'),
+)
+export const AutomationConnectionInput = Type.Object(
+  { ...connectionEnds, type: Type.Optional(connectionType) },
+  described('What follows a step. `type` is `default` unless given.'),
+)
+export const AutomationConnection = Type.Object(
+  { ...connectionEnds, type: connectionType },
+  described('What follows a step.'),
+)
+
+const graphInput = {
+  steps: Type.Array(AutomationStep, described('1 to 150 steps, with at least one trigger.')),
+  connections: Type.Array(AutomationConnectionInput, described('Which step follows which.')),
+}
+/** POST /automations */
+export const CreateAutomation = Type.Object(
+  { name: automationName, status: Type.Optional(status), ...graphInput },
+  described('An automation to create. `status` is `disabled` unless given.'),
+)
+/** PATCH /automations/:id */
+export const UpdateAutomation = Type.Object(
+  {
+    name: Type.Optional(automationName),
+    status: Type.Optional(status),
+    steps: Type.Optional(graphInput.steps),
+    connections: Type.Optional(graphInput.connections),
+  },
+  described('What to change: at least one field. `steps` and `connections` go together.'),
+)
+export const AutomationRef = Type.Object(reference, described('The automation.'))
+export const AutomationDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  described('The deleted automation.'),
+)
+export const AutomationStopped = Type.Object(
+  { ...reference, status: Type.Literal('disabled', described('Always disabled.')) },
+  described('The stopped automation.'),
+)
+
+const summary = {
+  id: Id,
+  name: automationName,
+  status,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  stop_reason: Nullable(Type.String(), described('Why Posthaste stopped it; null: it didn’t.')),
+}
+/** An element of GET /automations. */
+export const AutomationSummary = Type.Object(summary, described('An automation.'))
+export type AutomationSummary = Static<typeof AutomationSummary>
+export const AutomationList = listOf(AutomationSummary, 'automations')
+/** GET /automations/:id */
+export const Automation = Type.Object(
+  {
+    object: kind('automation'),
+    ...summary,
+    steps: Type.Array(AutomationStep, described('The steps that new runs get.')),
+    connections: Type.Array(AutomationConnection, described('Which step follows which.')),
+  },
+  described('An automation.'),
+)
+
+const runSummary = {
+  id: Id,
+  status: literals(RUN_STATUSES, described('cancelled: the automation was stopped or the contact deleted.')),
+  started_at: Nullable(Timestamp),
+  completed_at: Nullable(Timestamp, described('null: it is still running.')),
+  created_at: Timestamp,
+  contact_id: Nullable(Id, described('Its contact. Not part of the hosted API.')),
+}
+/** An element of GET /automations/:id/runs. */
+export const AutomationRunSummary = Type.Object(runSummary, described('A run for one contact.'))
+export type AutomationRunSummary = Static<typeof AutomationRunSummary>
+export const AutomationRunList = listOf(AutomationRunSummary, 'runs')
+const data = (description: string) =>
+  Nullable(Type.Record(Type.String(), Type.Unknown()), described(description))
+export const AutomationRunStep = Type.Object(
+  {
+    key: stepKey,
+    type: stepType,
+    status: literals(
+      RUN_STEP_STATUSES,
+      described('skipped: it was not reached, or there was nothing to do.'),
+    ),
+    started_at: Nullable(Timestamp, described('null: not reached.')),
+    completed_at: Nullable(Timestamp, described('null: not ended.')),
+    output: data('What it did, such as the id of its email.'),
+    error: data('Why it failed, in `message`.'),
+    created_at: Timestamp,
+  },
+  described('A step of a run.'),
+)
+/** GET /automations/:automation_id/runs/:run_id */
+export const AutomationRun = Type.Object(
+  {
+    object: kind('automation_run'),
+    ...runSummary,
+    steps: Type.Array(AutomationRunStep, described('The steps of the version that it began with.')),
+  },
+  described('A run for one contact.'),
+)
+export type AutomationRun = Static<typeof AutomationRun>
+
+const automationId = pathUuid('The id of the automation.')
+const params = path({ automation_id: automationId })
+const tags = ['Automations'] as const
+
+export const createAutomation = operation('POST /automations', {
+  operationId: 'createAutomation',
+  tags,
+  summary: 'Create an automation',
+  description: 'A team can have at most 500.',
+  body: CreateAutomation,
+  response: { 201: AutomationRef },
+})
+export const listAutomations = operation('GET /automations', {
+  operationId: 'listAutomations',
+  tags,
+  summary: 'List automations',
+  querystring: query({ ...page, status: choice(AUTOMATION_STATUSES, 'Only automations with this status.') }),
+  response: { 200: AutomationList },
+})
+export const getAutomation = operation('GET /automations/:automation_id', {
+  operationId: 'getAutomation',
+  tags,
+  summary: 'Get an automation',
+  params,
+  response: { 200: Automation },
+})
+export const updateAutomation = operation('PATCH /automations/:automation_id', {
+  operationId: 'updateAutomation',
+  tags,
+  summary: 'Change, enable or disable an automation',
+  description: 'Runs keep the steps that they began with.',
+  params,
+  body: UpdateAutomation,
+  response: { 200: AutomationRef },
+})
+export const deleteAutomation = operation('DELETE /automations/:automation_id', {
+  operationId: 'deleteAutomation',
+  tags,
+  summary: 'Delete an automation',
+  description: 'Its runs end.',
+  params,
+  response: { 200: AutomationDeleted },
+})
+export const duplicateAutomation = operation('POST /automations/:automation_id/duplicate', {
+  operationId: 'duplicateAutomation',
+  tags,
+  summary: 'Duplicate an automation',
+  description: 'The copy is disabled.',
+  params,
+  response: { 201: AutomationRef },
+})
+export const stopAutomation = operation('POST /automations/:automation_id/stop', {
+  operationId: 'stopAutomation',
+  tags,
+  summary: 'Stop an automation',
+  description: 'Disables it and ends its runs: no step of them is done from now on.',
+  params,
+  response: { 200: AutomationStopped },
+})
+export const listAutomationRuns = operation('GET /automations/:automation_id/runs', {
+  operationId: 'listAutomationRuns',
+  tags,
+  summary: 'List the runs of an automation',
+  description: 'Runs are kept for 30 days after they began, and until they end.',
+  params,
+  querystring: query({
+    ...page,
+    status: text(
+      Type.String(described(`Only runs with these statuses, joined by commas: ${RUN_STATUSES.join(', ')}.`)),
+    ),
+  }),
+  response: { 200: AutomationRunList },
+})
+export const getAutomationRun = operation('GET /automations/:automation_id/runs/:run_id', {
+  operationId: 'getAutomationRun',
+  tags,
+  summary: 'Get a run of an automation',
+  params: path({ automation_id: automationId, run_id: pathUuid('The id of the run.') }),
+  response: { 200: AutomationRun },
+})
+
+export const presentAutomationSummary = (one: StoredSummary): AutomationSummary => ({
+  id: one.id,
+  name: one.name,
+  status: one.status,
+  created_at: timestamp(one.createdAt),
+  updated_at: timestamp(one.updatedAt),
+  stop_reason: one.stopReason,
+})
+
+export const presentAutomation = (one: StoredAutomation): Static<typeof Automation> => ({
+  object: 'automation',
+  ...presentAutomationSummary(one),
+  steps: one.graph.steps.map(({ key, type, config: given }) => ({ key, type, config: { ...given } })),
+  connections: one.graph.connections,
+})
+
+export const presentRunSummary = (run: StoredRun): AutomationRunSummary => ({
+  id: run.id,
+  status: run.status,
+  started_at: timestamp(run.createdAt),
+  completed_at: timestampOrNull(run.completedAt),
+  created_at: timestamp(run.createdAt),
+  contact_id: run.contactId,
+})
+
+/** Presents a run with all steps of its version; those that it did not reach are pending, or skipped when it has ended. */
+export function presentRun(
+  run: StoredRun & { steps: StoredRunStep[]; graph: StoredAutomation['graph'] },
+): AutomationRun {
+  const reached = new Map(run.steps.map((step) => [step.key, step]))
+  const steps = run.graph.steps.map(({ key, type }): Static<typeof AutomationRunStep> => {
+    const step = reached.get(key)
+    return {
+      ...{ key, type, status: step?.status ?? (run.status === 'running' ? 'pending' : 'skipped') },
+      started_at: timestampOrNull(step?.createdAt ?? null),
+      completed_at: timestampOrNull(step?.completedAt ?? null),
+      output: step?.output ?? null,
+      error: step?.error ?? null,
+      created_at: timestamp(step?.createdAt ?? run.createdAt),
+    }
+  })
+  return { object: 'automation_run', ...presentRunSummary(run), steps }
+}

@@ -1,0 +1,260 @@
+/** Automations as people and apps manage them. The runner (runner.ts) runs them. */
+import type { Clock } from '../clock/clock.ts'
+import { parseMailbox } from '../mail/address.ts'
+import {
+  type AutomationGraph,
+  type AutomationStatus,
+  RUN_STATUSES,
+  type RunStatus,
+} from '../mail/automation.ts'
+import { isId, newId } from '../mail/ids.ts'
+import { readGraph } from '../mail/read-automation.ts'
+import { refuse } from '../mail/refusals.ts'
+import type {
+  Automation,
+  AutomationRun,
+  AutomationRunStep,
+  AutomationSummary,
+  ContactProperty,
+  Page,
+  PageArgs,
+  StorageOf,
+} from '../storage/storage.ts'
+
+export { createCustomEvents, type CustomEvents } from './custom-events.ts'
+
+/** Limit on the automations of a team. */
+const MOST = 500
+const MAX_NAME = 255
+
+export interface AutomationRef {
+  teamId: string
+  id: string
+}
+
+/** An automation in a request. Undefined fields stay as they are. */
+export interface AutomationInput {
+  name?: string | undefined
+  status?: AutomationStatus | undefined
+  steps?: unknown
+  connections?: unknown
+}
+
+/** A run with the steps that it has reached, and the graph of its version. */
+export interface RunDetails extends AutomationRun {
+  steps: AutomationRunStep[]
+  graph: AutomationGraph
+}
+
+export interface AutomationBook {
+  /** Lists automations, newest first. */
+  list(args: PageArgs & { status?: AutomationStatus | undefined }): Promise<Page<AutomationSummary>>
+  /** Refuses: `not_found`. */
+  get(args: AutomationRef): Promise<Automation>
+  /** Refuses: `missing_field`, `invalid_field`, `not_found`, `template_unpublished`, `too_many`. */
+  create(args: { teamId: string; input: AutomationInput }): Promise<Automation>
+  /**
+   * Changes an automation. Runs keep the steps that they began with. Refuses: `not_found`, and what `create` refuses.
+   */
+  update(args: AutomationRef & { input: AutomationInput }): Promise<void>
+  /** Deletes an automation and ends its runs. Refuses: `not_found`. */
+  remove(args: AutomationRef): Promise<void>
+  /** Disables an automation and ends its runs. Refuses: `not_found`. */
+  stop(args: AutomationRef): Promise<void>
+  /** Creates a disabled copy. Refuses: `not_found`, `too_many`. */
+  duplicate(args: AutomationRef): Promise<Automation>
+  /** Lists runs, newest first. @param args status: names joined by commas. Refuses: `not_found`, `invalid_parameter`. */
+  runs(
+    args: AutomationRef & Omit<PageArgs, 'teamId'> & { status?: string | undefined },
+  ): Promise<Page<AutomationRun>>
+  /** Refuses: `not_found`. */
+  run(args: AutomationRef & { runId: string }): Promise<RunDetails>
+}
+
+export interface BookDeps {
+  storage: StorageOf<
+    'automations' | 'automationRuns' | 'templateRows' | 'segments' | 'topics' | 'contactProperties'
+  >
+  clock: Clock
+}
+
+const noAutomation = () => refuse('not_found', { resource: 'Automation' })
+
+/** @param changed called after a change that ends runs */
+export function createAutomationBook(deps: BookDeps, changed: () => void = () => undefined): AutomationBook {
+  const { storage, clock } = deps
+  const get = async (ref: AutomationRef): Promise<Automation> => {
+    const found = await storage.getAutomation(ref, clock.now())
+    if (!found) throw noAutomation()
+    return found
+  }
+  const store = async (
+    about: Pick<Automation, 'teamId' | 'name' | 'status' | 'graph'>,
+  ): Promise<Automation> => {
+    const now = clock.now()
+    const automation = {
+      ...about,
+      ...{ id: newId(now), versionId: newId(now), stopReason: null, createdAt: now, updatedAt: now },
+    }
+    if (!(await storage.createAutomation({ automation, most: MOST }, now)))
+      throw refuse('too_many', { limit: MOST, things: 'automations' })
+    return automation
+  }
+  const stop = async (ref: AutomationRef, deleted: boolean): Promise<void> => {
+    if (!(await storage.stopAutomation({ ...ref, reason: null, deleted }, clock.now()))) throw noAutomation()
+    changed()
+  }
+  return {
+    list: (args) => storage.listAutomations(args, clock.now()),
+    get,
+    async create({ teamId, input }) {
+      const { steps, connections, status = 'disabled' } = input
+      const name = readName(input.name ?? '')
+      const graph = await readTeamGraph(deps, teamId, { steps, connections })
+      return store({ teamId, name, status, graph })
+    },
+    async update({ input, ...ref }) {
+      const { teamId } = await get(ref)
+      const change = await readChange(deps, teamId, input)
+      if (!(await storage.updateAutomation({ ...ref, change }, clock.now()))) throw noAutomation()
+    },
+    remove: (ref) => stop(ref, true),
+    stop: (ref) => stop(ref, false),
+    async duplicate(ref) {
+      const { teamId, name, graph } = await get(ref)
+      return store({ teamId, name: `${name.slice(0, MAX_NAME - 7)} (copy)`, status: 'disabled', graph })
+    },
+    ...runMethods(deps, get),
+  }
+}
+
+function runMethods(
+  { storage, clock }: BookDeps,
+  get: AutomationBook['get'],
+): Pick<AutomationBook, 'runs' | 'run'> {
+  return {
+    async runs({ id, status, ...page }) {
+      await get({ teamId: page.teamId, id })
+      const asked = { ...page, automationId: id, statuses: readStatuses(status) }
+      return storage.listAutomationRuns(asked, clock.now())
+    },
+    async run({ runId, ...ref }) {
+      await get(ref)
+      const now = clock.now()
+      const run = await storage.getAutomationRun({ teamId: ref.teamId, automationId: ref.id, id: runId }, now)
+      const graph = run && (await storage.getAutomationVersion({ id: run.versionId }, now))
+      if (!run || !graph) throw refuse('not_found', { resource: 'Automation run' })
+      return { ...run, graph }
+    },
+  }
+}
+
+function readStatuses(given: string | undefined): RunStatus[] {
+  const names = (given ?? '').split(',').filter((one) => one.trim() !== '')
+  return names.map((name) => {
+    const known = RUN_STATUSES.find((one) => one === name.trim().toLowerCase())
+    if (!known)
+      throw refuse('invalid_parameter', {
+        parameter: 'status',
+        expected: `one of ${RUN_STATUSES.join(', ')}`,
+      })
+    return known
+  })
+}
+
+function readName(given: string): string {
+  const name = given.trim()
+  if (name === '') throw refuse('missing_field', { field: 'name' })
+  if (name.length > MAX_NAME || /[\p{Cc}\p{Cs}]/u.test(name))
+    throw refuse('invalid_field', { field: 'name', expected: `at most ${MAX_NAME} characters on one line` })
+  return name
+}
+
+async function readChange(deps: BookDeps, teamId: string, input: AutomationInput) {
+  const { name, status, steps, connections } = input
+  if ((steps === undefined) !== (connections === undefined))
+    throw refuse('invalid_field', {
+      field: steps === undefined ? 'steps' : 'connections',
+      expected: '`steps` and `connections` must be given together',
+    })
+  if (name === undefined && status === undefined && steps === undefined)
+    throw refuse('missing_field', { field: 'name' })
+  const graph = steps === undefined ? undefined : await readTeamGraph(deps, teamId, { steps, connections })
+  return {
+    name: name === undefined ? undefined : readName(name),
+    status,
+    version: graph && { id: newId(deps.clock.now()), graph },
+  }
+}
+
+/** Reads a graph whose steps name only what the team has. Refuses: `invalid_field`. */
+async function readTeamGraph(
+  deps: BookDeps,
+  teamId: string,
+  given: { steps: unknown; connections: unknown },
+): Promise<AutomationGraph> {
+  if (given.steps === undefined) throw refuse('missing_field', { field: 'steps' })
+  const graph = readGraph({ steps: given.steps, connections: given.connections ?? [] })
+  const properties = await deps.storage.listContactProperties({ teamId }, deps.clock.now())
+  for (const [at, step] of graph.steps.entries()) {
+    const path = `steps[${at}].config`
+    if (step.type === 'send_email') await checkSendEmail(deps, teamId, step.config, path)
+    if (step.type === 'add_to_segment') await checkSegment(deps, teamId, step.config.segment_id, path)
+    if (step.type === 'contact_update') checkProperties(properties, step.config.properties ?? {}, path)
+  }
+  return graph
+}
+
+async function checkSendEmail(
+  { storage, clock }: BookDeps,
+  teamId: string,
+  config: { template: { id: string }; from?: string; reply_to?: string; topic_id?: string },
+  path: string,
+): Promise<void> {
+  const { template, from, reply_to: replyTo, topic_id: topicId } = config
+  const ref = isId(template.id) ? { id: template.id.toLowerCase() } : { alias: template.id }
+  const now = clock.now()
+  const found = await storage.getTemplate({ teamId, ref, published: true }, now)
+  if (!found)
+    throw refuse('invalid_field', {
+      field: `${path}.template.id`,
+      expected: `a published template; \`${template.id.slice(0, 100)}\` is none`,
+    })
+  if (from === undefined && found.version.from === null)
+    throw refuse('invalid_field', { field: `${path}.from`, expected: 'a sender, as the template has none' })
+  for (const [name, address] of Object.entries({ from, reply_to: replyTo }))
+    if (address !== undefined && !parseMailbox(address))
+      throw refuse('invalid_address', { field: `${path}.${name}` })
+  if (
+    topicId !== undefined &&
+    !(isId(topicId) && (await storage.getTopic({ teamId, id: topicId.toLowerCase() }, now)))
+  )
+    throw refuse('invalid_field', { field: `${path}.topic_id`, expected: 'a topic that exists' })
+}
+
+async function checkSegment(
+  { storage, clock }: BookDeps,
+  teamId: string,
+  id: string,
+  path: string,
+): Promise<void> {
+  const found = isId(id) ? await storage.getSegment({ teamId, id: id.toLowerCase() }, clock.now()) : undefined
+  if (!found || found.filter)
+    throw refuse('invalid_field', {
+      field: `${path}.segment_id`,
+      expected: 'a segment that exists and has no rules',
+    })
+}
+
+function checkProperties(
+  known: readonly ContactProperty[],
+  given: Record<string, unknown>,
+  path: string,
+): void {
+  for (const key of Object.keys(given))
+    if (!known.some((one) => one.key === key))
+      throw refuse('invalid_field', {
+        field: `${path}.properties.${key}`,
+        expected: 'a contact property that exists',
+      })
+}

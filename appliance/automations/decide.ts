@@ -1,0 +1,207 @@
+/** Decides what a step does and where its run goes next. Pure. */
+import {
+  type AutomationGraph,
+  type AutomationStep,
+  type ConnectionType,
+  reach,
+  stepAfter,
+  type StepConfig,
+} from '../mail/automation.ts'
+import { type Facts, fieldValue, holds } from '../mail/condition.ts'
+import { newId } from '../mail/ids.ts'
+import { Refusal } from '../mail/refusals.ts'
+import { readName, readProperties } from '../audience/audience.ts'
+import type {
+  Contact,
+  ContactProperty,
+  EventWork,
+  NewRun,
+  OpenStep,
+  StepEffect,
+  StepResult,
+} from '../storage/storage.ts'
+
+/** What a step does, or that an email is to be sent first. */
+export type Decision =
+  | { kind: 'advance'; result: StepResult; effect?: StepEffect | undefined }
+  | { kind: 'send'; config: StepConfig<'send_email'>; to: string; variables: Record<string, unknown> }
+
+/** A step of a run with everything that decisions depend on. */
+export interface Situation {
+  step: OpenStep
+  graph: AutomationGraph
+  /** Undefined: it was deleted. */
+  contact: Contact | undefined
+  properties: readonly ContactProperty[]
+  now: number
+}
+
+/** Decides what a due step does. */
+export function decide(situation: Situation): Decision {
+  const { step, graph, contact } = situation
+  const config = graph.steps.find(({ key }) => key === step.key)
+  if (!config) return failed('The step is missing in its version.')
+  if (!contact) return failed('The contact was deleted.', 'cancelled')
+  try {
+    return decideFor(situation, config, factsOf(situation, contact), contact)
+  } catch (error) {
+    // A value that a contact can't have, such as a text for a number.
+    if (error instanceof Refusal) return failed(error.message)
+    throw error
+  }
+}
+
+function decideFor(situation: Situation, step: AutomationStep, facts: Facts, contact: Contact): Decision {
+  const { step: open } = situation
+  switch (step.type) {
+    case 'trigger':
+    case 'delay':
+      return advance(situation, null)
+    case 'wait_for_event':
+      return advance(situation, { timed_out: true }, 'timeout')
+    case 'condition': {
+      const result = holds(step.config, facts)
+      return advance(situation, { result }, result ? 'condition_met' : 'condition_not_met')
+    }
+    case 'send_email':
+      if (open.output) return advance(situation, open.output)
+      if (contact.optOut) return advance(situation, { skipped: 'unsubscribed' }, 'default', 'skipped')
+      return {
+        kind: 'send',
+        config: step.config,
+        to: contact.email,
+        variables: variablesOf(step.config, facts),
+      }
+    case 'contact_update':
+      return { ...advance(situation, null), effect: updateOf(step.config, facts, situation.properties) }
+    case 'contact_delete':
+      // Nothing can follow without a contact.
+      return {
+        kind: 'advance',
+        result: { ...COMPLETED, next: null, end: 'completed' },
+        effect: { kind: 'delete' },
+      }
+    case 'add_to_segment': {
+      const segmentId = step.config.segment_id.toLowerCase()
+      return { ...advance(situation, { segment_id: segmentId }), effect: { kind: 'segment', segmentId } }
+    }
+  }
+}
+
+const COMPLETED = { status: 'completed', output: null, error: null } as const
+
+function advance(
+  { step, graph, now }: Pick<Situation, 'step' | 'graph' | 'now'>,
+  output: Record<string, unknown> | null,
+  way: ConnectionType = 'default',
+  status: StepResult['status'] = 'completed',
+): Extract<Decision, { kind: 'advance' }> {
+  const next = stepAfter(graph, step.key, way)
+  const result = {
+    status,
+    output,
+    error: null,
+    next: next ? reach(next, now) : null,
+    end: 'completed',
+  } as const
+  return { kind: 'advance', result }
+}
+
+/** Ends the step and its run. */
+export function failed(
+  message: string,
+  end: StepResult['end'] = 'failed',
+): Extract<Decision, { kind: 'advance' }> {
+  return { kind: 'advance', result: { status: 'failed', output: null, error: { message }, next: null, end } }
+}
+
+/** Returns the fields that conditions and values refer to. */
+export function factsOf(
+  { step, properties }: Pick<Situation, 'step' | 'properties'>,
+  contact: Contact,
+): Facts {
+  const values = properties.flatMap(({ key, label }) =>
+    Object.hasOwn(contact.properties, label) ? [[key, contact.properties[label]] as const] : [],
+  )
+  return {
+    event: step.event,
+    waits: step.waits,
+    contact: {
+      ...{ id: contact.id, email: contact.email, first_name: contact.firstName, last_name: contact.lastName },
+      ...{ unsubscribed: contact.optOut !== null, created_at: new Date(contact.createdAt).toISOString() },
+      properties: Object.fromEntries(values),
+    },
+  }
+}
+
+const isVar = (value: unknown): value is { var: string } =>
+  typeof value === 'object' && value !== null && 'var' in value && typeof value.var === 'string'
+
+const resolve = (value: unknown, facts: Facts): unknown =>
+  isVar(value) ? fieldValue(value.var, facts) : value
+
+/** Resolves the variables of a template; those without a value are left out, so that their fallbacks apply. */
+function variablesOf({ template }: StepConfig<'send_email'>, facts: Facts): Record<string, unknown> {
+  const values = Object.entries(template.variables ?? {}).map(
+    ([name, value]) => [name, resolve(value, facts)] as const,
+  )
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined && value !== null))
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** Reads the change of a contact. A reference without a value changes nothing. Refuses: `invalid_field`. */
+function updateOf(
+  config: StepConfig<'contact_update'>,
+  facts: Facts,
+  known: readonly ContactProperty[],
+): StepEffect {
+  const name = (field: 'first_name' | 'last_name'): string | null | undefined => {
+    const value = resolve(config[field], facts)
+    return value === undefined ? undefined : readName(field, value === null ? null : textOf(value))
+  }
+  const given = Object.entries(config.properties ?? {}).flatMap(([key, value]) => {
+    const found = resolve(value, facts)
+    return found === undefined ? [] : [[key, typeof found === 'boolean' ? String(found) : found] as const]
+  })
+  const unsubscribed = resolve(config.unsubscribed, facts)
+  const change = {
+    firstName: name('first_name'),
+    lastName: name('last_name'),
+    unsubscribed: typeof unsubscribed === 'boolean' ? unsubscribed : undefined,
+    properties: given.length === 0 ? undefined : readProperties(known, Object.fromEntries(given)),
+  }
+  return { kind: 'update', change }
+}
+
+/** Decides which runs a sent event begins. */
+export function runsOf(
+  { event, starts }: Pick<EventWork, 'event' | 'starts'>,
+  graphs: ReadonlyMap<string, AutomationGraph>,
+  now: number,
+): NewRun[] {
+  return starts.flatMap(({ automationId, versionId }) => {
+    const graph = graphs.get(versionId)
+    const trigger = graph?.steps.find((one) => one.type === 'trigger' && one.config.event_name === event.name)
+    if (!graph || !trigger) return []
+    const next = stepAfter(graph, trigger.key)
+    return [
+      { id: newId(now), automationId, versionId, trigger: trigger.key, next: next ? reach(next, now) : null },
+    ]
+  })
+}
+
+/** Decides whether a sent event is what a step waits for; undefined: it isn't. */
+export function resumeBy(
+  payload: Record<string, unknown>,
+  { step, graph, contact, properties, now }: Situation,
+): StepResult | undefined {
+  const config = graph.steps.find(({ key }) => key === step.key)
+  if (config?.type !== 'wait_for_event' || !contact) return undefined
+  const { event_name: name, filter_rule: rule } = config.config
+  const waits = { ...step.waits, [name]: payload }
+  const facts = { ...factsOf({ step, properties }, contact), waits }
+  // In a filter, `event.` means the event that has arrived.
+  if (rule && !holds(rule, { ...facts, event: payload })) return undefined
+  return { ...advance({ step, graph, now }, { event: name }, 'event_received').result, waits }
+}

@@ -1,0 +1,82 @@
+import type { FastifyRequest } from 'fastify'
+import * as api from '../../api/automations.ts'
+import { presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+const ref = (request: FastifyRequest) => ({
+  teamId: callerOf(request).teamId,
+  id: (request.params as { automation_id: string }).automation_id,
+})
+
+/** Routes for automations and their runs. */
+export function automationRoutes(app: App, deps: HttpDeps): void {
+  const { automations } = deps
+  const noun = 'automation' as const
+  const read = async (request: FastifyRequest) => api.presentAutomation(await automations.get(ref(request)))
+  const act = { right: 'send' } as const
+  serve(
+    app,
+    api.createAutomation,
+    { ...act, audit: { action: 'automation.create', noun } },
+    async (request, reply) => {
+      const { id } = await automations.create({ teamId: callerOf(request).teamId, input: request.body })
+      void reply.code(201)
+      return presentRef(noun, id)
+    },
+  )
+  serve(app, api.listAutomations, {}, async (request) => {
+    const { items, hasMore } = await automations.list({ teamId: callerOf(request).teamId, ...request.query })
+    return presentList(items.map(api.presentAutomationSummary), hasMore)
+  })
+  serve(app, api.getAutomation, {}, read)
+  serve(
+    app,
+    api.updateAutomation,
+    { ...act, audit: { action: 'automation.update', noun, read } },
+    async (request) => {
+      await automations.update({ ...ref(request), input: request.body })
+      return presentRef(noun, ref(request).id)
+    },
+  )
+  serve(
+    app,
+    api.deleteAutomation,
+    { ...act, audit: { action: 'automation.delete', noun, read } },
+    async (request) => {
+      await automations.remove(ref(request))
+      return presentDeleted(noun, ref(request).id)
+    },
+  )
+  serve(
+    app,
+    api.duplicateAutomation,
+    { ...act, audit: { action: 'automation.create', noun } },
+    async (request, reply) => {
+      const { id } = await automations.duplicate(ref(request))
+      void reply.code(201)
+      return presentRef(noun, id)
+    },
+  )
+  serve(
+    app,
+    api.stopAutomation,
+    { ...act, audit: { action: 'automation.stop', noun, read } },
+    async (request) => {
+      await automations.stop(ref(request))
+      return { ...presentRef(noun, ref(request).id), status: 'disabled' as const }
+    },
+  )
+  runRoutes(app, deps)
+}
+
+function runRoutes(app: App, { automations }: HttpDeps): void {
+  serve(app, api.listAutomationRuns, {}, async (request) => {
+    const { items, hasMore } = await automations.runs({ ...ref(request), ...request.query })
+    return presentList(items.map(api.presentRunSummary), hasMore)
+  })
+  serve(app, api.getAutomationRun, {}, async (request) =>
+    api.presentRun(await automations.run({ ...ref(request), runId: request.params.run_id })),
+  )
+}

@@ -1,0 +1,182 @@
+/** Automations and their versions. A run keeps the version that it began with. */
+import type { Selectable } from 'kysely'
+import { type AutomationGraph, type AutomationStatus, triggersOf } from '../../mail/automation.ts'
+import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import type { Db } from '../schema.ts'
+import type { AutomationsTable } from './tables.ts'
+
+export interface AutomationSummary {
+  id: string
+  teamId: string
+  name: string
+  status: AutomationStatus
+  /** The version that new runs get. */
+  versionId: string
+  /** Why Posthaste stopped it, in a sentence; null: it didn't. */
+  stopReason: string | null
+  createdAt: number
+  updatedAt: number
+}
+
+/** An automation with its present version. */
+export interface Automation extends AutomationSummary {
+  graph: AutomationGraph
+}
+
+/** A change. Undefined fields stay. */
+export interface AutomationChange {
+  name?: string | undefined
+  status?: AutomationStatus | undefined
+  /** A new version, for runs that begin from now on. */
+  version?: { id: string; graph: AutomationGraph } | undefined
+}
+
+const toSummary = (row: Selectable<AutomationsTable>): AutomationSummary => ({
+  id: row.id,
+  teamId: row.team_id,
+  name: row.name,
+  status: row.status,
+  versionId: row.version_id,
+  stopReason: row.stop_reason,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+const automationsOf = (db: Db, teamId: string) =>
+  db.selectFrom('automations').selectAll().where('team_id', '=', teamId).where('deleted_at', 'is', null)
+
+/** Lists automations, newest first. */
+function listAutomations(
+  db: Db,
+  { teamId, status, ...page }: PageArgs & { status?: AutomationStatus | undefined },
+): Promise<Page<AutomationSummary>> {
+  const all = automationsOf(db, teamId)
+  return pageOf(status === undefined ? all : all.where('status', '=', status), page, toSummary)
+}
+
+/** Reads a version, which never changes. */
+async function getAutomationVersion(db: Db, { id }: { id: string }): Promise<AutomationGraph | undefined> {
+  const row = await db
+    .selectFrom('automation_versions')
+    .select('content')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && (JSON.parse(row.content) as AutomationGraph)
+}
+
+async function getAutomation(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Automation | undefined> {
+  const row = await automationsOf(db, teamId).where('id', '=', id).executeTakeFirst()
+  const graph = row && (await getAutomationVersion(db, { id: row.version_id }))
+  return row && graph && { ...toSummary(row), graph }
+}
+
+/** Stores a version, and which events start it. */
+async function insertVersion(
+  db: Db,
+  { id: automationId, teamId }: Pick<Automation, 'id' | 'teamId'>,
+  { id, graph }: { id: string; graph: AutomationGraph },
+  now: number,
+): Promise<void> {
+  await db
+    .insertInto('automation_versions')
+    .values({
+      ...{
+        id,
+        team_id: teamId,
+        automation_id: automationId,
+        content: JSON.stringify(graph),
+        created_at: now,
+      },
+    })
+    .execute()
+  await db.deleteFrom('automation_triggers').where('automation_id', '=', automationId).execute()
+  const names = triggersOf(graph)
+  await db
+    .insertInto('automation_triggers')
+    .values(names.map((name) => ({ team_id: teamId, event_name: name, automation_id: automationId })))
+    .execute()
+}
+
+/** Stores an automation. Returns false and stores nothing if the team already has `most`. */
+async function createAutomation(
+  db: Db,
+  { automation, most }: { automation: Automation; most: number },
+  now: number,
+): Promise<boolean> {
+  const { n } = await db
+    .selectFrom('automations')
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('team_id', '=', automation.teamId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (Number(n) >= most) return false
+  await db
+    .insertInto('automations')
+    .values({
+      ...{ id: automation.id, team_id: automation.teamId, name: automation.name, status: automation.status },
+      ...{ version_id: automation.versionId, stopped_at: null, stop_reason: null, deleted_at: null },
+      ...{ created_at: now, updated_at: now },
+    })
+    .execute()
+  await insertVersion(db, automation, { id: automation.versionId, graph: automation.graph }, now)
+  return true
+}
+
+/** Changes an automation. Enabling it clears the reason of a stop. Returns false if it doesn't exist. */
+async function updateAutomation(
+  db: Db,
+  { teamId, id, change }: { teamId: string; id: string; change: AutomationChange },
+  now: number,
+): Promise<boolean> {
+  const { name, status, version } = change
+  const updated = await db
+    .updateTable('automations')
+    .set({
+      ...(name !== undefined && { name }),
+      ...(status !== undefined && { status }),
+      ...(status === 'enabled' && { stop_reason: null }),
+      ...(version && { version_id: version.id }),
+      updated_at: now,
+    })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (updated.numUpdatedRows === 0n) return false
+  if (version) await insertVersion(db, { id, teamId }, version, now)
+  return true
+}
+
+/**
+ * Disables an automation and ends its runs: none of their steps is done from now on, and `cancelStoppedRuns` marks them.
+ * Returns false if it doesn't exist.
+ * @param args reason: why Posthaste stopped it; null: a person or app did. deleted: it is deleted as well
+ */
+export async function stopAutomation(
+  db: Db,
+  {
+    id,
+    teamId,
+    reason,
+    deleted = false,
+  }: { id: string; teamId: string; reason: string | null; deleted?: boolean },
+  now: number,
+): Promise<boolean> {
+  const updated = await db
+    .updateTable('automations')
+    .set({ status: 'disabled', stopped_at: now, stop_reason: reason, updated_at: now })
+    .set(deleted ? { deleted_at: now } : {})
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+export const methods = {
+  reads: { listAutomations, getAutomation, getAutomationVersion },
+  writes: { createAutomation, updateAutomation, stopAutomation },
+}

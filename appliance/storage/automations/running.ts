@@ -1,0 +1,436 @@
+/**
+ * How runs begin and go on. Each method is one transaction: what a step does and that it is done are stored together, so
+ * that a crash repeats and loses nothing.
+ */
+import { type Selectable, sql } from 'kysely'
+import type { ConsentAct } from '../../mail/audience.ts'
+import {
+  LOOP_REASON,
+  MOST_RUNS_A_MINUTE,
+  type ReachedStep,
+  type RunStatus,
+  type RunStepStatus,
+  type StepType,
+} from '../../mail/automation.ts'
+import type { EventPayload } from '../../mail/custom-event.ts'
+import { removeContact } from '../audience/contact-address.ts'
+import { type Contact, getContact } from '../audience/contact-rows.ts'
+import { type ContactChange, methods as contacts, updateContact } from '../audience/contacts.ts'
+import { addToSegment } from '../audience/memberships.ts'
+import type { Connection } from '../connection.ts'
+import type { Db } from '../schema.ts'
+import { stopAutomation } from './automations.ts'
+import type { SentEvent } from './sent-events.ts'
+import { toSent } from './sent-events.ts'
+
+/** A step of a run that is due or waits for an event. */
+export interface OpenStep {
+  runId: string
+  key: string
+  type: StepType
+  status: RunStepStatus
+  teamId: string
+  automationId: string
+  versionId: string
+  contactId: string
+  event: EventPayload
+  waits: Record<string, EventPayload>
+  /** What a send has stored: the email was accepted, and only the next step is missing. */
+  output: Record<string, unknown> | null
+}
+
+/** The end of a step, and what follows. */
+export interface StepResult {
+  status: 'completed' | 'failed' | 'skipped'
+  output: Record<string, unknown> | null
+  error: Record<string, unknown> | null
+  /** Payloads that the run has waited for, if there is a new one. */
+  waits?: Record<string, EventPayload> | undefined
+  /** The next step; null: the run ends with the status of `end`. */
+  next: ReachedStep | null
+  end: Exclude<RunStatus, 'running'>
+}
+
+/** What a step does to its contact. */
+export type StepEffect =
+  { kind: 'update'; change: ContactChange } | { kind: 'delete' } | { kind: 'segment'; segmentId: string }
+
+/** A run to begin. */
+export interface NewRun {
+  id: string
+  automationId: string
+  /** The version that it keeps. */
+  versionId: string
+  trigger: string
+  next: ReachedStep | null
+}
+
+const isGoing = sql<boolean>`r.status = 'running' and (a.stopped_at is null or r.created_at > a.stopped_at)`
+
+const openSteps = (db: Db) =>
+  db
+    .selectFrom('automation_run_steps as s')
+    .innerJoin('automation_runs as r', 'r.id', 's.run_id')
+    .innerJoin('automations as a', 'a.id', 'r.automation_id')
+    .select(['s.run_id', 's.key', 's.type', 's.status', 's.output', 's.team_id', 's.due_at'])
+    .select(['r.automation_id', 'r.version_id', 'r.contact_id', 'r.event', 'r.waits'])
+    .where(isGoing)
+
+type OpenRow = Awaited<ReturnType<ReturnType<typeof openSteps>['execute']>>[number]
+
+const toOpen = (row: Selectable<OpenRow>): OpenStep => ({
+  runId: row.run_id,
+  key: row.key,
+  type: row.type,
+  status: row.status,
+  teamId: row.team_id,
+  automationId: row.automation_id,
+  versionId: row.version_id,
+  contactId: row.contact_id,
+  event: JSON.parse(row.event) as EventPayload,
+  waits: JSON.parse(row.waits) as OpenStep['waits'],
+  output: row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>),
+})
+
+/** Lists due steps, the longest due first. */
+async function dueAutomationSteps(db: Db, { most }: { most: number }, now: number): Promise<OpenStep[]> {
+  const rows = await openSteps(db)
+    .where('s.due_at', '<=', now)
+    .orderBy('s.due_at')
+    .orderBy('s.run_id')
+    .limit(most)
+    .execute()
+  return rows.map(toOpen)
+}
+
+/** Returns when the next step is due; undefined: none waits. */
+async function nextAutomationStep(db: Db): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('automation_run_steps')
+    .select('due_at')
+    .where('due_at', 'is not', null)
+    .orderBy('due_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.due_at ?? undefined
+}
+
+/** What one sent event may start or continue. */
+export interface EventWork {
+  event: SentEvent
+  /** The contact; undefined: the address has none. */
+  contact: Contact | undefined
+  /** Enabled automations with this trigger. */
+  starts: { automationId: string; versionId: string }[]
+  /** Steps of the contact's runs that wait for this event since before it was sent. */
+  waiting: OpenStep[]
+}
+
+/** Lists sent events that automations have not looked at, oldest first. */
+async function pendingEvents(db: Db, { most }: { most: number }): Promise<EventWork[]> {
+  const rows = await db
+    .selectFrom('sent_events')
+    .selectAll()
+    .where('pending', '=', 1)
+    .orderBy('id')
+    .limit(most)
+    .execute()
+  const work: EventWork[] = []
+  for (const event of rows.map(toSent)) {
+    const { teamId, name, contactId, email } = event
+    const ref = contactId === null ? { email } : { id: contactId }
+    const contact = await getContact(db, { teamId, ref })
+    const starts = await db
+      .selectFrom('automation_triggers as t')
+      .innerJoin('automations as a', 'a.id', 't.automation_id')
+      .select(['a.id', 'a.version_id'])
+      .where('t.team_id', '=', teamId)
+      .where('t.event_name', '=', name)
+      .where('a.status', '=', 'enabled')
+      .where('a.deleted_at', 'is', null)
+      .execute()
+    const waiting = contact
+      ? await openSteps(db)
+          .where('s.team_id', '=', teamId)
+          .where('s.event_name', '=', name)
+          .where('s.contact_id', '=', contact.id)
+          .where('s.created_at', '<=', event.createdAt)
+          .execute()
+      : []
+    work.push({
+      ...{ event, contact, waiting: waiting.map(toOpen) },
+      starts: starts.map((one) => ({ automationId: one.id, versionId: one.version_id })),
+    })
+  }
+  return work
+}
+
+/**
+ * Begins the runs of a sent event and continues those that waited for it, once. Creates its contact if a run begins.
+ * An automation that begins too many runs for one contact stops.
+ */
+async function takeSentEvent(
+  db: Db,
+  {
+    event,
+    contactId,
+    runs,
+    resumed,
+    act,
+  }: {
+    event: SentEvent
+    /** For a contact that doesn't exist yet. */
+    contactId: string
+    runs: NewRun[]
+    resumed: { runId: string; key: string; result: StepResult }[]
+    act: ConsentAct
+  },
+  now: number,
+): Promise<boolean> {
+  const { id, teamId } = event
+  const taken = await db
+    .updateTable('sent_events')
+    .set({ pending: 0 })
+    .where('id', '=', id)
+    .where('pending', '=', 1)
+    .executeTakeFirstOrThrow()
+  if (taken.numUpdatedRows === 0n) return false
+  for (const { runId, key, result } of resumed) await endStep(db, { runId, key, result }, now)
+  if (runs.length === 0) return true
+  const contact = await contactFor(db, event, contactId, act, now)
+  // The contact of an event by id was deleted.
+  if (!contact) return true
+  await db.updateTable('sent_events').set({ contact_id: contact.id }).where('id', '=', id).execute()
+  for (const run of runs) await beginRun(db, { teamId, event, contactId: contact.id, run }, now)
+  return true
+}
+
+async function contactFor(
+  db: Db,
+  { teamId, contactId, email }: SentEvent,
+  fresh: string,
+  act: ConsentAct,
+  now: number,
+): Promise<Contact | undefined> {
+  if (contactId !== null) return getContact(db, { teamId, ref: { id: contactId } })
+  const contact = { id: fresh, teamId, email, segmentIds: [], topics: [] }
+  const saved = await contacts.writes.saveContact(db, { contact, act }, now)
+  return 'contact' in saved ? saved.contact : undefined
+}
+
+async function beginRun(
+  db: Db,
+  { teamId, event, contactId, run }: { teamId: string; event: SentEvent; contactId: string; run: NewRun },
+  now: number,
+): Promise<void> {
+  const { id, automationId, versionId, trigger, next } = run
+  const automation = await db
+    .selectFrom('automations')
+    .select('id')
+    .where('id', '=', automationId)
+    .where('status', '=', 'enabled')
+    .executeTakeFirst()
+  if (!automation) return
+  const { n } = await db
+    .selectFrom('automation_runs')
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('team_id', '=', teamId)
+    .where('contact_id', '=', contactId)
+    .where('automation_id', '=', automationId)
+    .where('created_at', '>', now - 60_000)
+    .executeTakeFirstOrThrow()
+  if (Number(n) >= MOST_RUNS_A_MINUTE) {
+    await stopAutomation(db, { id: automationId, teamId, reason: LOOP_REASON }, now)
+    return
+  }
+  await db
+    .insertInto('automation_runs')
+    .values({
+      ...{ id, team_id: teamId, automation_id: automationId, version_id: versionId, contact_id: contactId },
+      ...{ event_name: event.name, event: JSON.stringify(event.payload), waits: '{}', created_at: now },
+      ...(next ? { status: 'running', completed_at: null } : { status: 'completed', completed_at: now }),
+    })
+    .execute()
+  await insertStep(db, { runId: id, teamId, contactId }, { key: trigger, type: 'trigger', next: null }, now)
+  if (next)
+    await insertStep(db, { runId: id, teamId, contactId }, { key: next.key, type: next.type, next }, now)
+}
+
+/** Stores a step: one that is reached (`next`), or a trigger, which has ended. */
+async function insertStep(
+  db: Db,
+  { runId, teamId, contactId }: { runId: string; teamId: string; contactId: string },
+  { key, type, next }: { key: string; type: StepType; next: ReachedStep | null },
+  now: number,
+): Promise<void> {
+  await db
+    .insertInto('automation_run_steps')
+    .values({
+      ...{ run_id: runId, key, team_id: teamId, type, contact_id: contactId, output: null, error: null },
+      ...(next
+        ? { status: next.status, due_at: next.dueAt, event_name: next.eventName, completed_at: null }
+        : { status: 'completed', due_at: null, event_name: null, completed_at: now }),
+      created_at: now,
+    })
+    .execute()
+}
+
+/** Ends an open step of a run that goes on, and stores the next one. Returns false if it isn't open any more. */
+async function endStep(
+  db: Db,
+  { runId, key, result }: { runId: string; key: string; result: StepResult },
+  now: number,
+): Promise<boolean> {
+  const { status, output, error, waits, next, end } = result
+  const run = await db
+    .selectFrom('automation_runs as r')
+    .innerJoin('automations as a', 'a.id', 'r.automation_id')
+    .select(['r.team_id', 'r.contact_id'])
+    .where('r.id', '=', runId)
+    .where(isGoing)
+    .executeTakeFirst()
+  if (!run) return false
+  const ended = await db
+    .updateTable('automation_run_steps')
+    .set({
+      ...{ status, due_at: null, event_name: null, completed_at: now },
+      ...{ output: output && JSON.stringify(output), error: error && JSON.stringify(error) },
+    })
+    .where('run_id', '=', runId)
+    .where('key', '=', key)
+    .where('due_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  if (ended.numUpdatedRows === 0n) return false
+  const about = { runId, teamId: run.team_id, contactId: run.contact_id }
+  if (next) await insertStep(db, about, { key: next.key, type: next.type, next }, now)
+  if (next && !waits) return true
+  await db
+    .updateTable('automation_runs')
+    .set({
+      ...(waits && { waits: JSON.stringify(waits) }),
+      ...(!next && { status: end, completed_at: now }),
+    })
+    .where('id', '=', runId)
+    .execute()
+  return true
+}
+
+/**
+ * Does what a step does to its contact, ends it and goes on, in one transaction. If the effect is impossible, the step
+ * and the run fail. Returns false if the step isn't open any more; then nothing is done.
+ */
+async function advanceAutomationRun(
+  db: Db,
+  {
+    runId,
+    key,
+    result,
+    effect,
+    act,
+  }: { runId: string; key: string; result: StepResult; effect?: StepEffect | undefined; act: ConsentAct },
+  now: number,
+): Promise<boolean> {
+  if (!(await endStep(db, { runId, key, result }, now))) return false
+  if (!effect) return true
+  const run = await db
+    .selectFrom('automation_runs')
+    .select(['team_id', 'contact_id'])
+    .where('id', '=', runId)
+    .executeTakeFirstOrThrow()
+  const problem = await apply(db, { teamId: run.team_id, contactId: run.contact_id, effect, act }, now)
+  if (problem !== undefined) await failStep(db, { runId, key, next: result.next, message: problem }, now)
+  return true
+}
+
+/** Changes the contact. Returns why that is impossible, in a sentence. */
+async function apply(
+  db: Db,
+  {
+    teamId,
+    contactId,
+    effect,
+    act,
+  }: { teamId: string; contactId: string; effect: StepEffect; act: ConsentAct },
+  now: number,
+): Promise<string | undefined> {
+  const ref = { id: contactId }
+  if (effect.kind === 'segment') {
+    const result = await addToSegment(db, { teamId, ref, segmentId: effect.segmentId }, now)
+    if (result === 'no_contact') return 'The contact was deleted.'
+    return 'kind' in result ? 'The segment was deleted, or has rules now.' : undefined
+  }
+  if (effect.kind === 'update') {
+    const result = await updateContact(db, { teamId, ref, change: effect.change, act }, now)
+    return result === 'unknown' ? 'The contact was deleted.' : undefined
+  }
+  const contact = await getContact(db, { teamId, ref })
+  if (contact) await removeContact(db, contact, now)
+  return undefined
+}
+
+/** Puts a due step off, such as an email beyond the quota. */
+async function postponeAutomationStep(
+  db: Db,
+  { runId, key, dueAt }: { runId: string; key: string; dueAt: number },
+): Promise<void> {
+  await db
+    .updateTable('automation_run_steps')
+    .set({ due_at: dueAt })
+    .where('run_id', '=', runId)
+    .where('key', '=', key)
+    .where('due_at', 'is not', null)
+    .execute()
+}
+
+/** Makes an ended step one that failed, and ends its run. */
+async function failStep(
+  db: Db,
+  { runId, key, next, message }: { runId: string; key: string; next: ReachedStep | null; message: string },
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('automation_run_steps')
+    .set({ status: 'failed', output: null, error: JSON.stringify({ message }) })
+    .where('run_id', '=', runId)
+    .where('key', '=', key)
+    .execute()
+  if (next)
+    await db
+      .deleteFrom('automation_run_steps')
+      .where('run_id', '=', runId)
+      .where('key', '=', next.key)
+      .execute()
+  await db
+    .updateTable('automation_runs')
+    .set({ status: 'failed', completed_at: now })
+    .where('id', '=', runId)
+    .execute()
+}
+
+/** The step that an email is sent for. */
+export interface SendingStep {
+  runId: string
+  key: string
+  output: Record<string, unknown>
+}
+
+/**
+ * Part of `put`: stores at a step that its email is accepted. Returns false if the step has one, its run has ended or its
+ * contact opted out; then the email must not be stored. Plain SQL, as in all of `put`.
+ */
+export function createTakeStep(db: Connection): (step: SendingStep) => boolean {
+  const take = db.prepare(
+    `update automation_run_steps set output = ?
+     where run_id = ? and key = ? and due_at is not null and output is null
+       and exists (select 1 from automation_runs r join automations a on a.id = r.automation_id
+         join contacts c on c.id = r.contact_id
+         where r.id = automation_run_steps.run_id and r.status = 'running'
+           and (a.stopped_at is null or r.created_at > a.stopped_at) and c.unsubscribed_at is null)`,
+  )
+  return ({ runId, key, output }) => take.run(JSON.stringify(output), runId, key).changes === 1
+}
+
+export const methods = {
+  reads: { dueAutomationSteps, nextAutomationStep, pendingEvents },
+  writes: { takeSentEvent, advanceAutomationRun, postponeAutomationStep },
+}

@@ -1,0 +1,174 @@
+/** Runs of automations, as people and apps see them. */
+import { type Selectable, sql } from 'kysely'
+import { type RunStatus, type RunStepStatus, type StepType } from '../../mail/automation.ts'
+import { firstIdAt } from '../../mail/ids.ts'
+import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import type { Db } from '../schema.ts'
+import type { AutomationRunsTable, AutomationRunStepsTable } from './tables.ts'
+
+export interface AutomationRun {
+  id: string
+  teamId: string
+  automationId: string
+  versionId: string
+  contactId: string
+  status: RunStatus
+  createdAt: number
+  completedAt: number | null
+}
+
+/** A step that a run has reached. */
+export interface AutomationRunStep {
+  key: string
+  type: StepType
+  status: RunStepStatus
+  /** When to go on with it; null: it has ended. */
+  dueAt: number | null
+  output: Record<string, unknown> | null
+  error: Record<string, unknown> | null
+  createdAt: number
+  completedAt: number | null
+}
+
+const toRun = (row: Selectable<AutomationRunsTable>): AutomationRun => ({
+  id: row.id,
+  teamId: row.team_id,
+  automationId: row.automation_id,
+  versionId: row.version_id,
+  contactId: row.contact_id,
+  status: row.status,
+  createdAt: row.created_at,
+  completedAt: row.completed_at,
+})
+
+const objectOf = (json: string | null) =>
+  json === null ? null : (JSON.parse(json) as Record<string, unknown>)
+
+const toStep = (row: Selectable<AutomationRunStepsTable>): AutomationRunStep => ({
+  key: row.key,
+  type: row.type,
+  status: row.status,
+  dueAt: row.due_at,
+  output: objectOf(row.output),
+  error: objectOf(row.error),
+  createdAt: row.created_at,
+  completedAt: row.completed_at,
+})
+
+/** Lists runs, newest first. @param statuses empty: all */
+function listAutomationRuns(
+  db: Db,
+  {
+    teamId,
+    automationId,
+    statuses,
+    ...page
+  }: PageArgs & { automationId: string; statuses: readonly RunStatus[] },
+): Promise<Page<AutomationRun>> {
+  let query = db
+    .selectFrom('automation_runs')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('automation_id', '=', automationId)
+  if (statuses.length > 0) query = query.where('status', 'in', statuses)
+  return pageOf(query, page, toRun)
+}
+
+/** Reads a run with the steps that it has reached. */
+async function getAutomationRun(
+  db: Db,
+  { teamId, automationId, id }: { teamId: string; automationId: string; id: string },
+): Promise<(AutomationRun & { steps: AutomationRunStep[] }) | undefined> {
+  const row = await db
+    .selectFrom('automation_runs')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('automation_id', '=', automationId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const steps = await db.selectFrom('automation_run_steps').selectAll().where('run_id', '=', id).execute()
+  return { ...toRun(row), steps: steps.map(toStep) }
+}
+
+/** Counts the newest ended runs of an automation, and how many of them failed. */
+async function recentAutomationRuns(
+  db: Db,
+  { automationId, since, most }: { automationId: string; since: number; most: number },
+): Promise<{ ended: number; failed: number }> {
+  const rows = await db
+    .selectFrom('automation_runs')
+    .select('status')
+    .where('automation_id', '=', automationId)
+    .where('completed_at', '>=', since)
+    .where('status', 'in', ['completed', 'failed'])
+    .orderBy('completed_at', 'desc')
+    .limit(most)
+    .execute()
+  return { ended: rows.length, failed: rows.filter(({ status }) => status === 'failed').length }
+}
+
+const stoppedRuns = (db: Db) =>
+  db
+    .selectFrom('automations as a')
+    .innerJoin('automation_runs as r', 'r.automation_id', 'a.id')
+    .select('r.id')
+    .where('a.stopped_at', 'is not', null)
+    .where('r.status', '=', 'running')
+    .whereRef('r.created_at', '<=', 'a.stopped_at')
+
+/** Whether a stopped automation still has running runs. */
+const hasStoppedRuns = async (db: Db): Promise<boolean> =>
+  (await stoppedRuns(db).limit(1).executeTakeFirst()) !== undefined
+
+/** Ends running runs of stopped automations, at most `most`. Returns how many. */
+async function cancelStoppedRuns(db: Db, { most }: { most: number }, now: number): Promise<number> {
+  const rows = await stoppedRuns(db).limit(most).execute()
+  const ids = rows.map(({ id }) => id)
+  if (ids.length > 0) await endRuns(db, ids, now)
+  return ids.length
+}
+
+async function endRuns(db: Db, ids: string[], now: number): Promise<void> {
+  await db
+    .updateTable('automation_run_steps')
+    .set({ status: 'skipped', due_at: null, event_name: null, completed_at: now })
+    .where('run_id', 'in', ids)
+    .where('due_at', 'is not', null)
+    .execute()
+  await db
+    .updateTable('automation_runs')
+    .set({ status: 'cancelled', completed_at: now })
+    .where('id', 'in', ids)
+    .where('status', '=', 'running')
+    .execute()
+}
+
+/** Deletes ended runs that began before a time, and then deleted automations without runs. Returns how many runs. */
+async function purgeAutomationRuns(
+  db: Db,
+  { before, most }: { before: number; most: number },
+): Promise<number> {
+  const old = db
+    .selectFrom('automation_runs')
+    .select('id')
+    .where('id', '<', firstIdAt(before))
+    .where('status', '!=', 'running')
+    .orderBy('id')
+    .limit(most)
+  const { numDeletedRows } = await db
+    .deleteFrom('automation_runs')
+    .where('id', 'in', old)
+    .executeTakeFirstOrThrow()
+  await db
+    .deleteFrom('automations')
+    .where('deleted_at', '<', before)
+    .where(sql<boolean>`not exists (select 1 from automation_runs r where r.automation_id = automations.id)`)
+    .execute()
+  return Number(numDeletedRows)
+}
+
+export const methods = {
+  reads: { hasStoppedRuns, listAutomationRuns, getAutomationRun, recentAutomationRuns },
+  writes: { cancelStoppedRuns, purgeAutomationRuns },
+}
