@@ -109,7 +109,7 @@ export const Automation = Type.Object(
 const runSummary = {
   id: Id,
   status: literals(RUN_STATUSES, described('cancelled: the automation was stopped or the contact deleted.')),
-  started_at: Nullable(Timestamp),
+  started_at: Nullable(Timestamp, described('When it started.')),
   completed_at: Nullable(Timestamp, described('null: it is still running.')),
   created_at: Timestamp,
   contact_id: Nullable(Id, described('Its contact. Not part of the hosted API.')),

@@ -35,8 +35,8 @@ export const CreateEvent = Type.Object(
 )
 /** PATCH /events/:identifier */
 export const UpdateEvent = Type.Object(
-  { schema: schemaInput },
-  described('The new schema, the only thing that can be changed.'),
+  { schema: Type.Optional(schemaInput) },
+  described('The new schema, required: the only thing that can be changed.'),
 )
 export const EventRef = Type.Object(reference, described('The event.'))
 export const EventDeleted = Type.Object({ ...reference, deleted: Deleted }, described('The deleted event.'))

@@ -38,7 +38,7 @@ export interface CustomEvents {
   getEvent(args: EventName): Promise<CustomEvent>
   /** Refuses: `missing_field`, `invalid_field`, `event_exists`, `too_many`. */
   createEvent(args: { teamId: string; name: string; schema: unknown }): Promise<CustomEvent>
-  /** Changes the schema, the only thing that can be changed. Refuses: `not_found`, `invalid_field`. */
+  /** Changes the schema, the only thing that can be changed. Refuses: `not_found`, `missing_field`, `invalid_field`. */
   updateEvent(args: EventName & { schema: unknown }): Promise<CustomEvent>
   /** Refuses: `not_found`. */
   deleteEvent(args: EventName): Promise<CustomEvent>
@@ -82,6 +82,7 @@ export function createCustomEvents(deps: CustomEventDeps, sent: () => void = () 
     },
     async updateEvent({ schema: given, ...named }) {
       const { id, teamId, ...event } = await get(named)
+      if (given === undefined) throw refuse('missing_field', { field: 'schema' })
       const schema = readSchema(given)
       const now = clock.now()
       if (!(await storage.updateCustomEvent({ teamId, id, schema }, now))) throw noEvent()

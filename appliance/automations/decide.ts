@@ -116,10 +116,7 @@ export function failed(
 }
 
 /** Returns the fields that conditions and values refer to. */
-export function factsOf(
-  { step, properties }: Pick<Situation, 'step' | 'properties'>,
-  contact: Contact,
-): Facts {
+function factsOf({ step, properties }: Pick<Situation, 'step' | 'properties'>, contact: Contact): Facts {
   const values = properties.flatMap(({ key, label }) =>
     Object.hasOwn(contact.properties, label) ? [[key, contact.properties[label]] as const] : [],
   )

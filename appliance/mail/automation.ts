@@ -139,10 +139,6 @@ export function reach(step: AutomationStep, now: number): ReachedStep {
   return { key, type, status: 'waiting', dueAt: now + wait, eventName }
 }
 
-/** Finds the trigger of an event. */
-export const triggerOf = ({ steps }: AutomationGraph, event: string): AutomationStep | undefined =>
-  steps.find((step) => step.type === 'trigger' && step.config.event_name === event)
-
 /** Returns the names of the events that start runs. */
 export const triggersOf = ({ steps }: AutomationGraph): string[] => [
   ...new Set(steps.flatMap((step) => (step.type === 'trigger' ? [step.config.event_name] : []))),

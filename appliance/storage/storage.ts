@@ -36,7 +36,7 @@ export type { Segment, SizedSegment } from './audience/segments.ts'
 export type { ContactTopic, CountedTopic, Topic, TopicRecipient } from './audience/topics.ts'
 export type { UnsubscribePageChange } from './audience/unsubscribe-pages.ts'
 export type { AuditFilter } from './audit.ts'
-export type { Automation, AutomationChange, AutomationSummary } from './automations/automations.ts'
+export type { Automation, AutomationSummary } from './automations/automations.ts'
 export type {
   EventWork,
   NewRun,
