@@ -1,6 +1,6 @@
 -- Automations: steps that run for a contact when a custom event arrives.
 
--- `version_id`: the steps that new runs get. `stopped_at`: runs that began until then end. `stop_reason`: why Posthaste stopped it.
+-- `version_id`: the steps that new runs get. `stopped_at`: runs that began until then end; null: none is left. `stop_reason`: why Posthaste stopped it.
 -- `deleted_at`: hidden; its runs are removed when they are old.
 create table automations (
   id text primary key not null,
