@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate provider-rules bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
@@ -15,6 +15,7 @@ _posthaste_commands() {
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show review send pause resume cancel' ;;
+        'automation') echo 'list show runs run enable stop' ;;
         'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
@@ -102,6 +103,13 @@ _posthaste_options() {
         'broadcast pause') echo '-c --config --json --team --help' ;;
         'broadcast resume') echo '-c --config --json --team --help' ;;
         'broadcast cancel') echo '-c --config --json --team --help' ;;
+        'automation') echo '--help' ;;
+        'automation list') echo '-c --config --json --team --status --limit --help' ;;
+        'automation show') echo '-c --config --json --team --help' ;;
+        'automation runs') echo '-c --config --json --team --status --limit --help' ;;
+        'automation run') echo '-c --config --json --team --help' ;;
+        'automation enable') echo '-c --config --json --team --help' ;;
+        'automation stop') echo '-c --config --json --team --help' ;;
         'event') echo '--help' ;;
         'event list') echo '-c --config --json --team --limit --help' ;;
         'event show') echo '-c --config --json --team --help' ;;
@@ -269,6 +277,16 @@ _posthaste_values() {
         'broadcast pause --team') echo '@any' ;;
         'broadcast resume --team') echo '@any' ;;
         'broadcast cancel --team') echo '@any' ;;
+        'automation list --team') echo '@any' ;;
+        'automation list --status') echo 'enabled disabled' ;;
+        'automation list --limit') echo '@any' ;;
+        'automation show --team') echo '@any' ;;
+        'automation runs --team') echo '@any' ;;
+        'automation runs --status') echo 'running completed failed cancelled' ;;
+        'automation runs --limit') echo '@any' ;;
+        'automation run --team') echo '@any' ;;
+        'automation enable --team') echo '@any' ;;
+        'automation stop --team') echo '@any' ;;
         'event list --team') echo '@any' ;;
         'event list --limit') echo '@any' ;;
         'event show --team') echo '@any' ;;
