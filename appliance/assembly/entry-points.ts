@@ -110,8 +110,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const operators = operatorParts(ground, people, out, tables)
   const { gate, shaping } = operators
   const needed = { storage, senders, quotas, gate, fetch, mime, clock, wake, tracking, unsubscribeLink }
-  const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
-  const intake = started.adopt(receivingMail, () => receivingMail.close())
+  const intake = started.adopt(createIntake({ ...needed, ...intakeOptions(config) }), (one) => one.close())
   const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
