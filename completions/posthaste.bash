@@ -183,7 +183,7 @@ _posthaste_options() {
         'certificate renew') echo '-c --config --json --help' ;;
         'status') echo '-c --config --json --help' ;;
         'doctor') echo '-c --config --json --domain --help' ;;
-        'crashtest') echo '-c --config --json --kills --seed --duration --help' ;;
+        'crashtest') echo '-c --config --json --kills --engine --url --seed --duration --help' ;;
         'backup') echo '-c --config --json --no-bodies --no-verify --no-master-key --recipient --passphrase-file --help' ;;
         'restore') echo '-c --config --json --data-dir --identity-file --passphrase-file --help' ;;
         'secrets') echo '--help' ;;
@@ -491,6 +491,8 @@ _posthaste_values() {
         'metrics breakdown --provider') echo '@any' ;;
         'doctor --domain') echo '@any' ;;
         'crashtest --kills') echo '@any' ;;
+        'crashtest --engine') echo 'sqlite postgres' ;;
+        'crashtest --url') echo '@any' ;;
         'crashtest --seed') echo '@any' ;;
         'crashtest --duration') echo '@any' ;;
         'backup --recipient') echo '@any' ;;

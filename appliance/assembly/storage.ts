@@ -94,7 +94,7 @@ async function openEngine(config: Config, { alone, ...listeners }: OpenOptions):
   // For keys, certificates and uploaded files, which stay on this machine.
   await makeDirectory(dataDir)
   const lock = alone ? { node: await ownNodeId(config) } : undefined
-  return openPostgres({ ...target, lock, ...listeners })
+  return openPostgres({ ...target, lock, dataDir, ...listeners })
 }
 
 /** Additional options for a daemon's storage. */

@@ -1,9 +1,12 @@
 import { systemClock } from '../clock/clock.ts'
 import { runCrashtest, type CrashtestReport } from '../crashtest/crashtest.ts'
-import { reportFailure, type Adapters, type CommonOptions } from './context.ts'
+import { Misuse, reportFailure, type Adapters, type CommonOptions } from './context.ts'
 import { createOutput, table } from './output.ts'
 
 export interface CrashtestArgs extends CommonOptions {
+  engine: 'sqlite' | 'postgres'
+  /** An empty PostgreSQL database. */
+  url?: string
   kills: number
   seed: number
   /** In seconds. */
@@ -21,11 +24,15 @@ export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promis
   const output = createOutput(args.json === true)
   return reportFailure(output, async () => {
     const { openStorage, openResolver } = await adapters()
+    const { engine, url: database } = args
+    if (database !== undefined && engine !== 'postgres') throw new Misuse('--url needs --engine postgres.')
     const enough = new AbortController()
     process.once('SIGTERM', () => enough.abort())
     const report = await runCrashtest(
       { openStorage, openResolver },
       {
+        engine,
+        database,
         kills: args.kills,
         seed: args.seed,
         durationMs: args.duration === undefined ? undefined : args.duration * 1000,
@@ -75,7 +82,7 @@ export function describeCrashtest(report: CrashtestReport): string[] {
     ],
   ]
   return [
-    `${report.kills} kills, seed ${report.seed}, ${report.seconds} seconds.`,
+    `${report.engine === 'postgres' ? 'PostgreSQL' : 'SQLite'}: ${report.kills} kills, seed ${report.seed}, ${report.seconds} seconds.`,
     '',
     ...table(
       ['KILLED AT', 'PLANNED', 'DONE'],

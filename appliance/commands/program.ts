@@ -355,6 +355,10 @@ function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
     'Kill a separate test daemon repeatedly while it handles test mail; exit code 1 if any mail is lost',
   )
     .option('--kills <count>', 'Number of kills', parseCount, 100)
+    .addOption(
+      new Option('--engine <engine>', 'Storage engine').choices(['sqlite', 'postgres']).default('sqlite'),
+    )
+    .option('--url <url>', 'Empty PostgreSQL database (default: start a server, and kill it, too)')
     .option('--seed <number>', 'Random seed; the same seed gives the same kills', parseSeed, 1)
     .option('--duration <seconds>', 'Stop killing after this many seconds', parseCount)
     .action(async (options: CrashtestArgs) => {

@@ -11,15 +11,29 @@ import { Killer } from './killer.ts'
 import { emptyLedger, type Ledger } from './ledger.ts'
 import { startEndpoint } from './endpoint.ts'
 import { startExchangers } from './exchanger.ts'
-import { nameOf, planKills, UNREACHABLE, createDice } from './plan.ts'
+import {
+  nameOf,
+  planKills,
+  planOnPostgres,
+  createDice,
+  unreachableOn,
+  type Dice,
+  type PlannedKill,
+  type StorageEngine,
+} from './plan.ts'
+import { postgresPrograms, startPostgres, type PostgresServer } from './postgres-server.ts'
 import { openStage, type Parts, type Stage } from './stage.ts'
 import { startServers, type Accepted } from './arrivals.ts'
 import { startTraffic } from './traffic.ts'
 import { isArrivalsSound, judgeArrivals, type ArrivalsVerdict } from './verdict-arrivals.ts'
 import { judgeEvents, type EventsVerdict } from './verdict-events.ts'
-import { isSound, judgeLedger, type Verdict } from './verdict.ts'
+import { isSound, judgeLedger, SETTLE_ON_POSTGRES_MS, type Verdict } from './verdict.ts'
 
 export interface CrashtestOptions {
+  /** Default: SQLite. */
+  engine?: StorageEngine | undefined
+  /** An empty PostgreSQL database. Default: the test starts a server, and kills it, too. */
+  database?: string | undefined
   kills: number
   seed: number
   /** No kills after this many milliseconds; undefined to make all of them. */
@@ -41,6 +55,7 @@ export interface PointCount {
 }
 
 export interface CrashtestReport {
+  engine: StorageEngine
   seed: number
   kills: number
   points: PointCount[]
@@ -70,9 +85,10 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   const { clock, seed } = options
   const begun = clock.now()
   const dice = createDice(seed)
-  const plan = planKills(options.kills, dice)
-  const ledger = emptyLedger()
   await using opened = new AsyncDisposableStack()
+  const server = await openServer(options, opened)
+  const plan = planFor(options, dice, server !== undefined)
+  const ledger = emptyLedger()
   let run = 0
   const thinking = createDice(seed + 1)
   const accepted: Accepted[] = []
@@ -89,6 +105,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   const stage = await openStage(parts, {
     deliveryPort: exchangers.port,
     endpoint: endpoint.url,
+    database: options.database ?? server?.urlOf('postgres'),
     clock,
     // Not from the seed: two parallel tests with the same seed must not pick the same port while their daemons are
     // down.
@@ -96,8 +113,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   })
   opened.defer(() => stage.close())
 
-  const conversations = (): number => exchangers.conversations()
-  const killer = new Killer({ stage, ledger, clock, conversations, nextRun: () => ++run })
+  const killer = new Killer({ stage, ledger, clock, exchangers, server, nextRun: () => ++run })
   opened.defer(() => killer.end())
   const [first, ...rest] = plan
   if (first?.kind === 'point' && CRASH_POINTS[first.point].reach === 'start') await killer.kill(first)
@@ -129,13 +145,27 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   return conclude(stage, done, options)
 }
 
+/** Starts a PostgreSQL server if the test needs one of its own. */
+async function openServer(
+  { engine, database }: CrashtestOptions,
+  opened: AsyncDisposableStack,
+): Promise<PostgresServer | undefined> {
+  if (engine !== 'postgres' || database !== undefined) return undefined
+  const server = await startPostgres(postgresPrograms(), { safe: true })
+  opened.defer(() => server.close())
+  return server
+}
+
+const planFor = ({ engine, kills }: CrashtestOptions, dice: Dice, ownServer: boolean): PlannedKill[] =>
+  engine === 'postgres' ? planOnPostgres(kills, dice, { ownServer }) : planKills(kills, dice)
+
 async function conclude(
   { folder }: Stage,
   { killer, ledger, planned, begun }: { killer: Killer; ledger: Ledger; planned: string[]; begun: number },
-  { seed, clock }: CrashtestOptions,
+  { seed, clock, engine = 'sqlite' }: CrashtestOptions,
 ): Promise<CrashtestReport> {
   await killer.end()
-  const verdict = judgeLedger(ledger)
+  const verdict = judgeLedger(ledger, engine === 'postgres' ? SETTLE_ON_POSTGRES_MS : undefined)
   const events = judgeEvents(ledger)
   const arrivals = judgeArrivals(ledger)
   const { faults } = killer
@@ -149,9 +179,10 @@ async function conclude(
     )
   const starts = killer.starts.toSorted((a, b) => a - b)
   return {
+    engine,
     seed,
     kills: ledger.kills.length,
-    points: countPoints(planned, ledger),
+    points: countPoints(planned, ledger, engine),
     verdict,
     events,
     arrivals,
@@ -165,11 +196,12 @@ async function conclude(
 }
 
 /** Counts every kind of kill, including those not planned or not reached. */
-function countPoints(planned: string[], { kills }: Ledger): PointCount[] {
-  const names = new Set([...Object.keys(CRASH_POINTS), ...planned, ...Object.keys(UNREACHABLE)])
+function countPoints(planned: string[], { kills }: Ledger, engine: StorageEngine): PointCount[] {
+  const unreachable = unreachableOn(engine)
+  const names = new Set([...Object.keys(CRASH_POINTS), ...planned])
   return [...names].map((name) => ({
     name,
-    unreachable: UNREACHABLE[name] ?? null,
+    unreachable: unreachable[name] ?? null,
     planned: planned.filter((one) => one === name).length,
     reached: kills.filter(({ how }) => how === name).length,
   }))

@@ -4,8 +4,10 @@ import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { killAtCheckpoint, runCommand, startDaemon, type Daemon } from './daemon.ts'
 import { hearOut } from './webhook-events.ts'
+import type { Exchangers } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
 import { nameOf, type PlannedKill } from './plan.ts'
+import type { PostgresServer } from './postgres-server.ts'
 import type { Stage } from './stage.ts'
 import { judgeLedger } from './verdict.ts'
 import { reportReceived, unfinishedEmails } from './final-report.ts'
@@ -14,8 +16,9 @@ export interface KillerDeps {
   stage: Stage
   ledger: Ledger
   clock: Clock
-  /** Conversations open at the exchangers. */
-  conversations: () => number
+  exchangers: Pick<Exchangers, 'conversations'>
+  /** The database server, if the test may kill it. */
+  server: Pick<PostgresServer, 'kill' | 'start'> | undefined
   /** Counts the runs of the daemon. */
   nextRun: () => number
 }
@@ -66,10 +69,9 @@ export class Killer {
   async kill(planned: PlannedKill): Promise<void> {
     const point = planned.kind === 'point' ? `${planned.point}:${planned.count}` : undefined
     const daemon = this.#start(point)
-    const hit =
-      planned.kind === 'random' ? await this.#random(daemon, planned) : await this.#point(daemon, planned)
-    const { conversations, ledger, clock } = this.#deps
-    const open = conversations()
+    const hit = await this.#hit(daemon, planned)
+    const { exchangers, ledger, clock } = this.#deps
+    const open = exchangers.conversations()
     daemon.signal('SIGKILL')
     const end = await daemon.ended
     const at = clock.now()
@@ -143,6 +145,25 @@ export class Killer {
     return ready
   }
 
+  #hit(daemon: Daemon, planned: PlannedKill): Promise<boolean> {
+    if (planned.kind === 'random') return this.#random(daemon, planned)
+    return planned.kind === 'server' ? this.#server(daemon, planned) : this.#point(daemon, planned)
+  }
+
+  /** Kills and restarts the database server. The daemon must survive that. */
+  async #server(daemon: Daemon, planned: PlannedKill & { kind: 'server' }): Promise<boolean> {
+    const server = this.#deps.server
+    if (!server || !(await this.#ready(daemon))) return false
+    this.#send()
+    await Promise.race([pause(planned.sinceMs), daemon.ended])
+    await server.kill()
+    await pause(planned.downMs)
+    await server.start()
+    this.#send()
+    await Promise.race([pause(planned.afterMs), daemon.ended])
+    return !daemon.isOver
+  }
+
   async #random(daemon: Daemon, planned: PlannedKill & { kind: 'random' }): Promise<boolean> {
     if (planned.since === 'ready') {
       if (!(await this.#ready(daemon))) return false
@@ -152,7 +173,10 @@ export class Killer {
     return true
   }
 
-  async #point(daemon: Daemon, planned: Exclude<PlannedKill, { kind: 'random' }>): Promise<boolean> {
+  async #point(
+    daemon: Daemon,
+    planned: Exclude<PlannedKill, { kind: 'random' | 'server' }>,
+  ): Promise<boolean> {
     const reach = planned.kind === 'point' ? CRASH_POINTS[planned.point].reach : 'stop'
     const ready = await this.#ready(daemon, true)
     if (reach !== 'start' && ready) {

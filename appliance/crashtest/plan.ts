@@ -7,14 +7,22 @@ export type PlannedKill =
   | { kind: 'random'; since: 'spawn' | 'ready'; afterMs: number }
   /** The daemon kills itself at the count-th pass of a crash point. */
   | { kind: 'point'; point: CrashPoint; count: number }
+  /**
+   * From outside: first the database server, this many milliseconds after the daemon was ready. It is started again, and
+   * the daemon is killed `afterMs` later.
+   */
+  | { kind: 'server'; sinceMs: number; downMs: number; afterMs: number }
   /** From outside, while a clean stop writes the log into the database. */
   | { kind: 'checkpoint-midway' }
 
 /** Returns the name of a kill in the table. */
 export function nameOf(kill: PlannedKill): string {
+  if (kill.kind === 'server') return 'database server, then daemon'
   if (kill.kind !== 'random') return kill.kind === 'point' ? kill.point : kill.kind
   return kill.since === 'spawn' ? 'random, during start' : 'random'
 }
+
+export type StorageEngine = 'sqlite' | 'postgres'
 
 /** Maximum passes of a point before the kill. Rarely passed points need a low number. */
 const MOST_PASSES: Record<CrashPoint, number> = {
@@ -56,6 +64,17 @@ export const UNREACHABLE: Record<string, string> = Object.fromEntries(
   ),
 )
 
+/** Points that a daemon on PostgreSQL doesn't pass, with the reason. */
+const NOT_ON_POSTGRES: Record<string, string> = {
+  'message-file': 'Messages are rows in PostgreSQL.',
+  migration: 'Only SQLite has it.',
+  checkpoint: 'Only SQLite has it.',
+}
+
+/** Points that this test doesn't reach on an engine, with the reason. */
+export const unreachableOn = (engine: StorageEngine): Record<string, string> =>
+  engine === 'postgres' ? { ...UNREACHABLE, ...NOT_ON_POSTGRES } : UNREACHABLE
+
 /** The points that this test reaches. */
 const REACHED = (Object.keys(CRASH_POINTS) as CrashPoint[]).filter((point) => !(point in UNREACHABLE))
 
@@ -68,11 +87,7 @@ const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !
  */
 export function planKills(kills: number, dice: Dice): PlannedKill[] {
   const repeatable = REACHED.filter(isRepeatable)
-  const at = (point: CrashPoint): PlannedKill => ({
-    kind: 'point',
-    point,
-    count: dice.between(1, MOST_PASSES[point]),
-  })
+  const at = (point: CrashPoint): PlannedKill => pointOf(point, dice)
   const once: PlannedKill[] = [
     ...REACHED.filter((point) => !isRepeatable(point)).map(at),
     ...dice.shuffled([
@@ -92,6 +107,43 @@ export function planKills(kills: number, dice: Dice): PlannedKill[] {
   const rest = Array.from({ length: Math.max(0, kills - once.length) }, further)
   return [...once.slice(0, kills), ...rest]
 }
+
+/**
+ * Plans the kills on PostgreSQL: every crash point and the server once, then the server, crash points and random times.
+ * @param ownServer whether the test may kill the server
+ */
+export function planOnPostgres(
+  kills: number,
+  dice: Dice,
+  { ownServer }: { ownServer: boolean },
+): PlannedKill[] {
+  const points = REACHED.filter((point) => !(point in NOT_ON_POSTGRES) && point !== 'retention')
+  const server = (): PlannedKill => ({
+    kind: 'server',
+    sinceMs: dice.between(50, 1500),
+    downMs: dice.between(0, 1500),
+    afterMs: dice.between(500, 4000),
+  })
+  const once = [
+    ...dice.shuffled([...points.map((point) => pointOf(point, dice)), ...(ownServer ? [server()] : [])]),
+    pointOf('retention', dice),
+  ]
+  const further = (): PlannedKill => {
+    const draw = dice.next()
+    if (draw < 0.35) return pointOf(points[dice.between(0, points.length - 1)]!, dice)
+    if (draw < 0.7 && ownServer) return server()
+    if (draw < 0.75) return { kind: 'random', since: 'spawn', afterMs: dice.between(0, 900) }
+    return { kind: 'random', since: 'ready', afterMs: dice.between(5, 600) }
+  }
+  const rest = Array.from({ length: Math.max(0, kills - once.length) }, further)
+  return [...once.slice(0, kills), ...rest]
+}
+
+const pointOf = (point: CrashPoint, dice: Dice): PlannedKill => ({
+  kind: 'point',
+  point,
+  count: dice.between(1, MOST_PASSES[point]),
+})
 
 /** A pseudorandom generator: the same seed gives the same numbers, so that a run can be repeated. */
 export interface Dice {

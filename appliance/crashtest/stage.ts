@@ -59,6 +59,8 @@ export interface StageDeps {
   deliveryPort: number
   /** URL of the webhook endpoint. */
   endpoint: string
+  /** URL of the PostgreSQL database; undefined with SQLite. */
+  database: string | undefined
   clock: Clock
   dice: Dice
 }
@@ -66,7 +68,7 @@ export interface StageDeps {
 /** Creates the directory, the configuration and the DNS. */
 export async function openStage(
   { openStorage, openResolver }: Parts,
-  { deliveryPort, endpoint, clock, dice }: StageDeps,
+  { deliveryPort, endpoint, database, clock, dice }: StageDeps,
 ): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-crashtest-'))
   const dataDir = join(folder, 'data')
@@ -81,7 +83,10 @@ export async function openStage(
   const server = `${dns.address}:${dns.port}`
   const configFile = join(folder, 'posthaste.toml')
   const write = (apiKeyId: string | null): Promise<void> =>
-    writeFile(configFile, toml({ dataDir, httpPort, smtpPort, mxPort, server, deliveryPort, apiKeyId }))
+    writeFile(
+      configFile,
+      toml({ dataDir, httpPort, smtpPort, mxPort, server, deliveryPort, database, apiKeyId }),
+    )
   await write(null)
   const loaded = loadConfig({ file: configFile, env: {} })
   if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
@@ -173,8 +178,16 @@ function toml(args: {
   mxPort: number
   server: string
   deliveryPort: number
+  database: string | undefined
   apiKeyId: string | null
 }): string {
+  const storage =
+    args.database === undefined
+      ? ''
+      : `[storage]
+engine = "postgres"
+url = ${JSON.stringify(args.database)}
+`
   const trusted =
     args.apiKeyId === null
       ? ''
@@ -191,7 +204,7 @@ listen = ["127.0.0.1:${args.httpPort}"]
 starttls = ["127.0.0.1:${args.mxPort}"]
 mx_port = ${args.mxPort}
 implicit_tls = []
-${trusted}[dns]
+${trusted}${storage}[dns]
 servers = ["${args.server}"]
 [delivery]
 port = ${args.deliveryPort}

@@ -10,6 +10,7 @@ import type { Engine, Connection, Statement } from '../connection.ts'
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
 import type { CommitRules } from '../engine/group-commit.ts'
 import { isConflict, packPostgres, PostgresError } from './failures.ts'
+import { KnownReads } from './known-reads.ts'
 import { Pending } from './pending.ts'
 import { type Bound, bind, translate } from './texts.ts'
 import type { PostgresTarget } from './client.ts'
@@ -37,6 +38,7 @@ export class PostgresConnection implements Connection {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #names = new Map<string, string>()
   readonly #pending = new Pending()
+  readonly #known = new KnownReads()
   #lastId = 0
   /** Number of statements sent. */
   sent = 0
@@ -70,6 +72,20 @@ export class PostgresConnection implements Connection {
 
   /** Runs a statement after the delayed inserts that it may depend on. */
   run(bound: Bound): Done {
+    if (bound.repeatable && this.inTransaction) return this.#repeat(bound)
+    this.#known.heed(bound.text)
+    return this.#runNow(bound)
+  }
+
+  #repeat(bound: Bound): Done {
+    const rows = this.#known.find(bound.text, bound.values)
+    if (rows) return { rows, changes: rows.length, command: 'SELECT' }
+    const done = this.#runNow(bound)
+    this.#known.add(bound.text, bound.values, done.rows)
+    return done
+  }
+
+  #runNow(bound: Bound): Done {
     if (bound.control === 'rollback') this.#pending.forget()
     else this.#flush(bound.control === 'commit' ? undefined : bound.text)
     const done = this.#ask([bound])
@@ -83,6 +99,7 @@ export class PostgresConnection implements Connection {
 
   /** Runs a statement in PostgreSQL's own syntax. */
   query(text: string, values: readonly unknown[]): Done {
+    this.#known.heed(text)
     this.#flush(undefined)
     return this.#ask([{ text, values: [...values] }])
   }
@@ -98,6 +115,7 @@ export class PostgresConnection implements Connection {
       const { changes } = this.run(bound)
       return { changes }
     }
+    this.#known.heed(bound.text)
     const ticket = this.#pending.add(bound.insert, bound.values)
     const alone = (): number => {
       if (!this.#pending.takeBack(ticket)) return 1

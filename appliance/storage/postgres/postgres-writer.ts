@@ -1,5 +1,6 @@
 /** The only thread of this node that writes to a PostgreSQL database. */
 import { workerData } from 'node:worker_threads'
+import { armCrashPoint } from '../../watch/crash-points.ts'
 import { type Connection, kyselyWith } from '../connection.ts'
 import { eventsRecorded } from '../events.ts'
 import { methodsOf, refOf } from '../nouns.ts'
@@ -23,7 +24,13 @@ type Write = (db: Db, args: unknown, now: number) => unknown
 const OWN = new Map<string, Method>([['shrink', () => 0]])
 
 serve(() => {
-  const { target, lock } = workerData as { target: PostgresTarget; lock: DatabaseLock }
+  const { target, lock, dataDir } = workerData as {
+    target: PostgresTarget
+    lock: DatabaseLock
+    dataDir: string | undefined
+  }
+  // The main thread checked whether crash points are allowed when the storage was opened.
+  if (dataDir !== undefined) armCrashPoint(process.env, dataDir)
   const db = open(target, lock)
   const kysely = kyselyWith(
     db,

@@ -15,6 +15,8 @@ export type { PostgresTarget } from './client.ts'
 export interface PostgresOptions extends PostgresTarget {
   /** Keeps others from the database, and refuses one that they use. */
   lock?: DatabaseLock
+  /** The data directory, for crash points: they work only where crashtest has created it. Default: none is armed. */
+  dataDir?: string | undefined
   logger?: StorageLog | undefined
   /** Called once if a storage thread dies. No call works after that. An unreachable server doesn't end a thread. */
   onLost?: ((error: StorageLost) => void) | undefined
@@ -39,7 +41,7 @@ const noBodies: Bodies = {
  * program, or is locked
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
-  const { url, tls, lock, logger, onEvents } = options
+  const { url, tls, lock, dataDir, logger, onEvents } = options
   let told = false
   const onLost = (error: StorageLost): void => {
     if (told) return
@@ -51,7 +53,7 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
     Thread.start({
       name: `storage ${name}`,
       script: new URL(`./${name}.ts`, import.meta.url),
-      data: { target: { url, tls }, lock },
+      data: { target: { url, tls }, lock, dataDir },
       onLost,
       onEvents,
     })

@@ -1,4 +1,5 @@
 /** Translates the plain statements of the hot methods for PostgreSQL. Pure. */
+import { isRepeatable } from './known-reads.ts'
 
 /** A translated statement. */
 export interface Text {
@@ -8,6 +9,8 @@ export interface Text {
   names: string[] | null
   /** Set for an insert of one row of values, which can be combined with others. */
   insert: Insert | undefined
+  /** Whether the same values give the same result until a statement of the transaction changes it (known-reads.ts). */
+  repeatable: boolean
   control: 'begin' | 'commit' | 'rollback' | undefined
 }
 
@@ -50,6 +53,7 @@ export function translate(source: string): Text {
     text,
     names: names.length > 0 ? names : null,
     insert: head === undefined ? undefined : { table: table!, head, row: row!, tail },
+    repeatable: isRepeatable(text),
     control: CONTROL[/^\w*/.exec(trimmed)![0]],
   }
 }

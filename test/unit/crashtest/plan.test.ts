@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { createDice, nameOf, planKills, UNREACHABLE } from '../../../appliance/crashtest/plan.ts'
+import {
+  createDice,
+  nameOf,
+  planKills,
+  planOnPostgres,
+  UNREACHABLE,
+  unreachableOn,
+} from '../../../appliance/crashtest/plan.ts'
 import { CRASH_POINTS } from '../../../appliance/watch/crash-points.ts'
 
 test('the same seed makes the same plan, another one another', () => {
@@ -16,6 +23,16 @@ test('the migration comes first and once, every other named point among the firs
   expect(plan[0]).toBe('migration')
   expect(plan.filter((name) => name === 'migration')).toHaveLength(1)
   expect(plan.slice(0, names.length).toSorted()).toEqual(names.toSorted())
+})
+
+test.each([true, false])('on PostgreSQL, every point comes first; its server is killed: %s', (ownServer) => {
+  const plan = planOnPostgres(300, createDice(1), { ownServer })
+  const unreachable = unreachableOn('postgres')
+  const names = Object.keys(CRASH_POINTS).filter((name) => !(name in unreachable))
+  const first = [...names, ...(ownServer ? ['database server, then daemon'] : [])]
+  expect(plan).toHaveLength(300)
+  expect(plan.slice(0, first.length).map(nameOf).toSorted()).toEqual(first.toSorted())
+  expect(plan.some(({ kind }) => kind === 'server')).toBe(ownServer)
 })
 
 test('about half of a long plan are random moments', () => {

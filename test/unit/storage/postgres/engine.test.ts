@@ -38,8 +38,8 @@ describe('statements', () => {
   })
   afterAll(() => db.close())
 
-  const stored = (): StoredEmail => {
-    const { message, ...email } = newEmail(teamId, ['a@x.example'])
+  const stored = (recipient: string): StoredEmail => {
+    const { message, ...email } = newEmail(teamId, [recipient])
     return { ...email, body: message, size: message.length }
   }
   /** Returns the statements of one commit of several calls, including begin and commit. */
@@ -53,12 +53,27 @@ describe('statements', () => {
     return db.sent - before
   }
 
-  test('rows of many calls go together', async () => {
+  test('rows of many calls go together, and so do questions that all of them ask', async () => {
     const put = nouns.accepting.prepared.put(db)
-    const accept = () => put({ emails: [stored()], receipt: null, quota: null }, T0)
-    // Each call runs four queries. Emails, messages and deliveries take one statement each for 64 calls.
+    const accept = (n: number) => put({ emails: [stored(`a${n}@x.example`)], receipt: null, quota: null }, T0)
+    // Each call asks whether its address is suppressed. The team's erasures, the hold rules and the provider are asked
+    // for once. Emails, messages and deliveries take one statement each for 64 calls.
     expect(await statements(accept, 1)).toBe(2 + 4 + 3)
-    expect(await statements(accept, 64)).toBe(2 + 64 * 4 + 3)
+    expect(await statements(accept, 64)).toBe(2 + 3 + 64 + 3)
+  })
+
+  test('what a call of a transaction changes, the next one sees', async () => {
+    const put = nouns.accepting.prepared.put(db)
+    const accept = (n: number) => put({ emails: [stored(`b${n}@x.example`)], receipt: null, quota: null }, T0)
+    const held = db.prepare<[], { n: number }>("select count(*) as n from deliveries where state = 'held'")
+    const rule = db.prepare(
+      "insert into hold_rules (id, team_id, domain, provider, tag_name, tag_value, created_at) values (?, null, 'x.example', null, null, null, 0)",
+    )
+    const before = held.get()!.n
+    await statements((n) => (n === 1 ? rule.run('rule') : accept(n)), 3)
+    expect(held.get()!.n - before).toBe(1)
+    db.prepare('delete from hold_rules').run()
+    db.prepare("delete from deliveries where state = 'held'").run()
   })
 
   test('a lease takes as many for one email as for all, but for the rows of events', async () => {
@@ -68,23 +83,28 @@ describe('statements', () => {
     expect(counts).toEqual([10, 10, 12])
   })
 
-  test('settling a delivered email', async () => {
+  test('settling delivered emails', async () => {
     const [put, lease, settle] = [
       nouns.accepting.prepared.put(db),
       nouns.leasing.prepared.lease(db),
       nouns.settling.prepared.settle(db),
     ]
-    const email = newEmail(teamId, ['a@y.example'])
-    const { message, ...rest } = email
-    const body = { ...rest, body: message, size: message.length }
-    await statements(() => put({ emails: [body], receipt: null, quota: null }, T0), 1)
-    let id = ''
+    const emails = Array.from({ length: 17 }, () => newEmail(teamId, ['a@y.example']))
+    const bodies = emails.map(({ message, ...rest }) => ({ ...rest, body: message, size: message.length }))
+    await statements(() => put({ emails: bodies, receipt: null, quota: null }, T0), 1)
+    const leased = new Map<string, string>()
     await statements(() => {
-      id = lease(leaseArgs({ owner: 'two' }), T0).find((one) => one.emailId === email.id)!.id
+      for (const { id, emailId } of lease(leaseArgs({ owner: 'two', limit: 1000, roomElse: 1000 }), T0))
+        leased.set(emailId, id)
     }, 1)
-    const changes = [change(id, 'delivered', 'email.delivered')]
-    const args = { owner: 'two', attempt: newAttempt(email, [id]), changes }
-    expect(await statements(() => expect(settle(args, T0)).toEqual({ lost: [] }), 1)).toBe(7)
+    const end = (email: (typeof emails)[number]) => {
+      const id = leased.get(email.id)!
+      const changes = [change(id, 'delivered', 'email.delivered')]
+      expect(settle({ owner: 'two', attempt: newAttempt(email, [id]), changes }, T0)).toEqual({ lost: [] })
+    }
+    // Each updates its delivery and its email. Attempts, events and metrics take one statement each for 16 calls.
+    expect(await statements(() => end(emails[16]!), 1)).toBe(2 + 2 + 3)
+    expect(await statements((n) => end(emails[n]!), 16)).toBe(2 + 16 * 2 + 3)
   })
 })
 

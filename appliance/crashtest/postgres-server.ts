@@ -1,0 +1,96 @@
+/** A private PostgreSQL server on a Unix socket, which can be killed and started again. */
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { chown, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+
+/** Where Debian installs the programs of each version. */
+const VERSIONS = '/usr/lib/postgresql'
+const USER = 'postgres'
+
+/** Returns the folder of the newest PostgreSQL's programs. Throws if it isn't installed. */
+export function postgresPrograms(): string {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : []
+  const programs = versions
+    .toSorted((a, b) => Number(b) - Number(a))
+    .map((version) => join(VERSIONS, version, 'bin'))
+    .find((bin) => existsSync(join(bin, 'initdb')))
+  if (programs === undefined) throw new Error('PostgreSQL is not installed (Debian package postgresql)')
+  return programs
+}
+
+export interface PostgresServer {
+  /** Has its files and its socket. */
+  readonly folder: string
+  /** Returns the connection string of a database. */
+  urlOf(database: string): string
+  /** Runs one of the client programs against the server. */
+  run(program: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }>
+  /** Resolves when it takes connections. */
+  start(): Promise<void>
+  /** Stops it at once, as in a crash, but with its own processes in charge. */
+  stop(): Promise<void>
+  /** Kills every process of the server with SIGKILL. */
+  kill(): Promise<void>
+  /** Stops it and removes its files. */
+  close(): Promise<void>
+}
+
+/** PostgreSQL refuses to run as root. */
+const isRoot = process.getuid?.() === 0
+const asUser = (program: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> => {
+  const options = { cwd: '/', maxBuffer: 1e9 }
+  return isRoot
+    ? execute('runuser', ['-u', USER, '--', program, ...args], options)
+    : execute(program, args, options)
+}
+
+const idOf = async (option: '-u' | '-g') => Number((await execute('id', [option, USER])).stdout)
+
+/**
+ * Creates and starts a server that sorts text by bytes, as the schema requires.
+ * @param safe whether data survives a power loss, as the engine requires
+ */
+export async function startPostgres(programs: string, { safe }: { safe: boolean }): Promise<PostgresServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
+  if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
+  const data = join(folder, 'data')
+  const program = (name: string) => join(programs, name)
+  const initial = ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+  await asUser(program('initdb'), initial)
+  const settings = `-c listen_addresses= -c unix_socket_directories=${folder} -c fsync=${safe ? 'on' : 'off'}`
+  const control = async (...args: string[]): Promise<void> =>
+    void (await asUser(program('pg_ctl'), ['-D', data, '-w', ...args]))
+  const start = () => control('-o', settings, '-l', join(folder, 'log'), 'start')
+  const stop = () => control('-m', 'immediate', 'stop')
+  await start()
+  return {
+    folder,
+    urlOf: (database) => `postgres://${USER}@localhost/${database}?host=${encodeURIComponent(folder)}`,
+    run: (name, args) => asUser(program(name), ['-h', folder, '-U', USER, ...args]),
+    start,
+    stop,
+    kill: () => killServer(data),
+    async close() {
+      await stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The server's own process is killed last: the others end by themselves without it, and would be missed. */
+async function killServer(data: string): Promise<void> {
+  const main = Number.parseInt(await readFile(join(data, 'postmaster.pid'), 'utf8'), 10)
+  process.kill(main, 'SIGSTOP')
+  const children = (await readFile(`/proc/${main}/task/${main}/children`, 'utf8'))
+    .trim()
+    .split(' ')
+    .map(Number)
+  for (const pid of [...children, main]) process.kill(pid, 'SIGKILL')
+  while (existsSync(`/proc/${main}`)) await pause(5)
+}
