@@ -270,17 +270,14 @@ const OWN: Record<string, string> = {
   version: 'of the program',
 }
 
-const namesOf = (command: Command, at: string[] = []): string[] =>
-  command.commands.length === 0
-    ? [at.join(' ')]
-    : command.commands.flatMap((one) => namesOf(one, [...at, one.name()]))
+const namesOf = (command: Command, at: string[] = []): string[] => {
+  const parts = command.commands.flatMap((one) => namesOf(one, [...at, one.name()]))
+  return parts.length === 0 ? [at.join(' ')] : parts
+}
 
 test('of every command it is known whose objects it prints', () => {
-  const program = createProgram(
-    () => Promise.reject(new Error('no command runs here')),
-    '0.0.0',
-    () => undefined,
-  )
+  const nowhere = () => Promise.reject(new Error('no command runs here'))
+  const program = createProgram(nowhere, '0.0.0', () => undefined)
   const names = namesOf(program)
   const compared = names.filter((name) => STEPS.some(([words]) => `${words} `.startsWith(`${name} `)))
   expect([...compared, ...Object.keys(OWN)].toSorted()).toEqual(names.toSorted())
