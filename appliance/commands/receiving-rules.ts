@@ -1,11 +1,6 @@
 /** The commands about receiving rules: what a domain does with mail to its addresses. */
-import {
-  lineOfRule,
-  MOST_RULES,
-  readRule,
-  type ReceivingAction,
-  type ReceivingRule,
-} from '../mail/receiving-rules.ts'
+import { lineOfRule, MOST_RULES, type ReceivingAction, type ReceivingRule } from '../mail/receiving-rules.ts'
+import { readRule } from '../mail/read-receiving-rule.ts'
 import type { Domain } from '../storage/storage.ts'
 import type { Context } from './context.ts'
 import { named } from './domain.ts'

@@ -1,7 +1,4 @@
 /** Decides what a domain does with mail to its addresses. Pure. */
-import { parseMailbox } from './address.ts'
-import { refuse } from './refusals.ts'
-
 /**
  * keep: store and send to webhooks · forward: the same, and send on to other addresses · webhook: send to webhooks and store nothing ·
  * refuse: reject like an unknown address · drop: accept and discard.
@@ -28,9 +25,6 @@ export const LONGEST_PATTERN = 64
 /** Addresses that every domain must accept (RFC 5321 §4.5.1, RFC 2142 §4). */
 const ALWAYS = new Set(['postmaster', 'abuse'])
 
-/** Printable ASCII of a local part, or non-ASCII text (RFC 6531 §3.3); no space, quote or `@`. */
-const PATTERN = /^[^\s"(),:;<>@[\\\]\x00-\x20\x7f]+$/
-
 const KEEP: ReceivingRule = { pattern: '*', action: 'keep' }
 
 /** Finds the rule for mail to a local part; keeps the mail when none matches. */
@@ -53,38 +47,6 @@ function matches(pattern: string, name: string): boolean {
     at = found + piece.length
   }
   return name.length - last.length >= at && name.endsWith(last)
-}
-
-/**
- * Checks a rule and writes it in its standard form. Refuses: `invalid_field`.
- * @param prefix what comes before the names of its fields in a refusal
- */
-export function readRule({ pattern, action, to }: ReceivingRule, prefix: string): ReceivingRule {
-  if (!PATTERN.test(pattern))
-    throw refuse('invalid_field', {
-      field: `${prefix}pattern`,
-      expected: 'the part of an address before the @, with * for any text',
-    })
-  const rule = { pattern: pattern.normalize('NFC').toLowerCase(), action }
-  if ((action === 'forward') !== (to !== undefined))
-    throw refuse('invalid_field', {
-      field: `${prefix}to`,
-      expected: 'one or more addresses with the action forward, and nothing with the others',
-    })
-  return to === undefined ? rule : { ...rule, to: readAddresses(to, `${prefix}to`) }
-}
-
-function readAddresses(to: readonly string[], field: string): string[] {
-  const addresses = to.map((text, at) => {
-    const mailbox = parseMailbox(text)
-    if (mailbox?.name !== '')
-      throw refuse('invalid_field', {
-        field: `${field}[${at}]`,
-        expected: 'an address such as ada@example.org',
-      })
-    return mailbox.address
-  })
-  return [...new Set(addresses)]
 }
 
 /** Formats a rule for people: `support*: forward ada@example.org`. */

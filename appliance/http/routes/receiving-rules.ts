@@ -1,5 +1,5 @@
 import * as api from '../../api/receiving-rules.ts'
-import { readRule } from '../../mail/receiving-rules.ts'
+import { readRule } from '../../mail/read-receiving-rule.ts'
 import { callerOf } from '../access.ts'
 import { readReceivingRules } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
