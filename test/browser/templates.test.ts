@@ -129,6 +129,41 @@ test('a template is duplicated, found and deleted', async () => {
   await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['Order'])
 })
 
+test('an automation is created, edited, enabled and runs', async () => {
+  await page.getByRole('link', { name: 'Automations', exact: true }).click()
+  await page.getByRole('link', { name: 'Create your first automation' }).click()
+  await field('Name').fill('Welcome')
+  await field('Trigger event').fill('user.created')
+  await press('Create automation')
+  await status('disabled')
+  const update = { key: 'name', type: 'contact_update', config: { first_name: 7 } }
+  const trigger = { key: 'start', type: 'trigger', config: { event_name: 'user.created' } }
+  await field('Steps').fill(JSON.stringify([trigger, update]))
+  await field('Connections').fill('[{ "from": "start", "to": "name" }]')
+  await press('Save automation')
+  await page.getByRole('alert').filter({ hasText: 'steps[1].config.first_name' }).waitFor()
+  update.config.first_name = { var: 'event.name' } as never
+  await field('Steps').fill(JSON.stringify([trigger, update]))
+  await press('Save automation')
+  await toast('Automation saved. Runs that already began keep their steps.')
+  const tabs = page.getByRole('navigation', { name: 'Automation', exact: true })
+  await tabs.getByRole('link', { name: 'Steps' }).click()
+  await page.getByText('Sets first name to event.name.', { exact: true }).waitFor()
+  await press('Enable automation')
+  await status('enabled')
+  const sent = { event: 'user.created', email: 'ada@customer.test', payload: { name: 'Ada' } }
+  expect((await posthaste.call('POST', '/events/send', sent)).status).toBe(202)
+  const id = /automations\/([0-9a-f-]{36})/.exec(page.url())![1]!
+  const runs = async () =>
+    (await posthaste.call<{ data: { status: string }[] }>('GET', `/automations/${id}/runs`)).body.data
+  await expect.poll(async () => (await runs()).map((run) => run.status)).toEqual(['completed'])
+  await tabs.getByRole('link', { name: 'Runs' }).click()
+  await page.locator('a[data-row]').click()
+  await status('completed')
+  await page.getByRole('link', { name: 'ada@customer.test' }).waitFor()
+  await page.getByText('Update contact', { exact: true }).waitFor()
+})
+
 test('a viewer sees templates, and is offered no change', async () => {
   const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
   await addMember(posthaste, 'viewer', person)

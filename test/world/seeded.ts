@@ -25,6 +25,8 @@ export interface Seeded {
       | 'segment'
       | 'template'
       | 'blocks'
+      | 'automation'
+      | 'run'
       | 'broadcast'
       | 'sentBroadcast',
       string
@@ -191,6 +193,53 @@ async function readers(posthaste: TestAppliance): Promise<{ contact: string; seg
   return { contact, segment }
 }
 
+/** Creates an automation with a run that waits. */
+async function automationOf(
+  posthaste: TestAppliance,
+  segment: string,
+): Promise<{ automation: string; run: string }> {
+  const { body } = await posthaste.call<{ id: string }>('POST', '/automations', {
+    ...{ name: 'After an order', status: 'enabled' },
+    steps: [
+      { key: 'start', type: 'trigger', config: { event_name: 'order.placed' } },
+      {
+        ...{ key: 'large', type: 'condition' },
+        config: { type: 'rule', field: 'event.total', operator: 'gte', value: 50 },
+      },
+      { key: 'pause', type: 'delay', config: { duration: '2 days' } },
+      {
+        ...{ key: 'thanks', type: 'send_email' },
+        config: {
+          template: { id: 'order-confirmation', variables: { NUMBER: { var: 'event.number' } } },
+          subject: 'How was your order?',
+        },
+      },
+      { key: 'regular', type: 'add_to_segment', config: { segment_id: segment } },
+    ],
+    connections: [
+      { from: 'start', to: 'large' },
+      { from: 'large', to: 'pause', type: 'condition_met' },
+      { from: 'pause', to: 'thanks' },
+      { from: 'large', to: 'regular', type: 'condition_not_met' },
+    ],
+  })
+  await posthaste.call('POST', '/events', {
+    name: 'order.placed',
+    schema: { number: 'number', total: 'number' },
+  })
+  const payload = { number: 1204, total: 64 }
+  await posthaste.call('POST', '/events/send', {
+    event: 'order.placed',
+    email: 'ada@readers.example',
+    payload,
+  })
+  const run = await found(async () => {
+    const runs = await posthaste.call<{ data: { id: string }[] }>('GET', `/automations/${body.id}/runs`)
+    return runs.body.data[0]?.id
+  })
+  return { automation: body.id, run }
+}
+
 /** Creates a broadcast in draft. */
 async function draftOf(posthaste: TestAppliance, segment: string): Promise<string> {
   const { body } = await posthaste.call<{ id: string }>('POST', '/broadcasts', {
@@ -326,6 +375,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
   const ids = {
     ...audience,
     ...{ broadcast, sentBroadcast },
+    ...(await automationOf(posthaste, audience.segment)),
     domain,
     webhook,
     report: await seedReports(posthaste, { id: domain, name: SHOP }, clock.now()),

@@ -42,6 +42,13 @@ const PAGES: readonly Page[] = [
   { pattern: '/broadcasts/:id', load: () => import('../pages/Broadcast.svelte') },
   { pattern: '/templates', load: () => import('../pages/Templates.svelte') },
   { pattern: '/templates/:id', load: () => import('../pages/Template.svelte'), rare: true },
+  { pattern: '/automations', load: () => import('../pages/Automations.svelte') },
+  { pattern: '/automations/:id', load: () => import('../pages/Automation.svelte'), rare: true },
+  {
+    pattern: '/automations/:within/runs/:id',
+    load: () => import('../pages/AutomationRun.svelte'),
+    rare: true,
+  },
   { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: reads.metrics },
   { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },

@@ -23,6 +23,7 @@ import Settings from '@lucide/svelte/icons/settings'
 import Sun from '@lucide/svelte/icons/sun'
 import Users from '@lucide/svelte/icons/users'
 import Webhook from '@lucide/svelte/icons/webhook'
+import Workflow from '@lucide/svelte/icons/workflow'
 import type { Session } from '../../../appliance/api/session.ts'
 import { switchTeam } from '../api/teams.ts'
 import { QUEUE_ACTIONS } from './queue.ts'
@@ -45,6 +46,7 @@ const PLACES: readonly Place[] = [
   { path: '/inbound', label: 'Inbound', icon: MailOpen },
   { path: '/broadcasts', label: 'Broadcasts', icon: Megaphone },
   { path: '/templates', label: 'Templates', icon: FileText },
+  { path: '/automations', label: 'Automations', icon: Workflow },
   { path: '/audience/contacts', label: 'Audience', icon: Contact },
   { path: '/metrics', label: 'Metrics', icon: ChartLine },
   { path: '/queue', label: 'Queue', icon: Layers },
@@ -87,6 +89,7 @@ export const ACTIONS: readonly Place[] = [
   { path: '/audience/topics?new=1', label: 'Create topic', icon: Plus, right: 'configure' },
   { path: '/broadcasts?new=1', label: 'Create broadcast', icon: Plus, right: 'send' },
   { path: '/templates?new=1', label: 'Create template', icon: Plus, right: 'configure' },
+  { path: '/automations?new=1', label: 'Create automation', icon: Plus, right: 'send' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
 

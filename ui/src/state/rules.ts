@@ -79,7 +79,8 @@ export function ruleKind(field: string, { properties }: Pick<RuleNames, 'propert
   return properties.find(({ key }) => key === named.key)?.type === 'number' ? 'number' : 'text'
 }
 
-const WORDS: Record<RuleOperator, string> = {
+/** Labels of operators. */
+export const OPERATOR_WORDS: Record<RuleOperator, string> = {
   eq: 'is',
   neq: 'isn’t',
   gt: 'is more than',
@@ -104,7 +105,7 @@ const TIME_WORDS: Partial<Record<RuleOperator, string>> = {
 /** Returns the operators of a field type, with labels. */
 export const operatorChoices = (kind: RuleKind): (readonly [RuleOperator, string])[] =>
   OPERATORS_OF[kind].map(
-    (one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? WORDS[one]] as const,
+    (one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? OPERATOR_WORDS[one]] as const,
   )
 
 /** Whether an operator needs a value. */

@@ -1,0 +1,64 @@
+/** Arranges the steps of an automation as lists with branches. Pure. */
+import {
+  type AutomationGraph,
+  type AutomationStep,
+  type ConnectionType,
+  stepAfter,
+} from '../../../appliance/mail/automation.ts'
+
+/** Steps that follow each other. The last one may have branches. */
+export interface Flow {
+  steps: FlowStep[]
+  /** The key of a step shown elsewhere that it continues with; null: the last step has branches, or the run ends. */
+  next: string | null
+}
+
+export interface FlowStep {
+  step: AutomationStep
+  branches: Branch[]
+}
+
+/** What follows one result of a step. */
+export interface Branch {
+  type: ConnectionType
+  then: Flow
+}
+
+/** Branches within each other; those that are deeper become flows of their own, since a phone is narrow. */
+const MOST_DEPTH = 3
+
+/** Returns the results of a step that lead on separately. */
+function resultsOf({ connections }: AutomationGraph, { key, type }: AutomationStep): ConnectionType[] {
+  if (type === 'condition') return ['condition_met', 'condition_not_met']
+  const splits = connections.some((one) => one.from === key && one.type !== 'default')
+  return type === 'wait_for_event' && splits ? ['event_received', 'timeout'] : []
+}
+
+/** Arranges a graph: one flow for each trigger, then deeply nested branches. Each step is shown once. */
+export function flowsOf(graph: AutomationGraph): Flow[] {
+  const shown = new Set<string>()
+  const starts = graph.steps.filter(({ type }) => type === 'trigger')
+
+  const follow = (start: AutomationStep | undefined, depth: number): Flow => {
+    const flow: Flow = { steps: [], next: null }
+    if (start && depth > MOST_DEPTH && !shown.has(start.key)) {
+      starts.push(start)
+      return { ...flow, next: start.key }
+    }
+    for (let step = start; step; step = stepAfter(graph, step.key)) {
+      const { key } = step
+      if (shown.has(key)) return { ...flow, next: key }
+      shown.add(key)
+      const results = resultsOf(graph, step)
+      const branches = results.map((type) => ({ type, then: follow(stepAfter(graph, key, type), depth + 1) }))
+      flow.steps.push({ step, branches })
+      if (results.length > 0) return flow
+    }
+    return flow
+  }
+
+  const flows: Flow[] = []
+  // Following a flow may add starts.
+  for (const start of starts) if (!shown.has(start.key)) flows.push(follow(start, 0))
+  return flows
+}

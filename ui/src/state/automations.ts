@@ -1,0 +1,59 @@
+/** Labels of automations, runs and the steps of runs. */
+import Ban from '@lucide/svelte/icons/ban'
+import Check from '@lucide/svelte/icons/check'
+import CircleDashed from '@lucide/svelte/icons/circle-dashed'
+import Clock from '@lucide/svelte/icons/clock'
+import Minus from '@lucide/svelte/icons/minus'
+import Pause from '@lucide/svelte/icons/pause'
+import Play from '@lucide/svelte/icons/play'
+import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
+import type { AutomationRun, AutomationSummary } from '../../../appliance/api/automations.ts'
+import type { RunStatus } from '../../../appliance/mail/automation.ts'
+import type { Look } from './status.ts'
+
+/** Returns the label of an automation's status. */
+export function ofAutomation({
+  status,
+  stop_reason: reason,
+}: Pick<AutomationSummary, 'status' | 'stop_reason'>): Look {
+  if (status === 'enabled') return { word: 'enabled', tone: 'green', icon: Check }
+  return reason === null
+    ? { word: 'disabled', tone: 'slate', icon: Pause }
+    : { word: 'stopped', tone: 'red', icon: TriangleAlert }
+}
+
+export const AUTOMATION_CHOICES = [
+  ['enabled', 'Enabled'],
+  ['disabled', 'Disabled'],
+] as const
+
+const FAILED: Look = { word: 'failed', tone: 'red', icon: TriangleAlert }
+const COMPLETED: Look = { word: 'completed', tone: 'green', icon: Check }
+const RUNNING: Look = { word: 'running', tone: 'blue', icon: Play }
+
+/** Labels of runs. */
+export const RUN: Record<RunStatus, Look> = {
+  running: RUNNING,
+  completed: COMPLETED,
+  failed: FAILED,
+  cancelled: { word: 'canceled', tone: 'slate', icon: Ban },
+}
+
+/** Values and labels of the status filter of runs. */
+export const RUN_CHOICES = [
+  ['', 'All'],
+  ['running', 'Running'],
+  ['completed', 'Completed'],
+  ['failed', 'Failed'],
+  ['cancelled', 'Canceled'],
+] as const
+
+/** Labels of the steps of a run. */
+export const RUN_STEP: Record<AutomationRun['steps'][number]['status'], Look> = {
+  pending: { word: 'pending', tone: 'slate', icon: CircleDashed },
+  waiting: { word: 'waiting', tone: 'blue', icon: Clock },
+  running: RUNNING,
+  completed: COMPLETED,
+  failed: FAILED,
+  skipped: { word: 'skipped', tone: 'slate', icon: Minus },
+}
