@@ -78,6 +78,7 @@ export const ARROWS: Record<string, string[]> = {
     'clock',
     'config',
     'dns',
+    'events',
     'housekeeping',
     'senders',
     'sources',

@@ -127,7 +127,8 @@ export type TlsReportSummary = Static<typeof TlsReportSummary>
 const tags = ['Domains'] as const
 const params = path({ id: pathId })
 const MOST_DAYS = 90
-const days = optional(
+/** The length of a period up to now, in days. */
+export const lastDays = optional(
   Type.Integer({ minimum: 1, maximum: MOST_DAYS, description: 'Days up to now. Default 30.' }),
   (given, parameter) => {
     const value = /^\d{1,3}$/.test(given) ? Number(given) : 0
@@ -143,7 +144,7 @@ export const getDmarcSummary = operation('GET /domains/:id/reports/dmarc', {
   summary: 'Summarize DMARC reports about a domain',
   description: 'Who sends as the domain, and whether it passes. Not part of the hosted API.',
   params,
-  querystring: query({ days }),
+  querystring: query({ days: lastDays }),
   response: { 200: DmarcSummary },
 })
 export const getTlsSummary = operation('GET /domains/:id/reports/tls', {
@@ -152,7 +153,7 @@ export const getTlsSummary = operation('GET /domains/:id/reports/tls', {
   summary: 'Summarize TLS reports about a domain',
   description: 'How other servers reach the domain over TLS. Not part of the hosted API.',
   params,
-  querystring: query({ days }),
+  querystring: query({ days: lastDays }),
   response: { 200: TlsReportSummary },
 })
 /** Returns null if a reporter omitted the text. */

@@ -15,7 +15,12 @@ import { createSetUp } from '../accounts/accounts.ts'
 import { bringTo, createDnsbl, createPublicMx, createSpamFilter } from '../inbound/public-mx.ts'
 import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import { createReportView, createSharedDoctor, viewCertificates } from '../insights/insights.ts'
+import {
+  createReportView,
+  createReputationView,
+  createSharedDoctor,
+  viewCertificates,
+} from '../insights/insights.ts'
 import { createIntake, createSchedules, type Intake, type IntakeDeps } from '../intake/intake.ts'
 import { systemClock } from '../clock/clock.ts'
 import { createNodeList, isShared } from './node.ts'
@@ -88,6 +93,7 @@ function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: Li
     sources: heeded(book, () => delivery.changed()),
     tlsPolicies: policies,
     propagation: createPropagation({ storage, resolver, clock, config: book.host }),
+    reputation: createReputationView({ storage, clock, rules: tables.providerRules }),
     reports: createReportView({ storage, resolver, clock, hostname: config.hostname }),
     doctor: createSharedDoctor(clock, (domain, tell) =>
       look({ storage, resolver, freshResolver, clock, host: book.host }, domain, tell),

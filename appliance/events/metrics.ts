@@ -7,6 +7,7 @@ import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
 import type { Dimension, MetricsRequest } from './metrics-query.ts'
 
 export { METRICS } from './metrics-names.ts'
+export { breakDownInPieces, sumInPieces } from './metrics-pieces.ts'
 export { reportBreakdown, readBreakdownQuery } from './metrics-breakdown.ts'
 export { readMetricsQuery } from './metrics-query.ts'
 

@@ -9,7 +9,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Webhooks } from '../events/events.ts'
 import type { Intake, Schedules } from '../intake/intake.ts'
 import type { MimeReader } from '../mime/mime.ts'
-import type { ReportView, SharedDoctor } from '../insights/insights.ts'
+import type { ReportView, ReputationView, SharedDoctor } from '../insights/insights.ts'
 import type { SourceBook } from '../sources/sources.ts'
 import type { CertificateView, NodeFacts, NodeView } from '../mail/node.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
@@ -111,6 +111,8 @@ export interface HttpDeps {
   doctor: SharedDoctor
   /** What DMARC and TLS reports mean for a domain. */
   reports: ReportView
+  /** How receivers treat the mail of a domain. */
+  reputation: ReputationView
   /** Erases people's data by address. */
   erasures: Pick<Erasures, 'begin' | 'survey' | 'get' | 'list'>
   /** How long what is kept, and disk usage. */

@@ -2,6 +2,7 @@
 export { examine, type DoctorDeps } from './doctor.ts'
 export { createSharedDoctor, type SharedDoctor } from './shared-doctor.ts'
 export { createReportView, type ReportView } from './report-view.ts'
+export { createReputationView, type ReputationView } from './reputation.ts'
 export { viewCertificates } from './certificate-view.ts'
 export { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 export { dialOnly, probeAddress } from './dial.ts'

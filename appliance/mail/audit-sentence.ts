@@ -203,14 +203,29 @@ export function auditSentence(entry: Said): string {
   const who = actorWords(entry)
   const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action as AuditAction] : undefined
   if (!say) return `${who}: ${entry.action} (${entry.target})`
-  const { before, details } = entry
-  const data = { before: fieldsOf(before), after: fieldsOf(entry.after), details: fieldsOf(details) }
-  const [past, bare, object] = say({ ...data, name: nameOf(entry) })
+  const [past, bare, object] = say(factsOf(entry))
   const about = object === '' ? '' : ` ${object}`
   if (entry.after === null) return `${who} started to ${bare}${about}; the outcome is unknown`
-  if (data.after.refused === undefined) return `${who} ${past}${about}`
-  return `${who} tried to ${bare}${about}, but ${refusal(data.after.refused)}`
+  const { refused } = fieldsOf(entry.after)
+  if (refused === undefined) return `${who} ${past}${about}`
+  return `${who} tried to ${bare}${about}, but ${refusal(refused)}`
 }
+
+/** Returns what a successful action did, without the actor and a full stop: "Rotated DKIM for acme.com". */
+export function actSentence(entry: Said): string {
+  const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action as AuditAction] : undefined
+  if (!say) return entry.action
+  const [past, , object] = say(factsOf(entry))
+  const words = object === '' ? past : `${past} ${object}`
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const factsOf = (entry: Said): Facts => ({
+  name: nameOf(entry),
+  before: fieldsOf(entry.before),
+  after: fieldsOf(entry.after),
+  details: fieldsOf(entry.details),
+})
 
 /** Returns the object's name. Entries of older versions have no stored name; objects without a name have an id. */
 function nameOf(entry: Said): string {

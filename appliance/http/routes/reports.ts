@@ -1,3 +1,4 @@
+import { getDomainReputation, presentDomainReputation } from '../../api/reputation.ts'
 import * as summaries from '../../api/report-summaries.ts'
 import * as api from '../../api/reports.ts'
 import { presentList } from '../../api/shared.ts'
@@ -5,8 +6,9 @@ import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Routes for DMARC and TLS reports about a domain of the team. */
-export function reportRoutes(app: App, { senders, storage, clock, reports }: HttpDeps): void {
+/** Routes for DMARC and TLS reports about a domain of the team, and for its reputation. */
+export function reportRoutes(app: App, deps: HttpDeps): void {
+  const { senders, storage, clock, reports, reputation, shaping } = deps
   const domainOf = (teamId: string, id: string) => senders.getDomain({ teamId, id })
 
   serve(app, api.listDomainReports, {}, async (request) => {
@@ -33,5 +35,11 @@ export function reportRoutes(app: App, { senders, storage, clock, reports }: Htt
   serve(app, api.getDomainReport, {}, async (request) => {
     const domain = await domainOf(callerOf(request).teamId, request.params.id)
     return api.presentExplainedReport(await reports.report(domain, request.params.report_id))
+  })
+
+  serve(app, getDomainReputation, {}, async (request) => {
+    const domain = await domainOf(callerOf(request).teamId, request.params.id)
+    const names = new Map((await shaping.providers()).map(({ id, name }) => [id, name]))
+    return presentDomainReputation(await reputation.domain(domain, request.query.days), names)
   })
 }

@@ -33,6 +33,7 @@ const NO_ACT = [
     'team list',
     'team provider-rules',
     'domain provider-rules',
+    'domain reputation',
     'member list',
     'user list',
   ],

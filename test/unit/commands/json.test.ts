@@ -139,6 +139,7 @@ const STEPS: Step[] = [
   ['team provider-rules', 'getProviderRules'],
   ['team set-provider-rules warn', 'setProviderRules'],
   ['domain provider-rules sender.test', 'getDomainProviderRules'],
+  ['domain reputation sender.test', 'getDomainReputation'],
   ['member list', 'listMembers'],
   ['member invite ann@sender.test --role viewer', 'createInvitation'],
   ['member role ann@sender.test developer', 'updateMember'],

@@ -18,7 +18,11 @@ import {
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
 import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance/http/http.ts'
-import { createReportView, createSharedDoctor } from '../../../appliance/insights/insights.ts'
+import {
+  createReportView,
+  createReputationView,
+  createSharedDoctor,
+} from '../../../appliance/insights/insights.ts'
 import { createSourceBook } from '../../../appliance/sources/sources.ts'
 import { createWebhooks } from '../../../appliance/events/events.ts'
 import { createComposer, createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
@@ -262,6 +266,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     doctor: createSharedDoctor(clock, options.examine ?? (() => Promise.resolve([]))),
     rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
     setUp: createSetUp({ storage, clock, accounts }),
+    reputation: createReputationView({ storage, clock, rules: () => gate.rules() }),
     reports: createReportView({ storage, resolver, clock, hostname: config.hostname }),
     propagation: createPropagation({ storage, resolver, clock, config }),
     intake,

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { reportAddress } from '../../../appliance/mail/report-address.ts'
+import { change, leaseArgs, putEmail } from '../../contract/fixtures.ts'
 import { newDomainReport } from '../../contract/domain-reports.contract.ts'
 import { startApi, type Api } from './harness.ts'
 
@@ -98,4 +99,76 @@ test('a domain of another team is not found', async () => {
   const other = newId(4)
   for (const path of ['', '/dmarc', '/tls', `/${DMARC}`])
     expect((await api.call('GET', `/domains/${other}/reports${path}`)).status).toBe(404)
+})
+
+describe('the reputation of a domain', () => {
+  const path = () => `/domains/${api.domain.id}/reputation`
+
+  /** Delivers to four people, who report it as spam, bounces once and defers once. */
+  async function send(): Promise<void> {
+    const { storage, teamId, clock, domain } = api
+    const now = clock.now()
+    const to = Array.from({ length: 6 }, (_, n) => `reader${n}@gmail.com`)
+    const { id: emailId } = await putEmail(storage, teamId, to, now, { domainId: domain.id })
+    const leased = await storage.lease(leaseArgs({ leaseUntil: now + 3_600_000 }), now)
+    const changes = leased.map(({ id }, n) => {
+      const outcome =
+        n === 0
+          ? change(id, 'bounced', 'email.bounced')
+          : n === 1
+            ? change(id, 'waiting', 'email.delivery_delayed', now + DAY)
+            : change(id, 'delivered', 'email.delivered')
+      return { ...outcome, event: { ...outcome.event!, id: newId(now) } }
+    })
+    await storage.settle({ owner: 'one', attempt: null, changes }, now)
+    for (const { id: deliveryId } of leased.slice(2))
+      await storage.complain({ teamId, emailId, deliveryId, reason: 'Pressed.', suppress: false }, now)
+  }
+
+  test('tells results, complaints, reports and changes', async () => {
+    const day = Math.floor(api.clock.now() / DAY) * DAY
+    await api.clock.set(day + 1.5 * DAY)
+    await send()
+    const { id } = api.domain
+    expect((await api.call('PATCH', `/domains/${id}`, { open_tracking: true })).status).toBe(200)
+    const since = day + DAY
+    const check = {
+      key: 'SPF',
+      ...{ status: 'verified' as const, found: [], note: null, checkedAt: since, since },
+    }
+    const saved = { teamId: api.teamId, id, status: 'verified' as const, checks: [check] }
+    await api.storage.saveDomainCheck(saved, api.clock.now())
+
+    const { status, json } = await api.call('GET', `${path()}?days=3`)
+    expect(status).toBe(200)
+    const dates = [-1, 0, 1].map((n) => new Date(day + n * DAY).toISOString().slice(0, 10))
+    const none = { delivered: 0, bounced: 0, deferred: 0, complained: 0 }
+    const sent = { delivered: 4, bounced: 1, deferred: 1, complained: 4 }
+    const limit = { limit: 0.003, state: 'over' }
+    expect(json).toMatchObject({
+      ...{ object: 'domain_reputation', domain_id: id, totals: sent },
+      days: dates.map((date, n) => ({ date, ...(n === 2 ? sent : none) })),
+      providers: [{ provider: '?gmail.com', name: 'gmail.com', ...sent }],
+      complaints: {
+        ...{ delivered: 4, complained: 4, rate: 1 },
+        limits: [
+          { provider: 'google', name: 'Gmail', ...limit },
+          { provider: 'yahoo', name: 'Yahoo', ...limit },
+        ],
+      },
+      reports: { dmarc: { total: 3, failed: 0 }, tls: { total: 9, failed: 2 } },
+    })
+    const { changes } = json as { changes: { kind: string; note: string }[] }
+    expect(changes.map(({ kind, note }) => [kind, note])).toEqual([
+      ['setting', 'Turned on open tracking for acme.example'],
+      ['dns', 'The SPF record was found in DNS'],
+    ])
+  })
+
+  test('is of a period of at most 90 days, and of an own domain', async () => {
+    const usual = await api.call('GET', path())
+    expect((usual.json as { days: object[] }).days).toHaveLength(30)
+    expect((await api.call('GET', `${path()}?days=91`)).status).toBe(422)
+    expect((await api.call('GET', `/domains/${newId(4)}/reputation`)).status).toBe(404)
+  })
 })

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { COMMAND_ACTS } from '../../../appliance/commands/audited-command.ts'
-import { auditSentence, type Said } from '../../../appliance/mail/audit-sentence.ts'
+import { actSentence, auditSentence, type Said } from '../../../appliance/mail/audit-sentence.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../../appliance/mail/audit.ts'
 import { QUEUE_ACTIONS } from '../../../appliance/mail/queue.ts'
 
@@ -211,4 +211,13 @@ test.each<[AuditAction, Partial<Said>, string]>([
   ],
 ])('%s %o', (action, more, sentence) => {
   expect(said(action, more)).toBe(`ada@acme.com ${sentence}`)
+})
+
+test('what was done is told without the person', () => {
+  const entry: Said = {
+    ...{ actor: 'ada@acme.com', actorKind: 'user', actorName: null, before: null, after: {}, details: {} },
+    ...{ action: 'domain.rotate_dkim', target: `domain ${ID}`, targetName: 'acme.com' },
+  }
+  expect(actSentence(entry)).toBe('Rotated DKIM for acme.com')
+  expect(actSentence({ ...entry, action: 'moon.land' })).toBe('moon.land')
 })

@@ -1,0 +1,122 @@
+/** The reputation of a domain: results by day and provider, complaints, reports, changes. */
+import { Type, type Static } from 'typebox'
+import type { ComplaintLimit, ReputationChange, ReputationCounts, ReputationDay } from '../mail/reputation.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query } from './parameters.ts'
+import { Count, lastDays } from './report-summaries.ts'
+import { described, Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const counts = {
+  delivered: Count('Delivered.'),
+  bounced: Count('Bounced.'),
+  deferred: Count('Failed attempts that were repeated later.'),
+  complained: Count('Reported as spam.'),
+}
+const Share = (description: string) => Type.Number({ minimum: 0, description })
+const Reports = (what: string) =>
+  Type.Object(
+    { total: Count(`${what} in the reports of the period.`), failed: Count('Those that failed.') },
+    described(`${what} that other servers reported.`),
+  )
+
+/** GET /domains/:id/reputation. Not part of the hosted API. */
+export const DomainReputation = Type.Object(
+  {
+    object: kind('domain_reputation'),
+    domain_id: Id,
+    days: Type.Array(
+      Type.Object({ date: Type.String({ description: 'UTC day.', examples: ['2026-11-25'] }), ...counts }),
+      described('Every day of the period, oldest first.'),
+    ),
+    totals: Type.Object(counts, described('All days of the period together.')),
+    providers: Type.Array(
+      Type.Object({
+        provider: Nullable(Type.String(), described('Id of the mailbox provider; null: all others.')),
+        name: Nullable(Type.String(), described('Its name; null: all others.')),
+        ...counts,
+      }),
+      described('The last 7 days by mailbox provider, the 20 largest first.'),
+    ),
+    complaints: Type.Object(
+      {
+        delivered: Count('Delivered.'),
+        complained: Count('Reported as spam.'),
+        rate: Share('Share of the delivered emails that were reported as spam.'),
+        limits: Type.Array(
+          Type.Object({
+            provider: Type.String(described('Id of the mailbox provider.')),
+            name: Type.String(described('Its name.')),
+            limit: Share('Largest share of delivered emails that it accepts.'),
+            state: literals(
+              ['ok', 'near', 'over'],
+              described('near: at least a third of the limit. Fewer than 4 complaints are always ok.'),
+            ),
+          }),
+          described('The providers with a limit.'),
+        ),
+      },
+      described('Complaints of the last 7 days at all providers.'),
+    ),
+    reports: Type.Object(
+      { dmarc: Reports('Messages'), tls: Reports('TLS sessions') },
+      described('DMARC and TLS reports.'),
+    ),
+    changes: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        kind: literals(
+          ['dns', 'setting', 'volume'],
+          described('dns: a record. setting: from the audit log. volume: far more mail than usual.'),
+        ),
+        note: Type.String(described('What changed, in English. The wording may change.')),
+      }),
+      described('What changed in the period, newest first.'),
+    ),
+  },
+  described('How receivers treat the mail of a domain.'),
+)
+export type DomainReputation = Static<typeof DomainReputation>
+
+export const getDomainReputation = operation('GET /domains/:id/reputation', {
+  operationId: 'getDomainReputation',
+  tags: ['Domains'],
+  summary: 'Get the reputation of a domain',
+  description:
+    'Results by day and mailbox provider, complaints and the limits of providers, reports, and what changed when. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  querystring: query({ days: lastDays }),
+  response: { 200: DomainReputation },
+})
+
+/** Formats the response of GET /domains/:id/reputation. @param names display names of providers by id */
+export function presentDomainReputation(
+  seen: {
+    domain: { id: string }
+    days: ReputationDay[]
+    totals: ReputationCounts
+    providers: (ReputationCounts & { provider: string | null })[]
+    complaints: { delivered: number; complained: number; rate: number; limits: ComplaintLimit[] }
+    reports: DomainReputation['reports']
+    changes: ReputationChange[]
+  },
+  names: ReadonlyMap<string, string>,
+): DomainReputation {
+  const { domain, days, totals, providers, complaints, reports, changes } = seen
+  // The mail of a domain that wasn't looked up yet counts under `?` and its name.
+  const nameOf = (id: string): string => names.get(id) ?? id.replace(/^\?/, '')
+  return {
+    object: 'domain_reputation',
+    domain_id: domain.id,
+    days,
+    totals,
+    providers: providers.map(({ provider, ...counted }) => ({
+      provider,
+      name: provider === null ? null : nameOf(provider),
+      ...counted,
+    })),
+    complaints,
+    reports,
+    changes: changes.map(({ at, kind: of, note }) => ({ at: timestamp(at), kind: of, note })),
+  }
+}

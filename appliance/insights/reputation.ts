@@ -1,0 +1,168 @@
+/** Gathers the reputation of a domain from stored counts, checks and the audit log. Looks nothing up in DNS. */
+import type { Clock } from '../clock/clock.ts'
+import { breakDownInPieces, sumInPieces } from '../events/metrics.ts'
+import type { AuditEntry } from '../mail/audit.ts'
+import { actSentence } from '../mail/audit-sentence.ts'
+import type { ProviderRules } from '../mail/provider-rules.ts'
+import {
+  complaintLimits,
+  complaintRate,
+  dateOf,
+  daysUntil,
+  recordChanges,
+  sumCounts,
+  volumeChanges,
+  type ComplaintLimit,
+  type ReputationChange,
+  type ReputationCounts,
+  type ReputationDay,
+} from '../mail/reputation.ts'
+import { QUARTER, quarterOf, type Domain, type ReportDay, type Storage } from '../storage/storage.ts'
+
+export interface DomainReputation {
+  domain: Domain
+  /** Every day of the period, oldest first. */
+  days: ReputationDay[]
+  totals: ReputationCounts
+  /** Of the last 7 days, largest first; `provider` null: all that aren't listed. */
+  providers: (ReputationCounts & { provider: string | null })[]
+  /** Of the last 7 days, as in the provider rules. */
+  complaints: { delivered: number; complained: number; rate: number; limits: ComplaintLimit[] }
+  /** Messages in DMARC reports and sessions in TLS reports of the period, and those that failed. */
+  reports: Record<'dmarc' | 'tls', { total: number; failed: number }>
+  /** Newest first. */
+  changes: ReputationChange[]
+}
+
+export interface ReputationView {
+  /** @param days length of the period up to now; default 30 */
+  domain(domain: Domain, days?: number): Promise<DomainReputation>
+}
+
+export interface ReputationDeps {
+  storage: Pick<
+    Storage,
+    'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'domainReportDays' | 'listAudit'
+  >
+  clock: Clock
+  /** Called each time, because the rules can be replaced. */
+  rules: () => ProviderRules
+}
+
+const DAY = 86_400_000
+const DEFAULT_DAYS = 30
+/**
+ * The days by provider. There are no sums by domain and provider, so these are read from quarter hours, which takes too
+ * long for a longer period of a large team.
+ */
+const PROVIDER_DAYS = 7
+const MOST_PROVIDERS = 20
+/** Entries of the audit log. */
+const MOST_ACTS = 100
+
+export function createReputationView(deps: ReputationDeps): ReputationView {
+  const { storage, clock, rules } = deps
+  return {
+    async domain(domain, count = DEFAULT_DAYS) {
+      const now = clock.now()
+      const starts = daysUntil(now, count)
+      const period = { teamId: domain.teamId, domainId: domain.id, since: starts[0]!, until: now }
+      const days = await resultsByDay(storage, domain, starts, now)
+      const providers = await resultsByProvider(storage, domain, now)
+      const { delivered, complained } = sumCounts(providers)
+      const limits = complaintLimits({ delivered, complained }, rules())
+      const changes = [
+        ...(await actsOn(storage, domain, period.since, now)),
+        ...recordChanges(domain.checks, period.since),
+        ...volumeChanges(days),
+      ]
+      return {
+        domain,
+        days,
+        totals: sumCounts(days),
+        providers,
+        complaints: { delivered, complained, rate: complaintRate({ delivered, complained }), limits },
+        reports: {
+          dmarc: totalOf(await storage.domainReportDays({ ...period, kind: 'dmarc' }, now)),
+          tls: totalOf(await storage.domainReportDays({ ...period, kind: 'tls' }, now)),
+        },
+        changes: changes.toSorted((a, b) => b.at - a.at),
+      }
+    },
+  }
+}
+
+/** The field that each counter belongs to. */
+const FIELDS: Readonly<Record<string, keyof ReputationCounts>> = {
+  delivered: 'delivered',
+  complained: 'complained',
+  delivery_delayed: 'deferred',
+  bounced_permanent: 'bounced',
+  bounced_transient: 'bounced',
+  bounced_undetermined: 'bounced',
+}
+
+function countsOf(sums: readonly { counter: string; n: number }[]): ReputationCounts {
+  const counts = sumCounts([])
+  for (const { counter, n } of sums) {
+    const field = FIELDS[counter]
+    if (field !== undefined) counts[field] += n
+  }
+  return counts
+}
+
+async function resultsByDay(
+  storage: ReputationDeps['storage'],
+  { teamId, id }: Domain,
+  starts: readonly number[],
+  now: number,
+): Promise<ReputationDay[]> {
+  const ranges = starts.map((start) => ({ start, end: start + DAY }))
+  const sums = await sumInPieces(storage, { teamId, domainIds: [id], ranges, together: true }, now)
+  const byStart = Map.groupBy(sums, ({ start }) => start)
+  return starts.map((start) => ({ date: dateOf(start), ...countsOf(byStart.get(start) ?? []) }))
+}
+
+async function resultsByProvider(
+  storage: ReputationDeps['storage'],
+  { teamId, id }: Domain,
+  now: number,
+): Promise<DomainReputation['providers']> {
+  const end = quarterOf(now) + QUARTER
+  const range = { start: end - PROVIDER_DAYS * DAY, end }
+  const asked = { teamId, domainIds: [id], range, by: 'provider' as const, counters: Object.keys(FIELDS) }
+  const sums = await breakDownInPieces(storage, { ...asked, most: MOST_PROVIDERS }, now)
+  const rows = [...Map.groupBy(sums, ({ value }) => value)].map(([provider, some]) => ({
+    provider,
+    ...countsOf(some),
+  }))
+  const size = (row: ReputationCounts): number => row.delivered + row.bounced + row.deferred
+  return rows.toSorted(
+    (a, b) => Number(a.provider === null) - Number(b.provider === null) || size(b) - size(a),
+  )
+}
+
+const totalOf = (days: readonly ReportDay[]): { total: number; failed: number } => ({
+  total: days.reduce((sum, { total }) => sum + total, 0),
+  failed: days.reduce((sum, { failed }) => sum + failed, 0),
+})
+
+/** Lists what people did to the domain. Leaves out their names, because not everybody may read the audit log. */
+async function actsOn(
+  storage: ReputationDeps['storage'],
+  { teamId, id }: Domain,
+  since: number,
+  now: number,
+): Promise<ReputationChange[]> {
+  const filter = { teamId, target: `domain ${id}`, since, limit: MOST_ACTS }
+  const { items } = await storage.listAudit(filter, now)
+  return items
+    .filter(hasChanged)
+    .map((entry) => ({ at: entry.at, kind: 'setting', note: actSentence(entry) }))
+}
+
+/** Whether an entry changed something. Refused and unfinished actions didn't, and checks never do. */
+function hasChanged({ action, after }: AuditEntry): boolean {
+  const done = after !== null && !(typeof after === 'object' && 'refused' in after)
+  return done && action !== 'domain.verify'
+}
