@@ -164,6 +164,32 @@ test('an automation is created, edited, enabled and runs', async () => {
   await page.getByText('Update contact', { exact: true }).waitFor()
 })
 
+test('an event is defined with a schema, and sent as a test', async () => {
+  await page.goto(at('/automations'))
+  await page.getByRole('navigation', { name: 'Automations and events' }).getByText('Events').click()
+  await page.getByRole('link', { name: 'Create your first event' }).click()
+  await field('Name').fill('order.paid')
+  await field('Values').fill('total: amount')
+  await press('Create event')
+  await page.getByRole('alert').filter({ hasText: 'one of string, number, boolean, date' }).waitFor()
+  await field('Values').fill('total: number')
+  await press('Create event')
+  await page.getByRole('heading', { name: 'order.paid' }).waitFor()
+  await page.getByRole('link', { name: 'Send test event' }).click()
+  await field('Email address').fill('ada@customer.test')
+  await field('Payload').fill('{ "total": "much" }')
+  await press('Send event')
+  await page.getByRole('alert').filter({ hasText: 'payload.total' }).waitFor()
+  await field('Payload').fill('{ "total": 7 }')
+  await press('Send event')
+  await toast('Event order.paid sent.')
+  await page.getByText('{"total":7}', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Delete event' }).click()
+  await field('Type order.paid to confirm').fill('order.paid')
+  await press('Delete event')
+  await toast('Event deleted.')
+})
+
 test('a viewer sees templates, and is offered no change', async () => {
   const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
   await addMember(posthaste, 'viewer', person)

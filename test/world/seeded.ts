@@ -27,6 +27,7 @@ export interface Seeded {
       | 'blocks'
       | 'automation'
       | 'run'
+      | 'event'
       | 'broadcast'
       | 'sentBroadcast',
       string
@@ -197,7 +198,7 @@ async function readers(posthaste: TestAppliance): Promise<{ contact: string; seg
 async function automationOf(
   posthaste: TestAppliance,
   segment: string,
-): Promise<{ automation: string; run: string }> {
+): Promise<{ automation: string; run: string; event: string }> {
   const { body } = await posthaste.call<{ id: string }>('POST', '/automations', {
     ...{ name: 'After an order', status: 'enabled' },
     steps: [
@@ -223,7 +224,7 @@ async function automationOf(
       { from: 'large', to: 'regular', type: 'condition_not_met' },
     ],
   })
-  await posthaste.call('POST', '/events', {
+  const event = await posthaste.call<{ id: string }>('POST', '/events', {
     name: 'order.placed',
     schema: { number: 'number', total: 'number' },
   })
@@ -237,7 +238,7 @@ async function automationOf(
     const runs = await posthaste.call<{ data: { id: string }[] }>('GET', `/automations/${body.id}/runs`)
     return runs.body.data[0]?.id
   })
-  return { automation: body.id, run }
+  return { automation: body.id, run, event: event.body.id }
 }
 
 /** Creates a broadcast in draft. */

@@ -2,7 +2,16 @@ import { expect, test } from 'vitest'
 import type { AutomationGraph, AutomationStep } from '../../../appliance/mail/automation.ts'
 import { flowsOf, type Flow } from '../../../ui/src/state/automation-flow.ts'
 import { NO_NAMES, stepLink, stepWords } from '../../../ui/src/state/automation-steps.ts'
-import { fieldOf, parseJson, runsInWords, runStepResult } from '../../../ui/src/state/automation-runs.ts'
+import {
+  fieldOf,
+  parseJson,
+  runsInWords,
+  runStepResult,
+  samplePayload,
+  schemaInWords,
+  schemaOf,
+  schemaText,
+} from '../../../ui/src/state/automation-runs.ts'
 
 const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' } as const
 const trigger = (key: string): AutomationStep => ({ key, type: 'trigger', config: { event_name: key } })
@@ -118,4 +127,14 @@ test('a refusal belongs to its field', () => {
   expect(fieldOf('Missing `name` field.')).toBe('name')
   expect(fieldOf('The server does not respond.')).toBeNull()
   expect(() => parseJson('steps', '[')).toThrow(/^Invalid `steps` field: not valid JSON\./)
+})
+
+test('a schema is written and read as lines', () => {
+  const schema = { plan: 'string', 'a:b': 'number' } as const
+  expect(schemaOf(schemaText(schema))).toEqual(schema)
+  expect(schemaOf(' \n')).toBeNull()
+  expect(schemaInWords(schema)).toBe('plan: string, a:b: number')
+  expect(samplePayload(schema)).toEqual({ plan: 'text', 'a:b': 1 })
+  expect(() => schemaOf('plan')).toThrow('Invalid `schema` field: “plan” isn’t a name and a type')
+  expect(() => schemaOf('plan: string\nplan: date')).toThrow('“plan” is listed twice')
 })

@@ -1,5 +1,6 @@
-/** Describes runs and refusals of automations. Pure. */
+/** Describes runs, schemas and refusals of automations and custom events. Pure. */
 import type { AutomationRun } from '../../../appliance/api/automations.ts'
+import type { EventFieldType, EventSchema } from '../../../appliance/mail/custom-event.ts'
 
 /** Describes numbers of runs, each counted up to a limit, such as `100+ in 30 days · 2 running · 1 failed`. */
 export function runsInWords(
@@ -56,3 +57,44 @@ export function runStepResult({
   if (type === 'wait_for_event') return { ...NOTHING, words: `The event ${textOf(output.event)} arrived.` }
   return { ...NOTHING, json: JSON.stringify(output, null, 2) }
 }
+
+const fields = (schema: EventSchema | null): string[] =>
+  Object.entries(schema ?? {}).map(([name, type]) => `${name}: ${type}`)
+
+/** Lists the fields of a schema on one line. */
+export const schemaInWords = (schema: EventSchema | null): string =>
+  schema === null ? 'any values' : fields(schema).join(', ')
+
+/** Writes a schema as lines of names and types. */
+export const schemaText = (schema: EventSchema | null): string => fields(schema).join('\n')
+
+/** Reads lines of names and types; the server checks the types. Null: no lines. Throws an error for the user. */
+export function schemaOf(text: string): Record<string, string> | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const entries = lines.map((line): [string, string] => {
+    const at = line.lastIndexOf(':')
+    if (at <= 0)
+      throw new Error(
+        `Invalid \`schema\` field: “${line.trim()}” isn’t a name and a type, such as “plan: string”.`,
+      )
+    return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+  })
+  const names = entries.map(([name]) => name)
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined) throw new Error(`Invalid \`schema\` field: “${twice}” is listed twice.`)
+  return entries.length === 0 ? null : Object.fromEntries(entries)
+}
+
+const SAMPLES: Record<EventFieldType, unknown> = {
+  string: 'text',
+  number: 1,
+  boolean: true,
+  date: '2026-05-01',
+}
+
+/** The types of fields. */
+export const FIELD_TYPES = Object.keys(SAMPLES)
+
+/** Returns sample values for a schema. */
+export const samplePayload = (schema: EventSchema | null): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(schema ?? {}).map(([name, type]) => [name, SAMPLES[type]]))

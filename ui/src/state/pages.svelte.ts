@@ -43,6 +43,8 @@ const PAGES: readonly Page[] = [
   { pattern: '/templates', load: () => import('../pages/Templates.svelte') },
   { pattern: '/templates/:id', load: () => import('../pages/Template.svelte'), rare: true },
   { pattern: '/automations', load: () => import('../pages/Automations.svelte') },
+  { pattern: '/automations/events', load: () => import('../pages/CustomEvents.svelte'), rare: true },
+  { pattern: '/automations/events/:id', load: () => import('../pages/CustomEvent.svelte'), rare: true },
   { pattern: '/automations/:id', load: () => import('../pages/Automation.svelte'), rare: true },
   {
     pattern: '/automations/:within/runs/:id',
