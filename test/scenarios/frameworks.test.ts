@@ -192,11 +192,11 @@ describe('the official npm client', () => {
   })
 
   test('hears which part of the API this version does not have', async () => {
-    const { error } = await client().automations.list()
+    const { error } = await client().oauthGrants.list()
     expect(error).toEqual({
       statusCode: 404,
       name: 'not_found',
-      message: 'The requested endpoint does not exist: this server version does not support automations.',
+      message: 'The requested endpoint does not exist: this server version does not support OAuth grants.',
     })
   })
 })
