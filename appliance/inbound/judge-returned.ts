@@ -62,7 +62,7 @@ export const isEarly = (deliveries: readonly ReturnedDelivery[]): boolean =>
   deliveries.some(({ leased }) => leased)
 
 /**
- * Reports whether a failure is about a delivery that is queued. A crash may have lost the result of its attempt; the
+ * Reports whether a failure is about a delivery that is queued or held. A crash may have lost the result of its attempt; the
  * delivery is then attempted again.
  */
 export const isPremature = ({ entries }: ReturnedReport, deliveries: readonly ReturnedDelivery[]): boolean =>
@@ -70,7 +70,7 @@ export const isPremature = ({ entries }: ReturnedReport, deliveries: readonly Re
     ({ action, effect, deliveryId }) =>
       action === 'failed' &&
       effect === 'unchanged' &&
-      deliveries.find(({ id }) => id === deliveryId)?.state === 'waiting',
+      deliveries.some(({ id, state }) => id === deliveryId && (state === 'waiting' || state === 'held')),
   )
 
 /** Finds the delivery of a report. A notice without a recipient belongs to the only recipient, if there is only one. */

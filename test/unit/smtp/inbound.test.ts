@@ -229,6 +229,20 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
+  test('waits, too, while that delivery is held', async () => {
+    const { path, id } = await open()
+    const now = door.clock.now()
+    await door.storage.holdQueue({ domain: 'customer.example' }, now)
+    await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
+    await expect
+      .poll(async () => ((await door.storage.nextReturned({}, now)) ?? 0) - now)
+      .toBeGreaterThanOrEqual(5000)
+    await door.storage.releaseQueue({ domain: 'customer.example' }, now)
+    await deliver()
+    await door.clock.advance(5000)
+    await expect.poll(() => effects(id)).toEqual([['suppressed']])
+  })
+
   test('at a return path from before there was a MAC is kept, and changes nothing', async () => {
     await open()
     const now = door.clock.now()
