@@ -1,4 +1,4 @@
-/** Automations as people and apps manage them. The runner (runner.ts) runs them. */
+/** Creates, changes and lists automations. automations.ts runs them. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import {
@@ -94,7 +94,11 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
     const now = clock.now()
     const automation = {
       ...about,
-      ...{ id: newId(now), versionId: newId(now), stopReason: null, createdAt: now, updatedAt: now },
+      id: newId(now),
+      versionId: newId(now),
+      stopReason: null,
+      createdAt: now,
+      updatedAt: now,
     }
     if (!(await storage.createAutomation({ automation, most: MOST }, now)))
       throw refuse('too_many', { limit: MOST, things: 'automations' })
@@ -221,7 +225,10 @@ async function checkSendEmail(
       expected: `a published template; \`${template.id.slice(0, 100)}\` is none`,
     })
   if (from === undefined && found.version.from === null)
-    throw refuse('invalid_field', { field: `${path}.from`, expected: 'a sender, as the template has none' })
+    throw refuse('invalid_field', {
+      field: `${path}.from`,
+      expected: 'a sender, because the template has none',
+    })
   for (const [name, address] of Object.entries({ from, reply_to: replyTo }))
     if (address !== undefined && !parseMailbox(address))
       throw refuse('invalid_address', { field: `${path}.${name}` })

@@ -72,8 +72,12 @@ export function createCustomEvents(deps: CustomEventDeps, sent: () => void = () 
     async createEvent({ teamId, name, schema }) {
       const now = clock.now()
       const event = {
-        ...{ id: newId(now), teamId, name: readEventName(name), schema: readSchema(schema) },
-        ...{ createdAt: now, updatedAt: null },
+        id: newId(now),
+        teamId,
+        name: readEventName(name),
+        schema: readSchema(schema),
+        createdAt: now,
+        updatedAt: null,
       }
       const result = await storage.createCustomEvent({ event, most: MOST }, now)
       if (result === 'taken') throw refuse('event_exists', { name: event.name })

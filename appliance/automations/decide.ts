@@ -124,8 +124,12 @@ function factsOf({ step, properties }: Pick<Situation, 'step' | 'properties'>, c
     event: step.event,
     waits: step.waits,
     contact: {
-      ...{ id: contact.id, email: contact.email, first_name: contact.firstName, last_name: contact.lastName },
-      ...{ unsubscribed: contact.optOut !== null, created_at: new Date(contact.createdAt).toISOString() },
+      id: contact.id,
+      email: contact.email,
+      first_name: contact.firstName,
+      last_name: contact.lastName,
+      unsubscribed: contact.optOut !== null,
+      created_at: new Date(contact.createdAt).toISOString(),
       properties: Object.fromEntries(values),
     },
   }

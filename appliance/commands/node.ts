@@ -1,3 +1,4 @@
+/** The commands about nodes. */
 import { presentNode } from '../api/nodes.ts'
 import { presentList } from '../api/shared.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
@@ -6,6 +7,16 @@ import { viewNodes } from '../mail/node-view.ts'
 import { INTERRUPTED } from '../mail/verdict.ts'
 import { type Context, Failure } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
+import type { Registrar } from './registrar.ts'
+
+/** Registers `node`. */
+export function addNodes({ group, add, does, doesWith }: Registrar): void {
+  const nodes = group('node', 'Manage the nodes that share a PostgreSQL database')
+  add('list', 'List nodes, whether they are alive, and their sending IPs', nodes).action(does(listNodes))
+  add('forget', 'Remove a node that will not return, and its sending IPs', nodes)
+    .argument('<name>', 'Name or ID from the list')
+    .action(doesWith(forgetNode))
+}
 
 type NodeContext = Pick<Context, 'config' | 'storage' | 'clock' | 'output'>
 
@@ -26,7 +37,11 @@ export async function listNodes(context: NodeContext): Promise<void> {
     return
   }
   const rows = nodes.map(({ name, id, state, version, heartbeatAt, sources }) => [
-    ...[name, id, state, version, instant(heartbeatAt)],
+    name,
+    id,
+    state,
+    version,
+    instant(heartbeatAt),
     sources.length === 0 ? '-' : sources.join(', '),
   ])
   output.text(...table(['NAME', 'ID', 'STATE', 'VERSION', 'HEARTBEAT', 'SENDING IPS'], rows))

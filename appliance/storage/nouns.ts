@@ -24,6 +24,7 @@ import { methods as unsubscribePages } from './audience/unsubscribe-pages.ts'
 import { methods as audit } from './audit.ts'
 import { methods as automations } from './automations/automations.ts'
 import { methods as automationRunning } from './automations/running.ts'
+import { methods as openSteps } from './automations/open-steps.ts'
 import { methods as automationRuns } from './automations/runs.ts'
 import { methods as customEvents } from './automations/custom-events.ts'
 import { methods as sentEvents } from './automations/sent-events.ts'
@@ -88,6 +89,7 @@ export const nouns = {
   audienceCounts,
   audit,
   automationRunning,
+  openSteps,
   automationRuns,
   automations,
   broadcastCandidates,

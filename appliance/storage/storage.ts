@@ -37,14 +37,8 @@ export type { ContactTopic, CountedTopic, Topic, TopicRecipient } from './audien
 export type { UnsubscribePageChange } from './audience/unsubscribe-pages.ts'
 export type { AuditFilter } from './audit.ts'
 export type { Automation, AutomationSummary } from './automations/automations.ts'
-export type {
-  EventWork,
-  NewRun,
-  OpenStep,
-  SendingStep,
-  StepEffect,
-  StepResult,
-} from './automations/running.ts'
+export type { EventWork, OpenStep } from './automations/open-steps.ts'
+export type { NewRun, SendingStep, StepEffect, StepResult } from './automations/running.ts'
 export type { AutomationRun, AutomationRunStep } from './automations/runs.ts'
 export type { CustomEvent } from './automations/custom-events.ts'
 export type { SentEvent } from './automations/sent-events.ts'

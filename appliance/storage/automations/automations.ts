@@ -116,9 +116,16 @@ async function createAutomation(
   await db
     .insertInto('automations')
     .values({
-      ...{ id: automation.id, team_id: automation.teamId, name: automation.name, status: automation.status },
-      ...{ version_id: automation.versionId, stopped_at: null, stop_reason: null, deleted_at: null },
-      ...{ created_at: now, updated_at: now },
+      id: automation.id,
+      team_id: automation.teamId,
+      name: automation.name,
+      status: automation.status,
+      version_id: automation.versionId,
+      stopped_at: null,
+      stop_reason: null,
+      deleted_at: null,
+      created_at: now,
+      updated_at: now,
     })
     .execute()
   await insertVersion(db, automation, { id: automation.versionId, graph: automation.graph }, now)

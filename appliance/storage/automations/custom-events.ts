@@ -61,8 +61,12 @@ async function createCustomEvent(
   const inserted = await db
     .insertInto('custom_events')
     .values({
-      ...{ id: event.id, team_id: event.teamId, name: event.name, schema: toSchema(event.schema) },
-      ...{ created_at: event.createdAt, updated_at: event.updatedAt },
+      id: event.id,
+      team_id: event.teamId,
+      name: event.name,
+      schema: toSchema(event.schema),
+      created_at: event.createdAt,
+      updated_at: event.updatedAt,
     })
     .onConflict((conflict) => conflict.columns(['team_id', 'name']).doNothing())
     .executeTakeFirstOrThrow()

@@ -1,15 +1,13 @@
 /**
- * How runs begin and go on. Each method is one transaction: what a step does and that it is done are stored together, so
- * that a crash repeats and loses nothing.
+ * Starts and advances runs. The effect of a step and its end are stored in one transaction, so that a crash neither
+ * repeats nor loses a step.
  */
-import { type Selectable, sql } from 'kysely'
 import type { ConsentAct } from '../../mail/audience.ts'
 import {
   LOOP_REASON,
   MOST_RUNS_A_MINUTE,
   type ReachedStep,
   type RunStatus,
-  type RunStepStatus,
   type StepType,
 } from '../../mail/automation.ts'
 import type { EventPayload } from '../../mail/custom-event.ts'
@@ -20,26 +18,10 @@ import { addToSegment } from '../audience/memberships.ts'
 import type { Connection } from '../connection.ts'
 import type { Db } from '../schema.ts'
 import { stopAutomation } from './automations.ts'
+import { isGoing } from './open-steps.ts'
 import type { SentEvent } from './sent-events.ts'
-import { toSent } from './sent-events.ts'
 
-/** A step of a run that is due or waits for an event. */
-export interface OpenStep {
-  runId: string
-  key: string
-  type: StepType
-  status: RunStepStatus
-  teamId: string
-  automationId: string
-  versionId: string
-  contactId: string
-  event: EventPayload
-  waits: Record<string, EventPayload>
-  /** What a send has stored: the email was accepted, and only the next step is missing. */
-  output: Record<string, unknown> | null
-}
-
-/** The end of a step, and what follows. */
+/** The result of a step, and the next step. */
 export interface StepResult {
   status: 'completed' | 'failed' | 'skipped'
   output: Record<string, unknown> | null
@@ -51,123 +33,22 @@ export interface StepResult {
   end: Exclude<RunStatus, 'running'>
 }
 
-/** What a step does to its contact. */
+/** The change that a step makes to its contact. */
 export type StepEffect =
   { kind: 'update'; change: ContactChange } | { kind: 'delete' } | { kind: 'segment'; segmentId: string }
 
-/** A run to begin. */
+/** A run to start. */
 export interface NewRun {
   id: string
   automationId: string
-  /** The version that it keeps. */
+  /** The version of the automation, which the run keeps. */
   versionId: string
   trigger: string
   next: ReachedStep | null
 }
 
-const isGoing = sql<boolean>`r.status = 'running' and (a.stopped_at is null or r.created_at > a.stopped_at)`
-
-const openSteps = (db: Db) =>
-  db
-    .selectFrom('automation_run_steps as s')
-    .innerJoin('automation_runs as r', 'r.id', 's.run_id')
-    .innerJoin('automations as a', 'a.id', 'r.automation_id')
-    .select(['s.run_id', 's.key', 's.type', 's.status', 's.output', 's.team_id', 's.due_at'])
-    .select(['r.automation_id', 'r.version_id', 'r.contact_id', 'r.event', 'r.waits'])
-    .where(isGoing)
-
-type OpenRow = Awaited<ReturnType<ReturnType<typeof openSteps>['execute']>>[number]
-
-const toOpen = (row: Selectable<OpenRow>): OpenStep => ({
-  runId: row.run_id,
-  key: row.key,
-  type: row.type,
-  status: row.status,
-  teamId: row.team_id,
-  automationId: row.automation_id,
-  versionId: row.version_id,
-  contactId: row.contact_id,
-  event: JSON.parse(row.event) as EventPayload,
-  waits: JSON.parse(row.waits) as OpenStep['waits'],
-  output: row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>),
-})
-
-/** Lists due steps, the longest due first. */
-async function dueAutomationSteps(db: Db, { most }: { most: number }, now: number): Promise<OpenStep[]> {
-  const rows = await openSteps(db)
-    .where('s.due_at', '<=', now)
-    .orderBy('s.due_at')
-    .orderBy('s.run_id')
-    .limit(most)
-    .execute()
-  return rows.map(toOpen)
-}
-
-/** Returns when the next step is due; undefined: none waits. */
-async function nextAutomationStep(db: Db): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('automation_run_steps')
-    .select('due_at')
-    .where('due_at', 'is not', null)
-    .orderBy('due_at')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.due_at ?? undefined
-}
-
-/** What one sent event may start or continue. */
-export interface EventWork {
-  event: SentEvent
-  /** The contact; undefined: the address has none. */
-  contact: Contact | undefined
-  /** Enabled automations with this trigger. */
-  starts: { automationId: string; versionId: string }[]
-  /** Steps of the contact's runs that wait for this event since before it was sent. */
-  waiting: OpenStep[]
-}
-
-/** Lists sent events that automations have not looked at, oldest first. */
-async function pendingEvents(db: Db, { most }: { most: number }): Promise<EventWork[]> {
-  const rows = await db
-    .selectFrom('sent_events')
-    .selectAll()
-    // Literal, because an index of some rows isn't used for a parameter.
-    .where(sql<boolean>`pending = 1`)
-    .orderBy('id')
-    .limit(most)
-    .execute()
-  const work: EventWork[] = []
-  for (const event of rows.map(toSent)) {
-    const { teamId, name, contactId, email } = event
-    const ref = contactId === null ? { email } : { id: contactId }
-    const contact = await getContact(db, { teamId, ref })
-    const starts = await db
-      .selectFrom('automation_triggers as t')
-      .innerJoin('automations as a', 'a.id', 't.automation_id')
-      .select(['a.id', 'a.version_id'])
-      .where('t.team_id', '=', teamId)
-      .where('t.event_name', '=', name)
-      .where('a.status', '=', 'enabled')
-      .where('a.deleted_at', 'is', null)
-      .execute()
-    const waiting = contact
-      ? await openSteps(db)
-          .where('s.team_id', '=', teamId)
-          .where('s.event_name', '=', name)
-          .where('s.contact_id', '=', contact.id)
-          .where('s.created_at', '<=', event.createdAt)
-          .execute()
-      : []
-    work.push({
-      ...{ event, contact, waiting: waiting.map(toOpen) },
-      starts: starts.map((one) => ({ automationId: one.id, versionId: one.version_id })),
-    })
-  }
-  return work
-}
-
 /**
- * Begins the runs of a sent event and continues those that waited for it, once. Creates its contact if a run begins.
+ * Starts the runs of a sent event and continues those that waited for it, once. Creates its contact if a run begins.
  * An automation that begins too many runs for one contact stops.
  */
 async function takeSentEvent(
@@ -247,8 +128,15 @@ async function beginRun(
   await db
     .insertInto('automation_runs')
     .values({
-      ...{ id, team_id: teamId, automation_id: automationId, version_id: versionId, contact_id: contactId },
-      ...{ event_name: event.name, event: JSON.stringify(event.payload), waits: '{}', created_at: now },
+      id,
+      team_id: teamId,
+      automation_id: automationId,
+      version_id: versionId,
+      contact_id: contactId,
+      event_name: event.name,
+      event: JSON.stringify(event.payload),
+      waits: '{}',
+      created_at: now,
       ...(next ? { status: 'running', completed_at: null } : { status: 'completed', completed_at: now }),
     })
     .execute()
@@ -267,7 +155,13 @@ async function insertStep(
   await db
     .insertInto('automation_run_steps')
     .values({
-      ...{ run_id: runId, key, team_id: teamId, type, contact_id: contactId, output: null, error: null },
+      run_id: runId,
+      key,
+      team_id: teamId,
+      type,
+      contact_id: contactId,
+      output: null,
+      error: null,
       ...(next
         ? { status: next.status, due_at: next.dueAt, event_name: next.eventName, completed_at: null }
         : { status: 'completed', due_at: null, event_name: null, completed_at: now }),
@@ -294,8 +188,12 @@ async function endStep(
   const ended = await db
     .updateTable('automation_run_steps')
     .set({
-      ...{ status, due_at: null, event_name: null, completed_at: now },
-      ...{ output: output && JSON.stringify(output), error: error && JSON.stringify(error) },
+      status,
+      due_at: null,
+      event_name: null,
+      completed_at: now,
+      output: output && JSON.stringify(output),
+      error: error && JSON.stringify(error),
     })
     .where('run_id', '=', runId)
     .where('key', '=', key)
@@ -317,7 +215,7 @@ async function endStep(
 }
 
 /**
- * Does what a step does to its contact, ends it and goes on, in one transaction. If the effect is impossible, the step
+ * Applies the effect of a step to its contact, ends the step and starts the next one, in one transaction. If the effect is impossible, the step
  * and the run fail. Returns false if the step isn't open any more; then nothing is done.
  */
 async function advanceAutomationRun(
@@ -369,7 +267,7 @@ async function apply(
   return undefined
 }
 
-/** Puts a due step off, such as an email beyond the quota. */
+/** Postpones a due step, for example because a quota is exhausted. */
 async function postponeAutomationStep(
   db: Db,
   { runId, key, dueAt }: { runId: string; key: string; dueAt: number },
@@ -383,7 +281,7 @@ async function postponeAutomationStep(
     .execute()
 }
 
-/** Makes an ended step one that failed, and ends its run. */
+/** Marks a step that has ended, and its run, as failed. */
 async function failStep(
   db: Db,
   { runId, key, next, message }: { runId: string; key: string; next: ReachedStep | null; message: string },
@@ -432,6 +330,5 @@ export function createTakeStep(db: Connection): (step: SendingStep) => boolean {
 }
 
 export const methods = {
-  reads: { dueAutomationSteps, nextAutomationStep, pendingEvents },
   writes: { takeSentEvent, advanceAutomationRun, postponeAutomationStep },
 }

@@ -68,8 +68,14 @@ async function sendCustomEvent(
   await db
     .insertInto('sent_events')
     .values({
-      ...{ id, team_id: teamId, name, contact_id: contact?.id ?? null, email },
-      ...{ address_key: suppressionKey(email), payload: JSON.stringify(payload), created_at: now },
+      id,
+      team_id: teamId,
+      name,
+      contact_id: contact?.id ?? null,
+      email,
+      address_key: suppressionKey(email),
+      payload: JSON.stringify(payload),
+      created_at: now,
       pending: (await isAwaited(db, teamId, name)) ? 1 : 0,
     })
     .execute()
