@@ -261,7 +261,9 @@ export function presentRun(
   const steps = run.graph.steps.map(({ key, type }): Static<typeof AutomationRunStep> => {
     const step = reached.get(key)
     return {
-      ...{ key, type, status: step?.status ?? (run.status === 'running' ? 'pending' : 'skipped') },
+      key,
+      type,
+      status: step?.status ?? (run.status === 'running' ? 'pending' : 'skipped'),
       started_at: timestampOrNull(step?.createdAt ?? null),
       completed_at: timestampOrNull(step?.completedAt ?? null),
       output: step?.output ?? null,

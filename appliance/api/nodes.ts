@@ -103,7 +103,10 @@ export function presentNode(node: NodeView): Node {
   const { id, name, state, current, sources } = node
   return {
     object: 'node',
-    ...{ id, name, state, current },
+    id,
+    name,
+    state,
+    current,
     heartbeat_at: timestampOrNull(node.heartbeatAt),
     sources,
     ...{ hostname, version, runtime, sandbox },

@@ -77,7 +77,9 @@ export const DomainProviderRules = Type.Object(
 export type DomainProviderRules = Static<typeof DomainProviderRules>
 
 export const getProviderRules = operation('GET /provider-rules', {
-  ...{ operationId: 'getProviderRules', tags: ['Domains'], summary: 'Get the rules of mailbox providers' },
+  operationId: 'getProviderRules',
+  tags: ['Domains'],
+  summary: 'Get the rules of mailbox providers',
   description: 'With the sources, and what the team does about them. Not part of the hosted API.',
   response: { 200: ProviderRules },
 })
@@ -88,7 +90,9 @@ export const setProviderRules = operation('PUT /provider-rules', {
   summary: 'Set what happens to mail that breaks rules of mailbox providers',
   description:
     'Applies to broadcasts at once, and to other bulk mail within half a minute. Not part of the hosted API.',
-  ...{ body: UpdateProviderRules, response: { 200: ProviderRules }, errors: ['403'] },
+  body: UpdateProviderRules,
+  response: { 200: ProviderRules },
+  errors: ['403'],
 })
 
 export const getDomainProviderRules = operation('GET /domains/:id/provider-rules', {

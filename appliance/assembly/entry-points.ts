@@ -212,7 +212,10 @@ function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
   const { storage, clock, started, config, log, duties, stats, hasRoom } = ground
   const calls = (): number => stats().calls
   const imports = {
-    ...{ ...importOptions(config), hasRoom, log, calls },
+    ...importOptions(config),
+    hasRoom,
+    log,
+    calls,
     // A node imports the files that were uploaded to it.
     duties: isShared(config) ? undefined : duties,
     hereOnly: isShared(config),

@@ -113,7 +113,12 @@ export async function openGround(
   started.defer(() => heartbeat.stop())
   const fenced = () => heartbeat.fenced()
   const health = createHealth({
-    ...{ storage, clock, freeBytes, leastFree, lastFailure, fenced },
+    storage,
+    clock,
+    freeBytes,
+    leastFree,
+    lastFailure,
+    fenced,
     isRemote: isShared(config),
   })
   const duties = createDuties({ storage, clock, owner, fenced })

@@ -41,7 +41,9 @@ const NO_HEARTBEAT: Heartbeat = {
 
 /** Returns how leases of nodes that are gone are freed. @param now by the clock of deliveries */
 const freeLeasesArgs = (now: number): FreeLeasesArgs => ({
-  ...{ lostAfter: LOST_MS, cause: INTERRUPTED, firstDueAt: now + INTERRUPTED_DELAY },
+  lostAfter: LOST_MS,
+  cause: INTERRUPTED,
+  firstDueAt: now + INTERRUPTED_DELAY,
 })
 
 /**
@@ -55,7 +57,10 @@ export async function openMembership(deps: MembershipDeps): Promise<Member> {
   const owner = ownerOf(nodeId, run)
   if (!isShared(config)) return { nodeId, owner, heartbeat: NO_HEARTBEAT }
   const heartbeat = createHeartbeat({
-    ...{ storage, log, clock: systemClock, node: { id: nodeId, run, name: hostname() } },
+    storage,
+    log,
+    clock: systemClock,
+    node: { id: nodeId, run, name: hostname() },
     facts: () => JSON.stringify(node.facts()),
     lostAfter: LOST_MS,
     free: () => storage.freeLostNodes(freeLeasesArgs(clock.now()), clock.now()),

@@ -63,9 +63,14 @@ export function createNodeList(deps: NodeListDeps): { list(): Promise<NodeView[]
   const { config, storage, node, nodeId, health, clock } = deps
   const alone = async (): Promise<NodeView> => ({
     ...node.facts(),
-    ...{ id: nodeId, name: hostname(), state: 'active', heartbeatAt: null, current: true },
+    id: nodeId,
+    name: hostname(),
+    state: 'active',
+    heartbeatAt: null,
+    current: true,
     sources: (await storage.listSources({}, clock.now())).map(({ ip }) => ip),
-    ...{ ready: true, reasons: [] },
+    ready: true,
+    reasons: [],
   })
   return {
     async list() {

@@ -50,7 +50,10 @@ export async function openWayOut(ground: Ground, tables: LiveTables): Promise<Wa
   const { owner, nodeId, heartbeat } = ground
   const way = {
     ...deliveryOptions(config, tables),
-    ...{ port, owner, pollMs: options.pollMs, fenced: () => heartbeat.fenced() },
+    port,
+    owner,
+    pollMs: options.pollMs,
+    fenced: () => heartbeat.fenced(),
     nodeId: isShared(config) ? nodeId : undefined,
   }
   const told = { ...options.policyHosts, deliveryPort: port }

@@ -105,7 +105,9 @@ async function showRun(
   const run = presentRun(await automations.run({ teamId, id, runId }))
   output.object(run)
   const rows = run.steps.map(({ key, type, status, output: done, error }) => [
-    ...[key, type, status],
+    key,
+    type,
+    status,
     error ? String(error.message) : done ? JSON.stringify(done) : '',
   ])
   output.text(...table(['STEP', 'TYPE', 'STATUS', 'RESULT'], rows))

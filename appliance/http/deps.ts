@@ -130,7 +130,7 @@ export interface HttpDeps {
     facts(): NodeFacts
     /** Lists all nodes of the database. */
     list(): Promise<NodeView[]>
-    /** Returns this node's share of a limit that it counts by itself: nodes that are alive share it. */
+    /** Divides a limit that each node counts separately by the number of live nodes. */
     shareOf: (limit: number) => number
   }
   clock: Clock

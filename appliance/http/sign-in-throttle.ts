@@ -45,7 +45,7 @@ const canonical = (email: string): string => email.trim().normalize('NFC').toLow
 
 /**
  * @param secret at least 32 random octets
- * @param share this node's share of a limit, because each node counts by itself
+ * @param share divides a limit among the nodes, because each node counts separately
  */
 export function createSignInThrottle(
   clock: Clock,

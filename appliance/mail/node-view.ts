@@ -15,7 +15,12 @@ export interface KnownNode {
 
 /** Facts of a node that wrote none. */
 const UNKNOWN: NodeFacts = {
-  ...{ hostname: '', version: '', runtime: '', sandbox: false, startedAt: 0, listeners: [] },
+  hostname: '',
+  version: '',
+  runtime: '',
+  sandbox: false,
+  startedAt: 0,
+  listeners: [],
   storage: { engine: 'postgres', dataDir: '', database: null },
 }
 

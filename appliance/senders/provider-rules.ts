@@ -1,4 +1,4 @@
-/** Gathers what is known of a domain's mail, and judges it by the rules of mailbox providers. */
+/** Collects facts about a domain's mail, and checks it against the rules of mailbox providers. */
 import type { Clock } from '../clock/clock.ts'
 import type { Insight } from '../mail/insight.ts'
 import {
@@ -38,8 +38,8 @@ export interface ProviderGate {
   /** Refuses: `provider_rules`, if the team blocks bulk mail that breaks rules, and this does. */
   permit(mail: RuledMail): Promise<void>
   /**
-   * Checks other mail than broadcasts: the same, but only for recipients at a provider that gets bulk mail from the
-   * domain. What is known of a domain is kept for half a minute, because this runs for each email.
+   * Does the same for other mail than broadcasts, but only for recipients at providers to which the domain sends bulk
+   * mail. Caches the facts about a domain for 30 seconds, because this runs for each email.
    */
   permitTo(domain: Domain, recipients: Iterable<string>): Promise<void>
 }
@@ -58,7 +58,7 @@ const DAY = 86_400_000
 const QUARTER = 900_000
 /** How far back complaints count. */
 const COMPLAINT_DAYS = 7
-/** How long what is known of a domain is kept for `permitTo`, and of how many domains. */
+/** How long `permitTo` caches the facts about a domain (milliseconds), and for how many domains. */
 const KEPT_MS = 30_000
 const MOST_KEPT = 10_000
 /** Results of TLS sessions read for a domain of mailboxes. */
@@ -145,8 +145,12 @@ async function volumesOf(
   const end = endOfQuarter(clock.now())
   const sums = await storage.breakDownMetrics(
     {
-      ...{ teamId, domainIds: [id], range: { start: end - DAY, end }, by: 'provider' },
-      ...{ counters: ['delivered', ...BOUNCES], most: 100 },
+      teamId,
+      domainIds: [id],
+      range: { start: end - DAY, end },
+      by: 'provider',
+      counters: ['delivered', ...BOUNCES],
+      most: 100,
     },
     clock.now(),
   )

@@ -24,7 +24,8 @@ async function takeDuty(
       conflict
         .column('name')
         .doUpdateSet({
-          ...{ owner, until },
+          owner,
+          until,
           term: sql`case when duties.owner = ${owner} then duties.term else duties.term + 1 end`,
         })
         .where((where) =>

@@ -23,7 +23,8 @@ export function customEventRoutes(app: App, { customEvents }: HttpDeps): void {
   })
   serve(app, api.listEvents, {}, async (request) => {
     const { items, hasMore } = await customEvents.listEvents({
-      ...{ teamId: callerOf(request).teamId, ...request.query },
+      teamId: callerOf(request).teamId,
+      ...request.query,
     })
     return presentList(items.map(api.presentEvent), hasMore)
   })

@@ -61,7 +61,10 @@ async function moveAll(parts: Parts, now: number): Promise<MoveDone> {
   const counts = source.tables.map((table) => source.count(table, move))
   const held = source.countHeld()
   const done = (digests: (string | null)[]): MoveDone => ({
-    ...{ moveId: move.id, resumed, held, replaced: source.replaced },
+    moveId: move.id,
+    resumed,
+    held,
+    replaced: source.replaced,
     tables: source.tables.map(({ name }, at) => ({ name, rows: counts[at]!, sha256: digests[at]! })),
   })
   if (dryRun) return done(counts.map(() => null))
@@ -154,7 +157,11 @@ function entriesOf(
     },
     {
       ...entry,
-      ...{ id: newId(now), actor: by.name, actor_kind: by.kind, action: 'storage.move', target: 'storage' },
+      id: newId(now),
+      actor: by.name,
+      actor_kind: by.kind,
+      action: 'storage.move',
+      target: 'storage',
       after: JSON.stringify({ held }),
       details: JSON.stringify({ command: 'migrate-storage', arguments: [database], data_dir: dataDir }),
     },
