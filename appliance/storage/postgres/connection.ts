@@ -153,8 +153,14 @@ export class PostgresConnection implements Connection {
     this.#port.postMessage(request)
     const answer = this.#answerTo(request.id)
     if (!('error' in answer)) return answer
-    if (!answer.connected) this.inTransaction = false
+    if (!answer.connected) this.#abandon()
     throw new PostgresError(answer.error)
+  }
+
+  /** Ends a transaction whose connection was lost. Its delayed inserts must not become part of the next one. */
+  #abandon(): void {
+    this.inTransaction = false
+    this.#pending.forget()
   }
 
   /** Waits for the answer. Skips late answers to requests that timed out. */

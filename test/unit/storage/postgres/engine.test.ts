@@ -29,8 +29,9 @@ afterAll(() => cluster?.close())
 describe('statements', () => {
   let db: PostgresConnection
   let teamId: string
+  let url: string
   beforeAll(async () => {
-    const url = await cluster.createDatabase()
+    url = await cluster.createDatabase()
     const storage = await openPostgres({ url })
     teamId = (await makeTeam(storage)).team.id
     await storage.close()
@@ -74,6 +75,25 @@ describe('statements', () => {
     expect(held.get()!.n - before).toBe(1)
     db.prepare('delete from hold_rules').run()
     db.prepare("delete from deliveries where state = 'held'").run()
+  })
+
+  test('delayed rows of a transaction that lost its connection are not stored by the next one', () => {
+    const own = new PostgresConnection({ url })
+    const rule = own.prepare(
+      'insert into hold_rules (id, team_id, domain, provider, tag_name, tag_value, created_at) values (?, null, ?, null, null, null, 0)',
+    )
+    const [first] = own.query('select pg_backend_pid() as pid', []).rows
+    own.prepare('begin').run()
+    rule.run('lost', 'x.example')
+    db.query('select pg_terminate_backend($1)', [first!.pid])
+    expect(() => own.prepare('select 1').all()).toThrow()
+    expect(own.inTransaction).toBe(false)
+    own.prepare('begin').run()
+    rule.run('kept', 'y.example')
+    own.prepare('commit').run()
+    expect(own.query('select id from hold_rules', []).rows).toEqual([{ id: 'kept' }])
+    own.prepare('delete from hold_rules').run()
+    own.close()
   })
 
   test('a lease takes as many for one email as for all, but for the rows of events', async () => {
