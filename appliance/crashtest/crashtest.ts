@@ -27,7 +27,7 @@ import { startServers, type Accepted } from './arrivals.ts'
 import { startTraffic } from './traffic.ts'
 import { isArrivalsSound, judgeArrivals, type ArrivalsVerdict } from './verdict-arrivals.ts'
 import { judgeEvents, type EventsVerdict } from './verdict-events.ts'
-import { isSound, judgeLedger, SETTLE_ON_POSTGRES_MS, type Verdict } from './verdict.ts'
+import { isSound, judgeLedger, type Verdict } from './verdict.ts'
 
 export interface CrashtestOptions {
   /** Default: SQLite. */
@@ -165,7 +165,7 @@ async function conclude(
   { seed, clock, engine = 'sqlite' }: CrashtestOptions,
 ): Promise<CrashtestReport> {
   await killer.end()
-  const verdict = judgeLedger(ledger, engine === 'postgres' ? SETTLE_ON_POSTGRES_MS : undefined)
+  const verdict = judgeLedger(ledger)
   const events = judgeEvents(ledger)
   const arrivals = judgeArrivals(ledger)
   const { faults } = killer

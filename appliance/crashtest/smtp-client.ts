@@ -4,11 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SmtpTry } from './ledger.ts'
 
-/**
- * Timeout for a reply, in milliseconds. Only for a daemon that hangs, because a killed one closes the connection. RFC
- * 5321, section 4.5.3.2.6, demands ten minutes for the final dot: a client that gives up earlier causes copies.
- */
-const PATIENCE_MS = 120_000
+/** Timeout for a reply, in milliseconds. Only for a daemon that hangs, because a killed one closes the connection. */
+const PATIENCE_MS = 20_000
 
 export interface SmtpMessage {
   from: string

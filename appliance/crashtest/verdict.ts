@@ -51,9 +51,6 @@ export interface Verdict {
  */
 const SETTLE_MS = 5000
 
-/** The same on PostgreSQL, whose server may be down meanwhile. The number of copies is limited by what was in flight. */
-export const SETTLE_ON_POSTGRES_MS = 30_000
-
 /** The duplicates of a kill, and what was in flight. */
 export interface KillCount {
   kill: number
@@ -71,15 +68,12 @@ const promises = (sent: Sent): Promised[] =>
     ? sent.tries.map(({ mark, accepted }) => ({ ...sent, mark, accepted, ids: [] }))
     : [{ ...sent, accepted: sent.ids.length > 0 }]
 
-/**
- * Judges the ledger. An email without a response may arrive or not, but not twice without a kill.
- * @param settleMs how long after the 250 a kill explains a duplicate
- */
-export function judgeLedger(ledger: Ledger, settleMs = SETTLE_MS): Verdict {
+/** Judges the ledger. An email without a response may arrive or not, but not twice without a kill. */
+export function judgeLedger(ledger: Ledger): Verdict {
   const { kills, sent, copies, holds, rejected } = ledger
   const byMark = Map.groupBy(copies, ({ mark }) => mark)
   const ended = new Map(kills.map((kill) => [kill.run, kill]))
-  const mayBeBlamed = blameOf(ledger, settleMs)
+  const mayBeBlamed = blameOf(ledger)
   const held = Map.groupBy(holds, ({ domain }) => domain)
   const verdict: Verdict = {
     accepted: 0,
@@ -216,7 +210,7 @@ function duplicateOf(copies: Copy[], { ended, mayBeBlamed }: Bench): Duplicate {
  * it broke, because a message only begins when the one before the last is stored, which may take long on a busy
  * machine. Never after the daemon has reported that it settled.
  */
-function blameOf({ copies, quit, told }: Ledger, settleMs: number): Bench['mayBeBlamed'] {
+function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   const settled = new Map<string, number>()
   for (const { emailId, type, at, to } of told)
     if (type === 'email.delivered')
@@ -233,7 +227,7 @@ function blameOf({ copies, quit, told }: Ledger, settleMs: number): Bench['mayBe
   return (kill, copy) => {
     const emailId = copy.messageId.slice(1, copy.messageId.indexOf('@'))
     if ((settled.get(`${emailId} ${copy.recipient}`) ?? Infinity) <= kill.at) return false
-    return kill.at - copy.at <= settleMs || last.has(copy)
+    return kill.at - copy.at <= SETTLE_MS || last.has(copy)
   }
 }
 
