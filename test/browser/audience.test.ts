@@ -330,7 +330,7 @@ test('the page of a contact: values, topics and opt-outs change where they stand
   await page.getByText('Gets no mail at all').waitFor()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.keyboard.press('Escape')
-  await page.getByRole('heading', { name: 'Audience' }).waitFor()
+  await page.getByRole('heading', { name: 'Audience', exact: true }).waitFor()
 })
 
 test('mail to a contact is in its timeline', async () => {

@@ -384,7 +384,7 @@ describe('the appliance', () => {
     await page.getByText('Couldn’t load this page.').waitFor()
     await page.unroute(/\/assets\/Domains-.*\.js$/)
     await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     await context.close()
   })
 })

@@ -84,7 +84,7 @@ describe('signing in', () => {
 
     await page.getByLabel('Password').fill(posthaste.ownerPassword)
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     await expect.poll(() => page.url()).toBe(at('/domains?from=a-link'))
     await context.close()
   })
@@ -103,7 +103,7 @@ describe('signing in', () => {
     await page.getByLabel('Email address').fill(posthaste.ownerEmail)
     await page.getByLabel('Password').fill(posthaste.ownerPassword)
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     await expect.poll(() => page.url()).toBe(at('/domains'))
     await context.close()
   })

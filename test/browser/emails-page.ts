@@ -82,7 +82,7 @@ function searching(stage: Stage): void {
     const queued = /queued as (\S+)/i.exec(deliveries[0]!.cause!.reply!.text)?.[1]
     const names = ['palette@reader.example', `<${id}@${posthaste.domain}>`, ...(queued ? [queued] : [])]
     await page.goto(at('/domains'))
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     for (const name of names) {
       await page.keyboard.press('Control+k')
       await page.getByRole('combobox').fill(name)

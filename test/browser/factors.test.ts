@@ -113,7 +113,7 @@ describe('an app for codes', () => {
     await sound(page, 'second-step-wrong')
     await field.fill(codeOf(secret, 1))
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     await expect.poll(() => page.url()).toBe(at('/domains?from=a-link'))
     await leave(page)
 
@@ -326,7 +326,7 @@ describe('a team that asks for a second factor', () => {
 
     await setUpApp(page)
     await shell(page).getByRole('link', { name: 'Domains' }).click()
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     await page.getByRole('link', { name: posthaste.domain, exact: true }).waitFor()
     await demand(false)
     expect(errors).toEqual([])

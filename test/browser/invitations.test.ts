@@ -47,7 +47,7 @@ async function invite(email: string, role: string): Promise<string> {
 }
 
 test('somebody without an account gets one by the link, once, with the role that was given', async () => {
-  await owner.page.getByRole('heading', { name: 'Settings' }).waitFor()
+  await owner.page.getByRole('heading', { name: 'Settings', exact: true }).waitFor()
   const link = await invite(EVA.email, 'Viewer')
   await owner.page.getByText(EVA.email).waitFor()
   await sound(owner.page, 'settings-members')

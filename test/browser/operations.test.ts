@@ -204,7 +204,7 @@ describe('the health dot', () => {
     await page.route('**/doctor/latest', (route) => route.fulfill({ json }))
     await page.goto(at('/domains'))
     await rail.getByRole('link', { name: 'Resolver: Without DNS no mail leaves.' }).click()
-    await page.getByRole('heading', { name: 'Checks' }).waitFor()
+    await page.getByRole('heading', { name: 'Checks', exact: true }).waitFor()
     await page.unroute('**/doctor/latest')
   })
 
@@ -212,7 +212,7 @@ describe('the health dot', () => {
     const json = answer('ok', 'Fine.')
     await page.route('**/doctor/latest', (route) => route.fulfill({ json }))
     await page.goto(at('/domains'))
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     const asked: string[] = []
     page.on('request', (request) => void asked.push(new URL(request.url()).pathname))
     for (const path of ['/domains', '/queue']) {

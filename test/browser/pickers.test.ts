@@ -111,7 +111,7 @@ describe('a field with suggestions', () => {
 
     await button(page, 'Domain: beta.example').click()
     await page.getByRole('option', { name: 'alpha.example', exact: true }).waitFor()
-    await page.getByRole('heading', { name: 'Emails' }).click()
+    await page.getByRole('heading', { name: 'Emails', exact: true }).click()
     await eventually(() => suggested(page).count()).toBe(0)
     await button(page, 'Domain: beta.example').click()
     await page.getByRole('option', { name: 'Any domain' }).click()

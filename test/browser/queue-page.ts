@@ -117,7 +117,7 @@ export function queuePage(stage: Stage): void {
       await posthaste.call('POST', '/queue/drop', { filter: { domain: 'elsewhere.example' } })
       await page.setViewportSize({ width: 390, height: 844 })
       await page.goto(at('/queue'))
-      await page.getByRole('heading', { name: 'Queue' }).waitFor()
+      await page.getByRole('heading', { name: 'Queue', exact: true }).waitFor()
       expect(await sidewaysScroll(page)).toBe(0)
       await page.setViewportSize({ width: 1280, height: 800 })
     })

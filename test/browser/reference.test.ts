@@ -43,7 +43,7 @@ describe.each([
   test('shows the document, asks nobody else and violates no policy', async () => {
     const { page, context, errors, asked } = await open(width, scheme)
     await page.getByRole('heading', { name: 'Posthaste', exact: true }).waitFor()
-    await page.getByRole('heading', { name: 'Idempotency' }).waitFor()
+    await page.getByRole('heading', { name: 'Idempotency', exact: true }).waitFor()
     const ground = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
     const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
     expect(ground).toBe(scheme === 'dark' ? 'rgb(15, 15, 15)' : 'rgb(255, 255, 255)')

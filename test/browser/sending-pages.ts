@@ -179,7 +179,7 @@ function domains(stage: Stage): void {
     expect((await posthaste.call('GET', `/domains/${id}`)).status).toBe(200)
     await question.getByLabel('Type news.sender.example to confirm').fill('news.sender.example')
     await question.getByRole('button', { name: 'Delete domain' }).click()
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     expect((await posthaste.call('GET', `/domains/${id}`)).status).toBe(404)
   })
 
@@ -330,11 +330,11 @@ function around(stage: Stage): void {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Found by its id' })
     await page.goto(at('/domains'))
-    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').fill('sup')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Suppressions' }).waitFor()
+    await page.getByRole('heading', { name: 'Suppressions', exact: true }).waitFor()
 
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').fill('create')
