@@ -30,4 +30,4 @@ test('killed at every named point, the appliance loses nothing and repeats nothi
   expect(report.arrivals).toMatchObject({ lost: [], wrong: [], untold: [], refused: [] })
   expect(Math.min(report.arrivals.emails, report.arrivals.reports)).toBeGreaterThan(5)
   expect(report).toMatchObject({ sound: true, kept: null })
-}, 400_000)
+}, 900_000)
