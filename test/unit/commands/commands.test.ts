@@ -4,7 +4,7 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { storeDeferred } from './deferred.ts'
-import { installation, posthaste, type Run } from './program.ts'
+import { installation, posthaste, posthasteProcess, type Run } from './program.ts'
 
 let world: World
 let config: string
@@ -23,6 +23,9 @@ afterAll(async () => {
 })
 
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
+/** Runs a command in a process of its own, as people do while the daemon runs. */
+const runProcess = (args: string[], input = ''): Promise<Run> =>
+  posthasteProcess([...args, '--config', config], { input })
 
 /** The keys that tests read. Which ones exist depends on the command. */
 interface Printed {
@@ -62,7 +65,7 @@ describe('setup', () => {
       stdout: '',
       stderr: 'Invalid `password` field: at least 10 characters.\n',
     })
-    const done = await run(
+    const done = await runProcess(
       ['setup', '--email', 'Owner@sender.test', '--team', 'Acme'],
       'a long password\r\nnot this',
     )
@@ -79,7 +82,7 @@ describe('setup', () => {
 
 describe('domain', () => {
   test('add prints the records to publish', async () => {
-    const { code, stdout, stderr } = await run(['domain', 'add', 'Sender.test'])
+    const { code, stdout, stderr } = await runProcess(['domain', 'add', 'Sender.test'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY').replaceAll(/reports-\w{20}/g, 'reports-CODE'))
       .toBe(`Added sender.test. Publish these records with its DNS provider, then run:
@@ -123,7 +126,7 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
       MX: [{ preference: 10, exchange: 'mx.elsewhere.test' }],
       TXT: ['v=spf1 a:mail.sender.test ~all'],
     })
-    const before = await run(['domain', 'verify', 'sender.test'])
+    const before = await runProcess(['domain', 'verify', 'sender.test'])
     expect(before.code).toBe(1)
     expect(before.stderr).toBe('sender.test is not verified: 2 of its records are missing or wrong.\n')
     expect(

@@ -1,10 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { expect, test, vi } from 'vitest'
-import { installation, posthaste } from './program.ts'
-
-// Each run is a separate process, which takes half a second, or more on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
+import { expect, test } from 'vitest'
+import { installation, posthaste, posthasteProcess } from './program.ts'
 
 const { dataDir, config } = installation()
 
@@ -30,7 +27,7 @@ test.each([
 
 test('without a configuration it is the sandbox that was never started', async () => {
   const env = { POSTHASTE_DATA_DIR: dataDir }
-  expect(await posthaste(['domain', 'list'], { env })).toEqual({
+  expect(await posthasteProcess(['domain', 'list'], { env })).toEqual({
     code: 1,
     stdout: '',
     stderr: `The sandbox has not been started: there is no database in ${dataDir}. First run: posthaste serve\n`,
@@ -40,7 +37,9 @@ test('without a configuration it is the sandbox that was never started', async (
 
 test('setup makes the database, and other commands find it', async () => {
   const input = 'a long password\n'
-  const made = await posthaste(['setup', '--email', 'owner@sender.test', '--config', config], { input })
+  const made = await posthasteProcess(['setup', '--email', 'owner@sender.test', '--config', config], {
+    input,
+  })
   expect(made).toMatchObject({ code: 0, stderr: '' })
   expect(await posthaste(['domain', 'list', '--config', config])).toMatchObject({ code: 0, stderr: '' })
 })

@@ -15,7 +15,7 @@ import { makeReceiver, newReceived } from '../../contract/received-emails.contra
 import { readStock, stockOf, store } from '../secrets/stock.ts'
 import { postgresPrograms, startCluster, type Cluster } from '../storage/postgres/cluster.ts'
 import { fillTables } from './filled-tables.ts'
-import { installation, posthaste, type Run } from './program.ts'
+import { installation, posthasteProcess, type Run } from './program.ts'
 
 let cluster: Cluster
 beforeAll(async () => {
@@ -43,7 +43,7 @@ async function stopped<T>(fill: (storage: Storage) => Promise<T>) {
   await storage.close()
   writeFileSync(join(dataDir, SCRATCH_MARK), '')
   const move = (url: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Run> =>
-    posthaste(['migrate-storage', '--to', url, '--config', config, ...args], { env })
+    posthasteProcess(['migrate-storage', '--to', url, '--config', config, ...args], { env })
   return { config, dataDir, database: join(dataDir, DATABASE), made, move }
 }
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { lockDataDir } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { filesWith } from '../secrets/stock.ts'
-import { installation, posthaste, type Run } from './program.ts'
+import { installation, posthaste, posthasteProcess, type Run } from './program.ts'
 
 const password = { input: 'a long password for tests\n' }
 
@@ -13,6 +13,8 @@ async function appliance() {
   const { config, dataDir } = installation()
   const run = (args: string[], more: object = {}): Promise<Run> =>
     posthaste([...args, '--config', config], more)
+  const process = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<Run> =>
+    posthasteProcess([...args, '--config', config], { env })
   expect(await run(['setup', '--email', 'a@b.example'], password)).toMatchObject({ code: 0 })
   expect(await run(['domain', 'add', 'sender.example'])).toMatchObject({ code: 0 })
   const made = await run(['webhook', 'add', 'https://hooks.example/', '--json'])
@@ -21,7 +23,7 @@ async function appliance() {
     const { stdout } = await run(['webhook', 'show', id, '--json'])
     return (JSON.parse(stdout) as { signing_secret: string }).signing_secret
   }
-  return { config, dataDir, run, id, secret, shown }
+  return { config, dataDir, run, process, id, secret, shown }
 }
 
 test('the key is shown, exchanged while no daemon runs, and the act is in the audit log', async () => {
@@ -65,16 +67,16 @@ test('the key is shown, exchanged while no daemon runs, and the act is in the au
 })
 
 test('without its key, or with another one, nothing starts: the sentence names the source', async () => {
-  const { dataDir, run, secret, shown } = await appliance()
+  const { dataDir, run, process, secret, shown } = await appliance()
   const own = join(dataDir, 'master.key')
   const kept = `${own}.kept`
   renameSync(own, kept)
-  const missing = await run(['serve'])
+  const missing = await process(['serve'])
   expect(missing.code).toBe(1)
   expect(missing.stderr).toContain(`but ${own} does not exist. Put the right key there`)
   expect(existsSync(own)).toBe(false)
   const env = { POSTHASTE_MASTER_KEY: randomBytes(32).toString('base64') }
-  const wrong = await run(['serve'], { env })
+  const wrong = await process(['serve'], env)
   expect(wrong.code).toBe(1)
   expect(wrong.stderr).toContain('but the environment variable POSTHASTE_MASTER_KEY contains another key')
   const listed = await run(['webhook', 'list'])
@@ -84,7 +86,7 @@ test('without its key, or with another one, nothing starts: the sentence names t
   expect(status.code).toBe(1)
   expect(status.stdout.replaceAll('\n', ' ')).toContain('does not exist')
   const given = { POSTHASTE_MASTER_KEY: readFileSync(kept, 'utf8').trim() }
-  const named = await run(['secrets', 'status', '--json'], { env: given })
+  const named = await process(['secrets', 'status', '--json'], given)
   expect(JSON.parse(named.stdout)).toMatchObject({
     ...{ usable: true, source: 'the environment variable POSTHASTE_MASTER_KEY' },
   })

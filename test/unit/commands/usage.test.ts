@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { installation, posthaste } from './program.ts'
+import { installation, posthaste, posthasteProcess } from './program.ts'
 
 describe('usage', () => {
   test.concurrent.each([
@@ -27,8 +27,14 @@ describe('usage', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
+  test('is the exit code of the process', async () => {
+    const { code, stdout, stderr } = await posthasteProcess(['explode'])
+    expect(stderr).toMatch(/^error: unknown command 'explode'/)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+
   test('asking for help is not', async () => {
-    const { code, stdout, stderr } = await posthaste(['queue', 'hold', '--help'])
+    const { code, stdout, stderr } = await posthasteProcess(['queue', 'hold', '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('--json')
     expect(stdout).toContain('--config')
@@ -61,7 +67,10 @@ describe('help', () => {
 
 describe('version', () => {
   test('is printed for people and for programs', async () => {
-    const [plain, json] = await Promise.all([posthaste(['version']), posthaste(['version', '--json'])])
+    const [plain, json] = await Promise.all([
+      posthasteProcess(['version']),
+      posthasteProcess(['version', '--json']),
+    ])
     expect(plain.stdout).toMatch(/^posthaste \d+\.\d+\.\d+ \(Node v\d+\.\d+\.\d+\)\n$/)
     expect(JSON.parse(json.stdout)).toEqual({
       object: 'version',
@@ -74,7 +83,7 @@ describe('version', () => {
 describe.concurrent('a configuration with mistakes', () => {
   test('is told whole: exit code 1, nothing on standard output', async () => {
     const { config } = installation('[http]\nlisten = ["nowhere"]\n[delivery]\nprot = 25\n')
-    expect(await posthaste(['domain', 'list', '--config', config])).toEqual({
+    expect(await posthasteProcess(['domain', 'list', '--config', config])).toEqual({
       code: 1,
       stdout: '',
       stderr: `The configuration has 2 errors:
@@ -86,7 +95,7 @@ describe.concurrent('a configuration with mistakes', () => {
 
   test('stops serve too', async () => {
     const { config } = installation('[log]\nlevel = 5\n')
-    const { code, stderr } = await posthaste(['serve', '--config', config])
+    const { code, stderr } = await posthasteProcess(['serve', '--config', config])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^The configuration has an error:\n {2}.*:4: log\.level is 5; expected /)
   })
