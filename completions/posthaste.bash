@@ -20,7 +20,7 @@ _posthaste_commands() {
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
-        'source') echo 'list assignments add remove suspend resume pool hostname warm-up assign unassign' ;;
+        'source') echo 'list assignments reputation add remove suspend resume pool hostname warm-up assign unassign' ;;
         'node') echo 'list forget' ;;
         'report') echo 'list show' ;;
         'provider') echo 'list show set' ;;
@@ -149,6 +149,7 @@ _posthaste_options() {
         'source') echo '--help' ;;
         'source list') echo '-c --config --json --help' ;;
         'source assignments') echo '-c --config --json --help' ;;
+        'source reputation') echo '-c --config --json --days --help' ;;
         'source add') echo '-c --config --json --pool --hostname --warm-up --help' ;;
         'source remove') echo '-c --config --json --help' ;;
         'source suspend') echo '-c --config --json --help' ;;
@@ -464,6 +465,7 @@ _posthaste_values() {
         'audit --since') echo '@any' ;;
         'audit --until') echo '@any' ;;
         'audit --limit') echo '@any' ;;
+        'source reputation --days') echo '@any' ;;
         'source add --pool') echo '@any' ;;
         'source add --hostname') echo '@any' ;;
         'source assign --team') echo '@any' ;;

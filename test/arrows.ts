@@ -81,6 +81,7 @@ export const ARROWS: Record<string, string[]> = {
     'events',
     'housekeeping',
     'senders',
+    'shaping',
     'sources',
     'storage',
     'wire',

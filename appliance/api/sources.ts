@@ -132,6 +132,9 @@ export const PoolAssignmentDeleted = Type.Object(
 
 const tags = ['Sources'] as const
 
+/** A sending IP as a path parameter. */
+export const sourceIp = pathText('The IP address, or `auto`.')
+
 export const listSources = operation('GET /sources', {
   operationId: 'listSources',
   tags,
@@ -154,7 +157,7 @@ export const getSourceAddress = operation('GET /sources/:ip', {
   operationId: 'getSourceAddress',
   tags,
   summary: 'Get a sending IP',
-  params: path({ ip: pathText('The IP address, or `auto`.') }),
+  params: path({ ip: sourceIp }),
   response: { 200: Source },
 })
 export const updateSource = operation('PATCH /sources/:ip', {
@@ -162,7 +165,7 @@ export const updateSource = operation('PATCH /sources/:ip', {
   tags,
   summary: 'Change a sending IP',
   description: 'Change its pool, EHLO name, warm-up or state.',
-  params: path({ ip: pathText('The IP address, or `auto`.') }),
+  params: path({ ip: sourceIp }),
   body: UpdateSource,
   response: { 200: Source },
 })
@@ -171,7 +174,7 @@ export const deleteSource = operation('DELETE /sources/:ip', {
   tags,
   summary: 'Remove a sending IP',
   description: 'If it comes from the configuration, remove it there.',
-  params: path({ ip: pathText('The IP address, or `auto`.') }),
+  params: path({ ip: sourceIp }),
   response: { 200: SourceDeleted },
   errors: ['409'],
 })
@@ -199,8 +202,11 @@ export const deletePoolAssignment = operation('DELETE /sources/assignments/:id',
 })
 
 export const presentFinding = ({ id, title, status, found, advice }: StoredFinding): Finding => ({
-  ...{ id, title, status },
-  ...{ found, advice },
+  id,
+  title,
+  status,
+  found,
+  advice,
 })
 
 /**

@@ -1,37 +1,64 @@
-/** The command about the reputation of domains. */
-import { presentDomainReputation, type DomainReputation } from '../api/reputation.ts'
-import { createReputationView } from '../insights/insights.ts'
+/** The commands about the reputation of domains and sending IPs. */
+import {
+  presentDomainReputation,
+  presentSourceReputation,
+  type DomainReputation,
+  type SourceReputation,
+} from '../api/reputation.ts'
+import { createReputationView, type ReputationView } from '../insights/insights.ts'
 import { Failure, type Context } from './context.ts'
 import { named } from './domain.ts'
-import { table, type Output } from './output.ts'
+import { paragraph, table, type Output } from './output.ts'
 import { shapingOf } from './provider.ts'
 
 const MOST_DAYS = 90
-const HEAD = ['DELIVERED', 'BOUNCED', 'DEFERRED', 'COMPLAINED']
+
+interface Options {
+  days?: number
+}
 
 /** Runs `domain reputation`. */
 export async function domainReputation(
   context: Context,
   [name = '']: string[],
-  { days }: { days?: number },
+  { days }: Options,
 ): Promise<void> {
-  if (days !== undefined && days > MOST_DAYS) throw new Failure(`--days is at most ${MOST_DAYS}.`)
-  const { storage, clock, gate, output } = context
+  const view = viewOf(context, days)
   const domain = await named(context, name)
-  const view = createReputationView({ storage, clock, rules: () => gate.rules() })
-  const names = new Map((await shapingOf(context).providers()).map((one) => [one.id, one.name]))
-  const shown = presentDomainReputation(await view.domain(domain, days), names)
+  const shown = presentDomainReputation(await view.domain(domain, days), await namesOf(context))
+  const { output } = context
   output.object(shown)
   printComplaints(output, shown)
-  printResults(output, shown)
-  if (shown.changes.length > 0)
-    output.text(
-      '',
-      ...table(
-        ['WHEN', 'CHANGE'],
-        shown.changes.map(({ at, note }) => [at, note]),
-      ),
-    )
+  printResults(output, shown, 'LAST 7 DAYS')
+  printChanges(output, shown)
+}
+
+/** Runs `source reputation`. */
+export async function sourceReputation(
+  context: Context,
+  [ip = '']: string[],
+  { days }: Options,
+): Promise<void> {
+  const view = viewOf(context, days)
+  const source = await context.sources.get(ip)
+  const shown = presentSourceReputation(await view.source(source, days), await namesOf(context))
+  const { output } = context
+  output.object(shown)
+  if (shown.blocklists.length === 0) output.text('Blocklists were not checked yet.')
+  for (const { status, found } of shown.blocklists) output.text(...paragraph(`${status}: ${found}`))
+  output.text('')
+  printResults(output, shown, 'PROVIDER')
+  printChanges(output, shown)
+}
+
+function viewOf({ storage, clock, gate }: Context, days: number | undefined): ReputationView {
+  if (days !== undefined && days > MOST_DAYS) throw new Failure(`--days is at most ${MOST_DAYS}.`)
+  return createReputationView({ storage, clock, rules: () => gate.rules() })
+}
+
+/** Returns the names of mailbox providers by id. */
+async function namesOf(context: Context): Promise<Map<string, string>> {
+  return new Map((await shapingOf(context).providers()).map(({ id, name }) => [id, name]))
 }
 
 const percent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
@@ -48,19 +75,27 @@ function printComplaints(output: Output, { complaints, reports }: DomainReputati
   )
 }
 
-type Counted = DomainReputation['totals']
+type Shown = DomainReputation | SourceReputation
 
-const numbers = ({ delivered, bounced, deferred, complained }: Counted): string[] =>
-  [delivered, bounced, deferred, complained].map(String)
-
-function printResults(output: Output, { days, totals, providers }: DomainReputation): void {
+/** @param byProvider the first column's name in the table by provider */
+function printResults(output: Output, { days, totals, providers }: Shown, byProvider: string): void {
+  const head = ['DELIVERED', 'BOUNCED', 'DEFERRED', ...('complained' in totals ? ['COMPLAINED'] : [])]
+  const numbers = (one: Shown['totals']): string[] =>
+    [one.delivered, one.bounced, one.deferred, ...('complained' in one ? [one.complained] : [])].map(String)
   const busy = days.filter((day) => numbers(day).some((number) => number !== '0'))
   if (busy.length === 0) {
     output.text('No mail in this period.')
     return
   }
-  const byDay = busy.map((day) => [day.date, ...numbers(day)])
-  output.text(...table(['DAY', ...HEAD], [...byDay, ['total', ...numbers(totals)]]))
-  const byProvider = providers.map((one) => [one.name ?? 'others', ...numbers(one)])
-  if (byProvider.length > 0) output.text('', ...table(['LAST 7 DAYS', ...HEAD], byProvider))
+  const rows = busy.map((day) => [day.date, ...numbers(day)])
+  output.text(...table(['DAY', ...head], [...rows, ['total', ...numbers(totals)]]))
+  if (providers.length === 0) return
+  const named = providers.map((one) => [one.name ?? 'others', ...numbers(one)])
+  output.text('', ...table([byProvider, ...head], named))
+}
+
+function printChanges(output: Output, { changes }: Shown): void {
+  if (changes.length === 0) return
+  const rows = changes.map(({ at, note }) => [at, note])
+  output.text('', ...table(['WHEN', 'CHANGE'], rows))
 }

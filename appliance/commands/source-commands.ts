@@ -2,8 +2,9 @@
 import { Argument, Option } from 'commander'
 import { STREAMS } from '../mail/source.ts'
 import type { Registrar } from './registrar.ts'
+import { sourceReputation } from './reputation.ts'
 import * as source from './source.ts'
-import { parseId } from './values.ts'
+import { parseCount, parseId } from './values.ts'
 import { teamFilter } from './which-team.ts'
 
 /** Registers `source`. */
@@ -18,6 +19,9 @@ export function addSources({ group, add, does, doesWith }: Registrar): void {
     does(source.listSources),
   )
   add('assignments', 'List which mail uses which pool', sources).action(does(source.listAssignments))
+  on('reputation', 'Show how receivers treat the mail from an IP, and what changed when')
+    .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
+    .action(doesWith(sourceReputation))
   on('add', 'Add a sending IP')
     .option('--pool <name>', 'Pool of the sending IP (default: default)')
     .option('--hostname <name>', "EHLO name, if the PTR record differs from the server's hostname")

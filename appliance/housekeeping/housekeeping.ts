@@ -15,6 +15,7 @@ export interface Sweepable extends Retainable {
   purgeLogs(args: { before: number; most: number }, now: number): Promise<number>
   purgeWebhookDeliveries(args: { before: number; most: number }, now: number): Promise<number>
   purgeTlsResults(args: { before: string; most: number }, now: number): Promise<number>
+  purgeLaneDays(args: { before: string }, now: number): Promise<number>
   purgeDomainReports(args: { before: number; most: number }, now: number): Promise<number>
   purgeAudit(args: { before: number; most: number }, now: number): Promise<number>
   purgeImages(args: { before: number; most: number }, now: number): Promise<number>
@@ -115,7 +116,7 @@ const TLS_STEP = 20
 
 /** Removes old TLS results of recipient domains, and expired policies; returns how many rows. */
 async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number> {
-  const before = new Date(clock.now() - TLS_DAYS * DAY).toISOString().slice(0, 10)
+  const before = dateBefore(clock, TLS_DAYS)
   let removed = 0
   for (;;) {
     const count = await storage.purgeTlsResults({ before, most: TLS_STEP }, clock.now())
@@ -124,21 +125,27 @@ async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number
   }
 }
 
+/** Returns the UTC day a number of days ago, as `YYYY-MM-DD`. */
+const dateBefore = (clock: Clock, days: number): string =>
+  new Date(clock.now() - days * DAY).toISOString().slice(0, 10)
+
 /**
- * How long DMARC and TLS reports of other servers are kept, in days: long enough to compare a year with the previous
- * one.
+ * How long DMARC and TLS reports of other servers, and the results of sending IPs by day, are kept, in days: long enough
+ * to compare a year with the previous one.
  */
 const REPORT_DAYS = 400
 /** Reports removed per transaction; each has up to a thousand rows. */
 const REPORT_STEP = 20
 
-/** Removes old reports about domains. */
-async function purgeDomainReports(storage: Sweepable, clock: Clock, log: Logger): Promise<void> {
+/** Removes old reports about domains, and old results of sending IPs. */
+async function purgeReputation(storage: Sweepable, clock: Clock, log: Logger): Promise<void> {
   const before = clock.now() - REPORT_DAYS * DAY
   let reports = 0
   for (let count = REPORT_STEP; count === REPORT_STEP; reports += count)
     count = await storage.purgeDomainReports({ before, most: REPORT_STEP }, clock.now())
   if (reports > 0) log.info({ reports }, 'deleted old DMARC and TLS reports')
+  const days = await storage.purgeLaneDays({ before: dateBefore(clock, REPORT_DAYS) }, clock.now())
+  if (days > 0) log.info({ days }, 'deleted old results of sending IPs')
 }
 
 /** Dependencies of the chores. */
@@ -238,7 +245,7 @@ export function createChores(deps: ChoreDeps): Chores {
       const results = await purgeTlsResults(storage, clock)
       if (results > 0) log.info({ results }, 'deleted old TLS results')
     },
-    () => purgeDomainReports(storage, clock, log),
+    () => purgeReputation(storage, clock, log),
     async () => {
       const entries = await purgeAudit(storage, clock, auditDays)
       if (entries > 0) log.info({ entries }, 'deleted old audit log entries')

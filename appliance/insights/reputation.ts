@@ -1,8 +1,9 @@
-/** Gathers the reputation of a domain from stored counts, checks and the audit log. Looks nothing up in DNS. */
+/** Gathers the reputation of domains and sending IPs from stored counts, checks and the audit log. Does no DNS lookups. */
 import type { Clock } from '../clock/clock.ts'
 import { breakDownInPieces, sumInPieces } from '../events/metrics.ts'
 import type { AuditEntry } from '../mail/audit.ts'
 import { actSentence } from '../mail/audit-sentence.ts'
+import type { Finding } from '../mail/finding.ts'
 import type { ProviderRules } from '../mail/provider-rules.ts'
 import {
   complaintLimits,
@@ -17,7 +18,11 @@ import {
   type ReputationCounts,
   type ReputationDay,
 } from '../mail/reputation.ts'
+import type { Source } from '../mail/source.ts'
+import { DEFAULT_PROVIDER } from '../shaping/shaping.ts'
 import { QUARTER, quarterOf, type Domain, type ReportDay, type Storage } from '../storage/storage.ts'
+
+type ProviderCounts = ReputationCounts & { provider: string | null }
 
 export interface DomainReputation {
   domain: Domain
@@ -25,7 +30,7 @@ export interface DomainReputation {
   days: ReputationDay[]
   totals: ReputationCounts
   /** Of the last 7 days, largest first; `provider` null: all that aren't listed. */
-  providers: (ReputationCounts & { provider: string | null })[]
+  providers: ProviderCounts[]
   /** Of the last 7 days, as in the provider rules. */
   complaints: { delivered: number; complained: number; rate: number; limits: ComplaintLimit[] }
   /** Messages in DMARC reports and sessions in TLS reports of the period, and those that failed. */
@@ -34,15 +39,31 @@ export interface DomainReputation {
   changes: ReputationChange[]
 }
 
+/** Complaints aren't counted by IP: those of `days`, `totals` and `providers` are 0. */
+export interface SourceReputation {
+  source: Source
+  /** Every day of the period, oldest first. */
+  days: ReputationDay[]
+  totals: ReputationCounts
+  /** Of the period, largest first; `provider` null: all that aren't in the provider table. */
+  providers: ProviderCounts[]
+  /** Results of the last check. */
+  blocklists: Finding[]
+  /** Newest first. */
+  changes: ReputationChange[]
+}
+
 export interface ReputationView {
   /** @param days length of the period up to now; default 30 */
   domain(domain: Domain, days?: number): Promise<DomainReputation>
+  /** All teams' mail from this IP. @param days length of the period up to now; default 30 */
+  source(source: Source, days?: number): Promise<SourceReputation>
 }
 
 export interface ReputationDeps {
   storage: Pick<
     Storage,
-    'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'domainReportDays' | 'listAudit'
+    'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'domainReportDays' | 'listAudit' | 'listLaneDays'
   >
   clock: Clock
   /** Called each time, because the rules can be replaced. */
@@ -72,7 +93,7 @@ export function createReputationView(deps: ReputationDeps): ReputationView {
       const { delivered, complained } = sumCounts(providers)
       const limits = complaintLimits({ delivered, complained }, rules())
       const changes = [
-        ...(await actsOn(storage, domain, period.since, now)),
+        ...(await actsOn(storage, { ...period, target: `domain ${domain.id}` }, now)),
         ...recordChanges(domain.checks, period.since),
         ...volumeChanges(days),
       ]
@@ -86,11 +107,54 @@ export function createReputationView(deps: ReputationDeps): ReputationView {
           dmarc: totalOf(await storage.domainReportDays({ ...period, kind: 'dmarc' }, now)),
           tls: totalOf(await storage.domainReportDays({ ...period, kind: 'tls' }, now)),
         },
-        changes: changes.toSorted((a, b) => b.at - a.at),
+        changes: newestFirst(changes),
       }
     },
+    source: (source, count = DEFAULT_DAYS) => sourceReputation(storage, source, count, clock.now()),
   }
 }
+
+async function sourceReputation(
+  storage: ReputationDeps['storage'],
+  source: Source,
+  count: number,
+  now: number,
+): Promise<SourceReputation> {
+  const starts = daysUntil(now, count)
+  const since = starts[0]!
+  const rows = await storage.listLaneDays({ source: source.ip, since: dateOf(since) }, now)
+  const counted = rows.map(({ day, provider, delivered, bounced, deferred }) => ({
+    day,
+    provider: provider === DEFAULT_PROVIDER ? null : provider,
+    delivered,
+    bounced,
+    deferred,
+    complained: 0,
+  }))
+  const byDate = Map.groupBy(counted, ({ day }) => day)
+  const days = starts.map(dateOf).map((date) => ({ date, ...sumCounts(byDate.get(date) ?? []) }))
+  const providers = [...Map.groupBy(counted, ({ provider }) => provider)]
+  const acts = await actsOn(storage, { target: `source ${source.ip}`, since }, now)
+  return {
+    source,
+    days,
+    totals: sumCounts(days),
+    providers: largestFirst(providers.map(([provider, some]) => ({ provider, ...sumCounts(some) }))),
+    blocklists: source.health?.findings.filter(({ id }) => id.startsWith('blocklist')) ?? [],
+    changes: newestFirst([...acts, ...volumeChanges(days)]),
+  }
+}
+
+/** Sorts providers by their results of all kinds. Puts all others last. */
+function largestFirst(rows: readonly ProviderCounts[]): ProviderCounts[] {
+  const size = (row: ReputationCounts): number => row.delivered + row.bounced + row.deferred
+  return rows.toSorted(
+    (a, b) => Number(a.provider === null) - Number(b.provider === null) || size(b) - size(a),
+  )
+}
+
+const newestFirst = (changes: readonly ReputationChange[]): ReputationChange[] =>
+  changes.toSorted((a, b) => b.at - a.at)
 
 /** The field that each counter belongs to. */
 const FIELDS: Readonly<Record<string, keyof ReputationCounts>> = {
@@ -136,10 +200,7 @@ async function resultsByProvider(
     provider,
     ...countsOf(some),
   }))
-  const size = (row: ReputationCounts): number => row.delivered + row.bounced + row.deferred
-  return rows.toSorted(
-    (a, b) => Number(a.provider === null) - Number(b.provider === null) || size(b) - size(a),
-  )
+  return largestFirst(rows)
 }
 
 const totalOf = (days: readonly ReportDay[]): { total: number; failed: number } => ({
@@ -147,15 +208,13 @@ const totalOf = (days: readonly ReportDay[]): { total: number; failed: number } 
   failed: days.reduce((sum, { failed }) => sum + failed, 0),
 })
 
-/** Lists what people did to the domain. Leaves out their names, because not everybody may read the audit log. */
+/** Lists what people did to an object. Leaves out their names, because not everybody may read the audit log. */
 async function actsOn(
   storage: ReputationDeps['storage'],
-  { teamId, id }: Domain,
-  since: number,
+  { teamId, target, since }: { teamId?: string; target: string; since: number },
   now: number,
 ): Promise<ReputationChange[]> {
-  const filter = { teamId, target: `domain ${id}`, since, limit: MOST_ACTS }
-  const { items } = await storage.listAudit(filter, now)
+  const { items } = await storage.listAudit({ teamId, target, since, limit: MOST_ACTS }, now)
   return items
     .filter(hasChanged)
     .map((entry) => ({ at: entry.at, kind: 'setting', note: actSentence(entry) }))

@@ -113,19 +113,31 @@ async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promise<void>
   }
 }
 
-/** Lists days from `since` on (`YYYY-MM-DD`), by day, source and provider. */
-async function listLaneDays(db: Db, { since }: { since: string }): Promise<LaneDay[]> {
+/** Lists the days of one sending IP from `since` on (`YYYY-MM-DD`), by day and provider. */
+async function listLaneDays(
+  db: Db,
+  { source, since }: { source: string; since: string },
+): Promise<LaneDay[]> {
   return db
     .selectFrom('lane_days')
     .selectAll()
     .where('day', '>=', since)
+    .where('source', '=', source)
     .orderBy('day')
-    .orderBy('source')
     .orderBy('provider')
     .execute()
 }
 
+/** Removes days before `before` (`YYYY-MM-DD`) and returns how many rows. */
+async function purgeLaneDays(db: Db, { before }: { before: string }): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('lane_days')
+    .where('day', '<', before)
+    .executeTakeFirstOrThrow()
+  return Number(numDeletedRows)
+}
+
 export const methods = {
   reads: { listLanes, listProviderSettings, listLaneDays },
-  writes: { saveLanes, saveProviderSettings, addLaneDays },
+  writes: { saveLanes, saveProviderSettings, addLaneDays, purgeLaneDays },
 }

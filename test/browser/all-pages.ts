@@ -106,6 +106,7 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'domain-reputation', path: `/domains/${ids.domain}?tab=reputation` },
   { name: 'domain-reports', path: `/domains/${ids.domain}?tab=reports` },
   { name: 'domain-settings', path: `/domains/${ids.domain}?tab=settings` },
+  { name: 'source-reputation', path: '/sources/auto' },
   { name: 'sources-providers', path: '/sources?tab=providers' },
   { name: 'sources-pools', path: '/sources?tab=pools' },
   { name: 'sources-tls', path: '/sources?tab=tls' },

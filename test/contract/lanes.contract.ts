@@ -52,12 +52,27 @@ export function lanesContract(storage: () => Storage): void {
     const other = day('auto', 'yahoo', '2026-01-02', { sent: 1, bounced: 1 })
     await storage().addLaneDays({ days: [first, other] }, T0)
     await storage().addLaneDays({ days: [first, day('192.0.2.1', 'yahoo', '2026-01-02', { sent: 7 })] }, T0)
-    expect(await storage().listLaneDays({ since: '2026-01-01' }, T0)).toEqual([
+    const daysOf = (source: string, since: string) => storage().listLaneDays({ source, since }, T0)
+    expect(await daysOf('auto', '2026-01-01')).toEqual([
       day('auto', 'yahoo', '2026-01-01', { sent: 10, delivered: 8, deferred: 2 }),
-      day('192.0.2.1', 'yahoo', '2026-01-02', { sent: 7 }),
       other,
     ])
-    expect(await storage().listLaneDays({ since: '2026-01-02' }, T0)).toHaveLength(2)
-    expect(await storage().listLaneDays({ since: '2026-01-03' }, T0)).toEqual([])
+    expect(await daysOf('192.0.2.1', '2026-01-01')).toEqual([
+      day('192.0.2.1', 'yahoo', '2026-01-02', { sent: 7 }),
+    ])
+    expect(await daysOf('auto', '2026-01-02')).toEqual([other])
+    expect(await daysOf('auto', '2026-01-03')).toEqual([])
+  })
+
+  test('old days of lanes are removed', async () => {
+    const days = [
+      day('auto', 'yahoo', '2025-01-01', { sent: 1 }),
+      day('auto', 'google', '2025-01-02', { sent: 2 }),
+    ]
+    await storage().addLaneDays({ days }, T0)
+    expect(await storage().purgeLaneDays({ before: '2025-01-02' }, T0)).toBe(1)
+    expect(await storage().purgeLaneDays({ before: '2025-01-02' }, T0)).toBe(0)
+    const left = await storage().listLaneDays({ source: 'auto', since: '2025-01-01' }, T0)
+    expect(left.filter(({ day: date }) => date < '2026')).toEqual([days[1]])
   })
 }

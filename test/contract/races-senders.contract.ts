@@ -305,7 +305,7 @@ function applianceRaces(race: Racing): void {
     }
     const add = (at: Storage) => at.addLaneDays({ days: [day] }, T0)
     await atOnce(add, add)
-    const days = (await storage.listLaneDays({ since: '2026-11-20' }, T0)).filter(
+    const days = (await storage.listLaneDays({ source: 'auto', since: '2026-11-20' }, T0)).filter(
       (one) => one.provider === provider,
     )
     expect(days).toEqual([{ ...day, sent: 4, delivered: 2, deferred: 2 }])

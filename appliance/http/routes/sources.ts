@@ -1,3 +1,4 @@
+import { getSourceReputation, presentSourceReputation } from '../../api/reputation.ts'
 import * as api from '../../api/sources.ts'
 import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
@@ -9,7 +10,7 @@ import { requireOperator } from '../access.ts'
 
 /** Routes for sending IPs. They belong to the server, so only operators see and change them. */
 export function sourceRoutes(app: App, deps: HttpDeps): void {
-  const { sources } = deps
+  const { sources, reputation, shaping } = deps
   const operator = requireOperator(deps)
   const read = readSource({ sources })
 
@@ -36,6 +37,12 @@ export function sourceRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.getSourceAddress, { preValidation: operator }, async (request) =>
     api.presentSource(await sources.get(request.params.ip)),
   )
+
+  serve(app, getSourceReputation, { preValidation: operator }, async (request) => {
+    const source = await sources.get(request.params.ip)
+    const names = new Map((await shaping.providers()).map(({ id, name }) => [id, name]))
+    return presentSourceReputation(await reputation.source(source, request.query.days), names)
+  })
 
   serve(
     app,

@@ -52,6 +52,7 @@ const NO_ACT = [
     'queue drop',
     'queue undo',
     'source list',
+    'source reputation',
     'node list',
     'provider list',
     'provider show',

@@ -219,6 +219,7 @@ const STEPS: Step[] = [
   ['queue drop --domain two.test --yes', 'dropQueue'],
   ['source add 192.0.2.7 --pool news', 'createSource'],
   ['source list', 'listSources'],
+  ['source reputation 192.0.2.7', 'getSourceReputation'],
   ['source suspend 192.0.2.7', 'updateSource'],
   ['source resume 192.0.2.7', 'updateSource'],
   ['source pool 192.0.2.7 other', 'updateSource'],
@@ -409,8 +410,12 @@ async function prepareAutomation(): Promise<[string, string][]> {
 async function prepareTemplate(): Promise<string> {
   const team = await storage.firstTeam({}, Date.now())
   const input = { name: 'Welcome', alias: 'welcome', html: '<p>Hi</p>' }
-  const templates = createTemplates({ storage, clock: systemClock })
-  return (await templates.create({ teamId: team!.id, input, author: 'ada@one.test' })).id
+  const created = createTemplates({ storage, clock: systemClock }).create({
+    teamId: team!.id,
+    input,
+    author: 'ada',
+  })
+  return (await created).id
 }
 
 /** Creates a broadcast that is ready to be sent, or is being sent. */

@@ -36,6 +36,74 @@ const text = async (method: string, path: string, body?: unknown) => (await api.
 const invalid = (field: string, expected: string) =>
   errorText(422, 'validation_error', `Invalid \`${field}\` field: ${expected}.`)
 
+describe('the reputation of a source', () => {
+  const DAY = 86_400_000
+  const dateAt = (daysAgo: number) => new Date(api.clock.now() - daysAgo * DAY).toISOString().slice(0, 10)
+
+  test('tells results of all teams, blocklists and changes', async () => {
+    const ip = '2001:db8::77'
+    await api.call('POST', '/sources', { ip })
+    const row = (provider: string, ago: number, counts: object) => ({
+      day: dateAt(ago),
+      source: ip,
+      provider,
+      sent: 0,
+      delivered: 0,
+      deferred: 0,
+      bounced: 0,
+      ...counts,
+    })
+    const days = [
+      row('default', 1, { sent: 9, delivered: 9 }),
+      row('google', 1, { sent: 4, delivered: 3, bounced: 1 }),
+      row('google', 0, { sent: 2, deferred: 2 }),
+      row('google', 2, { sent: 7, delivered: 7 }),
+      { ...row('google', 0, { delivered: 5 }), source: '192.0.2.1' },
+    ]
+    await api.storage.addLaneDays({ days }, api.clock.now())
+    const list: Finding = {
+      id: `blocklist:zen.spamhaus.org:${ip}`,
+      title: 'Spamhaus ZEN',
+      status: 'failed',
+      found: 'It lists the IP.',
+      advice: 'Ask to be removed.',
+    }
+    const health = { findings: [...found, list], ipv6: true }
+    await api.storage.saveSource({ ip, change: { health, checkedAt: api.clock.now() } }, api.clock.now())
+    await api.call('PATCH', `/sources/${ip}`, { state: 'suspended' })
+
+    const { status, json } = await api.call('GET', `/sources/${ip}/reputation?days=2`)
+    expect(status).toBe(200)
+    expect(json).toEqual({
+      object: 'source_reputation',
+      ip,
+      warm_up_since: null,
+      days: [
+        { date: dateAt(1), delivered: 12, bounced: 1, deferred: 0 },
+        { date: dateAt(0), delivered: 0, bounced: 0, deferred: 2 },
+      ],
+      totals: { delivered: 12, bounced: 1, deferred: 2 },
+      providers: [
+        { provider: 'google', name: 'Google', delivered: 3, bounced: 1, deferred: 2 },
+        { provider: null, name: null, delivered: 9, bounced: 0, deferred: 0 },
+      ],
+      blocklists: [list],
+      changes: [
+        { at: expect.any(String) as string, kind: 'setting', note: `Suspended the sending IP ${ip}` },
+        { at: expect.any(String) as string, kind: 'setting', note: `Added the sending IP ${ip}` },
+      ],
+    })
+    expect((await api.call('DELETE', `/sources/${ip}`)).status).toBe(200)
+  })
+
+  test('is of a period of at most 90 days, and of an IP that exists', async () => {
+    const { json } = await api.call('GET', '/sources/192.0.2.1/reputation')
+    expect((json as { days: object[] }).days).toHaveLength(30)
+    expect((await api.call('GET', '/sources/192.0.2.1/reputation?days=91')).status).toBe(422)
+    expect((await api.call('GET', '/sources/192.0.2.99/reputation')).status).toBe(404)
+  })
+})
+
 describe('a source', () => {
   test('is added, shown, changed and removed', async () => {
     const made = await api.call('POST', '/sources', { ip: '2001:DB8:0::5', hostname: 'MX2.acme.example' })

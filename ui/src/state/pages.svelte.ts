@@ -54,6 +54,7 @@ const PAGES: readonly Page[] = [
   { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: reads.metrics },
   { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
+  { pattern: '/sources/:id', load: () => import('../pages/SourceReputation.svelte'), rare: true },
   { pattern: '/domains', load: () => import('../pages/Domains.svelte'), reads: reads.domains },
   { pattern: '/domains/:id', load: () => import('../pages/Domain.svelte'), reads: reads.domain },
   { pattern: '/domains/:within/reports/:id', load: () => import('../pages/DomainReport.svelte') },
