@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createAccounts, type Accounts } from '../../../appliance/accounts/accounts.ts'
 import * as adapters from '../../../appliance/assembly/adapters.ts'
 import * as opening from '../../../appliance/assembly/storage.ts'
-import { createAutomationBook, createCustomEvents } from '../../../appliance/automations/book.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import { createProgram, runProgram } from '../../../appliance/commands/program.ts'
@@ -14,15 +13,11 @@ import { newId } from '../../../appliance/mail/ids.ts'
 import { freshLane, Providers, writeLane } from '../../../appliance/shaping/shaping.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
-import { createTemplates } from '../../../appliance/templates/templates.ts'
 import type { ApiDocument } from '../../../scripts/generators/openapi.ts'
-import { newDomainReport } from '../../contract/domain-reports.contract.ts'
-import { newDomain } from '../../contract/fixtures.ts'
-import { newReceived } from '../../contract/received-emails.contract.ts'
 import { startReceiver, type Receiver } from '../../world/receiver.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { storeDeferred } from './deferred.ts'
-import { newImport, plan } from '../../contract/contact-imports.contract.ts'
+import { prepareObjects } from './prepared.ts'
 import { installation } from './program.ts'
 
 const [emailId, deliveryId] = [newId(Date.now()), newId(Date.now())]
@@ -304,13 +299,7 @@ test('commands print exactly the objects of the API', async () => {
     ['url', receiver.url],
     ['delivery', deliveryId],
     ['sent', emailId],
-    ...(await prepareAudience()),
-    ...(await prepareReceived()),
-    ['template', await prepareTemplate()],
-    ['event', await prepareEvent()],
-    ...(await prepareAutomation()),
-    ['draft', await prepareBroadcast('draft')],
-    ['broadcast', await prepareBroadcast('queued')],
+    ...(await prepareObjects(storage)),
   ])
   const wrong: string[] = []
   for (const [words, operationId] of STEPS) {
@@ -325,116 +314,6 @@ test('commands print exactly the objects of the API', async () => {
   }
   expect(wrong).toEqual([])
 })
-
-/** Creates a contact, a segment and a topic. Returns their IDs by kind. */
-async function prepareAudience(): Promise<[string, string][]> {
-  const now = Date.now()
-  const team = await storage.firstTeam({}, now)
-  const about = { teamId: team!.id, createdAt: now, updatedAt: now }
-  const [contact, segment, topic] = [newId(now), newId(now), newId(now)]
-  await storage.createSegment({ segment: { ...about, id: segment, name: 'VIP', filter: null }, most: 9 }, now)
-  const texts = {
-    name: 'News',
-    description: null,
-    visibility: 'public',
-    defaultSubscription: 'opt_in',
-  } as const
-  await storage.createTopic({ topic: { ...about, id: topic, ...texts }, most: 9 }, now)
-  const act = { origin: 'api', via: 'api', source: null, ip: null, userAgent: null, wording: null } as const
-  const made = { id: contact, teamId: about.teamId, email: 'ada@one.test', segmentIds: [segment], topics: [] }
-  await storage.saveContact({ contact: made, act: { ...act, lifts: false } }, now)
-  const imported = newImport(about.teamId, { status: 'in_progress', plan, createdAt: now })
-  await storage.createContactImport({ made: imported, most: 9 }, now)
-  await storage.finishContactImport({ id: imported.id, error: null }, now)
-  return [
-    ['contact', contact],
-    ['contact_import_done', imported.id],
-    ['segment', segment],
-    ['topic', topic],
-  ]
-}
-
-/** Stores a received email of a new domain, and a report about the domain. */
-async function prepareReceived(): Promise<[string, string][]> {
-  const now = Date.now()
-  const teamId = (await storage.firstTeam({}, now))!.id
-  const { domain, keys } = newDomain(teamId, 'in.one.test')
-  await storage.createDomain({ domain: { ...domain, status: 'verified', receiving: true }, keys }, now)
-  const email = newReceived({ teamId, domainId: domain.id, name: domain.name }, {}, now)
-  await storage.keepReceivedEmails({ emails: [email], limits: { messages: 9, bytes: 1_000_000 } }, now)
-  const report = newDomainReport({ teamId, domainId: domain.id }, { id: newId(now), receivedAt: now })
-  await storage.keepDomainReport({ report, limits: { submitter: 9, reports: 9, rows: 9 } }, now)
-  return [
-    ['received', email.id],
-    ['report', report.id],
-  ]
-}
-
-/** Defines the custom event `user.created`. */
-async function prepareEvent(): Promise<string> {
-  const team = await storage.firstTeam({}, Date.now())
-  const events = createCustomEvents({ storage, clock: systemClock })
-  const schema = { plan: 'string' }
-  return (await events.createEvent({ teamId: team!.id, name: 'user.created', schema })).id
-}
-
-/** Creates an automation with a run. */
-async function prepareAutomation(): Promise<[string, string][]> {
-  const now = Date.now()
-  const team = await storage.firstTeam({}, now)
-  const teamId = team!.id
-  const automations = createAutomationBook({ storage, clock: systemClock })
-  const steps = [{ key: 'start', type: 'trigger', config: { event_name: 'user.created' } }]
-  const input = { name: 'Welcome', status: 'enabled', steps, connections: [] } as const
-  const { id, versionId } = await automations.create({ teamId, input })
-  const sent = { id: newId(now), teamId, name: 'user.created', about: { email: 'run@one.test' }, payload: {} }
-  await storage.sendCustomEvent({ event: sent, most: 9 }, now)
-  const [work] = await storage.pendingEvents({ most: 1 }, now)
-  const runs = [{ id: newId(now), automationId: id, versionId, trigger: 'start', next: null }]
-  const act = { origin: 'api', via: 'api', source: null, ip: null, userAgent: null, wording: null } as const
-  const taking = {
-    event: work!.event,
-    contactId: newId(now),
-    runs,
-    resumed: [],
-    act: { ...act, lifts: false },
-  }
-  await storage.takeSentEvent(taking, now)
-  return [
-    ['automation', id],
-    ['run', runs[0]!.id],
-  ]
-}
-
-/** Creates a template with the alias `welcome`. */
-async function prepareTemplate(): Promise<string> {
-  const team = await storage.firstTeam({}, Date.now())
-  const input = { name: 'Welcome', alias: 'welcome', html: '<p>Hi</p>' }
-  const created = createTemplates({ storage, clock: systemClock }).create({
-    teamId: team!.id,
-    input,
-    author: 'ada',
-  })
-  return (await created).id
-}
-
-/** Creates a broadcast that is ready to be sent, or is being sent. */
-async function prepareBroadcast(status: 'draft' | 'queued'): Promise<string> {
-  const now = Date.now()
-  const team = await storage.firstTeam({}, now)
-  const [id, segmentId, revisionId] = [newId(now), newId(now), newId(now)]
-  const about = { teamId: team!.id, createdAt: now }
-  const segment = { ...about, updatedAt: now, id: segmentId, name: 'Readers', filter: null }
-  await storage.createSegment({ segment, most: 9 }, now)
-  const texts = { from: 'Ada <ada@in.one.test>', subject: 'News', replyTo: [], previewText: null }
-  const content = { ...texts, html: '<a href="{{{UNSUBSCRIBE_URL}}}">Leave</a>', text: null }
-  const draft = { ...about, id, name: 'News', segmentId, exclude: [], topicId: null, content, document: null }
-  await storage.createBroadcast({ broadcast: draft }, now)
-  if (status === 'draft') return id
-  const revision = { id: revisionId, content: '{}' }
-  await storage.startBroadcast({ teamId: team!.id, id, edits: 0, revision }, now)
-  return id
-}
 
 /** Adds queued mail and a lane. */
 async function prepareQueue(): Promise<void> {
