@@ -115,6 +115,25 @@ test('contacts are found by text and filters, which the address keeps', async ()
   await page.getByText('No matching contacts.').waitFor()
 })
 
+test('the lists count who can get mail in each segment, and who has a value for each property', async () => {
+  const value = { properties: { loyalty_points: 3 } }
+  await posthaste.call('PATCH', '/contacts/ben@reader.example', value)
+  const rule = { type: 'rule', field: 'contact.properties.loyalty_points', operator: 'gt', value: 2 }
+  const id = await made('/segments', { name: 'Loyal', filter: rule })
+  await page.goto(at('/audience/segments'))
+  const cells = (name: string) => page.locator('tr', { hasText: name }).locator('td').allInnerTexts()
+  await expect.poll(async () => (await cells('Newsletter')).slice(1, 3)).toEqual(['4', '2'])
+  await expect.poll(async () => (await cells('Loyal')).slice(1, 3)).toEqual(['1', '1'])
+  await picture(page, 'segments')
+  await page.goto(at('/audience/properties'))
+  await expect
+    .poll(async () => (await cells('loyalty_points')).slice(0, 5))
+    .toEqual(['loyalty_points', 'number', 'no fallback', '25%', '1 segment'])
+  await page.getByTitle('1 contact of 4').waitFor()
+  await picture(page, 'properties')
+  await posthaste.call('DELETE', `/segments/${id}`)
+})
+
 test('a segment with rules counts who meets them while one edits, and nobody is added to it by hand', async () => {
   await page.goto(at('/audience/segments?new=1'))
   const dialog = page.getByRole('dialog')

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { ContactConsent } from '../../../appliance/api/contact-details.ts'
-import { consentSentence, contactStory, filterOf, readProperty } from '../../../ui/src/state/contacts.ts'
+import {
+  consentSentence,
+  contactStory,
+  filterOf,
+  readProperty,
+  usesSentence,
+} from '../../../ui/src/state/contacts.ts'
 
 const consent = (more: Partial<ContactConsent>): ContactConsent => ({
   ...{ id: 'c', topic_id: null, was: null, subscription: 'opt_out', origin: 'person', via: 'one_click' },
@@ -28,6 +34,14 @@ test('mail and changes are one timeline, newest first', () => {
     ['c', 'Unsubscribed by the contact with one click in their mail app', ''],
   ])
   expect(story[0]?.email).toEqual({ id: 'e', event: 'delivered' })
+})
+
+test('uses of a property are counted by kind', () => {
+  const many = (object: 'template' | 'segment' | 'broadcast', n: number) =>
+    Array.from({ length: n }, () => ({ object }))
+  expect(usesSentence([])).toBe('nothing')
+  expect(usesSentence([...many('segment', 1), ...many('template', 2)])).toBe('2 templates, 1 segment')
+  expect(usesSentence([...many('broadcast', 20), ...many('template', 1)])).toBe('1 template, 20+ drafts')
 })
 
 const rule = (field: string, operator: string, value?: string | number) => ({

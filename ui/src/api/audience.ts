@@ -105,6 +105,24 @@ export async function countMatching(
   }
 }
 
+/** Counts the contacts of a segment that broadcasts can reach: neither unsubscribed nor suppressed. */
+export const countMailable = async (segment: string, signal: AbortSignal): Promise<number> =>
+  (
+    await countMatching(
+      { segment_id: segment, unsubscribed: false, suppressed: false },
+      () => !signal.aborted,
+    )
+  ).contacts
+
+/** Counts the contacts that have a value for a property. */
+export const countHolders = async (key: string, signal: AbortSignal): Promise<number> =>
+  (
+    await countMatching(
+      { rules: { type: 'rule', field: `contact.properties.${key}`, operator: 'exists' } },
+      () => !signal.aborted,
+    )
+  ).contacts
+
 /** Changes at most 500 contacts. */
 export const changeContacts = (body: ChangeContacts) =>
   change<ContactsChanged>('POST', '/contacts/batch/change', body)

@@ -2,11 +2,14 @@
 import type { ContactBroadcasts } from '../../../appliance/api/broadcast-review.ts'
 import type { ContactsAction, ContactsFilter } from '../../../appliance/api/contact-batches.ts'
 import type { ContactConsent, ContactTopicSummary } from '../../../appliance/api/contact-details.ts'
-import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
+import type { Static } from 'typebox'
+import type { ContactProperty, ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
 import type { FoundContact } from '../../../appliance/api/contacts.ts'
 import type { FoundEmail } from '../../../appliance/api/email-search.ts'
 import { contactRules } from './contact-rules.ts'
 import { instant } from './time.ts'
+
+type PropertyUses = Static<typeof ContactProperty>['used_in']
 
 /** Who made a decision, to follow “by”. */
 export const BY: Record<ContactConsent['origin'], string> = {
@@ -53,6 +56,25 @@ export function whyTopic({ chosen_by: by, subscription }: ContactTopicSummary): 
 /** Formats a number of contacts. */
 export const manyContacts = (count: number): string =>
   count === 1 ? '1 contact' : `${count.toLocaleString('en')} contacts`
+
+/** The most uses of each kind that the server lists. */
+const MOST_USES = 20
+
+const USES = [
+  ['template', '1 template', 'templates'],
+  ['broadcast', '1 draft', 'drafts'],
+  ['segment', '1 segment', 'segments'],
+] as const
+
+/** Counts what uses a property, such as `2 templates, 1 draft`. */
+export function usesSentence(uses: readonly Pick<PropertyUses[number], 'object'>[]): string {
+  const parts = USES.flatMap(([kind, one, many]) => {
+    const n = uses.filter(({ object }) => object === kind).length
+    if (n === 0) return []
+    return [n === 1 ? one : `${n}${n === MOST_USES ? '+' : ''} ${many}`]
+  })
+  return parts.length === 0 ? 'nothing' : parts.join(', ')
+}
 
 /** A bulk action on contacts. */
 export interface ContactsActLook {
