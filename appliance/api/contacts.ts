@@ -156,19 +156,6 @@ export const ContactSearch = Type.Object(
 
 export type ContactSearch = Static<typeof ContactSearch>
 
-/** GET /contacts/counts. Not part of the hosted API. */
-export const ContactCounts = Type.Object(
-  {
-    object: kind('contact_counts'),
-    contacts: Type.Integer({ description: 'All contacts.' }),
-    subscribed: Type.Integer({ description: 'Contacts that did not opt out of everything.' }),
-    unsubscribed: Type.Integer({ description: 'Contacts that opted out of everything.' }),
-    suppressed: Type.Integer({ description: 'Contacts on the suppression list, of both kinds.' }),
-  },
-  { description: 'Numbers of contacts.' },
-)
-export type ContactCounts = Static<typeof ContactCounts>
-
 /** DELETE /contacts/:id */
 export const ContactDeleted = Type.Object(
   {
@@ -287,13 +274,6 @@ export const exportContacts = operation('GET /contacts/export.csv', {
     'All contacts, newest first, with their properties. Only owners and admins, and API keys with full access. Not part of the hosted API.',
   querystring: query(filter),
   response: { 200: other('text/csv', 'The contacts, with a header row.') },
-})
-export const countContacts = operation('GET /contacts/counts', {
-  operationId: 'countContacts',
-  tags,
-  summary: 'Count contacts',
-  description: 'Not part of the hosted API.',
-  response: { 200: ContactCounts },
 })
 export const getContact = operation('GET /contacts/:id', {
   operationId: 'getContact',

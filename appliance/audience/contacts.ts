@@ -4,6 +4,7 @@ import type { ConsentAct } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
+  AudienceDay,
   Contact,
   ContactChange,
   ContactConditions,
@@ -26,6 +27,9 @@ import {
   type Which,
 } from './which.ts'
 import { readAddress, readName, readProperties, type TypedValue, typedValues } from './values.ts'
+
+/** Days of growth that `countContacts` returns. */
+const SHOWN_DAYS = 30
 
 /** A contact's fields in a request; undefined: not given. */
 export interface ContactInput {
@@ -62,7 +66,10 @@ export interface ContactMethods {
   searchContacts(
     args: Omit<PageArgs, 'before'> & ContactConditions,
   ): Promise<ContactsFound & { context: ContactContext }>
-  countContacts(args: { teamId: string }): Promise<ContactCounts & { suppressed: number }>
+  /** Counts the contacts of a team, also for each of the last 30 days. */
+  countContacts(args: {
+    teamId: string
+  }): Promise<ContactCounts & { suppressed: number; days: AudienceDay[] }>
   /** Refuses: `not_found`. */
   getContact(which: Which): Promise<ContactDetails>
   /** Refuses: `not_found`, `invalid_field`, `contact_exists` if another contact has the address. */
@@ -112,7 +119,8 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
     async countContacts(args) {
       const now = clock.now()
       const suppressed = await storage.countSuppressedContacts(args, now)
-      return { ...(await storage.countContacts(args, now)), suppressed }
+      const days = await storage.audienceDays({ ...args, days: SHOWN_DAYS }, now)
+      return { ...(await storage.countContacts(args, now)), suppressed, days }
     },
     async getContact(which) {
       const contact = await findContact({ storage, clock }, which)

@@ -97,6 +97,10 @@ test('pasted addresses are looked up line by line, and added to a segment', asyn
   await toast('3 contacts added, 1 known already.')
   await row('gone@reader.example').getByText('suppressed').waitFor()
   await row('ada@reader.example').getByText('Newsletter').waitFor()
+  const growth = page.getByRole('region', { name: 'Growth' })
+  await growth.getByText('4 added in 30 days').waitFor()
+  await growth.getByText('1 unsubscribed in 30 days').waitFor()
+  await picture(page, 'contacts')
   expect(await contact('out@reader.example')).toMatchObject({ unsubscribed: true })
 })
 
@@ -225,17 +229,21 @@ test('a file is mapped, checked and imported, and its progress is found again', 
   const text = 'E-Mail;Vorname;Tarif\nzoe@import.example;Zoe;pro\nnobody;Max;free\n'
   const file = { name: 'leser.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
   await dialog.getByLabel('File').setInputFiles(file)
+  await dialog.getByText('Read as UTF-8, separated by semicolons.').waitFor()
   await dialog.getByLabel('What Vorname becomes').selectOption({ label: 'First name' })
   await dialog.getByLabel('What Tarif becomes').selectOption({ label: 'Property' })
   await dialog.getByLabel('Key of the property for Tarif').fill('tarif')
   await dialog.getByLabel('Topic').selectOption({ label: 'Import news' })
   await dialog.getByLabel('Consent').fill('Signed up at the fair')
+  await picture(page, 'import-columns')
   await dialog.getByRole('button', { name: 'Check file' }).click()
   await dialog.getByText('1 new · 0 updated · 0 skipped · 1 failed').waitFor()
   await dialog.getByText('New properties: tarif').waitFor()
+  await dialog.getByText('Line 3: not an email address (nobody, Max, free)').waitFor()
+  await picture(page, 'import-summary')
   expect((await posthaste.call('GET', '/contacts/zoe@import.example')).status).toBe(404)
   await dialog.getByRole('button', { name: 'Start import' }).click()
-  await toast('Import started. It goes on when you leave this page.')
+  await toast('Import started. It continues when you leave this page.')
   await page.goto(at('/audience/contacts'))
   await page.goto(at('/audience/imports'))
   await page.getByText('completed', { exact: true }).waitFor()
@@ -244,6 +252,7 @@ test('a file is mapped, checked and imported, and its progress is found again', 
   expect(body.data).toContainEqual(
     expect.objectContaining({ id: topic, subscription: 'opt_in', chosen_by: 'import' }),
   )
+  await picture(page, 'imports')
   const rejects = page.getByRole('link', { name: 'Download rejected rows (1)' })
   expect(await rejects.getAttribute('href')).toMatch(/^\/contacts\/imports\/.*\/rejects\.csv$/)
   expect(await contact('zoe@import.example')).toMatchObject({

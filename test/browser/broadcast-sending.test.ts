@@ -4,6 +4,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { givePassword } from './people.ts'
+import { picture } from './sound.ts'
 
 /** A writer sends a broadcast to 300 contacts, from the first draft to the results. */
 
@@ -150,6 +151,7 @@ test('sending is undone, and scheduled, and the schedule is canceled', async () 
   await page.getByRole('radio', { name: 'At a time' }).check()
   await inDialog('Schedule broadcast')
   await chip('scheduled')
+  await picture(page, 'broadcast-scheduled')
   await press('Cancel schedule')
   await chip('draft')
   expect(await arrived()).toEqual([])
@@ -162,11 +164,14 @@ test('it is paused and resumed while it is sent, and everybody gets one email wi
   await follow('Review and send')
   await follow('Send broadcast…')
   await inDialog('Send broadcast')
+  await picture(page, 'broadcast-undo')
   await press('Send immediately')
   await chip('sending')
+  await picture(page, 'broadcast-sending')
   await press('Pause broadcast')
   await chip('paused')
   await page.getByText('Somebody paused it.').waitFor()
+  await picture(page, 'broadcast-paused')
   expect((await posthaste.call('POST', `/lanes/${lane}/resume`)).status).toBe(200)
   expect(await arrived()).toEqual([])
   await press('Resume broadcast')
@@ -239,6 +244,7 @@ test('a schedule that was missed asks, a brake says why, and sending is canceled
   await page.getByRole('heading', { name: 'Waits for your decision' }).waitFor()
   await page.getByText('Its time passed more than an hour ago').waitFor()
   await page.getByRole('button', { name: 'Send now', exact: true }).waitFor()
+  await picture(page, 'broadcast-missed')
   await press('Back to draft')
   await chip('draft')
   // The first 1000 emails are sent separately, so the broadcast can't finish before it is paused.
@@ -247,10 +253,12 @@ test('a schedule that was missed asks, a brake says why, and sending is canceled
   expect(await storage.pauseBroadcast(brake, Date.now())).toBe('done')
   await page.getByText('60 of the last 1000 emails bounced, which harms your reputation.').waitFor()
   await chip('paused')
+  await picture(page, 'broadcast-brake')
   await follow('Cancel broadcast')
   await page.getByText('What was sent stays sent. You can’t resume it').waitFor()
   await inDialog('Cancel broadcast')
   await chip('canceled')
   await page.getByText('nobody else gets it').waitFor()
+  await picture(page, 'broadcast-canceled')
   expect(desk.errors).toEqual([])
 })

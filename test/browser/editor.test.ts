@@ -94,6 +94,26 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
+test('the editor is loaded on its pages only', async () => {
+  const loaded: string[] = []
+  const note = (answer: { url(): string }) => void loaded.push(new URL(answer.url()).pathname)
+  const isEditor = () => loaded.some((path) => path.includes('/DocumentEditor-'))
+  page.on('response', note)
+  for (const [path, heading] of [
+    ['/emails', 'Emails'],
+    ['/audience/contacts', 'Audience'],
+    ['/templates', 'Templates'],
+    ['/broadcasts', 'Broadcasts'],
+  ] as const) {
+    await page.goto(at(path))
+    await page.getByRole('heading', { name: heading, exact: true }).waitFor()
+  }
+  expect([loaded.length > 0, isEditor()]).toEqual([true, false])
+  await openNew()
+  expect(isEditor()).toBe(true)
+  page.off('response', note)
+})
+
 test('a template starts with blocks, and is saved by itself', async () => {
   await page.goto(at('/templates?new=1'))
   await field('Name').fill('Welcome')

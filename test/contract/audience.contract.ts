@@ -107,6 +107,35 @@ function contactTests(storage: () => Storage): void {
     expect(await told()).toEqual(['topic.created', 'contact.created', 'contact.deleted'])
   })
 
+  test('growth is counted by day, of contacts that still exist', async () => {
+    const { teamId, add, remove } = await audienceStage(storage())
+    const DAY = 86_400_000
+    const change = (id: string, unsubscribed: boolean, now: number) =>
+      storage().updateContact({ teamId, ref: { id }, change: { unsubscribed }, act: explicit }, now)
+    const growth = async (now: number, days = 3) =>
+      (await storage().audienceDays({ teamId, days }, now)).map((day) => Object.values(day))
+    const [ada, eve] = [await add(), await add({ unsubscribed: true }, act(), T0 + DAY)]
+    await add({}, act(), T0 + 2 * DAY - 1)
+    await change(ada.id, true, T0 + 2 * DAY)
+    const all = [
+      ['2026-01-01', 1, 0],
+      ['2026-01-02', 2, 1],
+      ['2026-01-03', 0, 1],
+    ]
+    expect(await growth(T0 + 2 * DAY)).toEqual(all)
+    expect(await growth(T0 + 3 * DAY - 1, 2)).toEqual(all.slice(1))
+    await change(ada.id, false, T0 + 3 * DAY)
+    await remove(ada.id)
+    await remove(eve.id)
+    // The opt-out of the address still is of the second day.
+    await add({ email: eve.email }, act(), T0 + 2 * DAY)
+    expect(await growth(T0 + 2 * DAY)).toEqual([
+      ['2026-01-01', 0, 0],
+      ['2026-01-02', 1, 1],
+      ['2026-01-03', 1, 0],
+    ])
+  })
+
   test('lists run newest first, page by page, of all, of a segment, and by their subscription', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const segment = await addSegment()

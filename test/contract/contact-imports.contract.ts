@@ -159,6 +159,8 @@ function rowTests(storage: () => Storage): void {
       stored(made, { status: 'in_progress', processed: 90, line: 8, counts }),
     )
     expect(await storage().countContacts({ teamId }, T0)).toEqual({ contacts: 2, unsubscribed: 1 })
+    const today = { date: '2026-01-01', created: 2, unsubscribed: 1 }
+    expect(await storage().audienceDays({ teamId, days: 1 }, T0)).toEqual([today])
     const ada = await storage().getContact({ teamId, ref: { email: 'ada@example.com' } }, T0)
     expect(ada).toMatchObject({ firstName: 'Augusta', createdBy: 'import', createdFrom: made.id })
     const listed = (more: object) =>

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { countContacts, presentCounts } from '../../api/contact-counts.ts'
 import * as details from '../../api/contact-details.ts'
 import * as api from '../../api/contacts.ts'
 import { exportPerson, personText } from '../../api/person.ts'
@@ -105,13 +106,9 @@ function listRoutes(app: App, deps: HttpDeps): void {
     return download(request, reply, file, deps)
   })
 
-  serve(app, api.countContacts, {}, async (request) => {
-    const { contacts, unsubscribed, suppressed } = await audience.countContacts({
-      teamId: callerOf(request).teamId,
-    })
-    const subscribed = contacts - unsubscribed
-    return { object: 'contact_counts' as const, contacts, subscribed, unsubscribed, suppressed }
-  })
+  serve(app, countContacts, {}, async (request) =>
+    presentCounts(await audience.countContacts({ teamId: callerOf(request).teamId })),
+  )
 }
 
 /** Routes for a contact's segments, topics and consent log. */

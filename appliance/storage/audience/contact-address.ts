@@ -5,7 +5,7 @@ import { choicesOf } from './choices.ts'
 import { hashConsents } from './consents.ts'
 import { recordContact } from './contact-events.ts'
 import { type Contact, getContact, hashOf } from './contact-rows.ts'
-import { addCounts, type Delta } from './counts.ts'
+import { addCounts, contactsCreated, contactsOptedOut, type Delta } from './counts.ts'
 import { dropMemberships } from './memberships.ts'
 import { keepOptOuts, keptOptOuts, takeOptOuts } from './opt-outs.ts'
 
@@ -33,7 +33,7 @@ export async function moveContact(db: Db, contact: Contact, email: string): Prom
     .where('id', '=', id)
     .execute()
   if (kept) await takeOptOuts(db, moved, kept)
-  if (optOut && !contact.optOut) await addCounts(db, teamId, [['unsubscribed', '', 1]])
+  if (optOut && !contact.optOut) await addCounts(db, teamId, contactsOptedOut(optOut.at, 1))
   return moved
 }
 
@@ -61,8 +61,8 @@ export async function dropContact(db: Db, contact: Contact): Promise<void> {
   await dropMemberships(db, contact)
   const counts = await dropChoices(db, contact)
   await db.deleteFrom('contacts').where('team_id', '=', teamId).where('id', '=', id).execute()
-  counts.push(['contacts', '', -1])
-  if (contact.optOut) counts.push(['unsubscribed', '', -1])
+  counts.push(...contactsCreated(contact.createdAt, -1))
+  if (contact.optOut) counts.push(...contactsOptedOut(contact.optOut.at, -1))
   await addCounts(db, teamId, counts)
 }
 

@@ -6,7 +6,7 @@ import { recordConsents } from './consents.ts'
 import { moveContact, removeContact } from './contact-address.ts'
 import { recordChoices, recordContact } from './contact-events.ts'
 import { type Contact, type ContactRef, getContact, toRow } from './contact-rows.ts'
-import { addCounts, type Delta } from './counts.ts'
+import { addCounts, contactsCreated, contactsOptedOut } from './counts.ts'
 import { addMemberships, missingOf, type MissingRef } from './memberships.ts'
 import { keptOptOuts, type KeptOptOuts, takeOptOuts } from './opt-outs.ts'
 
@@ -85,8 +85,8 @@ async function beginContact(db: Db, { contact, given, kept, act }: Begun, now: n
     await recordConsents(db, contact, [{ scope: '', was: null, subscription: 'opt_out' }], act, now)
   await choose(db, contact, given.topics, act, now)
   await addMemberships(db, contact, given.segmentIds, now)
-  const counts: Delta[] = [['contacts', '', 1]]
-  if (contact.optOut) counts.push(['unsubscribed', '', 1])
+  const counts = contactsCreated(contact.createdAt, 1)
+  if (contact.optOut) counts.push(...contactsOptedOut(contact.optOut.at, 1))
   await addCounts(db, contact.teamId, counts)
   await recordContact(db, 'contact.created', contact, now)
 }
@@ -159,7 +159,8 @@ async function recordOptOut(
     ? (['opt_in', 'opt_out'] as const)
     : (['opt_out', 'opt_in'] as const)
   await recordConsents(db, after, [{ scope: '', was, subscription }], act, now)
-  await addCounts(db, after.teamId, [['unsubscribed', '', after.optOut ? 1 : -1]])
+  if (after.optOut) await addCounts(db, after.teamId, contactsOptedOut(after.optOut.at, 1))
+  if (before.optOut) await addCounts(db, after.teamId, contactsOptedOut(before.optOut.at, -1))
 }
 
 /**

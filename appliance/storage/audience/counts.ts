@@ -2,8 +2,23 @@
 import type { AudienceCountsTable } from './tables.ts'
 import type { Db } from '../schema.ts'
 
-/** A change of a count: the noun, the segment or topic (or empty), and the difference. */
+/** A change of a count: the noun, the segment, topic or day (or empty), and the difference. */
 export type Delta = readonly [noun: AudienceCountsTable['noun'], subject: string, n: number]
+
+const DAY = 86_400_000
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** Counts `n` more contacts that were created at `at`. */
+export const contactsCreated = (at: number, n: 1 | -1): Delta[] => [
+  ['contacts', '', n],
+  ['created_on', dayOf(at), n],
+]
+
+/** Counts `n` more contacts that opted out of everything at `at`. */
+export const contactsOptedOut = (at: number, n: 1 | -1): Delta[] => [
+  ['unsubscribed', '', n],
+  ['unsubscribed_on', dayOf(at), n],
+]
 
 /** Adds changes to the counts of a team, in one statement. */
 export async function addCounts(db: Db, teamId: string, deltas: readonly Delta[]): Promise<void> {
@@ -35,17 +50,22 @@ export async function dropCounts(db: Db, teamId: string, subject: string): Promi
     .execute()
 }
 
-/** Returns the counts of some nouns, by noun and subject; missing ones are 0. */
+/**
+ * Returns the counts of some nouns, by noun and subject; missing ones are 0.
+ * @param from leaves out smaller subjects
+ */
 export async function countsOf(
   db: Db,
   teamId: string,
   nouns: AudienceCountsTable['noun'][],
+  from = '',
 ): Promise<(noun: AudienceCountsTable['noun'], subject?: string) => number> {
   const rows = await db
     .selectFrom('audience_counts')
     .select(['noun', 'subject', 'n'])
     .where('team_id', '=', teamId)
     .where('noun', 'in', nouns)
+    .where('subject', '>=', from)
     .execute()
   const found = new Map(rows.map((row) => [`${row.noun} ${row.subject}`, row.n]))
   return (noun, subject = '') => found.get(`${noun} ${subject}`) ?? 0
@@ -62,6 +82,29 @@ async function countContacts(db: Db, { teamId }: { teamId: string }): Promise<Co
   return { contacts: count('contacts'), unsubscribed: count('unsubscribed') }
 }
 
+/** The growth of an audience on one day, in UTC. Counts contacts that still exist. */
+export interface AudienceDay {
+  /** As `2026-01-31`. */
+  date: string
+  /** Contacts that were created. */
+  created: number
+  /** Contacts that opted out of everything and still are. */
+  unsubscribed: number
+}
+
+/** Returns the last `days` days of a team, today last. */
+async function audienceDays(
+  db: Db,
+  { teamId, days }: { teamId: string; days: number },
+  now: number,
+): Promise<AudienceDay[]> {
+  const count = await countsOf(db, teamId, ['created_on', 'unsubscribed_on'], dayOf(now - (days - 1) * DAY))
+  return Array.from({ length: days }, (_, at) => {
+    const date = dayOf(now - (days - 1 - at) * DAY)
+    return { date, created: count('created_on', date), unsubscribed: count('unsubscribed_on', date) }
+  })
+}
+
 export const methods = {
-  reads: { countContacts },
+  reads: { countContacts, audienceDays },
 }

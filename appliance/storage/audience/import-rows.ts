@@ -16,7 +16,7 @@ import { suppressionKey } from '../../mail/suppression.ts'
 import type { Connection } from '../connection.ts'
 import type { Db } from '../schema.ts'
 import { contactsByKey, hashOf } from './contact-rows.ts'
-import type { Delta } from './counts.ts'
+import { contactsCreated, contactsOptedOut, type Delta } from './counts.ts'
 import type { ImportPlan, ImportReject } from './imports.ts'
 
 /** A readable row of a file. Undefined fields stay unchanged. */
@@ -234,8 +234,8 @@ class Writing {
       ...[optOut?.at ?? null, optOut?.origin ?? null, importId, now, now],
     )
     this.#counts.created += 1
-    this.#count(['contacts', '', 1])
-    if (optOut) this.#count(['unsubscribed', '', 1])
+    this.#count(...contactsCreated(now, 1))
+    if (optOut) this.#count(...contactsOptedOut(optOut.at, 1))
     if (before) this.#counts.kept += 1
     else if (asked) this.#log(id, '', null, 'opt_out')
     if (kept) this.#take(id, row.email, kept)
@@ -263,7 +263,7 @@ class Writing {
         ...[teamId, found.id],
       )
     if (optOut && !before) {
-      this.#count(['unsubscribed', '', 1])
+      this.#count(...contactsOptedOut(optOut.at, 1))
       this.#log(found.id, '', 'opt_in', 'opt_out')
     }
     this.#place(found.id)
@@ -311,11 +311,13 @@ class Writing {
     this.#do.consent.run(newId(this.#now), teamId, contactId, scope, was, subscription, id, this.#now)
   }
 
-  #count(delta: Delta): void {
-    const key = `${delta[0]} ${delta[1]}`
-    const sum = this.#deltas.get(key)
-    if (sum) sum.n += delta[2]
-    else this.#deltas.set(key, { delta, n: delta[2] })
+  #count(...deltas: Delta[]): void {
+    for (const delta of deltas) {
+      const key = `${delta[0]} ${delta[1]}`
+      const sum = this.#deltas.get(key)
+      if (sum) sum.n += delta[2]
+      else this.#deltas.set(key, { delta, n: delta[2] })
+    }
   }
 }
 

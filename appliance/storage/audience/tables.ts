@@ -108,7 +108,8 @@ export interface ConsentsTable {
 
 export interface AudienceCountsTable {
   team_id: string
-  noun: 'contacts' | 'unsubscribed' | 'segment' | 'opt_in' | 'opt_out'
+  noun: 'contacts' | 'created_on' | 'unsubscribed' | 'unsubscribed_on' | 'segment' | 'opt_in' | 'opt_out'
+  /** The segment or topic; for `created_on` and `unsubscribed_on`, the day in UTC, `2026-01-31`. Empty for others. */
   subject: string
   n: number
 }

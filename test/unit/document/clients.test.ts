@@ -117,6 +117,56 @@ test.each(clients)('%s supports what an email needs', (client) => {
   expect(without('u')).toEqual([])
 })
 
+/** The rules of the style sheets that aren't for Word alone. */
+const rules = [
+  ...html.replaceAll(/<!--\[if mso\]>.*?<!\[endif\]-->/gs, '').matchAll(/<style>(.*?)<\/style>/g),
+].map(([, text]) => text!)
+
+/** What style sheets may use, and the feature of the table. */
+const SYNTAX: readonly [RegExp, string][] = [
+  [/@media \(max-width:/, 'css-at-media'],
+  [/@media \(prefers-color-scheme:/, 'css-at-media-prefers-color-scheme'],
+  [/\.\w+\{/, 'css-selector-class'],
+  [/\[[\w-]+\]/, 'css-selector-attribute'],
+  [/\] \./, 'css-selector-descendant'],
+  [/(?:^|\})(?:body|img)\{/, 'css-selector-type'],
+  [/!important/, 'css-important'],
+]
+
+/** Why it is fine that some client drops it: what an email needs is inline. */
+const IN_SHEETS: Record<string, string> = {
+  'html-style': 'Gmail reads none in accounts of other providers.',
+  'css-at-media': 'Columns are stacked by their width alone.',
+  'css-at-media-prefers-color-scheme': 'Light colors stay, or the client darkens them by itself.',
+  'css-selector-class': 'Only for narrow and dark screens.',
+  'css-selector-attribute': 'Only for Outlook, which sets the attributes.',
+  'css-selector-descendant': 'The same.',
+  'css-selector-type': 'Only resets of margins and borders, which are inline as well.',
+  'css-important': 'Without it, the inline styles stay.',
+}
+
+test('style sheets use only what is in the table, and emails do without', () => {
+  const syntax = SYNTAX.filter(([pattern]) => rules.some((text) => pattern.test(text))).map(
+    ([, name]) => name,
+  )
+  expect(['html-style', ...syntax].toSorted()).toEqual(Object.keys(IN_SHEETS).toSorted())
+  expect(Object.keys(IN_SHEETS).filter((name) => !/[na]/.test(features[name] ?? ''))).toEqual([])
+  // Nothing else is in them: what remains without the known syntax are properties.
+  const bare = rules
+    .join('')
+    .replaceAll(/@media \((?:max-width:480px|prefers-color-scheme:dark)\)\{/g, '')
+    .replaceAll(/(?:\[data-ogs[bc]\] )?(?:\.\w+|body|img|:root)\{([^{}]*)\}/g, '$1;')
+    .replaceAll('!important', '')
+  const properties = bare
+    .replaceAll('}', '')
+    .split(';')
+    .filter(Boolean)
+    .map((one) => `css-${one.split(':')[0]!}`)
+  const known = (name: string) => (NAMES[name] ?? name) in features || OLD.has(name)
+  expect(new Set(properties).size).toBeGreaterThan(5)
+  expect(properties.filter((name) => !known(name))).toEqual([])
+})
+
 test('no reason is left over', () => {
   const somewhere = (letter: string): ((name: string) => boolean) => {
     return (name) => all.includes(name) && features[name]!.includes(letter)

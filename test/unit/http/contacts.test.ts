@@ -201,8 +201,12 @@ test('lists, the search and the counts', async () => {
   expect(await ids(`/contacts/search?segment_id=${segment}&unsubscribed=false`)).toEqual([made[0], made[2]])
   expect((await call('GET', '/contacts/search?txt=a')).status).toBe(422)
   expect((await call('GET', `/segments/${segment}`)).json).toMatchObject({ contacts: 3 })
-  const { contacts, subscribed, unsubscribed } = (await call('GET', '/contacts/counts')).json
+  const { contacts, subscribed, unsubscribed, days } = (await call('GET', '/contacts/counts')).json
   expect(Number(subscribed) + Number(unsubscribed)).toBe(contacts)
+  const grown = days as unknown as { date: string; created: number; unsubscribed: number }[]
+  expect(grown).toHaveLength(30)
+  const sum = (of: 'created' | 'unsubscribed') => grown.reduce((all, day) => all + day[of], 0)
+  expect([sum('created'), sum('unsubscribed')]).toEqual([contacts, unsubscribed])
   expect((await call('GET', '/segments/x/contacts')).status).toBe(422)
   expect((await call('GET', `/segments/${made[0]}/contacts`)).status).toBe(404)
 })

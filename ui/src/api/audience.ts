@@ -19,7 +19,8 @@ import type {
   ContactPropertyList,
   CreateContactProperty,
 } from '../../../appliance/api/contact-properties.ts'
-import type { Contact, ContactCounts, ContactSearch, UpdateContact } from '../../../appliance/api/contacts.ts'
+import type { ContactCounts } from '../../../appliance/api/contact-counts.ts'
+import type { Contact, ContactSearch, UpdateContact } from '../../../appliance/api/contacts.ts'
 import type {
   CreateSegment,
   Segment,

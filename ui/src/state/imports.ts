@@ -45,6 +45,22 @@ export const guessed = ({ columns }: Pick<ContactImportPreview, 'columns'>): Map
     ...{ name, field: field ?? '', key: key ?? '', type: type ?? 'string' },
   }))
 
+const MARKS = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const
+
+const EXPORTS = {
+  mailchimp: 'This is an export of Mailchimp. ',
+  listmonk: 'This is an export of listmonk. ',
+  hosted: 'This is an export of contacts. ',
+} as const
+
+/** Says how a file is read: the service whose export it is, the encoding and the separator. */
+export const fileWords = ({
+  service,
+  encoding,
+  separator,
+}: Pick<ContactImportPreview, 'service' | 'encoding' | 'separator'>): string =>
+  `${service === null ? '' : EXPORTS[service]}Read as ${encoding.toUpperCase()}, separated by ${MARKS[separator]}.`
+
 /** Returns the column mapping for the API. */
 export function columnMap(columns: readonly Mapped[]): ImportSettings['column_map'] {
   const named = (field: Mapped['field']) => columns.find((one) => one.field === field)?.name ?? null
