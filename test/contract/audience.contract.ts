@@ -113,7 +113,11 @@ function contactTests(storage: () => Storage): void {
     const change = (id: string, unsubscribed: boolean, now: number) =>
       storage().updateContact({ teamId, ref: { id }, change: { unsubscribed }, act: explicit }, now)
     const growth = async (now: number, days = 3) =>
-      (await storage().audienceDays({ teamId, days }, now)).map((day) => Object.values(day))
+      (await storage().audienceDays({ teamId, days }, now)).map(({ date, created, unsubscribed }) => [
+        date,
+        created,
+        unsubscribed,
+      ])
     const [ada, eve] = [await add(), await add({ unsubscribed: true }, act(), T0 + DAY)]
     await add({}, act(), T0 + 2 * DAY - 1)
     await change(ada.id, true, T0 + 2 * DAY)

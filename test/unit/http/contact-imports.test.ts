@@ -190,6 +190,15 @@ describe('looking at a file first', () => {
     expect((await api.call('DELETE', `/contacts/imports/${json.id}`)).status).toBe(409)
   })
 
+  test('UTF-8 with a byte order mark is read, and bytes that are no UTF-8 are Windows-1252', async () => {
+    const bom = await imported('\ufeffemail,first_name\nbom@rows.example,Zoë\n')
+    expect(bom).toMatchObject({ status: 'completed', counts: { created: 1, failed: 0 } })
+    expect(await read('/contacts/bom@rows.example')).toMatchObject({ first_name: 'Zoë' })
+    const broken = Uint8Array.of(...Buffer.from('email,first_name\nbroken@rows.example,Zo'), 0xeb, 0x0a)
+    const { json } = await upload('/contacts/imports/preview', broken)
+    expect(json).toMatchObject({ encoding: 'windows-1252', rows: [['broken@rows.example', 'Zoë']] })
+  })
+
   test('exports of other services are recognized, and UTF-16 is read', async () => {
     const csv =
       'Email Address\tFirst Name\tMEMBER_RATING\tLEID\tEUID\tUNSUB_TIME\nlé@mc.example\tZoë\t2\t1\t2\t2024-01-02 03:04:05\n'
@@ -209,6 +218,16 @@ describe('looking at a file first', () => {
   })
 })
 
+const LIST = 'email\na@b.example\n'
+/** Encodes ASCII, with a byte order mark. */
+const utf32 = (ascii: string): number[] => [
+  0xff,
+  0xfe,
+  0,
+  0,
+  ...[...Buffer.from(ascii)].flatMap((byte) => [byte, 0, 0, 0]),
+]
+
 describe('what is refused', () => {
   test.each([
     ['an Excel workbook', 'PK\x03\x04xxxx', 'it is an Excel workbook'],
@@ -218,6 +237,8 @@ describe('what is refused', () => {
     ['a quotation mark that is not closed', '"email\na@b.example\n', 'a quotation mark is not closed'],
     ['a first line without an end', `email,${'x'.repeat(1_500_000)}`, 'longer than 1 MB'],
     ['a compressed file', Uint8Array.of(0x1f, 0x8b, 8, 0), 'it is compressed'],
+    ['UTF-16 without a byte order mark', Uint8Array.from(Buffer.from(LIST, 'utf16le')), 'control characters'],
+    ['UTF-32', Uint8Array.from(utf32(LIST)), 'control characters'],
   ])('%s', async (_, content, message) => {
     const { status, json } = await upload('/contacts/imports', content)
     expect([status, json.message]).toEqual([422, expect.stringContaining(message)])

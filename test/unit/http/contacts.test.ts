@@ -203,7 +203,7 @@ test('lists, the search and the counts', async () => {
   expect((await call('GET', `/segments/${segment}`)).json).toMatchObject({ contacts: 3 })
   const { contacts, subscribed, unsubscribed, days } = (await call('GET', '/contacts/counts')).json
   expect(Number(subscribed) + Number(unsubscribed)).toBe(contacts)
-  const grown = days as unknown as { date: string; created: number; unsubscribed: number }[]
+  const grown = days as { date: string; created: number; unsubscribed: number }[]
   expect(grown).toHaveLength(30)
   const sum = (of: 'created' | 'unsubscribed') => grown.reduce((all, day) => all + day[of], 0)
   expect([sum('created'), sum('unsubscribed')]).toEqual([contacts, unsubscribed])

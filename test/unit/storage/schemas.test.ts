@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
+import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
 import { listSnapshots, openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { leaseArgs, putEmail, T0 } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'
@@ -70,5 +70,35 @@ test.each(kept)('a database of schema %s is brought up to date and works', async
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   expect(db.pragma('foreign_key_check')).toEqual([])
   expect(db.prepare('select max(number) from migrations').pluck().get()).toBe(newest)
+  db.close()
+})
+
+test('the growth of an audience before migration 88 is counted', () => {
+  const db = new Database(':memory:')
+  const until = (number: number) =>
+    applyMigrations(
+      db,
+      shippedMigrations().filter((one) => one.number <= number),
+    )
+  until(87)
+  db.prepare('insert into teams (id, name, created_at) values (?, ?, ?)').run(team, 'Team', T0)
+  const contact = db.prepare(
+    `insert into contacts (id, team_id, email, address_key, properties, unsubscribed_at, unsubscribed_by, created_by, created_at, updated_at)
+     values (?, ?, ?, ?, '{}', ?, ?, 'api', ?, ?)`,
+  )
+  const DAY = 86_400_000
+  for (const [name, at, out] of [
+    ['a', T0, null],
+    ['b', T0 + DAY - 1, T0 + DAY],
+    ['c', T0 + DAY, null],
+  ] as const)
+    contact.run(name, team, name, name, out, out === null ? null : 'person', at, at)
+  until(88)
+  const days = db.prepare('select noun, subject, n from audience_counts order by noun, subject').raw().all()
+  expect(days).toEqual([
+    ['created_on', '2026-01-01', 2],
+    ['created_on', '2026-01-02', 1],
+    ['unsubscribed_on', '2026-01-02', 1],
+  ])
   db.close()
 })
