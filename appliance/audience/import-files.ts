@@ -166,12 +166,13 @@ async function* piecesOf(file: FileHandle): AsyncGenerator<Buffer, undefined> {
   }
 }
 
-/** Magic numbers of other file formats. */
+/** Magic numbers of other file formats and encodings. */
 const MAGIC: [string, string][] = [
   ['PK\x03\x04', 'it is an Excel workbook or a ZIP file. Save it as CSV, or unpack it'],
   ['\x1f\x8b', 'it is compressed. Unpack it'],
   ['\xd0\xcf\x11\xe0', 'it is an Excel workbook. Save it as CSV'],
   ['%PDF', 'it is a PDF file'],
+  ['\xff\xfe\0\0', 'it is in UTF-32. Save it as UTF-8'],
 ]
 
 /** Detects the encoding of a file. Refuses: `import_no_csv`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { progressOf } from '../../../ui/src/state/broadcast-progress.ts'
+import { progressOf, shareWords } from '../../../ui/src/state/broadcast-progress.ts'
 
 test('an address on the suppression list counts neither as sent nor as a recipient', () => {
   const counts = { delivered: 3, clicked: 1, bounced: 1, suppressed: 2, queued: 3 }
@@ -11,4 +11,9 @@ test('an address on the suppression list counts neither as sent nor as a recipie
     clicked: 1,
     bounced: 1,
   })
+})
+
+test('a share of nothing has no words', () => {
+  expect(shareWords(0, 0, 'sent')).toBe('')
+  expect(shareWords(1, 8, 'sent')).toBe('13% of sent')
 })

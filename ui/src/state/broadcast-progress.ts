@@ -41,3 +41,7 @@ export function percent(part: number, whole: number): string {
   const share = (100 * part) / whole
   return `${share > 0 && share < 10 ? Number(share.toFixed(1)) : Math.round(share)}%`
 }
+
+/** Formats a share of a whole as `12% of sent`; empty if the whole is 0. */
+export const shareWords = (part: number, whole: number, name: string): string =>
+  whole === 0 ? '' : `${percent(part, whole)} of ${name}`
