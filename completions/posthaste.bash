@@ -185,7 +185,7 @@ _posthaste_options() {
         'certificate renew') echo '-c --config --json --help' ;;
         'status') echo '-c --config --json --help' ;;
         'doctor') echo '-c --config --json --domain --help' ;;
-        'crashtest') echo '-c --config --json --kills --engine --url --seed --duration --help' ;;
+        'crashtest') echo '-c --config --json --kills --engine --url --nodes --seed --duration --help' ;;
         'backup') echo '-c --config --json --no-bodies --no-verify --no-master-key --recipient --passphrase-file --help' ;;
         'restore') echo '-c --config --json --data-dir --identity-file --passphrase-file --help' ;;
         'secrets') echo '--help' ;;
@@ -498,6 +498,7 @@ _posthaste_values() {
         'crashtest --kills') echo '@any' ;;
         'crashtest --engine') echo 'sqlite postgres' ;;
         'crashtest --url') echo '@any' ;;
+        'crashtest --nodes') echo '@any' ;;
         'crashtest --seed') echo '@any' ;;
         'crashtest --duration') echo '@any' ;;
         'backup --recipient') echo '@any' ;;

@@ -756,6 +756,7 @@ complete -c posthaste -n '__posthaste_at crashtest' -l json -d 'Print the result
 complete -c posthaste -n '__posthaste_at crashtest' -l kills -x -d 'Number of kills'
 complete -c posthaste -n '__posthaste_at crashtest' -l engine -x -a 'sqlite postgres' -d 'Storage engine'
 complete -c posthaste -n '__posthaste_at crashtest' -l url -x -d 'Empty PostgreSQL database (default: start a server, and kill it, too)'
+complete -c posthaste -n '__posthaste_at crashtest' -l nodes -x -d 'Number of daemons that share a PostgreSQL database'
 complete -c posthaste -n '__posthaste_at crashtest' -l seed -x -d 'Random seed; the same seed gives the same kills'
 complete -c posthaste -n '__posthaste_at crashtest' -l duration -x -d 'Stop killing after this many seconds'
 complete -c posthaste -n '__posthaste_at backup' -F

@@ -7,6 +7,7 @@ export interface CrashtestArgs extends CommonOptions {
   engine: 'sqlite' | 'postgres'
   /** An empty PostgreSQL database. */
   url?: string
+  nodes: number
   kills: number
   seed: number
   /** In seconds. */
@@ -15,6 +16,8 @@ export interface CrashtestArgs extends CommonOptions {
 
 /** Maximum number of faults of a kind that are printed; `--json` prints all. */
 const MOST_SHOWN = 20
+/** Each needs about 200 MB of memory. */
+const MOST_NODES = 9
 
 /**
  * `crashtest`: kills its own daemon again and again. Exit code 1 if mail was lost, or duplicated without a kill.
@@ -25,7 +28,7 @@ export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promis
   return reportFailure(output, async () => {
     const { openStorage, openResolver } = await adapters()
     const { engine, url: database } = args
-    if (database !== undefined && engine !== 'postgres') throw new Misuse('--url needs --engine postgres.')
+    refuseMisuse(args)
     const enough = new AbortController()
     process.once('SIGTERM', () => enough.abort())
     const report = await runCrashtest(
@@ -33,6 +36,7 @@ export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promis
       {
         engine,
         database,
+        nodes: args.nodes,
         kills: args.kills,
         seed: args.seed,
         durationMs: args.duration === undefined ? undefined : args.duration * 1000,
@@ -45,6 +49,15 @@ export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promis
     output.text(...describeCrashtest(report))
     return report.sound ? 0 : 1
   })
+}
+
+/** @throws Misuse if options contradict each other */
+function refuseMisuse({ engine, url, nodes }: CrashtestArgs): void {
+  if (url !== undefined && engine !== 'postgres') throw new Misuse('--url needs --engine postgres.')
+  if (nodes > 1 && engine !== 'postgres') throw new Misuse('Several --nodes need --engine postgres.')
+  if (nodes > 1 && url !== undefined)
+    throw new Misuse('--nodes starts a PostgreSQL server of its own, so --url must not be given.')
+  if (nodes > MOST_NODES) throw new Misuse(`--nodes must be at most ${MOST_NODES}.`)
 }
 
 /** Formats the report: how the daemon died, the outcome of the mail, and every fault. */
@@ -65,6 +78,7 @@ export function describeCrashtest(report: CrashtestReport): string[] {
     ['most duplicates from one kill / in flight at that kill', mostOfOneKill(verdict)],
     ['kills with more duplicates than deliveries in flight', verdict.beyond.length],
     ['most open SMTP conversations at a kill', report.mostConversations],
+    ...(report.nodes > 1 ? [leasesRow(verdict)] : []),
     ['idempotency keys used twice', verdict.twice.length],
     ['resent by an SMTP client that got no reply because of a kill', verdict.resent],
     ['events of these emails', events.events],
@@ -82,7 +96,7 @@ export function describeCrashtest(report: CrashtestReport): string[] {
     ],
   ]
   return [
-    `${report.engine === 'postgres' ? 'PostgreSQL' : 'SQLite'}: ${report.kills} kills, seed ${report.seed}, ${report.seconds} seconds.`,
+    `${engineOf(report)}: ${report.kills} kills, seed ${report.seed}, ${report.seconds} seconds.`,
     '',
     ...table(
       ['KILLED AT', 'PLANNED', 'DONE'],
@@ -105,6 +119,14 @@ export function describeCrashtest(report: CrashtestReport): string[] {
     ...(faults.length > 0 ? faults.slice(0, MOST_SHOWN) : []),
   ]
 }
+
+const engineOf = ({ engine, nodes }: CrashtestReport): string =>
+  engine === 'sqlite' ? 'SQLite' : nodes > 1 ? `PostgreSQL with ${nodes} nodes` : 'PostgreSQL'
+
+const leasesRow = ({ longestFreeMs, freedLate }: CrashtestReport['verdict']): [string, string] => [
+  'longest time until the leases of a lost node were free (ms) / later than 20 s',
+  `${longestFreeMs ?? '-'} / ${freedLate.length}`,
+]
 
 function mostOfOneKill({ mostOfOneKill: most }: CrashtestReport['verdict']): string {
   return most ? `${most.copies} / ${most.inFlight ?? 'unknown'}` : '0'
@@ -129,6 +151,7 @@ function complaints({ verdict, points, events, arrivals }: CrashtestReport): str
     ['Refused', refused],
     ['Delivered twice without a kill', unexplained],
     ['More duplicates than in flight', beyond],
+    ['Leases freed later than after 20 s', verdict.freedLate.map((kill) => `kill ${kill}`)],
     ['Event never delivered', events.untold],
     ['Wrong event', events.strange],
     ['Received and lost', arrivals.lost],

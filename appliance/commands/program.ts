@@ -363,6 +363,7 @@ function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
       new Option('--engine <engine>', 'Storage engine').choices(['sqlite', 'postgres']).default('sqlite'),
     )
     .option('--url <url>', 'Empty PostgreSQL database (default: start a server, and kill it, too)')
+    .option('--nodes <count>', 'Number of daemons that share a PostgreSQL database', parseCount, 1)
     .option('--seed <number>', 'Random seed; the same seed gives the same kills', parseSeed, 1)
     .option('--duration <seconds>', 'Stop killing after this many seconds', parseCount)
     .action(async (options: CrashtestArgs) => {

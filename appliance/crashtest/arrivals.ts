@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseReturnPath } from '../mail/return-path.ts'
 import type { Arrival, Ledger } from './ledger.ts'
 import { isReturned, reportData, smtpData } from './generated-mail.ts'
-import { sendUntilAnswered, SmtpClient } from './smtp-client.ts'
+import { sendUntilAnswered, SmtpClient, type SmtpTarget } from './smtp-client.ts'
 import type { Dice } from './plan.ts'
 
 const SERVERS = 3
@@ -29,8 +29,8 @@ export interface Accepted {
 export interface ServersDeps {
   ledger: Pick<Ledger, 'arrivals'>
   dice: Dice
-  run: () => number
-  mxPort: number
+  /** Returns a public MX for the next connection. */
+  mx: () => SmtpTarget
   /** Where mail is received. */
   domain: string
   /** The servers take from it, and return some of the messages. */
@@ -38,7 +38,7 @@ export interface ServersDeps {
 }
 
 /** Starts the servers, which wait for `allow` and for accepted messages. */
-export function startServers({ ledger, dice, run, mxPort, domain, accepted }: ServersDeps): Servers {
+export function startServers({ ledger, dice, mx, domain, accepted }: ServersDeps): Servers {
   const returned = new Set<string>()
   let [allowed, count, finishing] = [0, 0, false]
 
@@ -65,7 +65,7 @@ export function startServers({ ledger, dice, run, mxPort, domain, accepted }: Se
     return add({ mark, recipient: `user-${mark}@${domain}`, about: null })
   }
   const work = async (): Promise<void> => {
-    const client = new SmtpClient(mxPort)
+    const client = new SmtpClient(mx)
     while (!finishing || accepted.length > 0) {
       const arrival = next()
       if (!arrival) {
@@ -74,7 +74,6 @@ export function startServers({ ledger, dice, run, mxPort, domain, accepted }: Se
       }
       const { recipient: to, about } = arrival
       arrival.refused = await sendUntilAnswered(client, arrival, {
-        run,
         restMs: () => dice.between(30, 100),
         message: (mark) => {
           const from = about ? '' : `user@${domain}`

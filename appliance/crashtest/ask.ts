@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 /** The API to call, and the key. */
 export interface Asked {
-  /** Origin of the API. */
-  url: string
+  /** Returns the origin of the API for the next request: that of one of the nodes. */
+  url: () => string
   apiKey: string
 }
 
@@ -45,7 +45,7 @@ export async function askText(
   path: string,
   method: 'GET' | 'POST' = 'GET',
 ): Promise<string> {
-  const response = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${apiKey}` } })
+  const response = await fetch(`${url()}${path}`, { method, headers: { authorization: `Bearer ${apiKey}` } })
   const text = await response.text()
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
   return text
@@ -90,7 +90,7 @@ export async function insist(
     ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
   }
   for (;;) {
-    const answer = await tryOnce(`${url}${path}`, request)
+    const answer = await tryOnce(`${url()}${path}`, request)
     if (answer && answer.status < 500 && ![409, 429].includes(answer.status)) return answer
     await pause(rest())
   }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { startHolder } from './hold-operator.ts'
-import { Killer } from './killer.ts'
+import { Killer, type KillerDeps } from './killer.ts'
 import { emptyLedger, type Ledger } from './ledger.ts'
 import { startEndpoint } from './endpoint.ts'
 import { startExchangers } from './exchanger.ts'
@@ -21,9 +21,12 @@ import {
   type PlannedKill,
   type StorageEngine,
 } from './plan.ts'
+import { NodeKiller, type NodeKillerDeps } from './node-killer.ts'
+import { nameOfFault, planNodeFaults } from './node-plan.ts'
 import { postgresPrograms, startPostgres, type PostgresServer } from './postgres-server.ts'
 import { openStage, type Parts, type Stage } from './stage.ts'
 import { startServers, type Accepted } from './arrivals.ts'
+import type { SmtpTarget } from './smtp-client.ts'
 import { startTraffic } from './traffic.ts'
 import { isArrivalsSound, judgeArrivals, type ArrivalsVerdict } from './verdict-arrivals.ts'
 import { judgeEvents, type EventsVerdict } from './verdict-events.ts'
@@ -34,6 +37,8 @@ export interface CrashtestOptions {
   engine?: StorageEngine | undefined
   /** An empty PostgreSQL database. Default: the test starts a server, and kills it, too. */
   database?: string | undefined
+  /** Number of daemons that share the database; more than 1 needs PostgreSQL. Default: 1. */
+  nodes?: number | undefined
   kills: number
   seed: number
   /** No kills after this many milliseconds; undefined to make all of them. */
@@ -56,6 +61,8 @@ export interface PointCount {
 
 export interface CrashtestReport {
   engine: StorageEngine
+  /** Number of daemons that shared the database. */
+  nodes: number
   seed: number
   kills: number
   points: PointCount[]
@@ -87,15 +94,18 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   const dice = createDice(seed)
   await using opened = new AsyncDisposableStack()
   const server = await openServer(options, opened)
-  const plan = planFor(options, dice, server !== undefined)
   const ledger = emptyLedger()
-  let run = 0
+  const nodes = options.nodes ?? 1
+  const sourceIps = nodes > 1 ? Array.from({ length: nodes }, (_, at) => `127.0.0.${at + 11}`) : []
+  /** The current run of each node. */
+  const runs = Array.from({ length: nodes }, () => 0)
+  let lastRun = 0
   const thinking = createDice(seed + 1)
   const accepted: Accepted[] = []
   const exchangers = await startExchangers({
     ledger,
     now: () => clock.now(),
-    run: () => run,
+    run: (address) => runs[Math.max(0, sourceIps.indexOf(address))]!,
     thinkMs: () => thinking.between(0, THINK_MS),
     accepted: (recipient, returnPath) => void accepted.push({ recipient, returnPath }),
   })
@@ -106,6 +116,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
     deliveryPort: exchangers.port,
     endpoint: endpoint.url,
     database: options.database ?? server?.urlOf('postgres'),
+    sourceIps,
     clock,
     // Not from the seed: two parallel tests with the same seed must not pick the same port while their daemons are
     // down.
@@ -113,16 +124,23 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   })
   opened.defer(() => stage.close())
 
-  const killer = new Killer({ stage, ledger, clock, exchangers, server, nextRun: () => ++run })
+  const nextRun = (node = 0): number => (runs[node] = ++lastRun)
+  const { killer, steps } = openKiller({ stage, ledger, clock, exchangers, server, nextRun }, options, dice)
   opened.defer(() => killer.end())
-  const [first, ...rest] = plan
-  if (first?.kind === 'point' && CRASH_POINTS[first.point].reach === 'start') await killer.kill(first)
-  else if (first) rest.unshift(first)
+  const planned = steps.map(({ name }) => name)
+  if (steps[0]?.isFirst) await steps.shift()!.make()
   const apiKey = await stage.setUp()
-  const { url, smtpPort, mxPort, from, domains, receiving } = stage
-  const around = { ledger, now: () => clock.now(), run: () => run, asked: { url, apiKey }, domains }
-  const traffic = startTraffic({ ...around, dice: createDice(seed + 3), smtpPort, from })
-  const arriving = { ledger, run: () => run, mxPort, domain: receiving, accepted }
+  const { from, domains, receiving } = stage
+  const choosing = createDice(seed + 6)
+  const nodeAt = (): number => choosing.between(0, nodes - 1)
+  const targetOf = (listener: 'smtpPort' | 'mxPort') => (): SmtpTarget => {
+    const node = nodeAt()
+    return { port: stage.nodes[node]![listener], run: () => runs[node]! }
+  }
+  const asked = { url: () => stage.nodes[nodeAt()]!.url, apiKey }
+  const around = { ledger, now: () => clock.now(), asked, domains }
+  const traffic = startTraffic({ ...around, dice: createDice(seed + 3), smtp: targetOf('smtpPort'), from })
+  const arriving = { ledger, mx: targetOf('mxPort'), domain: receiving, accepted }
   const inbound = startServers({ ...arriving, dice: createDice(seed + 5) })
   const fault = (text: string): void => void killer.faults.push(text)
   const holder = startHolder({ ...around, dice: createDice(seed + 4), fault })
@@ -133,16 +151,53 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
     },
     finish: async () => void (await Promise.all([traffic.finish(), holder.finish(), inbound.finish()])),
   }
-  for (const one of rest) {
+  for (const { make } of steps) {
     if (killer.faults.length > 0 || options.enough?.aborted) break
     if (options.durationMs !== undefined && clock.now() - begun > options.durationMs) break
-    await killer.kill(one)
-    if (ledger.kills.length % 25 === 0)
+    await make()
+    if (ledger.kills.length % (nodes > 1 ? 5 : 25) === 0)
       options.progress?.(`${ledger.kills.length} kills, ${ledger.sent.length} emails`)
   }
-  if (killer.faults.length === 0) await killer.drain(apiKey)
-  const done = { killer, ledger, planned: plan.map(nameOf), begun }
-  return conclude(stage, done, options)
+  if (killer.faults.length === 0) await killer.drain(asked)
+  return conclude(stage, { killer, ledger, planned, begun }, options)
+}
+
+/** A planned fault. */
+interface Step {
+  name: string
+  make: () => Promise<void>
+  /** Whether it must come before there are an account and traffic. */
+  isFirst: boolean
+}
+
+/** Plans the faults and creates what makes them. */
+function openKiller(
+  { server, ...deps }: Omit<KillerDeps & NodeKillerDeps, 'server'> & { server: PostgresServer | undefined },
+  { engine, kills, nodes = 1 }: CrashtestOptions,
+  dice: Dice,
+): { killer: Killer | NodeKiller; steps: Step[] } {
+  if (nodes > 1) {
+    if (!server) throw new Error('Several nodes need a PostgreSQL server that the test starts itself')
+    const killer = new NodeKiller({ ...deps, server })
+    const plan = planNodeFaults(kills, nodes, dice)
+    const steps = plan.map((one) => ({
+      name: nameOfFault(one),
+      make: () => killer.make(one),
+      isFirst: false,
+    }))
+    return { killer, steps }
+  }
+  const killer = new Killer({ ...deps, server })
+  const ownServer = server !== undefined
+  const plan = engine === 'postgres' ? planOnPostgres(kills, dice, { ownServer }) : planKills(kills, dice)
+  const isFirst = (one: PlannedKill): boolean =>
+    one.kind === 'point' && CRASH_POINTS[one.point].reach === 'start'
+  const steps = plan.map((one) => ({
+    name: nameOf(one),
+    make: () => killer.kill(one),
+    isFirst: isFirst(one),
+  }))
+  return { killer, steps }
 }
 
 /** Starts a PostgreSQL server if the test needs one of its own. */
@@ -156,13 +211,15 @@ async function openServer(
   return server
 }
 
-const planFor = ({ engine, kills }: CrashtestOptions, dice: Dice, ownServer: boolean): PlannedKill[] =>
-  engine === 'postgres' ? planOnPostgres(kills, dice, { ownServer }) : planKills(kills, dice)
-
 async function conclude(
   { folder }: Stage,
-  { killer, ledger, planned, begun }: { killer: Killer; ledger: Ledger; planned: string[]; begun: number },
-  { seed, clock, engine = 'sqlite' }: CrashtestOptions,
+  {
+    killer,
+    ledger,
+    planned,
+    begun,
+  }: { killer: Killer | NodeKiller; ledger: Ledger; planned: string[]; begun: number },
+  { seed, clock, engine = 'sqlite', nodes = 1 }: CrashtestOptions,
 ): Promise<CrashtestReport> {
   await killer.end()
   const verdict = judgeLedger(ledger)
@@ -180,9 +237,10 @@ async function conclude(
   const starts = killer.starts.toSorted((a, b) => a - b)
   return {
     engine,
+    nodes,
     seed,
     kills: ledger.kills.length,
-    points: countPoints(planned, ledger, engine),
+    points: countPoints(planned, ledger, nodes > 1 ? {} : CRASH_POINTS, engine),
     verdict,
     events,
     arrivals,
@@ -195,10 +253,15 @@ async function conclude(
   }
 }
 
-/** Counts every kind of kill, including those not planned or not reached. */
-function countPoints(planned: string[], { kills }: Ledger, engine: StorageEngine): PointCount[] {
+/** Counts every kind of kill, including those not planned or not reached. @param points those that can be planned */
+function countPoints(
+  planned: string[],
+  { kills }: Ledger,
+  points: object,
+  engine: StorageEngine,
+): PointCount[] {
   const unreachable = unreachableOn(engine)
-  const names = new Set([...Object.keys(CRASH_POINTS), ...planned])
+  const names = new Set([...Object.keys(points), ...planned])
   return [...names].map((name) => ({
     name,
     unreachable: unreachable[name] ?? null,

@@ -37,7 +37,7 @@ export interface Daemon {
   /** Returns the end of its output. */
   tail(): string
   /** Sends a signal; does nothing after it has exited. */
-  signal(name: 'SIGKILL' | 'SIGTERM'): void
+  signal(name: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): void
 }
 
 /** Starts `posthaste serve`. @param point `name:count`, for a daemon that kills itself */

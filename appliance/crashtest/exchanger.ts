@@ -27,8 +27,8 @@ export interface Exchangers {
 export interface ExchangerDeps {
   ledger: Pick<Ledger, 'copies' | 'rejected' | 'quit'>
   now: () => number
-  /** The current run of the daemon. */
-  run: () => number
+  /** Returns the current run of the daemon that connects from an address. */
+  run: (address: string) => number
   /** Milliseconds to wait before a message gets its 250, so that messages are in flight at a kill. */
   thinkMs: () => number
   /** Called for each accepted recipient of a message. */
@@ -80,7 +80,7 @@ class Conversation {
     this.#deps = deps
     this.#deferred = about.deferred
     this.#number = about.number
-    this.#run = deps.run()
+    this.#run = deps.run(socket.remoteAddress ?? '')
   }
 
   begin(): void {

@@ -13,26 +13,24 @@ export interface Holder {
 }
 
 export interface HolderDeps {
-  ledger: Pick<Ledger, 'holds'>
+  ledger: Pick<Ledger, 'holds' | 'kills'>
   dice: Dice
   now: () => number
-  /** The current run of the daemon. */
-  run: () => number
   asked: Asked
   domains: readonly string[]
   /** Called when a valid request is refused. */
   fault: (text: string) => void
 }
 
-/** Time between two checks whether the daemon was restarted, in milliseconds. */
+/** Time between two checks for a kill, in milliseconds. */
 const LOOK_MS = 50
 
 /** Starts at once. */
 export function startHolder(deps: HolderDeps): Holder {
   let finishing = false
   const kills = async (count: number): Promise<void> => {
-    const last = deps.run() + count
-    while (!finishing && deps.run() < last) await pause(LOOK_MS)
+    const last = deps.ledger.kills.length + count
+    while (!finishing && deps.ledger.kills.length < last) await pause(LOOK_MS)
   }
   const work = async (): Promise<void> => {
     const { ledger, dice, domains, now } = deps

@@ -3,14 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { killAtCheckpoint, runCommand, startDaemon, type Daemon } from './daemon.ts'
-import { hearOut } from './webhook-events.ts'
+import type { Asked } from './ask.ts'
+import { drainMail, type KilledTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
 import { nameOf, type PlannedKill } from './plan.ts'
 import type { PostgresServer } from './postgres-server.ts'
 import type { Stage } from './stage.ts'
-import { judgeLedger } from './verdict.ts'
-import { reportReceived, unfinishedEmails } from './final-report.ts'
 
 export interface KillerDeps {
   stage: Stage
@@ -21,14 +20,6 @@ export interface KillerDeps {
   server: Pick<PostgresServer, 'kill' | 'start'> | undefined
   /** Counts the runs of the daemon. */
   nextRun: () => number
-}
-
-/** What goes through the daemon. */
-export interface KilledTraffic {
-  /** Allows the clients to send this many more emails, and other servers this many messages. */
-  allow(emails: number, arrivals: number): void
-  /** Starts no new messages; resolves when each one has a response. */
-  finish(): Promise<void>
 }
 
 /** Emails that clients may send at full speed after each start; the rest of the time, queued mail is delivered. */
@@ -44,8 +35,6 @@ const POINT_MS = 40_000
  * minute or longer.
  */
 const RETRY_EVERY = 8
-/** How long the last daemon has for all queued mail, in milliseconds. */
-const DRAIN_MS = 180_000
 /** Enough time to read what the sockets of a dead process still contained, before the next one starts. */
 const SETTLE_DOWN_MS = 10
 
@@ -79,7 +68,8 @@ export class Killer {
     if (end === 'SIGKILL') {
       const how = hit ? nameOf(planned) : 'point not reached'
       const number = ledger.kills.length + 1
-      ledger.kills.push({ number, run: this.#run, how, at, conversations: open, inFlight: null })
+      const noted = { number, runs: [this.#run], how, at, until: null, conversations: open }
+      ledger.kills.push({ ...noted, inFlight: null, freedMs: null })
     } else if (planned.kind !== 'checkpoint-midway' || end !== 0)
       this.faults.push(`Start ${this.#run} ended by itself (${end}): ${daemon.tail()}`)
     await pause(SETTLE_DOWN_MS)
@@ -89,31 +79,17 @@ export class Killer {
    * Runs the last daemon: waits until every client has a response and all queued mail is final and reported, then asks
    * for the report.
    */
-  async drain(apiKey: string): Promise<void> {
-    const { stage, ledger, clock } = this.#deps
+  async drain(asked: Asked): Promise<void> {
     const daemon = this.#start()
     if (!(await this.#ready(daemon))) return
     this.#noteTakenOver(daemon)
-    const asked = { url: stage.url, apiKey }
-    const late = clock.now() + DRAIN_MS
-    let unanswered = true
-    const finished = (this.traffic?.finish() ?? Promise.resolve()).then(() => (unanswered = false))
-    while (clock.now() < late) {
-      await this.#retry()
-      await Promise.race([finished, pause(1500)])
-      if (unanswered || judgeLedger(ledger).lost.length > 0) continue
-      const { ids, unfinished } = await unfinishedEmails(asked, ledger)
-      if (unfinished.length === 0) unfinished.push(...(await reportReceived(asked, ledger)))
-      if (unfinished.length === 0) {
-        this.faults.push(...(await hearOut(asked, ids, { ledger, clock })))
-        return await this.#stop(daemon)
-      }
-      await pause(500)
-    }
-    if (unanswered) return void this.faults.push('A client was not answered in three minutes.')
-    const { unfinished } = await unfinishedEmails(asked, ledger)
-    const left = unfinished.length > 0 ? unfinished : await reportReceived(asked, ledger)
-    this.faults.push(...left.slice(0, 20), ...(left.length > 20 ? [`and ${left.length - 20} more`] : []))
+    const problems = await drainMail(asked, {
+      ...this.#deps,
+      traffic: this.traffic,
+      retry: () => this.#retry(),
+    })
+    this.faults.push(...problems)
+    if (problems.length === 0) await this.#stop(daemon)
   }
 
   /** Kills what is still running. */
@@ -125,13 +101,13 @@ export class Killer {
 
   #start(point?: string): Daemon {
     this.#run = this.#deps.nextRun()
-    this.#daemon = startDaemon(this.#deps.stage.configFile, point)
+    this.#daemon = startDaemon(this.#deps.stage.nodes[0].configFile, point)
     return this.#daemon
   }
 
   /** Records what this run found in flight, which was so at the previous kill. */
   #noteTakenOver(daemon: Daemon): void {
-    const before = this.#deps.ledger.kills.find(({ run }) => run === this.#run - 1)
+    const before = this.#deps.ledger.kills.find(({ runs }) => runs.includes(this.#run - 1))
     if (before) before.inFlight = daemon.tookOver()
   }
 
@@ -184,7 +160,7 @@ export class Killer {
       if (reach === 'stop') await pause(300)
     }
     const midway = planned.kind === 'checkpoint-midway'
-    const unwatch = midway ? killAtCheckpoint(this.#deps.stage.config.data_dir, daemon) : undefined
+    const unwatch = midway ? killAtCheckpoint(this.#deps.stage.nodes[0].config.data_dir, daemon) : undefined
     if (reach === 'stop') daemon.signal('SIGTERM')
     const late = this.#deps.clock.now() + (reach === 'stop' ? STOP_MS : POINT_MS)
     while (!daemon.isOver && this.#deps.clock.now() < late) {
@@ -206,7 +182,7 @@ export class Killer {
    * later.
    */
   async #retry(): Promise<void> {
-    await runCommand(['queue', 'retry'], this.#deps.stage.configFile).catch(() => undefined)
+    await runCommand(['queue', 'retry'], this.#deps.stage.nodes[0].configFile).catch(() => undefined)
   }
 
   async #stop(daemon: Daemon): Promise<void> {

@@ -1,21 +1,25 @@
 /** The tester's own records, kept outside of the daemon: the evidence. */
 
-/** A kill by the tester. */
+/** A kill by the tester, or another fault. */
 export interface Kill {
   number: number
-  /** The run of the daemon that it ended. */
-  run: number
-  /** `random`, or the crash point. */
+  /** The runs of daemons that it hit. */
+  runs: number[]
+  /** `random`, the crash point, or the kind of fault. */
   how: string
-  /** When the process was gone (Unix milliseconds). */
+  /** When the process was gone or stopped (Unix milliseconds). */
   at: number
+  /** When what was stopped continued (Unix milliseconds). Null: the runs ended. */
+  until: number | null
   /** Conversations open at the exchangers. */
   conversations: number
   /**
-   * Deliveries in flight (leased but not settled), as the next run found them in storage. Null when no later run
-   * reported it.
+   * Deliveries in flight (leased but not settled), as the next run or the tester found them in storage. Null when no one
+   * could.
    */
   inFlight: number | null
+  /** Milliseconds until other nodes had freed the leases of the node; null when the test didn't wait for that. */
+  freedMs: number | null
 }
 
 /** One attempt to submit over SMTP, which has no idempotency key; each has its own mark. */

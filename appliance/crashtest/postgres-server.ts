@@ -1,7 +1,7 @@
 /** A private PostgreSQL server on a Unix socket, which can be killed and started again. */
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { chown, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -31,6 +31,10 @@ export interface PostgresServer {
   urlOf(database: string): string
   /** Runs one of the client programs against the server. */
   run(program: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }>
+  /** Runs an SQL query in the database `postgres`. Returns rows as lines, with columns separated by `|`. */
+  query(sql: string): Promise<string>
+  /** Runs an SQL query after `kill`, before anyone else can connect. Afterwards, the server is stopped again. */
+  queryApart(sql: string): Promise<string>
   /** Resolves when it takes connections. */
   start(): Promise<void>
   /** Stops it at once, as in a crash, but with its own processes in charge. */
@@ -58,21 +62,34 @@ const idOf = async (option: '-u' | '-g') => Number((await execute('id', [option,
  */
 export async function startPostgres(programs: string, { safe }: { safe: boolean }): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
-  if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
+  const apart = join(folder, 'apart')
+  await mkdir(apart)
+  if (isRoot) for (const one of [folder, apart]) await chown(one, await idOf('-u'), await idOf('-g'))
   const data = join(folder, 'data')
   const program = (name: string) => join(programs, name)
   const initial = ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
   await asUser(program('initdb'), initial)
-  const settings = `-c listen_addresses= -c unix_socket_directories=${folder} -c fsync=${safe ? 'on' : 'off'}`
+  const settings = `-c listen_addresses= -c fsync=${safe ? 'on' : 'off'}`
   const control = async (...args: string[]): Promise<void> =>
     void (await asUser(program('pg_ctl'), ['-D', data, '-w', ...args]))
-  const start = () => control('-o', settings, '-l', join(folder, 'log'), 'start')
+  const startIn = (socket: string) =>
+    control('-o', `${settings} -c unix_socket_directories=${socket}`, '-l', join(folder, 'log'), 'start')
+  const start = () => startIn(folder)
+  const queryIn = async (socket: string, text: string): Promise<string> =>
+    (await asUser(program('psql'), ['-h', socket, '-U', USER, '-XAtc', text, 'postgres'])).stdout
   const stop = () => control('-m', 'immediate', 'stop')
   await start()
   return {
     folder,
     urlOf: (database) => `postgres://${USER}@localhost/${database}?host=${encodeURIComponent(folder)}`,
     run: (name, args) => asUser(program(name), ['-h', folder, '-U', USER, ...args]),
+    query: (text) => queryIn(folder, text),
+    async queryApart(text) {
+      await startIn(apart)
+      const answer = await queryIn(apart, text)
+      await stop()
+      return answer
+    },
     start,
     stop,
     kill: () => killServer(data),

@@ -26,15 +26,11 @@ export type SmtpAnswer =
 export async function sendUntilAnswered(
   client: SmtpClient,
   { mark: prefix, tries }: { mark: string; tries: SmtpTry[] },
-  {
-    run,
-    restMs,
-    message,
-  }: { run: () => number; restMs: () => number; message: (mark: string) => SmtpMessage },
+  { restMs, message }: { restMs: () => number; message: (mark: string) => SmtpMessage },
 ): Promise<string | null> {
   for (let count = 1; ; count++) {
     const mark = `${prefix}.${count}`
-    const one = { mark, run: run(), accepted: false }
+    const one = { mark, run: client.run, accepted: false }
     tries.push(one)
     const answer = await client.submit(message(mark))
     if (answer.kind === 'accepted') {
@@ -43,7 +39,7 @@ export async function sendUntilAnswered(
     }
     if (answer.kind === 'refused' && answer.reply.startsWith('5')) return answer.reply
     // The run that acknowledged it, because that one is over and the next hasn't begun.
-    one.run = run()
+    one.run = client.run
     if (answer.kind === 'none' && !answer.said) tries.pop()
     await pause(restMs())
   }
@@ -51,14 +47,29 @@ export async function sendUntilAnswered(
 
 class Broken extends Error {}
 
+/** A listener of a daemon. */
+export interface SmtpTarget {
+  port: number
+  /** The current run of its daemon. */
+  run: () => number
+}
+
 export class SmtpClient {
-  readonly #port: number
+  readonly #choose: () => SmtpTarget
+  #target: SmtpTarget
   #socket: Socket | null = null
   #input = ''
   #wake = (): void => undefined
 
-  constructor(port: number) {
-    this.#port = port
+  /** @param choose returns where to connect, for each connection */
+  constructor(choose: () => SmtpTarget) {
+    this.#choose = choose
+    this.#target = choose()
+  }
+
+  /** The run of the daemon that it uses, or used last. */
+  get run(): number {
+    return this.#target.run()
   }
 
   /** Submits one message; never rejects. */
@@ -92,7 +103,8 @@ export class SmtpClient {
   }
 
   async #open(): Promise<void> {
-    const socket = connect(this.#port, '127.0.0.1')
+    this.#target = this.#choose()
+    const socket = connect(this.#target.port, '127.0.0.1')
     this.#input = ''
     socket.setNoDelay(true)
     try {

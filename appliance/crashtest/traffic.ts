@@ -2,7 +2,7 @@
 import { insist, type Asked } from './ask.ts'
 import type { Ledger, Sent } from './ledger.ts'
 import { newSent, requestSize, restBody, smtpData, type Via } from './generated-mail.ts'
-import { sendUntilAnswered, SmtpClient } from './smtp-client.ts'
+import { sendUntilAnswered, SmtpClient, type SmtpTarget } from './smtp-client.ts'
 import type { Dice } from './plan.ts'
 
 const REST_CLIENTS = 12
@@ -21,9 +21,9 @@ export interface TrafficDeps {
   ledger: Pick<Ledger, 'sent'>
   dice: Dice
   now: () => number
-  run: () => number
   asked: Asked
-  smtpPort: number
+  /** Returns a listener for the next connection. */
+  smtp: () => SmtpTarget
   /** Sender, at a verified domain. */
   from: string
   /** Recipient domains, each with its own exchangers. */
@@ -49,7 +49,7 @@ class Clients implements Traffic {
       this.#work('rest', (first, others) => this.#sendRest(first, others)),
     )
     const smtp = Array.from({ length: SMTP_CLIENTS }, async () => {
-      const client = new SmtpClient(deps.smtpPort)
+      const client = new SmtpClient(deps.smtp)
       await this.#work('smtp', (sent) => this.#sendSmtp(client, sent))
       client.close()
     })
@@ -102,10 +102,9 @@ class Clients implements Traffic {
   }
 
   async #sendSmtp(client: SmtpClient, sent: Sent): Promise<void> {
-    const { from, run, dice } = this.#deps
+    const { from, dice } = this.#deps
     const { recipients } = sent
     sent.refused = await sendUntilAnswered(client, sent, {
-      run,
       restMs: () => this.#restMs(),
       message: (mark) => ({ from, recipients, data: smtpData(mark, recipients, from, dice) }),
     })

@@ -60,7 +60,7 @@ function judgeEmails(
   verdict: ArrivalsVerdict,
 ): void {
   const stored = Map.groupBy(received ?? [], ({ mark }) => mark)
-  const ended = new Set(kills.map(({ run }) => run))
+  const ended = new Set(kills.flatMap(({ runs }) => runs))
   const ids = Map.groupBy(
     told.filter(({ type }) => type === 'email.received'),
     ({ emailId }) => emailId,

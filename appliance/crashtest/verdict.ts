@@ -43,7 +43,14 @@ export interface Verdict {
   mostOfOneKill: KillCount | null
   /** Kills that caused more duplicates than deliveries were in flight. */
   beyond: KillCount[]
+  /** The longest time until other nodes freed the leases of a killed or stopped one, in milliseconds. */
+  longestFreeMs: number | null
+  /** Numbers of the kills whose leases were freed too late. */
+  freedLate: number[]
 }
+
+/** Within this time, the leases of a node that disappeared must be free, in milliseconds. */
+const FREE_MS = 20_000
 
 /**
  * How long after the 250 a kill explains a duplicate whatever the connection did, in milliseconds. Settling takes
@@ -72,7 +79,7 @@ const promises = (sent: Sent): Promised[] =>
 export function judgeLedger(ledger: Ledger): Verdict {
   const { kills, sent, copies, holds, rejected } = ledger
   const byMark = Map.groupBy(copies, ({ mark }) => mark)
-  const ended = new Map(kills.map((kill) => [kill.run, kill]))
+  const hits = hitsOf(kills)
   const mayBeBlamed = blameOf(ledger)
   const held = Map.groupBy(holds, ({ domain }) => domain)
   const verdict: Verdict = {
@@ -91,13 +98,18 @@ export function judgeLedger(ledger: Ledger): Verdict {
     refused: sent.flatMap(({ mark, refused }) => (refused === null ? [] : [`${mark}: ${refused}`])),
     mostOfOneKill: null,
     beyond: [],
+    longestFreeMs: kills.reduce<number | null>(
+      (most, { freedMs }) => (freedMs === null ? most : Math.max(most ?? 0, freedMs)),
+      null,
+    ),
+    freedLate: kills.filter(({ freedMs }) => (freedMs ?? 0) > FREE_MS).map(({ number }) => number),
   }
   const known = new Set<string>()
   for (const promised of sent.flatMap(promises)) {
     known.add(promised.mark)
     judgeMark(promised, byMark.get(promised.mark) ?? [], {
       rejected,
-      ended,
+      hits,
       mayBeBlamed,
       holds: held,
       verdict,
@@ -107,7 +119,7 @@ export function judgeLedger(ledger: Ledger): Verdict {
     const again = resentOf(one, byMark)
     verdict.resent += again.length
     for (const { mark, run } of again)
-      if (!ended.has(run)) verdict.wrong.push(`${mark}: accepted without an answer, and no kill took it`)
+      if (!hits.has(run)) verdict.wrong.push(`${mark}: accepted without an answer, and no kill took it`)
   }
   for (const { mark, recipient } of copies)
     if (!known.has(mark)) verdict.wrong.push(`${mark} ${recipient}: nobody sent it`)
@@ -129,9 +141,17 @@ function countsOf(kills: readonly Kill[], duplicates: readonly Duplicate[]): Kil
     .filter(({ copies }) => copies > 0)
 }
 
+/** Returns the kills that hit each run. */
+function hitsOf(kills: readonly Kill[]): Map<number, Kill[]> {
+  const hits = new Map<number, Kill[]>()
+  for (const kill of kills) for (const run of kill.runs) hits.set(run, [...(hits.get(run) ?? []), kill])
+  return hits
+}
+
 interface Bench {
   rejected: Set<string>
-  ended: Map<number, Kill>
+  /** By run. */
+  hits: Map<number, Kill[]>
   /** Whether the kill can have come between a copy's 250 and settling. */
   mayBeBlamed: (kill: Kill, copy: Copy) => boolean
   /** By domain. */
@@ -190,20 +210,27 @@ function judgeTimes(
 }
 
 /**
- * Explains duplicates: each copy after the first needs a kill that ended the run of the previous one before that was
+ * Explains duplicates: each copy after the first needs a kill that hit the run of the previous one before that was
  * settled.
  */
-function duplicateOf(copies: Copy[], { ended, mayBeBlamed }: Bench): Duplicate {
+function duplicateOf(copies: Copy[], { hits, mayBeBlamed }: Bench): Duplicate {
   const inOrder = copies.toSorted((a, b) => a.at - b.at)
   const { mark, recipient } = inOrder[0]!
   const kills = inOrder.slice(1).map((copy, index) => {
     const before = inOrder[index]!
-    const kill = ended.get(before.run)
-    return kill && copy.run > before.run && mayBeBlamed(kill, before) ? kill.number : undefined
+    const kill = hits.get(before.run)?.find((one) => isBetween(one, before, copy) && mayBeBlamed(one, before))
+    return kill?.number
   })
   const explained = kills.every((kill) => kill !== undefined) ? kills : null
   return { mark, recipient, copies: copies.length, kills: explained }
 }
+
+/**
+ * Whether a kill came before the second copy, and the first one before its end: a node that was stopped must not go on
+ * with what it had in progress.
+ */
+const isBetween = ({ at, until }: Kill, before: Copy, copy: Copy): boolean =>
+  copy.at > at && (until === null ? copy.run !== before.run : before.at <= until)
 
 /**
  * Returns whether a kill explains a copy: soon after the 250; or later for the last two messages of a connection that
@@ -239,9 +266,9 @@ function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
 
 /**
  * Whether the test passed: nothing lost, no duplicate without a kill, no more duplicates than were in flight, no key
- * used twice.
+ * used twice, no lease freed late.
  */
-export function isSound({ lost, duplicates, twice, wrong, refused, beyond }: Verdict): boolean {
-  const faults = [...lost, ...twice, ...wrong, ...refused, ...beyond]
+export function isSound({ lost, duplicates, twice, wrong, refused, beyond, freedLate }: Verdict): boolean {
+  const faults = [...lost, ...twice, ...wrong, ...refused, ...beyond, ...freedLate]
   return faults.length === 0 && duplicates.every(({ kills }) => kills !== null)
 }

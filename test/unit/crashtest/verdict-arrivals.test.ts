@@ -27,7 +27,9 @@ const told = (change: Partial<Told> = {}): Told => ({
 
 const ledger = (change: Partial<Ledger>): Ledger => ({
   ...emptyLedger(),
-  kills: [{ number: 1, run: 1, how: 'random', at: 1, conversations: 0, inFlight: 0 }],
+  kills: [
+    { number: 1, runs: [1], how: 'random', at: 1, until: null, conversations: 0, inFlight: 0, freedMs: null },
+  ],
   received: [],
   ...change,
 })

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { emptyLedger, type Copy, type Ledger, type Sent } from '../../../appliance/crashtest/ledger.ts'
+import {
+  emptyLedger,
+  type Copy,
+  type Kill,
+  type Ledger,
+  type Sent,
+} from '../../../appliance/crashtest/ledger.ts'
 import { isSound, judgeLedger } from '../../../appliance/crashtest/verdict.ts'
 
 const RECIPIENT = 'user-r1-0@crash1.test'
@@ -27,9 +33,21 @@ const copy = (change: Partial<Copy> = {}): Copy => ({
   ...change,
 })
 
+const killed = (change: Partial<Kill>): Kill => ({
+  number: 1,
+  runs: [1],
+  how: 'random',
+  at: 1100,
+  until: null,
+  conversations: 3,
+  inFlight: 4,
+  freedMs: null,
+  ...change,
+})
+
 const ledger = (change: Partial<Ledger>): Ledger => ({
   ...emptyLedger(),
-  kills: [{ number: 1, run: 1, how: 'remote-250', at: 1100, conversations: 3, inFlight: 4 }],
+  kills: [killed({ how: 'remote-250', at: 1100, conversations: 3, inFlight: 4 })],
   sent: [rest()],
   quit: new Set([1]),
   ...change,
@@ -99,13 +117,13 @@ describe('second copies', () => {
   })
 
   test('a kill long after the 250 explains nothing: the delivery was settled', () => {
-    const late = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 0, inFlight: null }]
+    const late = [killed({ how: 'random', at: 61_000, conversations: 0, inFlight: null })]
     const verdict = judgeLedger(ledger({ kills: late, copies: [copy(), copy({ run: 2, at: 70_000 })] }))
     expect(verdict.duplicates[0]!.kills).toBeNull()
   })
 
   describe('where a kill came long after the 250', () => {
-    const kills = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 1, inFlight: null }]
+    const kills = [killed({ how: 'random', at: 61_000, conversations: 1, inFlight: null })]
     const others = (...marks: string[]) =>
       marks.map((mark, n) => ({ mark, recipient: `user-${mark}-0@crash1.test`, at: 2000 + n }))
     /**
@@ -148,7 +166,7 @@ describe('second copies', () => {
     const judged = (inFlight: number | null) =>
       judgeLedger(
         ledger({
-          kills: [{ number: 1, run: 1, how: 'random', at: 1100, conversations: 3, inFlight }],
+          kills: [killed({ how: 'random', at: 1100, conversations: 3, inFlight })],
           sent,
           copies,
         }),
@@ -170,9 +188,49 @@ describe('second copies', () => {
     })
   })
 
+  describe('of a node that was stopped and continued', () => {
+    const kills = [killed({ until: 21_000 })]
+    const explained = (first: Partial<Copy>, second: Partial<Copy>) => {
+      const copies = [copy(first), copy(second)]
+      return judgeLedger(ledger({ kills, copies })).duplicates[0]!.kills !== null
+    }
+
+    test('those that it or another node sends again are explained', () => {
+      expect(explained({}, { run: 2, at: 20_000 })).toBe(true)
+      expect(explained({}, { run: 1, at: 30_000 })).toBe(true)
+    })
+
+    test('those are not that it sends although another node took over', () => {
+      expect(explained({ run: 2, at: 20_000 }, { run: 1, at: 21_050 })).toBe(false)
+      expect(explained({ run: 1, at: 21_050 }, { run: 2, at: 27_000 })).toBe(false)
+    })
+
+    test('those are not that it sent before it was stopped', () => {
+      expect(explained({ run: 1, at: 1000 }, { run: 1, at: 1050 })).toBe(false)
+    })
+  })
+
   test('of three copies each needs its kill', () => {
     const copies = [copy(), copy({ run: 2, at: 2000 }), copy({ run: 3, at: 3000 })]
     expect(judgeLedger(ledger({ copies })).duplicates[0]!.kills).toBeNull()
+  })
+})
+
+describe('leases of a node that disappeared', () => {
+  const judged = (...freedMs: (number | null)[]) =>
+    judgeLedger(
+      ledger({ copies: [copy()], kills: freedMs.map((ms, at) => killed({ number: at + 1, freedMs: ms })) }),
+    )
+
+  test('the longest time until they were freed is known', () => {
+    expect(judged(null).longestFreeMs).toBeNull()
+    expect(judged(16_000, 20_000, null)).toMatchObject({ longestFreeMs: 20_000, freedLate: [] })
+  })
+
+  test('more than 20 seconds fail the test', () => {
+    const verdict = judged(16_000, 20_001)
+    expect(verdict).toMatchObject({ longestFreeMs: 20_001, freedLate: [2] })
+    expect(isSound(verdict)).toBe(false)
   })
 })
 

@@ -1,0 +1,56 @@
+/** Waits until all mail has reached a final state, and asks for the final report. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../clock/clock.ts'
+import type { Asked } from './ask.ts'
+import { reportReceived, unfinishedEmails } from './final-report.ts'
+import type { Ledger } from './ledger.ts'
+import { judgeLedger } from './verdict.ts'
+import { hearOut } from './webhook-events.ts'
+
+/** What goes through the daemon. */
+export interface KilledTraffic {
+  /** Allows the clients to send this many more emails, and other servers this many messages. */
+  allow(emails: number, arrivals: number): void
+  /** Starts no new messages; resolves when each one has a response. */
+  finish(): Promise<void>
+}
+
+/** How long the last daemons have for all queued mail, in milliseconds. */
+const DRAIN_MS = 180_000
+/** Maximum number of problems of a kind that are returned. */
+const MOST_SHOWN = 20
+
+/**
+ * Waits until every client has a response and all queued mail is final and reported. Then asks for the report.
+ * @param retry retries all queued mail
+ * @returns problems
+ */
+export async function drainMail(
+  asked: Asked,
+  {
+    ledger,
+    clock,
+    traffic,
+    retry,
+  }: { ledger: Ledger; clock: Clock; traffic: KilledTraffic | undefined; retry: () => Promise<void> },
+): Promise<string[]> {
+  const late = clock.now() + DRAIN_MS
+  let unanswered = true
+  const finished = (traffic?.finish() ?? Promise.resolve()).then(() => (unanswered = false))
+  while (clock.now() < late) {
+    await retry()
+    await Promise.race([finished, pause(1500)])
+    if (unanswered || judgeLedger(ledger).lost.length > 0) continue
+    const { ids, unfinished } = await unfinishedEmails(asked, ledger)
+    if (unfinished.length === 0) unfinished.push(...(await reportReceived(asked, ledger)))
+    if (unfinished.length === 0) return hearOut(asked, ids, { ledger, clock })
+    await pause(500)
+  }
+  if (unanswered) return ['A client was not answered in three minutes.']
+  const { unfinished } = await unfinishedEmails(asked, ledger)
+  const left = unfinished.length > 0 ? unfinished : await reportReceived(asked, ledger)
+  return [
+    ...left.slice(0, MOST_SHOWN),
+    ...(left.length > MOST_SHOWN ? [`and ${left.length - MOST_SHOWN} more`] : []),
+  ]
+}

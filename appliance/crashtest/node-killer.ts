@@ -1,0 +1,211 @@
+/** Runs nodes that share a PostgreSQL database, and kills or stops one of them, or the database server. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../clock/clock.ts'
+import type { Asked } from './ask.ts'
+import { runCommand, startDaemon, type Daemon } from './daemon.ts'
+import { drainMail, type KilledTraffic } from './drain.ts'
+import type { Exchangers } from './exchanger.ts'
+import type { Kill, Ledger } from './ledger.ts'
+import { nameOfFault, type NodeFault } from './node-plan.ts'
+import type { PostgresServer } from './postgres-server.ts'
+import type { Stage } from './stage.ts'
+import type { StageNode } from './stage-node.ts'
+
+export interface NodeKillerDeps {
+  stage: Pick<Stage, 'nodes'>
+  ledger: Ledger
+  clock: Clock
+  exchangers: Pick<Exchangers, 'conversations'>
+  server: Pick<PostgresServer, 'kill' | 'start' | 'query' | 'queryApart'>
+  /** Counts the runs of a node. */
+  nextRun: (node: number) => number
+}
+
+/** Emails that clients may send, and messages of other servers, before and after each fault. */
+const BURST = 150
+const ARRIVALS = 30
+/** Time limit for a start or a stop, and for a node to take mail again, in milliseconds. */
+const START_MS = 180_000
+const STOP_MS = 60_000
+const READY_MS = 60_000
+/** Time between two looks at leases or at a node, in milliseconds. */
+const LOOK_MS = 200
+/** How long to wait until leases are free, in milliseconds: much longer than the verdict allows. */
+const FREE_MS = 60_000
+/** After this time, a transaction that a dead node began is over, in milliseconds. */
+const SETTLE_DOWN_MS = 300
+
+const LEASES = `select split_part(lease_owner, '/', 1), count(*) from deliveries where lease_owner is not null group by 1`
+
+interface RunningNode extends StageNode {
+  at: number
+  run: number
+  daemon: Daemon
+}
+
+export class NodeKiller {
+  /** Problems other than lost mail. */
+  readonly faults: string[] = []
+  /** Duration of each start in milliseconds. */
+  readonly starts: number[] = []
+  traffic: KilledTraffic | undefined
+  readonly #deps: NodeKillerDeps
+  #nodes: RunningNode[] = []
+
+  constructor(deps: NodeKillerDeps) {
+    this.#deps = deps
+  }
+
+  /** Makes a fault, and waits until all nodes take mail again. */
+  async make(fault: NodeFault): Promise<void> {
+    await this.#startAll()
+    this.#send()
+    await pause(fault.sinceMs)
+    if (fault.kind === 'server') await this.#killServer(fault)
+    else if (fault.kind === 'pause') await this.#pauseNode(fault)
+    else await this.#killNode(fault)
+    this.#send()
+    for (const node of this.#nodes) await this.#awaitMail(node)
+  }
+
+  /** Lets the nodes finish, and stops them. */
+  async drain(asked: Asked): Promise<void> {
+    await this.#startAll()
+    const problems = await drainMail(asked, {
+      ...this.#deps,
+      traffic: this.traffic,
+      retry: () => this.#retry(),
+    })
+    this.faults.push(...problems)
+    if (problems.length > 0) return
+    for (const { at, daemon } of this.#nodes) {
+      daemon.signal('SIGTERM')
+      const end = await Promise.race([daemon.ended, pause(STOP_MS, 'nothing', { ref: false })])
+      if (end !== 0)
+        this.faults.push(`Node ${at + 1} was asked to stop and ended with ${end}: ${daemon.tail()}`)
+    }
+  }
+
+  /** Kills what is still running. */
+  async end(): Promise<void> {
+    for (const { daemon } of this.#nodes) daemon.signal('SIGKILL')
+    await Promise.all(this.#nodes.map(({ daemon }) => daemon.ended))
+  }
+
+  async #startAll(): Promise<void> {
+    if (this.#nodes.length > 0) return
+    this.#nodes = this.#deps.stage.nodes.map((node, at) => ({ ...node, at, ...this.#spawn(node, at) }))
+    await Promise.all(this.#nodes.map((node) => this.#awaitStart(node)))
+  }
+
+  #spawn({ configFile }: StageNode, at: number): Pick<RunningNode, 'run' | 'daemon'> {
+    return { run: this.#deps.nextRun(at), daemon: startDaemon(configFile) }
+  }
+
+  async #awaitStart({ run, daemon }: RunningNode): Promise<void> {
+    const begun = this.#deps.clock.now()
+    const ready = await Promise.race([daemon.ready, pause(START_MS, false, { ref: false })])
+    if (ready) this.starts.push(this.#deps.clock.now() - begun)
+    else this.faults.push(`Start ${run} took no mail: ${daemon.tail()}`)
+  }
+
+  /** Waits until a node is ready, after it was fenced or the database was gone. */
+  async #awaitMail({ at, url, daemon }: RunningNode): Promise<void> {
+    const late = this.#deps.clock.now() + READY_MS
+    while (this.#deps.clock.now() < late && !daemon.isOver) {
+      const response = await fetch(`${url}/readyz`).catch(() => undefined)
+      if (response?.ok) return
+      await pause(LOOK_MS)
+    }
+    this.faults.push(`Node ${at + 1} takes no mail after a fault: ${daemon.tail()}`)
+  }
+
+  async #killNode(fault: NodeFault & { kind: 'node' }): Promise<void> {
+    const node = this.#nodes[fault.node]!
+    const kill = this.#note(fault, [node])
+    node.daemon.signal('SIGKILL')
+    await node.daemon.ended
+    kill.at = this.#deps.clock.now()
+    const atOnce = fault.start === 'at once'
+    await this.#watchLeases(node, kill, atOnce ? SETTLE_DOWN_MS : FREE_MS)
+    Object.assign(node, this.#spawn(node, fault.node))
+    await this.#awaitStart(node)
+  }
+
+  async #pauseNode(fault: NodeFault & { kind: 'pause' }): Promise<void> {
+    const { clock } = this.#deps
+    const node = this.#nodes[fault.node]!
+    const kill = this.#note(fault, [node])
+    node.daemon.signal('SIGSTOP')
+    const end = clock.now() + fault.forMs
+    await this.#watchLeases(node, kill, fault.forMs)
+    await pause(Math.max(0, end - clock.now()))
+    kill.until = clock.now()
+    node.daemon.signal('SIGCONT')
+  }
+
+  async #killServer(fault: NodeFault & { kind: 'server' }): Promise<void> {
+    const { server, clock } = this.#deps
+    const kill = this.#note(fault, this.#nodes)
+    await server.kill()
+    kill.inFlight = [...countsIn(await server.queryApart(LEASES)).values()].reduce((sum, one) => sum + one, 0)
+    await pause(fault.downMs)
+    await server.start()
+    kill.until = clock.now()
+  }
+
+  /** Records a fault that is about to be made. */
+  #note(fault: NodeFault, nodes: readonly RunningNode[]): Kill {
+    const { ledger, clock, exchangers } = this.#deps
+    const kill: Kill = {
+      number: ledger.kills.length + 1,
+      runs: nodes.map(({ run }) => run),
+      how: nameOfFault(fault),
+      at: clock.now(),
+      until: null,
+      conversations: exchangers.conversations(),
+      inFlight: null,
+      freedMs: null,
+    }
+    ledger.kills.push(kill)
+    return kill
+  }
+
+  /** Counts the leases of a node that is gone until there are none, or the time is over. */
+  async #watchLeases(node: RunningNode, kill: Kill, forMs: number): Promise<void> {
+    const { server, clock } = this.#deps
+    const id = (await readFile(join(node.config.data_dir, 'node-id'), 'utf8')).trim()
+    let most = 0
+    for (let left = Infinity; left > 0 && clock.now() - kill.at < forMs;) {
+      left = countsIn(await server.query(LEASES)).get(id) ?? 0
+      most = Math.max(most, left)
+      // What it had begun to store may be committed after its death.
+      if (left === 0 && clock.now() - kill.at < SETTLE_DOWN_MS) left = Infinity
+      if (left === 0 && most > 0) kill.freedMs = clock.now() - kill.at
+      if (left > 0) await pause(LOOK_MS)
+    }
+    kill.inFlight = most
+    if (kill.freedMs === null && most > 0 && forMs >= FREE_MS) kill.freedMs = clock.now() - kill.at
+  }
+
+  #send(): void {
+    this.traffic?.allow(BURST, ARRIVALS)
+  }
+
+  /** Retries queued mail. It may fail while the database is down, because it is repeated. */
+  async #retry(): Promise<void> {
+    await runCommand(['queue', 'retry'], this.#deps.stage.nodes[0].configFile).catch(() => undefined)
+  }
+}
+
+/** Reads leases by node. */
+function countsIn(lines: string): Map<string, number> {
+  return new Map(
+    lines
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line): [string, number] => [line.split('|')[0]!, Number(line.split('|')[1])]),
+  )
+}

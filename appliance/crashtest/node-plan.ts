@@ -1,0 +1,58 @@
+/** Plans the faults of nodes that share a PostgreSQL database: a pure function of their number and the seed. */
+import type { Dice } from './plan.ts'
+
+/** A planned fault, `sinceMs` milliseconds after the clients may send. */
+export type NodeFault = { sinceMs: number } & (
+  | /** SIGKILL of a node, which is started again at once, or when others have freed its leases. */ {
+      kind: 'node'
+      node: number
+      start: 'at once' | 'when freed'
+    }
+    /** SIGSTOP of a node, and SIGCONT after a time. */
+  | { kind: 'pause'; node: number; forMs: number }
+  /** SIGKILL of the database server, and a start after a time. */
+  | { kind: 'server'; downMs: number }
+)
+
+type Kind = 'node, at once' | 'node, when freed' | 'pause' | 'server'
+
+const KINDS: readonly Kind[] = ['node, when freed', 'pause', 'server', 'node, at once']
+/** How often each kind comes, in the order of `KINDS`. */
+const WEIGHTS = [3, 3, 2, 2]
+/** Longer than a node works without a renewal; from 15 seconds, others free its leases. */
+const PAUSE_MS = [9000, 30_000] as const
+/** One outage of the server in four is long enough for nodes to stop delivering, or to be lost. */
+const SHORT_OUTAGE_MS = [0, 1500] as const
+const LONG_OUTAGE_MS = [9000, 18_000] as const
+
+/** Returns the name of a fault in the table. */
+export function nameOfFault(fault: NodeFault): string {
+  if (fault.kind === 'pause') return 'node stopped and continued'
+  if (fault.kind === 'node') return `node killed, started ${fault.start}`
+  return fault.downMs > SHORT_OUTAGE_MS[1] ? 'database server, long' : 'database server'
+}
+
+/** Plans the faults in order: one of each kind, then random ones. */
+export function planNodeFaults(faults: number, nodes: number, dice: Dice): NodeFault[] {
+  const bag = KINDS.flatMap((kind, at) => Array.from({ length: WEIGHTS[at]! }, () => kind))
+  const kinds = [
+    ...dice.shuffled(KINDS),
+    ...Array.from(
+      { length: Math.max(0, faults - KINDS.length) },
+      () => bag[dice.between(0, bag.length - 1)]!,
+    ),
+  ]
+  return kinds.slice(0, faults).map((kind) => faultOf(kind, nodes, dice))
+}
+
+function faultOf(kind: Kind, nodes: number, dice: Dice): NodeFault {
+  const sinceMs = dice.between(50, 1500)
+  if (kind === 'server') {
+    const [least, most] = dice.next() < 0.25 ? LONG_OUTAGE_MS : SHORT_OUTAGE_MS
+    const downMs = dice.between(least, most)
+    return { kind, sinceMs, downMs }
+  }
+  const node = dice.between(0, nodes - 1)
+  if (kind === 'pause') return { kind, sinceMs, node, forMs: dice.between(...PAUSE_MS) }
+  return { kind: 'node', sinceMs, node, start: kind === 'node, at once' ? 'at once' : 'when freed' }
+}
