@@ -8,7 +8,8 @@ import pg from 'pg'
  */
 const CONNECT_MS = 10_000
 const STATEMENT_MS = 60_000
-const IDLE_MS = 60_000
+/** A node that is stopped within a transaction keeps its locks for so long. Others free its leases after 15 s. */
+const IDLE_MS = 10_000
 /** Limit on waiting for a response. Only a server that disappeared exceeds it, since it would end the statement itself. */
 const RESPONSE_MS = STATEMENT_MS + 10_000
 /** Idle time before the first probe of a connection. */

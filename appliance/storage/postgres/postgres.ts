@@ -2,10 +2,13 @@
 import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
 import type { Bodies } from '../bodies.ts'
 import type { DatabaseServer } from '../storage.ts'
-import type { StorageLost } from '../engine/failures.ts'
+import { StorageFailure, type StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
+import { methods as nodes } from '../nodes.ts'
 import type { PostgresTarget } from './client.ts'
+import { packPostgres } from './failures.ts'
 import type { DatabaseLock } from './server.ts'
+import { Session } from './session.ts'
 
 export { moveToPostgres } from '../move/move.ts'
 export { postgresSealing } from './sealing.ts'
@@ -65,9 +68,34 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
       const server = await reader.call<Omit<DatabaseServer, 'respondedIn'>>('databaseServer', {}, 0)
       return { ...server, respondedIn: Math.round(performance.now() - begun) }
     }
-    return assemble({ writer, reader, bodies: noBodies, logger, databaseServer })
+    const storage = assemble({ writer, reader, bodies: noBodies, logger, databaseServer })
+    return withHeartbeat(storage, new Session({ url, tls }, 'begin'))
   } catch (error) {
     await writer.close()
     throw error
+  }
+}
+
+/**
+ * Lets the heartbeat have a connection of its own. It must not wait for writes: on a busy server, this node would be
+ * fenced, and others would send its mail again, which makes the server busier. Not serializable, because heartbeats of
+ * several nodes would conflict.
+ */
+function withHeartbeat(storage: EngineStorage, session: Session): EngineStorage {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    ...storage,
+    renewNode(args) {
+      const renewed = last.then(() => session.run((db) => nodes.writes.renewNode(db, args)))
+      last = renewed.catch(() => undefined)
+      return renewed.catch((error: unknown) => {
+        throw new StorageFailure(packPostgres(error))
+      })
+    },
+    async close() {
+      await storage.close()
+      await last
+      await session.close()
+    },
   }
 }

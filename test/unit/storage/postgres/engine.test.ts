@@ -137,6 +137,27 @@ describe('a server', () => {
   })
   afterAll(() => storage?.close())
 
+  test('on which writes wait for a lock still renews the node', async () => {
+    const node = { id: 'aaaaaaaaaaaaaaaa', run: '1', facts: '{}' }
+    await storage.joinNode({ ...node, name: 'mail1' }, T0)
+    const other = new PostgresConnection({ url })
+    other.prepare('begin').run()
+    other.query('lock table teams', [])
+    const waiting = makeTeam(storage)
+    const renewed = await storage.renewNode({ ...node, state: 'active', lostAfter: 600_000 }, T0)
+    expect(renewed).toMatchObject({ alive: 1, lost: false })
+    other.prepare('commit').run()
+    await waiting
+    other.close()
+  })
+
+  test('ends a transaction of a node that is stopped, before others free its leases', () => {
+    const other = new PostgresConnection({ url })
+    const [setting] = other.query('show idle_in_transaction_session_timeout', []).rows
+    expect(setting).toEqual({ idle_in_transaction_session_timeout: '10s' })
+    other.close()
+  })
+
   test('that stops refuses calls as transient, loses nothing, and is used again when it is back', async () => {
     const { team } = await makeTeam(storage)
     const kept = await putEmail(storage, team.id, ['a@x.example'])
