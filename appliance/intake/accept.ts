@@ -119,10 +119,12 @@ export function createIntake(deps: IntakeDeps): Intake {
   return {
     accept(request, caller) {
       const name = receiptNameOf(request, caller)
+      // A time must be in the future when the request arrives, however long the storage takes to answer.
+      const arrivedAt = deps.clock.now()
       return running.alone(name, async () => {
         const earlier = await findEarlier(deps, name, request)
         if (earlier) return earlier
-        const { allowed, errors } = await allowAll(deps, request, caller)
+        const { allowed, errors } = await allowAll(deps, request, caller, arrivedAt)
         // Fetched files are in memory, and count, until they are stored.
         using fetched = new DisposableStack()
         for (const one of allowed)
@@ -155,12 +157,13 @@ async function allowAll(
   deps: IntakeDeps,
   { submissions, batch }: SendRequest,
   caller: Caller,
+  arrivedAt: number,
 ): Promise<{ allowed: Allowed[]; errors: ItemError[] }> {
   const errors = [...(batch?.errors ?? [])]
   const allowed: Allowed[] = []
   for (const [at, submission] of submissions.entries()) {
     try {
-      checkSchedule(submission.scheduledAt, deps.clock.now())
+      checkSchedule(submission.scheduledAt, arrivedAt)
       const domain = await allow(deps, submission, caller)
       allowed.push({ submission, domain, reader: await onlyReader(deps, submission, caller.teamId) })
     } catch (error) {

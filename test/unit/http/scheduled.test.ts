@@ -24,6 +24,22 @@ const lease = (now: number) =>
   )
 
 describe('a scheduled email', () => {
+  test('is accepted if its time comes while the storage is busy', async () => {
+    const { findReceipt } = api.storage
+    api.storage.findReceipt = async (...asked) => {
+      await api.clock.advance(6000)
+      return findReceipt(...asked)
+    }
+    const { status } = await api.call(
+      'POST',
+      '/emails',
+      { ...hello, scheduled_at: 'in 5 seconds' },
+      { 'idempotency-key': 'busy' },
+    )
+    api.storage.findReceipt = findReceipt
+    expect(status).toBe(200)
+  })
+
   test('waits for its time and expires counted from it', async () => {
     const at = new Date(api.clock.now() + 2 * HOUR)
     const id = await schedule(at.toISOString())
