@@ -6,6 +6,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
+import type { Asked } from './ask.ts'
 import { startHolder } from './hold-operator.ts'
 import { Killer, type KillerDeps } from './killer.ts'
 import { emptyLedger, type Ledger } from './ledger.ts'
@@ -130,9 +131,43 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   const planned = steps.map(({ name }) => name)
   if (steps[0]?.isFirst) await steps.shift()!.make()
   const apiKey = await stage.setUp()
+  const asked = sendThrough(killer, { stage, ledger, clock, seed, apiKey, runs, accepted })
+  for (const { make } of steps) {
+    if (killer.faults.length > 0 || options.enough?.aborted) break
+    if (options.durationMs !== undefined && clock.now() - begun > options.durationMs) break
+    await make()
+    if (ledger.kills.length % (nodes > 1 ? 5 : 25) === 0)
+      options.progress?.(`${ledger.kills.length} kills, ${ledger.sent.length} emails`)
+  }
+  if (killer.faults.length === 0) await killer.drain(asked)
+  return conclude(stage, { killer, ledger, planned, begun }, options)
+}
+
+/** Lets clients, other servers and an operator use the nodes, each time one of them. Returns how to ask the API. */
+function sendThrough(
+  killer: Killer | NodeKiller,
+  {
+    stage,
+    ledger,
+    clock,
+    seed,
+    apiKey,
+    runs,
+    accepted,
+  }: {
+    stage: Stage
+    ledger: Ledger
+    clock: Clock
+    seed: number
+    apiKey: string
+    /** The current run of each node. */
+    runs: readonly number[]
+    accepted: Accepted[]
+  },
+): Asked {
   const { from, domains, receiving } = stage
   const choosing = createDice(seed + 6)
-  const nodeAt = (): number => choosing.between(0, nodes - 1)
+  const nodeAt = (): number => choosing.between(0, stage.nodes.length - 1)
   const targetOf = (listener: 'smtpPort' | 'mxPort') => (): SmtpTarget => {
     const node = nodeAt()
     return { port: stage.nodes[node]![listener], run: () => runs[node]! }
@@ -151,15 +186,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
     },
     finish: async () => void (await Promise.all([traffic.finish(), holder.finish(), inbound.finish()])),
   }
-  for (const { make } of steps) {
-    if (killer.faults.length > 0 || options.enough?.aborted) break
-    if (options.durationMs !== undefined && clock.now() - begun > options.durationMs) break
-    await make()
-    if (ledger.kills.length % (nodes > 1 ? 5 : 25) === 0)
-      options.progress?.(`${ledger.kills.length} kills, ${ledger.sent.length} emails`)
-  }
-  if (killer.faults.length === 0) await killer.drain(asked)
-  return conclude(stage, { killer, ledger, planned, begun }, options)
+  return asked
 }
 
 /** A planned fault. */

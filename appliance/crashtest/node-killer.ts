@@ -29,7 +29,7 @@ const ARRIVALS = 30
 /** Time limit for a start or a stop, and for a node to take mail again, in milliseconds. */
 const START_MS = 180_000
 const STOP_MS = 60_000
-const READY_MS = 60_000
+const READY_MS = 180_000
 /** Time between two looks at leases or at a node, in milliseconds. */
 const LOOK_MS = 200
 /** How long to wait until leases are free, in milliseconds: much longer than the verdict allows. */
