@@ -3,13 +3,13 @@ import { createRequire } from 'node:module'
 import type { BrowserContext, Page } from 'playwright-core'
 import { still } from './browser.ts'
 
-/** Runs axe-core in a test's pages. Each run is limited to what earlier runs can't have found. */
+/** Runs axe-core in a test's pages. Each run is limited to what earlier runs, also on other views, can't have found. */
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /**
- * `looksOf()` maps each visible element with text of its own to what decides its contrast: its font, and the colors and
- * positions of itself and everything around it.
+ * `looks()` groups the visible elements with text of their own by what decides their contrast: their font, and the
+ * colors and positions of themselves and everything around them.
  */
 const LOOKS = `{
   const around = (element, known) => {
@@ -28,54 +28,78 @@ const LOOKS = `{
   }
   const hasText = (element) => element.placeholder || element.value ||
     [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '')
-  globalThis.looksOf = () => {
+  const lookOf = (element, known) => {
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element)
+    return [color, fontSize, fontWeight, textShadow, around(element, known)].join()
+  }
+  globalThis.looks = () => {
     const known = new Map()
-    return new Map([...document.body.querySelectorAll('*')]
-      .filter((element) => hasText(element) && isShown(element))
-      .map((element) => {
-        const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element)
-        return [element, [color, fontSize, fontWeight, textShadow, around(element, known)].join()]
-      }))
+    const shown = [...document.body.querySelectorAll('*')].filter((element) => hasText(element) && isShown(element))
+    return Map.groupBy(shown, (element) => lookOf(element, known))
   }
 }`
 
+/**
+ * `contrastOf(theme)` returns the violations of the contrast rule among looks that have not passed in this theme yet. It
+ * checks one element per look. Where axe-core can't tell, because something covers the element, it checks all others
+ * with that look; if it can't tell for any of them, the look is checked again on the next view.
+ */
+const CONTRAST = `{
+  const sound = {}
+  const options = { iframes: false, preload: false, elementRef: true, resultTypes: ['violations', 'passes'], runOnly: ['color-contrast'] }
+  globalThis.contrastOf = async (theme) => {
+    const known = (sound[theme] ??= new Set())
+    const left = new Map([...looks()].filter(([look]) => !known.has(look)))
+    const found = []
+    const check = async (elements) => {
+      const include = elements.filter((element) => element.isConnected)
+      if (include.length === 0) return
+      const { violations, passes } = await axe.run({ include }, options)
+      const [failed, passed] = [violations, passes].map((rules) =>
+        new Set(rules.flatMap(({ nodes }) => nodes).map(({ element }) => element)))
+      for (const [look, elements] of left) {
+        if (elements.some((element) => failed.has(element))) left.delete(look)
+        else if (elements.some((element) => passed.has(element))) left.delete(look) && known.add(look)
+      }
+      found.push(...violations)
+    }
+    await check([...left.values()].map(([element]) => element))
+    await check([...left.values()].flatMap((elements) => elements.slice(1)))
+    return found
+  }
+}`
+
+/** Turns off the rules whose findings are at most moderate, which `run` would drop. */
+const SERIOUS = `for (const rule of axe._audit.rules)
+  if (rule.impact === 'minor' || rule.impact === 'moderate') rule.enabled = false`
+
 /** Installs axe-core in every page that the context loads from now on. */
 export async function loadAxe(context: BrowserContext): Promise<void> {
-  await context.addInitScript({ content: AXE })
-  await context.addInitScript({ content: LOOKS })
+  for (const content of [AXE, SERIOUS, LOOKS, CONTRAST]) await context.addInitScript({ content })
 }
 
-/**
- * Returns serious and critical findings, one per line. Skips frames with mail, because they are sandboxed third-party
- * pages. Disables preloading of media, because there is none.
- */
-const run = (where: string, rules: string) =>
-  `axe.run(${where}, { iframes: false, preload: false, resultTypes: ['violations'], ${rules} }).then(({ violations }) => violations
+/** Returns the serious and critical ones of the violations that a promise in the page resolves to, one per line. */
+const lines = (violations: string) =>
+  `${violations}.then((violations) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, target }) => id + ' ' + target + ' ' + html.slice(0, 160))))`
 
-const ALL = run('document', 'rules: {}')
-const ALL_BUT_CONTRAST = run('document', "rules: { 'color-contrast': { enabled: false } }")
-const CONTRAST = run('document', "runOnly: ['color-contrast']")
-
-/** Records the appearance of elements on a wide screen. */
-const remember = (theme: string) => `void ((globalThis.wide ??= {}).${theme} = looksOf())`
-
-/** Checks the contrast of everything that appears or looks different on a narrow screen. */
-const changedContrast = (theme: string) => `(async () => {
-  const changed = [...looksOf()].filter(([element, look]) => wide.${theme}.get(element) !== look).map(([element]) => element)
-  return changed.length === 0 ? [] : ${run('{ include: changed }', "runOnly: ['color-contrast']")}
-})()`
-
 /**
- * The checks at each width, in light and dark mode. Wide runs first, because only colors differ in dark mode, and few
- * of them differ by width.
+ * Checks everything but contrast. Skips frames with mail, because they are sandboxed third-party pages. Disables
+ * preloading of media, because there is none.
  */
+const ALL_BUT_CONTRAST = lines(`axe.run(document, {
+  iframes: false, preload: false, resultTypes: ['violations'], rules: { 'color-contrast': { enabled: false } }
+}).then(({ violations }) => violations)`)
+
+const contrast = (theme: string) => lines(`contrastOf('${theme}')`)
+
+/** The checks at each width, in light and dark mode. Only colors differ in dark mode. */
 const RUNS = [
-  { width: 1440, colorScheme: 'light', rules: [ALL, remember('light')] },
-  { width: 1440, colorScheme: 'dark', rules: [CONTRAST, remember('dark')] },
-  { width: 390, colorScheme: 'light', rules: [ALL_BUT_CONTRAST, changedContrast('light')] },
-  { width: 390, colorScheme: 'dark', rules: [changedContrast('dark')] },
+  { width: 1440, colorScheme: 'light', rules: [ALL_BUT_CONTRAST, contrast('light')] },
+  { width: 1440, colorScheme: 'dark', rules: [contrast('dark')] },
+  { width: 390, colorScheme: 'light', rules: [ALL_BUT_CONTRAST, contrast('light')] },
+  { width: 390, colorScheme: 'dark', rules: [contrast('dark')] },
 ] as const
 
 /** Sets the state in which views are opened: wide screen, light mode, reduced motion. */
@@ -94,8 +118,7 @@ export async function findings(page: Page): Promise<string[]> {
     await page.emulateMedia({ colorScheme })
     await still(page)
     for (const rule of rules)
-      for (const one of (await page.evaluate<string[] | undefined>(rule)) ?? [])
-        found.push(`${width} ${colorScheme}: ${one}`)
+      for (const one of await page.evaluate<string[]>(rule)) found.push(`${width} ${colorScheme}: ${one}`)
   }
   return found
 }
