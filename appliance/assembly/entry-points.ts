@@ -209,13 +209,14 @@ function openAutomations(ground: Ground, intake: Intake) {
 
 /** Creates the audience. */
 function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
-  const { storage, clock, started, config, log, duties, stats, hasRoom } = ground
+  const { storage, clock, started, config, log, duties, stats, hasRoom, options } = ground
   const calls = (): number => stats().calls
   const imports = {
     ...importOptions(config),
     hasRoom,
     log,
     calls,
+    pollMs: options.pollMs,
     // A node imports the files that were uploaded to it.
     duties: isShared(config) ? undefined : duties,
     hereOnly: isShared(config),

@@ -93,7 +93,7 @@ export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDep
 }
 
 /** The dependencies of imports only. */
-type ImportDeps = ImportFilesDeps & Pick<ImportRunnerDeps, 'log' | 'duties' | 'calls' | 'hereOnly'>
+type ImportDeps = ImportFilesDeps & Pick<ImportRunnerDeps, 'log' | 'duties' | 'calls' | 'hereOnly' | 'pollMs'>
 
 /**
  * Creates the audience.

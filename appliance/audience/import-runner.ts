@@ -21,7 +21,7 @@ const TURN_MS = 30_000
 const BUSY = 20
 const PAUSES = 9
 const MOST_PAUSE_MS = 500
-/** How often to look for imports queued by other processes, in milliseconds. */
+/** Default of `pollMs`. */
 const POLL_MS = 5000
 /** How long drafts and lists of rejected rows are kept, in milliseconds. */
 export const DRAFT_MS = 24 * 3_600_000
@@ -36,12 +36,14 @@ export interface ImportRunnerDeps {
   duties?: Duties | undefined
   /** Whether other nodes import the files that aren't in this node's data directory. */
   hereOnly?: boolean | undefined
+  /** How often to look for imports queued by other processes, in milliseconds. Default, and least: 5000. */
+  pollMs?: number | undefined
   /** Returns the number of calls that the storage thread has answered, to detect other writes. */
   calls: () => number
 }
 
 export function createImportRunner(deps: ImportRunnerDeps): Worker {
-  const { storage, files, clock, log } = deps
+  const { storage, files, clock, log, pollMs = POLL_MS } = deps
   const onDuty = dutyOf(deps.duties, 'contact imports')
   let swept = Number.NEGATIVE_INFINITY
   const sweep = async (): Promise<void> => {
@@ -66,7 +68,7 @@ export function createImportRunner(deps: ImportRunnerDeps): Worker {
     return going()
   }
   const trouble = 'importing contacts failed; will continue in a few seconds'
-  return createWorker({ step, clock, log, pollMs: POLL_MS, trouble })
+  return createWorker({ step, clock, log, pollMs: Math.max(POLL_MS, pollMs), trouble })
 }
 
 /** Writes rows until the file or the turn ends, or the process stops. */
