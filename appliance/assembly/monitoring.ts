@@ -1,12 +1,15 @@
 /** Gathers the state of the server for the metrics, on demand: from the storage, the disk and the certificates. */
 import { statfs } from 'node:fs/promises'
 import type { Capacity, CapacityFigures } from '../capacity/capacity.ts'
-import type { Clock } from '../clock/clock.ts'
+import { systemClock, type Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
+import { NODE_STATES } from '../mail/node.ts'
+import { viewNodes } from '../mail/node-view.ts'
 import { readCertificates } from '../insights/insights.ts'
 import type { ShapingBook } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Standing } from '../watch/metrics.ts'
+import { isShared } from './node.ts'
 
 /** Returns the free and total bytes of the data directory's file system; null if it can't be read. */
 export async function diskOf(dataDir: string): Promise<Standing['disk']> {
@@ -71,10 +74,22 @@ export function capacityRows({ connections, octets, budgets }: CapacityFigures):
   }
 }
 
+/** Counts the nodes by state. Their times are real ones, whatever the clock of deliveries is. */
+async function nodesOf(config: Config, storage: Pick<Storage, 'listNodes'>): Promise<Standing['nodes']> {
+  if (!isShared(config)) return {}
+  const now = systemClock.now()
+  const nodes = viewNodes(await storage.listNodes({}, now), null, now)
+  const counts = NODE_STATES.map((state) => [state, nodes.filter((one) => one.state === state).length])
+  return Object.fromEntries(counts) as Standing['nodes']
+}
+
 /** Creates a function that gathers all of `Standing`. */
 export function createLook(deps: {
   config: Config
-  storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources' | 'countOpenBroadcasts' | 'databaseServer'>
+  storage: Pick<
+    Storage,
+    'surveyQueue' | 'nextDue' | 'listSources' | 'countOpenBroadcasts' | 'databaseServer' | 'listNodes'
+  >
   shaping: Pick<ShapingBook, 'lanes'>
   clock: Clock
   capacity: Pick<Capacity, 'figures'>
@@ -84,7 +99,7 @@ export function createLook(deps: {
   const { config, storage, shaping, clock, capacity, stats } = deps
   return async () => {
     const now = clock.now()
-    const [spool, lanes, sources, broadcasts, certificates, disk, server] = await Promise.all([
+    const [spool, lanes, sources, broadcasts, certificates, disk, server, nodes] = await Promise.all([
       spoolOf(storage, now),
       shaping.lanes(),
       storage.listSources({}, now),
@@ -92,9 +107,10 @@ export function createLook(deps: {
       certificatesOf(config),
       diskOf(config.data_dir),
       storage.databaseServer(),
+      nodesOf(config, storage),
     ])
     return {
-      ...{ spool, broadcasts, certificates, disk, storage: stats?.() ?? null },
+      ...{ spool, broadcasts, certificates, disk, nodes, storage: stats?.() ?? null },
       database: server?.connections ?? null,
       capacity: capacityRows(capacity.figures()),
       lanes: lanes.map(({ source, provider, allowed, paused }) => ({

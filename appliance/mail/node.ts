@@ -24,7 +24,8 @@ export const LOST_MS = 15_000
  * active: it renews its entry in the database · leaving: it is stopping · stopped · lost: it disappeared, and others freed
  * its deliveries in progress.
  */
-export type NodeState = 'active' | 'leaving' | 'stopped' | 'lost'
+export const NODE_STATES = ['active', 'leaving', 'stopped', 'lost'] as const
+export type NodeState = (typeof NODE_STATES)[number]
 
 /** One of the nodes that share a database. */
 export interface NodeView extends NodeFacts {

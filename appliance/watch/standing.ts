@@ -15,6 +15,8 @@ export interface Standing {
   storage: { commits: number; calls: number; waiting: number } | null
   /** Connections of Posthaste to its database server, all that are in use, and their maximum; null with SQLite. */
   database: { own: number; used: number; most: number } | null
+  /** Number of nodes that share the database, by state; empty with SQLite. */
+  nodes: Record<string, number>
   /** What clients use now, and what was refused since the start, per limited resource. */
   capacity: ClientUse
 }
@@ -35,12 +37,17 @@ function setAll<L extends string>(gauge: Gauge<L>, rows: [labels: Record<L, stri
 
 function createStorageGauges({
   gauge,
-}: Pick<SeriesOf, 'gauge'>): (standing: Pick<Standing, 'storage' | 'database'>) => void {
+}: Pick<SeriesOf, 'gauge'>): (standing: Pick<Standing, 'storage' | 'database' | 'nodes'>) => void {
   const commits = gauge('storage_commits', 'Commits since startup')
   const committed = gauge('storage_committed_calls', 'Writes since startup; one commit can hold several')
   const waitingCalls = gauge('storage_waiting_calls', 'Storage calls without a result yet')
   const connections = gauge('database_connections', 'Connections to the PostgreSQL server', ['what'])
+  const nodes = gauge('nodes', 'Nodes that share the PostgreSQL database', ['state'])
   return (standing) => {
+    setAll(
+      nodes,
+      Object.entries(standing.nodes).map(([state, count]) => [{ state }, count]),
+    )
     if (standing.storage) {
       commits.set(standing.storage.commits)
       committed.set(standing.storage.calls)

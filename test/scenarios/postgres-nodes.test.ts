@@ -109,6 +109,15 @@ const send = async (url: string, to: string, subject: string): Promise<string> =
 const nodes = async (url: string) => (await call<Static<typeof NodeList>>(url, 'GET', '/nodes')).data
 const statesAt = async (url: string) => (await nodes(url)).map(({ state }) => state).toSorted()
 
+/** The number of nodes by state in the metrics of the second node. */
+async function nodesInMetrics(): Promise<string[]> {
+  const headers = { authorization: `Bearer ${first.apiKey}` }
+  const text = await (await fetch(`${second.url}/metrics`, { headers })).text()
+  return [...text.matchAll(/^posthaste_nodes\{state="(\w+)"\} (\d+)$/gm)]
+    .map(([, state, count]) => `${state} ${count}`)
+    .toSorted()
+}
+
 const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: PATIENCE, interval: 50 })
 
 /** The subjects that an exchanger received, with the IPs they came from. */
@@ -161,6 +170,7 @@ test('a node that loses the database stops delivering, and another delivers what
     return response.status === 503 ? ((await response.json()) as { reasons: string[] }).reasons.join(' ') : ''
   }).toMatch(/could not renew its entry in the database for 8 seconds/)
   await eventually(() => statesAt(second.url)).toEqual(['active', 'lost'])
+  expect(await nodesInMetrics()).toEqual(['active 1', 'leaving 0', 'lost 1', 'stopped 0'])
   const attempts = async () =>
     (await call<{ deliveries: { state: string }[] }>(second.url, 'GET', `/emails/${ids[0]}/timeline`))
       .deliveries[0]!.state
