@@ -14,7 +14,7 @@ import type {
   AutomationSummary as StoredSummary,
 } from '../storage/storage.ts'
 import { operation } from './operation.ts'
-import { choice, page, path, pathUuid, query, text } from './parameters.ts'
+import { choice, flag, page, path, pathUuid, query, text } from './parameters.ts'
 import { Deleted, described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -54,6 +54,8 @@ export const AutomationConnection = Type.Object(
   described('What follows a step.'),
 )
 
+const revision = Type.String(described('Changes with the steps. Not part of the hosted API.'))
+
 const graphInput = {
   steps: Type.Array(AutomationStep, described('1 to 150 steps, with at least one trigger.')),
   connections: Type.Array(AutomationConnectionInput, described('Which step follows which.')),
@@ -70,10 +72,17 @@ export const UpdateAutomation = Type.Object(
     status: Type.Optional(status),
     steps: Type.Optional(graphInput.steps),
     connections: Type.Optional(graphInput.connections),
+    revision: Type.Optional(
+      Nullable(
+        Type.String(),
+        described('Refuses the change if the steps have another revision. Not part of the hosted API.'),
+      ),
+    ),
   },
   described('What to change: at least one field. `steps` and `connections` go together.'),
 )
 export const AutomationRef = Type.Object(reference, described('The automation.'))
+export const AutomationUpdated = Type.Object({ ...reference, revision }, described('The changed automation.'))
 export const AutomationDeleted = Type.Object(
   { ...reference, deleted: Deleted },
   described('The deleted automation.'),
@@ -81,6 +90,19 @@ export const AutomationDeleted = Type.Object(
 export const AutomationStopped = Type.Object(
   { ...reference, status: Type.Literal('disabled', described('Always disabled.')) },
   described('The stopped automation.'),
+)
+
+const number = (description: string) => Type.Integer(described(description))
+/** Numbers of runs. */
+export const AutomationRunCounts = Type.Object(
+  {
+    running: number('Runs that go on now.'),
+    completed: number('Ended.'),
+    failed: number('Ended by an error.'),
+    cancelled: number('Ended by a stop, or because the contact was deleted.'),
+    most: number('How many are counted at most, the newest first. A sum that reaches it may be larger.'),
+  },
+  described('Numbers of runs of the last 30 days. Not part of the hosted API.'),
 )
 
 const summary = {
@@ -92,7 +114,10 @@ const summary = {
   stop_reason: Nullable(Type.String(), described('Why Posthaste stopped it; null: it didn’t.')),
 }
 /** An element of GET /automations. */
-export const AutomationSummary = Type.Object(summary, described('An automation.'))
+export const AutomationSummary = Type.Object(
+  { ...summary, runs: Type.Optional(AutomationRunCounts) },
+  described('An automation. `runs` only if `counts` is true.'),
+)
 export type AutomationSummary = Static<typeof AutomationSummary>
 export const AutomationList = listOf(AutomationSummary, 'automations')
 /** GET /automations/:id */
@@ -102,8 +127,29 @@ export const Automation = Type.Object(
     ...summary,
     steps: Type.Array(AutomationStep, described('The steps that new runs get.')),
     connections: Type.Array(AutomationConnection, described('Which step follows which.')),
+    revision,
   },
   described('An automation.'),
+)
+
+/** GET /automations/:automation_id/counts */
+export const AutomationCounts = Type.Object(
+  {
+    object: kind('automation_counts'),
+    id: Id,
+    runs: AutomationRunCounts,
+    steps: Type.Array(
+      Type.Object({
+        key: Type.String(described('The key of the step.')),
+        waiting: number('Runs that are at this step now.'),
+        completed: number('Runs that completed it.'),
+        failed: number('Runs that it ended by an error.'),
+        skipped: number('Runs in which there was nothing to do.'),
+      }),
+      described('The steps of the present version.'),
+    ),
+  },
+  described('Numbers of an automation, of its runs of the last 30 days.'),
 )
 
 const runSummary = {
@@ -163,7 +209,11 @@ export const listAutomations = operation('GET /automations', {
   operationId: 'listAutomations',
   tags,
   summary: 'List automations',
-  querystring: query({ ...page, status: choice(AUTOMATION_STATUSES, 'Only automations with this status.') }),
+  querystring: query({
+    ...page,
+    status: choice(AUTOMATION_STATUSES, 'Only automations with this status.'),
+    counts: flag(false, 'true: with numbers of their runs. Not part of the hosted API.'),
+  }),
   response: { 200: AutomationList },
 })
 export const getAutomation = operation('GET /automations/:automation_id', {
@@ -173,6 +223,14 @@ export const getAutomation = operation('GET /automations/:automation_id', {
   params,
   response: { 200: Automation },
 })
+export const countAutomation = operation('GET /automations/:automation_id/counts', {
+  operationId: 'countAutomation',
+  tags,
+  summary: 'Count the runs of an automation and what became of each step',
+  description: 'Not part of the hosted API.',
+  params,
+  response: { 200: AutomationCounts },
+})
 export const updateAutomation = operation('PATCH /automations/:automation_id', {
   operationId: 'updateAutomation',
   tags,
@@ -180,7 +238,7 @@ export const updateAutomation = operation('PATCH /automations/:automation_id', {
   description: 'Runs keep the steps that they began with.',
   params,
   body: UpdateAutomation,
-  response: { 200: AutomationRef },
+  response: { 200: AutomationUpdated },
 })
 export const deleteAutomation = operation('DELETE /automations/:automation_id', {
   operationId: 'deleteAutomation',
@@ -228,13 +286,34 @@ export const getAutomationRun = operation('GET /automations/:automation_id/runs/
   response: { 200: AutomationRun },
 })
 
-export const presentAutomationSummary = (one: StoredSummary): AutomationSummary => ({
+interface CountedRuns {
+  counts: Omit<Static<typeof AutomationRunCounts>, 'most'>
+  most: number
+}
+
+const presentCountedRuns = ({ counts, most }: CountedRuns): Static<typeof AutomationRunCounts> => ({
+  ...counts,
+  most,
+})
+
+export const presentAutomationCounts = (
+  id: string,
+  { steps, ...runs }: CountedRuns & Pick<Static<typeof AutomationCounts>, 'steps'>,
+): Static<typeof AutomationCounts> => ({
+  object: 'automation_counts',
+  id,
+  runs: presentCountedRuns(runs),
+  steps,
+})
+
+export const presentAutomationSummary = (one: StoredSummary & { runs?: CountedRuns }): AutomationSummary => ({
   id: one.id,
   name: one.name,
   status: one.status,
   created_at: timestamp(one.createdAt),
   updated_at: timestamp(one.updatedAt),
   stop_reason: one.stopReason,
+  ...(one.runs && { runs: presentCountedRuns(one.runs) }),
 })
 
 export const presentAutomation = (one: StoredAutomation): Static<typeof Automation> => ({
@@ -242,6 +321,7 @@ export const presentAutomation = (one: StoredAutomation): Static<typeof Automati
   ...presentAutomationSummary(one),
   steps: one.graph.steps.map(({ key, type, config: given }) => ({ key, type, config: { ...given } })),
   connections: one.graph.connections,
+  revision: one.versionId,
 })
 
 export const presentRunSummary = (run: StoredRun): AutomationRunSummary => ({

@@ -18,6 +18,8 @@ import type {
   ContactProperty,
   Page,
   PageArgs,
+  RunCounts,
+  StepCounts,
   StorageOf,
 } from '../storage/storage.ts'
 
@@ -26,6 +28,11 @@ export { createCustomEvents, type CustomEvents } from './custom-events.ts'
 /** Limit on the automations of a team. */
 const MOST = 500
 const MAX_NAME = 255
+/** How long runs count, in milliseconds: 30 days, as long as ended ones are kept. */
+const COUNTED_MS = 30 * 86_400_000
+/** Limits on the runs of each automation that are counted: in a list, and for one automation. */
+const MOST_LISTED = 1000
+const MOST_COUNTED = 10_000
 
 export interface AutomationRef {
   teamId: string
@@ -46,17 +53,37 @@ export interface RunDetails extends AutomationRun {
   graph: AutomationGraph
 }
 
+/** Numbers of runs, each at most `most`. */
+export interface CountedRuns {
+  counts: RunCounts
+  most: number
+}
+
+/** Numbers of an automation's runs, and of each step of its present version. */
+export interface AutomationCounts extends CountedRuns {
+  steps: StepCounts[]
+}
+
 export interface AutomationBook {
-  /** Lists automations, newest first. */
-  list(args: PageArgs & { status?: AutomationStatus | undefined }): Promise<Page<AutomationSummary>>
+  /**
+   * Lists automations, newest first.
+   * @param args counted: with numbers of their runs
+   */
+  list(
+    args: PageArgs & { status?: AutomationStatus | undefined; counted?: boolean },
+  ): Promise<Page<AutomationSummary & { runs?: CountedRuns }>>
+  /** Counts runs of the last 30 days, and what became of each step. Refuses: `not_found`. */
+  counts(args: AutomationRef): Promise<AutomationCounts>
   /** Refuses: `not_found`. */
   get(args: AutomationRef): Promise<Automation>
   /** Refuses: `missing_field`, `invalid_field`, `not_found`, `template_unpublished`, `too_many`. */
   create(args: { teamId: string; input: AutomationInput }): Promise<Automation>
   /**
-   * Changes an automation. Runs keep the steps that they began with. Refuses: `not_found`, and what `create` refuses.
+   * Changes an automation. Runs keep the steps that they began with. Returns its revision.
+   * @param args revision: the version that the caller read; undefined: any
+   * Refuses: `not_found`, `automation_changed`, and what `create` refuses.
    */
-  update(args: AutomationRef & { input: AutomationInput }): Promise<void>
+  update(args: AutomationRef & { input: AutomationInput; revision?: string | undefined }): Promise<string>
   /** Deletes an automation and ends its runs. Refuses: `not_found`. */
   remove(args: AutomationRef): Promise<void>
   /** Disables an automation and ends its runs. Refuses: `not_found`. */
@@ -73,7 +100,13 @@ export interface AutomationBook {
 
 export interface BookDeps {
   storage: StorageOf<
-    'automations' | 'automationRuns' | 'templateRows' | 'segments' | 'topics' | 'contactProperties'
+    | 'automations'
+    | 'automationCounts'
+    | 'automationRuns'
+    | 'templateRows'
+    | 'segments'
+    | 'topics'
+    | 'contactProperties'
   >
   clock: Clock
 }
@@ -109,7 +142,6 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
     changed()
   }
   return {
-    list: (args) => storage.listAutomations(args, clock.now()),
     get,
     async create({ teamId, input }) {
       const { steps, connections, status = 'disabled' } = input
@@ -118,9 +150,12 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
       return store({ teamId, name, status, graph })
     },
     async update({ input, ...ref }) {
-      const { teamId } = await get(ref)
+      const { teamId, versionId } = await get(ref)
       const change = await readChange(deps, teamId, input)
-      if (!(await storage.updateAutomation({ ...ref, change }, clock.now()))) throw noAutomation()
+      const result = await storage.updateAutomation({ ...ref, change }, clock.now())
+      if (result === 'absent') throw noAutomation()
+      if (result === 'stale') throw refuse('automation_changed')
+      return change.version?.id ?? versionId
     },
     remove: (ref) => stop(ref, true),
     stop: (ref) => stop(ref, false),
@@ -129,8 +164,44 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
       return store({ teamId, name: `${name.slice(0, MAX_NAME - 7)} (copy)`, status: 'disabled', graph })
     },
     ...runMethods(deps, get),
+    ...countMethods(deps, get),
   }
 }
+
+function countMethods(
+  { storage, clock }: BookDeps,
+  get: AutomationBook['get'],
+): Pick<AutomationBook, 'list' | 'counts'> {
+  const count = (teamId: string, ids: string[], most: number) => {
+    const now = clock.now()
+    return storage.countAutomationRuns({ teamId, ids, since: now - COUNTED_MS, most }, now)
+  }
+  return {
+    async list({ counted = false, ...args }) {
+      const page = await storage.listAutomations(args, clock.now())
+      if (!counted) return page
+      const ids = page.items.map(({ id }) => id)
+      const counts = await count(args.teamId, ids, MOST_LISTED)
+      const items = page.items.map((one) => {
+        const found = counts[one.id]
+        return found ? { ...one, runs: { counts: found, most: MOST_LISTED } } : one
+      })
+      return { ...page, items }
+    },
+    async counts({ teamId, id }) {
+      const { graph } = await get({ teamId, id })
+      const now = clock.now()
+      const counts = (await count(teamId, [id], MOST_COUNTED))[id] ?? NO_RUNS
+      const asked = { teamId, automationId: id, since: now - COUNTED_MS, most: MOST_COUNTED }
+      const found = await storage.countAutomationSteps(asked, now)
+      const steps = graph.steps.map(({ key }) => found.find((one) => one.key === key) ?? { ...NO_STEPS, key })
+      return { counts, steps, most: MOST_COUNTED }
+    },
+  }
+}
+
+const NO_RUNS: RunCounts = { running: 0, completed: 0, failed: 0, cancelled: 0 }
+const NO_STEPS = { waiting: 0, completed: 0, failed: 0, skipped: 0 }
 
 function runMethods(
   { storage, clock }: BookDeps,

@@ -115,8 +115,8 @@ async function showRun(
 
 async function enableAutomation({ automations, output, team }: Context, id: string): Promise<void> {
   const { id: teamId } = await team()
-  await automations.update({ teamId, id, input: { status: 'enabled' } })
-  output.object(presentRef('automation', id))
+  const revision = await automations.update({ teamId, id, input: { status: 'enabled' } })
+  output.object({ ...presentRef('automation', id), revision })
   output.text('Enabled.')
 }
 

@@ -552,6 +552,12 @@ export const REFUSALS = {
     '554 5.5.1',
     'The template has changed since you opened it. Load it again, then repeat your change.',
   ),
+  automation_changed: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'Somebody else changed the steps of this automation since you opened it. Load it again, then repeat your change.',
+  ),
   template_unpublished: entry(
     'validation_error',
     422,

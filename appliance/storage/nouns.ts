@@ -25,6 +25,7 @@ import { methods as audit } from './audit.ts'
 import { methods as automations } from './automations/automations.ts'
 import { methods as automationRunning } from './automations/running.ts'
 import { methods as openSteps } from './automations/open-steps.ts'
+import { methods as automationCounts } from './automations/counts.ts'
 import { methods as automationRuns } from './automations/runs.ts'
 import { methods as customEvents } from './automations/custom-events.ts'
 import { methods as sentEvents } from './automations/sent-events.ts'
@@ -90,6 +91,7 @@ export const nouns = {
   audit,
   automationRunning,
   openSteps,
+  automationCounts,
   automationRuns,
   automations,
   broadcastCandidates,

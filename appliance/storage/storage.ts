@@ -37,6 +37,7 @@ export type { ContactTopic, CountedTopic, Topic, TopicRecipient } from './audien
 export type { UnsubscribePageChange } from './audience/unsubscribe-pages.ts'
 export type { AuditFilter } from './audit.ts'
 export type { Automation, AutomationSummary } from './automations/automations.ts'
+export type { RunCounts, StepCounts } from './automations/counts.ts'
 export type { EventWork, OpenStep } from './automations/open-steps.ts'
 export type { NewRun, SendingStep, StepEffect, StepResult } from './automations/running.ts'
 export type { AutomationRun, AutomationRunStep } from './automations/runs.ts'

@@ -80,6 +80,7 @@ const details = (ids: Seeded['ids']): View[] => [
   { name: 'broadcast-results', path: `/broadcasts/${ids.sentBroadcast}` },
   { name: 'template', path: `/templates/${ids.template}` },
   { name: 'automation', path: `/automations/${ids.automation}` },
+  { name: 'automation-edit', path: `/automations/${ids.automation}/edit`, act: editedStep },
   { name: 'event', path: `/automations/events/${ids.event}` },
   { name: 'automation-run', path: `/automations/${ids.automation}/runs/${ids.run}` },
   { name: 'domain', path: `/domains/${ids.domain}` },
@@ -124,7 +125,8 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'template-versions', path: `/templates/${ids.template}?tab=versions` },
   { name: 'template-version', path: `/templates/${ids.template}?tab=versions`, act: firstRow },
   { name: 'automation-runs', path: `/automations/${ids.automation}?tab=runs` },
-  { name: 'automation-edit', path: `/automations/${ids.automation}?tab=edit` },
+  { name: 'automation-json', path: `/automations/${ids.automation}?tab=json` },
+  { name: 'automation-step', path: `/automations/${ids.automation}/edit`, act: conditionForm },
   { name: 'automation-stop', path: `/automations/${ids.automation}?do=stop`, act: dialog },
   { name: 'events', path: '/automations/events' },
   { name: 'event-send', path: `/automations/events/${ids.event}?do=send`, act: dialog },
@@ -231,6 +233,20 @@ async function editorPreview(page: Page): Promise<void> {
 /** Waits for the dialog that the URL opens. */
 async function dialog(page: Page): Promise<void> {
   await page.getByRole('dialog').waitFor()
+}
+
+/** Waits until the steps of an automation can be changed. */
+async function editedStep(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Change', exact: true }).first().waitFor()
+}
+
+/** Opens the settings of a condition. */
+async function conditionForm(page: Page): Promise<void> {
+  await page
+    .getByRole('group', { name: /^Condition / })
+    .getByRole('button', { name: 'Change' })
+    .click()
+  await dialog(page)
 }
 
 /** Adds a group next to a segment's first rule. */

@@ -135,6 +135,8 @@ test('an automation is created, edited, enabled and runs', async () => {
   await field('Name').fill('Welcome')
   await field('Trigger event').fill('user.created')
   await press('Create automation')
+  const tabs = page.getByRole('navigation', { name: 'Automation', exact: true })
+  await tabs.getByRole('link', { name: 'Edit as JSON' }).click()
   await status('disabled')
   const update = { key: 'name', type: 'contact_update', config: { first_name: 7 } }
   const trigger = { key: 'start', type: 'trigger', config: { event_name: 'user.created' } }
@@ -146,7 +148,6 @@ test('an automation is created, edited, enabled and runs', async () => {
   await field('Steps').fill(JSON.stringify([trigger, update]))
   await press('Save automation')
   await toast('Automation saved. Runs that already began keep their steps.')
-  const tabs = page.getByRole('navigation', { name: 'Automation', exact: true })
   await tabs.getByRole('link', { name: 'Steps' }).click()
   await page.getByText('Sets first name to event.name.', { exact: true }).waitFor()
   await press('Enable automation')
@@ -162,6 +163,120 @@ test('an automation is created, edited, enabled and runs', async () => {
   await status('completed')
   await page.getByRole('link', { name: 'ada@customer.test' }).waitFor()
   await page.getByText('Update contact', { exact: true }).waitFor()
+})
+
+/** Returns the first line of the focused control's name. */
+const focused = () =>
+  page.evaluate<string>(`(({ ariaLabel, labels, innerText }) =>
+    (ariaLabel ?? labels?.[0]?.innerText ?? innerText).trim().split('\\n', 1)[0])(document.activeElement)`)
+/** Presses Tab until a control has the focus. */
+async function tabTo(name: string): Promise<void> {
+  await expect
+    .poll(async () => {
+      const there = (await focused()) === name
+      if (!there) await page.keyboard.press('Tab')
+      return there
+    })
+    .toBe(true)
+}
+async function enter(name: string): Promise<void> {
+  await tabTo(name)
+  await page.keyboard.press('Enter')
+}
+/** Adds a step by the keyboard alone. Waits for a field of its form. */
+async function addStep(where: string, kind: string, field: string): Promise<void> {
+  await enter(`Add step after ${where}`)
+  await page.getByRole('dialog', { name: 'Add step' }).waitFor()
+  await enter(kind)
+  await page.getByRole('dialog', { name: kind }).getByLabel(field, { exact: true }).waitFor()
+  await tabTo(field)
+}
+const savedAutomation = async () => {
+  const id = /automations\/([0-9a-f-]{36})/.exec(page.url())![1]!
+  return (await posthaste.call<Record<string, unknown>>('GET', `/automations/${id}`)).body
+}
+const SAVED = 'Automation saved. Runs that already began keep their steps.'
+
+test('an automation with a condition is built by the keyboard alone', async () => {
+  await page.goto(at('/automations?new=1'))
+  await page.getByRole('dialog', { name: 'Create automation' }).waitFor()
+  await tabTo('Name')
+  await page.keyboard.type('Trial')
+  await tabTo('Trigger event')
+  await page.keyboard.type('trial.started')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Trial', exact: true }).waitFor()
+  await addStep('start', 'Condition', 'Field of rule 1')
+  await page.keyboard.type('event.plan')
+  await tabTo('Value of rule 1')
+  await page.keyboard.type('pro')
+  await page.keyboard.press('Enter')
+  await addStep('condition, if it’s met', 'Delay', 'Duration')
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type('40 days')
+  await page.keyboard.press('Enter')
+  await addStep('condition, if it isn’t met', 'Update contact', 'First name')
+  await page.keyboard.type('Text')
+  await tabTo('Value of First name')
+  await page.keyboard.type('Ada')
+  await page.keyboard.press('Enter')
+  await enter('Save automation')
+  const step = page.locator('[data-step=delay]')
+  await step.getByRole('alert').filter({ hasText: 'steps[3].config.duration' }).waitFor()
+  await step.getByRole('button', { name: 'Change' }).focus()
+  await page.keyboard.press('Enter')
+  const duration = page.getByRole('dialog', { name: 'Delay' }).getByLabel('Duration', { exact: true })
+  await duration.and(page.locator('[aria-invalid=true]')).waitFor()
+  await tabTo('Duration')
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type('2 days')
+  await page.keyboard.press('Enter')
+  await enter('Save automation')
+  await toast(SAVED)
+  const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' }
+  expect(await savedAutomation()).toMatchObject({
+    steps: [
+      { key: 'start', type: 'trigger', config: { event_name: 'trial.started' } },
+      { key: 'condition', type: 'condition', config: rule },
+      { key: 'update', type: 'contact_update', config: { first_name: 'Ada' } },
+      { key: 'delay', type: 'delay', config: { duration: '2 days' } },
+    ],
+    connections: [
+      { from: 'start', to: 'condition', type: 'default' },
+      { from: 'condition', to: 'delay', type: 'condition_met' },
+      { from: 'condition', to: 'update', type: 'condition_not_met' },
+    ],
+  })
+})
+
+test('a step is removed, brought back and moved, and unsaved changes are kept', async () => {
+  const delay = page.getByRole('group', { name: 'Delay delay', exact: true })
+  await delay.getByRole('button', { name: 'Remove' }).click()
+  await delay.waitFor({ state: 'detached' })
+  await page.getByRole('status').getByRole('button', { name: 'Undo' }).click()
+  await delay.getByRole('button', { name: 'Move down' }).click()
+  const unmet = page.getByRole('group', { name: 'If it isn’t met, after condition' })
+  await unmet.getByRole('group', { name: 'Delay delay', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Steps', exact: true }).click()
+  await press('Continue editing')
+  await unmet.getByRole('group', { name: 'Delay delay', exact: true }).waitFor()
+})
+
+test('changes of somebody else are not overwritten unseen', async () => {
+  const { id, steps } = await savedAutomation()
+  const other = { steps: (steps as object[]).slice(0, 1), connections: [] }
+  expect((await posthaste.call('PATCH', `/automations/${String(id)}`, other)).status).toBe(200)
+  await press('Save automation')
+  await page.getByRole('heading', { name: 'Somebody else changed this automation' }).waitFor()
+  await press('Overwrite with mine')
+  await toast(SAVED)
+  expect(await savedAutomation()).toMatchObject({
+    connections: [
+      { from: 'start', to: 'condition' },
+      { from: 'condition', to: 'delay', type: 'condition_not_met' },
+      { from: 'delay', to: 'update' },
+    ],
+  })
 })
 
 test('an event is defined with a schema, and sent as a test', async () => {

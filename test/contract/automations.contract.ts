@@ -92,9 +92,11 @@ function definitionTests(storage: () => Storage): void {
     expect([await get(), await get(other.id)]).toEqual([automation, undefined])
     const version = { id: newId(T0), graph: { steps: graph.steps.slice(0, 1), connections: [] } }
     const change = { name: 'Hi', status: 'disabled', version } as const
-    const update = (teamId: string) =>
-      storage().updateAutomation({ teamId, id: automation.id, change }, T0 + 1)
-    expect([await update(other.id), await update(team.id)]).toEqual([false, true])
+    const update = (teamId: string, revision?: string) =>
+      storage().updateAutomation({ teamId, id: automation.id, change, revision }, T0 + 1)
+    expect([await update(other.id), await update(team.id, newId(T0))]).toEqual(['absent', 'stale'])
+    expect(await get()).toEqual(automation)
+    expect(await update(team.id, automation.versionId)).toBe('saved')
     expect(await get()).toMatchObject({
       name: 'Hi',
       status: 'disabled',
@@ -207,6 +209,36 @@ function runTests(storage: () => Storage): void {
     })
     const recent = { automationId: automation.id, since: T0, most: 99 }
     expect(await storage().recentAutomationRuns(recent, T0)).toEqual({ ended: 30, failed: 0 })
+  })
+
+  test('runs and steps are counted, the newest first', async () => {
+    const { automation, begin, advance, teamId } = await automationStage(storage())
+    const limits = { since: T0 - DAY, most: 9 }
+    const count = async (more: object = {}) =>
+      (await storage().countAutomationRuns({ teamId, ids: [automation.id], ...limits, ...more }, T0))[
+        automation.id
+      ]
+    expect(await count()).toEqual({ running: 0, completed: 0, failed: 0, cancelled: 0 })
+    const [ended, failing, old] = [
+      await begin(reached('wait', T0), T0 + 1),
+      await begin(reached('wait', T0), T0 + 2),
+      await begin(reached('wait', T0 + DAY), T0 - 2 * DAY),
+    ]
+    await advance(ended, 'wait', done(reached('more', T0)))
+    await advance(ended, 'more')
+    await advance(failing, 'wait', done(null, { status: 'failed', end: 'failed' }))
+    expect(await count()).toEqual({ running: 1, completed: 1, failed: 1, cancelled: 0 })
+    expect(await count({ most: 1 })).toEqual({ running: 1, completed: 0, failed: 1, cancelled: 0 })
+    const { team: other } = await makeTeam(storage())
+    expect(await count({ teamId: other.id })).toBeUndefined()
+    const steps = { teamId, automationId: automation.id, ...limits }
+    expect(await storage().countAutomationSteps(steps, T0)).toEqual([
+      { key: 'more', waiting: 0, completed: 1, failed: 0, skipped: 0 },
+      { key: 'start', waiting: 0, completed: 2, failed: 0, skipped: 0 },
+      { key: 'wait', waiting: 1, completed: 1, failed: 1, skipped: 0 },
+    ])
+    expect(await storage().countAutomationSteps({ ...steps, teamId: other.id }, T0)).toEqual([])
+    await advance(old, 'wait')
   })
 
   test('old runs are removed when they have ended', async () => {

@@ -27,17 +27,22 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
     },
   )
   serve(app, api.listAutomations, {}, async (request) => {
-    const { items, hasMore } = await automations.list({ teamId: callerOf(request).teamId, ...request.query })
+    const { counts: counted, ...query } = request.query
+    const { items, hasMore } = await automations.list({ teamId: callerOf(request).teamId, ...query, counted })
     return presentList(items.map(api.presentAutomationSummary), hasMore)
   })
   serve(app, api.getAutomation, {}, read)
+  serve(app, api.countAutomation, {}, async (request) =>
+    api.presentAutomationCounts(ref(request).id, await automations.counts(ref(request))),
+  )
   serve(
     app,
     api.updateAutomation,
     { ...act, audit: { action: 'automation.update', noun, read } },
     async (request) => {
-      await automations.update({ ...ref(request), input: request.body })
-      return presentRef(noun, ref(request).id)
+      const { revision, ...input } = request.body
+      const saved = await automations.update({ ...ref(request), input, revision: revision ?? undefined })
+      return { ...presentRef(noun, ref(request).id), revision: saved }
     },
   )
   serve(

@@ -132,14 +132,22 @@ async function createAutomation(
   return true
 }
 
-/** Changes an automation. Enabling it clears the reason of a stop. Returns false if it doesn't exist. */
+/**
+ * Changes an automation. Enabling it clears the reason of a stop.
+ * @param args revision: the version that must be the present one; undefined: any
+ */
 async function updateAutomation(
   db: Db,
-  { teamId, id, change }: { teamId: string; id: string; change: AutomationChange },
+  {
+    teamId,
+    id,
+    change,
+    revision,
+  }: { teamId: string; id: string; change: AutomationChange; revision?: string | undefined },
   now: number,
-): Promise<boolean> {
+): Promise<'saved' | 'absent' | 'stale'> {
   const { name, status, version } = change
-  const updated = await db
+  const update = db
     .updateTable('automations')
     .set({
       ...(name !== undefined && { name }),
@@ -151,10 +159,15 @@ async function updateAutomation(
     .where('team_id', '=', teamId)
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  if (updated.numUpdatedRows === 0n) return false
+  const updated = await (
+    revision === undefined ? update : update.where('version_id', '=', revision)
+  ).executeTakeFirstOrThrow()
+  if (updated.numUpdatedRows === 0n) {
+    const present = await automationsOf(db, teamId).where('id', '=', id).executeTakeFirst()
+    return present ? 'stale' : 'absent'
+  }
   if (version) await insertVersion(db, { id, teamId }, version, now)
-  return true
+  return 'saved'
 }
 
 /**

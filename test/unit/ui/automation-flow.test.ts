@@ -11,6 +11,7 @@ import {
   schemaInWords,
   schemaOf,
   schemaText,
+  stepCountsInWords,
 } from '../../../ui/src/state/automation-runs.ts'
 
 const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' } as const
@@ -116,10 +117,13 @@ test('what a step of a run did is described', () => {
 })
 
 test('numbers of runs say where they were cut', () => {
-  const few = { count: 2, more: false }
-  expect(runsInWords({ all: { count: 100, more: true }, running: few, failed: few })).toBe(
-    '100+ in 30 days · 2 running · 2 failed',
+  const counts = { running: 2, completed: 7, failed: 1, cancelled: 0, most: 1000 }
+  expect(runsInWords(counts)).toBe('10 in 30 days · 2 running · 1 failed')
+  expect(runsInWords({ ...counts, completed: 997 })).toBe(
+    '1,000+ in 30 days · 2 running · 1 failed of the newest 1,000',
   )
+  const step = { waiting: 3, completed: 0, failed: 1, skipped: 0 }
+  expect(stepCountsInWords(step)).toBe('3 waiting · 1 failed')
 })
 
 test('a refusal belongs to its field', () => {

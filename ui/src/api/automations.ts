@@ -2,16 +2,19 @@
 import type { Static } from 'typebox'
 import type {
   Automation,
+  AutomationCounts,
   AutomationList,
   AutomationRef,
   AutomationRun,
   AutomationRunList,
+  AutomationUpdated,
   CreateAutomation,
   UpdateAutomation,
 } from '../../../appliance/api/automations.ts'
-import { listSegments, listTopics } from './audience.ts'
+import { listProperties, listSegments, listTopics } from './audience.ts'
 import type { Cursor } from './calls.ts'
 import { change, read, withParameters } from './client.ts'
+import { listEvents } from './custom-events.ts'
 import { listTemplates } from './templates.ts'
 
 type Ref = Static<typeof AutomationRef>
@@ -19,10 +22,10 @@ type RunList = Static<typeof AutomationRunList>
 
 const at = (id: string) => `/automations/${encodeURIComponent(id)}`
 
-/** Lists one page of automations. @param status empty: all */
+/** Lists one page of automations, with numbers of their runs. @param status empty: all */
 export const listAutomations = (status: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<Static<typeof AutomationList>>(
-    withParameters('/automations', { status, after, before, limit: 50 }),
+    withParameters('/automations', { status, after, before, limit: 50, counts: true }),
     signal,
   )
 
@@ -33,7 +36,7 @@ export const createAutomation = (body: Static<typeof CreateAutomation>) =>
   change<Ref>('POST', '/automations', body)
 
 export const updateAutomation = (id: string, body: Static<typeof UpdateAutomation>) =>
-  change<Ref>('PATCH', at(id), body)
+  change<Static<typeof AutomationUpdated>>('PATCH', at(id), body)
 
 export const deleteAutomation = (id: string) => change('DELETE', at(id))
 
@@ -46,25 +49,42 @@ export const stopAutomation = (id: string) => change('POST', `${at(id)}/stop`)
 export const listRuns = (id: string, status: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<RunList>(withParameters(`${at(id)}/runs`, { status, after, before, limit: 50 }), signal)
 
-/** Counts the runs of the last 30 days, each number up to 100. */
-export async function countRuns(id: string, signal?: AbortSignal) {
-  const count = async (status: string) => {
-    const list = await read<RunList>(withParameters(`${at(id)}/runs`, { status, limit: 100 }), signal)
-    return { count: list.data.length, more: list.has_more }
-  }
-  const [all, running, failed] = await Promise.all(['', 'running', 'failed'].map(count))
-  return { all: all!, running: running!, failed: failed! }
-}
+/** Counts the runs of the last 30 days, and what became of each step. */
+export const countAutomation = (id: string, signal?: AbortSignal) =>
+  read<Static<typeof AutomationCounts>>(`${at(id)}/counts`, signal)
 
 export const getRun = (id: string, run: string, signal?: AbortSignal) =>
   read<AutomationRun>(`${at(id)}/runs/${encodeURIComponent(run)}`, signal)
 
+/** Reads all pages of a list. */
+async function allOf<T extends { id: string }>(
+  list: (cursor: Cursor) => Promise<{ data: T[]; has_more: boolean }>,
+): Promise<T[]> {
+  const found: T[] = []
+  for (;;) {
+    const after = found.at(-1)?.id
+    const { data, has_more: more } = await list(after === undefined ? {} : { after })
+    found.push(...data)
+    if (!more || data.length === 0) return found
+  }
+}
+
 /** Lists the names that steps can refer to. */
 export async function listStepNames(signal?: AbortSignal) {
   const [templates, segments, topics] = await Promise.all([
-    listTemplates({ text: '', status: 'published' }, {}, signal),
+    allOf((cursor) => listTemplates({ text: '', status: 'published' }, cursor, signal)),
     listSegments(signal),
     listTopics(signal),
   ])
-  return { templates: templates.data, segments: segments.data, topics: topics.data }
+  return { templates, segments: segments.data, topics: topics.data }
+}
+
+/** Lists what the settings of steps can be chosen from. */
+export async function listStepChoices(signal?: AbortSignal) {
+  const [names, events, properties] = await Promise.all([
+    listStepNames(signal),
+    allOf((cursor) => listEvents(cursor, signal)),
+    listProperties(signal),
+  ])
+  return { ...names, events, properties: properties.data }
 }

@@ -27,11 +27,12 @@ export interface Branch {
 /** Branches within each other; those that are deeper become flows of their own, since a phone is narrow. */
 const MOST_DEPTH = 3
 
-/** Returns the results of a step that lead on separately. */
-function resultsOf({ connections }: AutomationGraph, { key, type }: AutomationStep): ConnectionType[] {
+/** Returns the results of a step that lead on separately. A wait has none if its only connection is for both results. */
+export function resultsOf({ connections }: AutomationGraph, { key, type }: AutomationStep): ConnectionType[] {
   if (type === 'condition') return ['condition_met', 'condition_not_met']
-  const splits = connections.some((one) => one.from === key && one.type !== 'default')
-  return type === 'wait_for_event' && splits ? ['event_received', 'timeout'] : []
+  if (type !== 'wait_for_event') return []
+  const ways = connections.filter(({ from }) => from === key)
+  return ways.length === 1 && ways[0]!.type === 'default' ? [] : ['event_received', 'timeout']
 }
 
 /** Arranges a graph: one flow for each trigger, then deeply nested branches. Each step is shown once. */

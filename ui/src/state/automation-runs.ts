@@ -1,14 +1,33 @@
 /** Describes runs, schemas and refusals of automations and custom events. Pure. */
-import type { AutomationRun } from '../../../appliance/api/automations.ts'
+import type { Static } from 'typebox'
+import type {
+  AutomationCounts,
+  AutomationRun,
+  AutomationRunCounts,
+} from '../../../appliance/api/automations.ts'
 import type { EventFieldType, EventSchema } from '../../../appliance/mail/custom-event.ts'
 
-/** Describes numbers of runs, each counted up to a limit, such as `100+ in 30 days · 2 running · 1 failed`. */
-export function runsInWords(
-  counts: Record<'all' | 'running' | 'failed', { count: number; more: boolean }>,
-): string {
-  const number = ({ count, more }: { count: number; more: boolean }) => `${count}${more ? '+' : ''}`
-  const { all, running, failed } = counts
-  return `${number(all)} in 30 days · ${number(running)} running · ${number(failed)} failed`
+/** What became of a step in the runs of the last 30 days. */
+export type StepCounts = Static<typeof AutomationCounts>['steps'][number]
+type RunCounts = Static<typeof AutomationRunCounts>
+
+/** Describes numbers of runs, such as `100 in 30 days · 2 running · 1 failed`. Only the newest may be counted. */
+export function runsInWords({ running, completed, failed, cancelled, most }: RunCounts): string {
+  const isCut = completed + failed + cancelled + running >= most
+  const all = isCut ? `${most.toLocaleString('en')}+` : String(running + completed + failed + cancelled)
+  const rest = isCut ? ` of the newest ${most.toLocaleString('en')}` : ''
+  return `${all} in 30 days · ${running}${running >= most ? '+' : ''} running · ${failed} failed${rest}`
+}
+
+/** Describes what became of a step, such as `3 waiting · 20 completed · 1 failed`. Empty without runs. */
+export function stepCountsInWords({ waiting, completed, failed, skipped }: Omit<StepCounts, 'key'>): string {
+  const parts: [number, string][] = [
+    [waiting, 'waiting'],
+    [completed, 'completed'],
+    [failed, 'failed'],
+    [skipped, 'skipped'],
+  ]
+  return parts.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : [])).join(' · ')
 }
 
 /** Returns the name of the field that a server error concerns, without the path in it: `steps` of `steps[1].key`. */

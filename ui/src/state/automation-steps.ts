@@ -5,6 +5,7 @@ import type {
   StepConfig,
   StepType,
 } from '../../../appliance/mail/automation.ts'
+import type { EventSchema } from '../../../appliance/mail/custom-event.ts'
 import type { Rules } from '../../../appliance/mail/rules.ts'
 import { OPERATOR_WORDS, takesValue } from './rules.ts'
 
@@ -26,6 +27,17 @@ export const STEP_TITLES: Record<StepType, string> = {
   contact_update: 'Update contact',
   contact_delete: 'Delete contact',
   add_to_segment: 'Add to segment',
+}
+
+/** What each kind of step does, for those who choose one. */
+export const STEP_HINTS: Record<Exclude<StepType, 'trigger'>, string> = {
+  send_email: 'Sends a published template.',
+  delay: 'Waits for minutes, hours or days.',
+  wait_for_event: 'Waits until an event arrives or the time runs out.',
+  condition: 'Goes on in one of two ways.',
+  contact_update: 'Sets names, properties or the opt-out.',
+  add_to_segment: 'Adds the contact to a segment.',
+  contact_delete: 'Deletes the contact and ends the run.',
 }
 
 export const BRANCH_TITLES: Record<ConnectionType, string> = {
@@ -122,3 +134,12 @@ export function stepLink(step: AutomationStep, names: StepNames): { to: string; 
   const template = step.type === 'send_email' ? findTemplate(names, step.config.template.id) : undefined
   return template ? { to: `/templates/${template.id}`, words: 'Open template' } : null
 }
+
+/** What the settings of steps can be chosen from. */
+export interface StepChoices extends StepNames {
+  segments: readonly { id: string; name: string; filter: unknown }[]
+  events: readonly { name: string; schema: EventSchema | null }[]
+  properties: readonly { key: string; type: 'string' | 'number' }[]
+}
+
+export const NO_CHOICES: StepChoices = { ...NO_NAMES, segments: [], events: [], properties: [] }

@@ -3,12 +3,19 @@ import Ban from '@lucide/svelte/icons/ban'
 import Check from '@lucide/svelte/icons/check'
 import CircleDashed from '@lucide/svelte/icons/circle-dashed'
 import Clock from '@lucide/svelte/icons/clock'
+import Hourglass from '@lucide/svelte/icons/hourglass'
+import ListPlus from '@lucide/svelte/icons/list-plus'
+import Mail from '@lucide/svelte/icons/mail'
 import Minus from '@lucide/svelte/icons/minus'
 import Pause from '@lucide/svelte/icons/pause'
 import Play from '@lucide/svelte/icons/play'
+import Split from '@lucide/svelte/icons/split'
 import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
+import UserPen from '@lucide/svelte/icons/user-pen'
+import UserX from '@lucide/svelte/icons/user-x'
+import Zap from '@lucide/svelte/icons/zap'
 import type { AutomationRun, AutomationSummary } from '../../../appliance/api/automations.ts'
-import type { RunStatus } from '../../../appliance/mail/automation.ts'
+import type { RunStatus, StepType } from '../../../appliance/mail/automation.ts'
 import type { Look } from './status.ts'
 
 /** Returns the label of an automation's status. */
@@ -20,6 +27,18 @@ export function ofAutomation({
   return reason === null
     ? { word: 'disabled', tone: 'slate', icon: Pause }
     : { word: 'stopped', tone: 'red', icon: TriangleAlert }
+}
+
+/** Icons of steps. */
+export const STEP_ICONS: Record<StepType, Look['icon']> = {
+  trigger: Zap,
+  send_email: Mail,
+  delay: Clock,
+  wait_for_event: Hourglass,
+  condition: Split,
+  contact_update: UserPen,
+  contact_delete: UserX,
+  add_to_segment: ListPlus,
 }
 
 export const AUTOMATION_CHOICES = [

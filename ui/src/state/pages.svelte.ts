@@ -46,6 +46,7 @@ const PAGES: readonly Page[] = [
   { pattern: '/automations/events', load: () => import('../pages/CustomEvents.svelte'), rare: true },
   { pattern: '/automations/events/:id', load: () => import('../pages/CustomEvent.svelte'), rare: true },
   { pattern: '/automations/:id', load: () => import('../pages/Automation.svelte'), rare: true },
+  { pattern: '/automations/:id/edit', load: () => import('../pages/AutomationEdit.svelte'), rare: true },
   {
     pattern: '/automations/:within/runs/:id',
     load: () => import('../pages/AutomationRun.svelte'),
