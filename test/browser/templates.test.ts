@@ -195,7 +195,7 @@ const savedAutomation = async () => {
   const id = /automations\/([0-9a-f-]{36})/.exec(page.url())![1]!
   return (await posthaste.call<Record<string, unknown>>('GET', `/automations/${id}`)).body
 }
-const SAVED = 'Automation saved. Runs that already began keep their steps.'
+const allSaved = () => page.getByRole('status').getByText('All changes saved', { exact: true }).waitFor()
 
 test('an automation with a condition is built by the keyboard alone', async () => {
   await page.goto(at('/automations?new=1'))
@@ -232,7 +232,7 @@ test('an automation with a condition is built by the keyboard alone', async () =
   await page.keyboard.type('2 days')
   await page.keyboard.press('Enter')
   await enter('Save automation')
-  await toast(SAVED)
+  await allSaved()
   const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' }
   expect(await savedAutomation()).toMatchObject({
     steps: [
@@ -269,7 +269,7 @@ test('changes of somebody else are not overwritten unseen', async () => {
   await press('Save automation')
   await page.getByRole('heading', { name: 'Somebody else changed this automation' }).waitFor()
   await press('Overwrite with mine')
-  await toast(SAVED)
+  await allSaved()
   expect(await savedAutomation()).toMatchObject({
     connections: [
       { from: 'start', to: 'condition' },
