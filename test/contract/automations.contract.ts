@@ -219,10 +219,10 @@ function runTests(storage: () => Storage): void {
         automation.id
       ]
     expect(await count()).toEqual({ running: 0, completed: 0, failed: 0, cancelled: 0 })
-    const [ended, failing, old] = [
+    const [old, ended, failing] = [
+      await begin(reached('wait', T0 + DAY), T0),
       await begin(reached('wait', T0), T0 + 1),
       await begin(reached('wait', T0), T0 + 2),
-      await begin(reached('wait', T0 + DAY), T0 - 2 * DAY),
     ]
     await advance(ended, 'wait', done(reached('more', T0)))
     await advance(ended, 'more')
@@ -234,7 +234,7 @@ function runTests(storage: () => Storage): void {
     const steps = { teamId, automationId: automation.id, ...limits }
     expect(await storage().countAutomationSteps(steps, T0)).toEqual([
       { key: 'more', waiting: 0, completed: 1, failed: 0, skipped: 0 },
-      { key: 'start', waiting: 0, completed: 2, failed: 0, skipped: 0 },
+      { key: 'start', waiting: 0, completed: 3, failed: 0, skipped: 0 },
       { key: 'wait', waiting: 1, completed: 1, failed: 1, skipped: 0 },
     ])
     expect(await storage().countAutomationSteps({ ...steps, teamId: other.id }, T0)).toEqual([])
