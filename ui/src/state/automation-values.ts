@@ -34,7 +34,7 @@ export function valueForm(value: unknown): ValueForm {
 }
 
 /** Converts a form into a value; undefined: not set. Text that is no JSON stays text: the server says what it expects. */
-export function valueOf({ source, text }: ValueForm): StepValue | undefined {
+function valueOf({ source, text }: ValueForm): StepValue | undefined {
   if (source === 'none') return undefined
   if (source === 'empty') return null
   if (source === 'field') return { var: text.trim() }
