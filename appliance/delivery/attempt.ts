@@ -86,12 +86,18 @@ interface Run {
   provider: string
   /** Of the message, once it is signed. */
   signatures?: SigningIdentity[]
+  /** Servers may have received the message. */
+  sending?: true
 }
+
+/** An attempt that failed before anything was sent, with the reason as its cause. */
+export class NotSent extends Error {}
 
 /**
  * Attempts to deliver a batch: finds the route, acquires a permit, signs, runs the SMTP conversation, judges the
  * result.
  * @param placed called when the batch no longer waits for its lane
+ * @throws NotSent if the storage or a bug ended it before anything was sent
  */
 export async function attempt(
   batch: LeasedDelivery[],
@@ -99,12 +105,21 @@ export async function attempt(
   placed: () => void = () => undefined,
 ): Promise<Tried> {
   const startedAt = deps.clock.now()
-  const { domain, pool, provider } = batch[0]!
+  const { domain, provider } = batch[0]!
   const recorder = createRecorder(deps.clock, startedAt)
   const waited = deps.lanes.whyLate(batch[0]!)
   const run: Run = { deps, batch, recorder, startedAt, waited, provider }
   if (deps.options.testDomains?.includes(domain)) return onlySettle(rehearsed(run))
+  try {
+    return await tryToDeliver(run, placed)
+  } catch (error) {
+    throw run.sending ? error : new NotSent('The attempt failed before sending.', { cause: error })
+  }
+}
 
+async function tryToDeliver(run: Run, placed: () => void): Promise<Tried> {
+  const { deps, batch, provider } = run
+  const { domain, pool } = batch[0]!
   const way = await findWay(run)
   if (way.kind === 'failed') return onlySettle(settlement(run, nothing(batch, way.failure)))
   run.provider = deps.lanes.providerOf(way.best)
@@ -124,6 +139,7 @@ export async function attempt(
   try {
     const prepared = await (ready ?? prepare(way, run))
     if (prepared.signed.kind === 'signed') run.signatures = prepared.signed.signatures
+    run.sending = true
     walked = await send(way, permit, prepared, run)
   } finally {
     // Always return the permit, whatever happened.

@@ -3,12 +3,12 @@ import type { Clock } from '../clock/clock.ts'
 import { RETRY_DELAYS } from '../queue/schedule.ts'
 import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { batches, type Tried } from './attempt.ts'
+import { batches, NotSent, type Tried } from './attempt.ts'
 import { LONGEST_ATTEMPT } from './deadlines.ts'
 import { ROOM_ELSE, type Lanes } from './lanes.ts'
 import { logOutcomes } from './outcome-log.ts'
 import type { Room } from './permit.ts'
-import { recoverLeases } from './recovery.ts'
+import { Leases, mayPass, recoverLeases, type LeaseStorage } from './recovery.ts'
 
 /**
  * Leases due deliveries, passes them to attempts, and settles the results.
@@ -40,7 +40,7 @@ export interface Dispatcher {
 }
 
 export interface DispatchDeps {
-  storage: Pick<Storage, 'lease' | 'settle' | 'unlease' | 'leaseOwners' | 'voidLeases' | 'nextDue'>
+  storage: Pick<Storage, 'settle' | 'nextDue'> & LeaseStorage
   lanes: Pick<Lanes, 'refresh' | 'room' | 'reserve' | 'isLow' | 'dismiss'>
   clock: Clock
   log: Logger
@@ -63,26 +63,14 @@ export interface DispatchDeps {
 const LEASE_MS = LONGEST_ATTEMPT + 5 * 60_000
 /** Prevents a busy loop when a due delivery can't be leased. */
 const LEAST_PAUSE_MS = 10
-/**
- * Pause after a run that found nothing while a destination had no capacity. Emails accepted meanwhile are handled
- * together, because most of a burst waits for a connection anyway.
- */
+/** Pause after a run that found nothing for lack of capacity, so that emails accepted meanwhile are handled together. */
 const REST_MS = 5
 /** Pause after storage failed. */
 const TROUBLE_MS = 1000
-/**
- * How long a stop waits for attempts whose sockets are destroyed. What they still wait for is DNS, a policy or the
- * disk.
- */
+/** How long a stop waits for attempts whose sockets are destroyed, which may wait for DNS, a policy or the disk. */
 const ABANDONED_MS = 3000
 /** Maximum age of sources, settings and operators' pauses. */
 const REFRESH_MS = 1000
-
-/** Whether storage may accept the same later. Settling twice changes nothing. */
-function mayPass(error: unknown): boolean {
-  const { kind } = error as { kind?: unknown }
-  return kind === 'full' || kind === 'transient' || kind === 'ambiguous'
-}
 
 /** Whether there is a new time to wake at. */
 const waitsAgain = ({ settle, giveBack }: Tried): boolean =>
@@ -98,6 +86,7 @@ class Dispatching implements Dispatcher {
   readonly #attempts: PQueue
   /** Deliveries in flight. When the clock jumps, their leases expire, and they may be leased once more. */
   readonly #flying = new Set<string>()
+  readonly #leases: Leases
   /**
    * Those among them with a result that couldn't be stored yet. If they were returned, the recipients would get the
    * message again.
@@ -126,6 +115,7 @@ class Dispatching implements Dispatcher {
   constructor(deps: DispatchDeps) {
     this.#deps = deps
     this.#attempts = new PQueue({ concurrency: deps.maxConnections })
+    this.#leases = new Leases({ ...deps, isFlying: (id) => this.#flying.has(id) })
   }
 
   get #inFlight(): number {
@@ -258,12 +248,12 @@ class Dispatching implements Dispatcher {
 
   /** Leases once; returns how many deliveries. */
   async #take(limit: number): Promise<number> {
-    const { storage, lanes, clock, owner } = this.#deps
+    const { lanes, clock, owner } = this.#deps
     const now = clock.now()
     const { room, pools } = lanes.room(now)
     this.#askedAt = now
     this.#landed.clear()
-    const leased = await storage.lease(
+    const leased = await this.#leases.lease(
       {
         owner,
         limit,
@@ -331,9 +321,14 @@ class Dispatching implements Dispatcher {
       await this.#conclude(batch, tried)
     } catch (error) {
       if (this.#over) return
+      this.#land(batch)
+      if (error instanceof NotSent && mayPass(error.cause)) {
+        log.warn({ email_id: emailId, err: error.cause }, 'could not begin an attempt; it begins again soon')
+        this.#leases.returnLater(batch)
+        return
+      }
       // Storage couldn't settle. The lease expires, and the delivery is retried at the time already stored.
       log.error({ email_id: emailId, err: error }, 'could not settle an attempt')
-      this.#land(batch)
     } finally {
       placed()
       const waited = tried?.settled() ?? true
@@ -395,6 +390,11 @@ class Dispatching implements Dispatcher {
     const { storage, clock, owner } = this.#deps
     this.#land(batch)
     const deliveryIds = batch.map(({ id }) => id)
-    await storage.unlease({ owner, deliveryIds, dueAt }, clock.now())
+    try {
+      await storage.unlease({ owner, deliveryIds, dueAt }, clock.now())
+    } catch (error) {
+      if (!mayPass(error)) throw error
+      this.#leases.returnLater(batch)
+    }
   }
 }

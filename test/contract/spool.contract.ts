@@ -307,6 +307,9 @@ export function spoolContract(storage: () => Storage): void {
     const [theirs] = await storage().lease(leaseArgs({ owner: 'there/1', limit: 1 }), T0)
     expect(new Set([mine!.emailId, theirs!.emailId])).toEqual(new Set([first.id, second.id]))
     expect((await storage().leaseOwners({}, T0)).toSorted()).toEqual(['here/1', 'there/1'])
+    const { leaseUntil } = mine!
+    expect(await storage().leasedUntil({ owner: 'here/1', leaseUntil }, T0)).toEqual([mine!.id])
+    expect(await storage().leasedUntil({ owner: 'here/1', leaseUntil: leaseUntil + 1 }, T0)).toEqual([])
     expect(await storage().voidLeases(voided('here/1', 'here/0'), T0)).toBe(1)
     expect(await storage().leaseOwners({}, T0)).toEqual(['there/1'])
     const settled = (owner: string, id: string) =>

@@ -87,6 +87,20 @@ async function requeue(db: Db, deliveryIds: string[]): Promise<void> {
     .execute()
 }
 
+/** Lists the ids of an owner's deliveries by the end of their lease (Unix milliseconds). */
+async function leasedUntil(
+  db: Db,
+  { owner, leaseUntil }: { owner: string; leaseUntil: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('lease_owner', '=', owner)
+    .where('lease_until', '=', leaseUntil)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** Lists all owners of leases. */
 async function leaseOwners(db: Db): Promise<string[]> {
   const rows = await db
@@ -234,7 +248,7 @@ interface Settled {
 }
 
 export const methods = {
-  reads: { leaseOwners },
+  reads: { leaseOwners, leasedUntil },
   writes: { unlease, voidLeases },
   prepared: { settle: createSettle },
 }

@@ -196,6 +196,7 @@ describe('the dispatcher', () => {
           return { lost: [] }
         },
         unlease: async () => undefined,
+        leasedUntil: async () => [],
         leaseOwners: async () => [],
         voidLeases: async () => 0,
         nextDue: async () => (waiting.length > 0 ? 0 : undefined),
@@ -249,6 +250,7 @@ describe('a dispatcher that rests', () => {
         },
         settle: async () => ({ lost: [] }),
         unlease: async () => undefined,
+        leasedUntil: async () => [],
         leaseOwners: async () => [],
         voidLeases: async () => 0,
       },

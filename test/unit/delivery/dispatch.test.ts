@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Tried } from '../../../appliance/delivery/attempt.ts'
+import { NotSent, type Tried } from '../../../appliance/delivery/attempt.ts'
 import { createDispatcher, type DispatchDeps } from '../../../appliance/delivery/dispatch.ts'
 import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
@@ -21,6 +21,7 @@ function begin() {
       },
       settle: () => Promise.reject(new Error('nothing is settled here')),
       unlease: async ({ deliveryIds }) => void back.push(...deliveryIds),
+      leasedUntil: async () => [],
       leaseOwners: async () => [],
       voidLeases: async () => 0,
       nextDue: async () => undefined,
@@ -52,6 +53,77 @@ test('what is leased while the dispatcher stops goes back at once: left leased, 
   expect(await stopping).toBe(0)
   expect(back).toEqual(['d1'])
 })
+
+test('what was leased although the storage failed goes back before the next lease, except what is in flight', async () => {
+  const { deps, back } = begin()
+  const ends: number[] = []
+  let flying = false
+  const dispatcher = createDispatcher({
+    ...deps,
+    storage: {
+      ...deps.storage,
+      lease: async ({ leaseUntil }) => {
+        ends.push(leaseUntil)
+        if (ends.length === 1) return [{ ...delivery, leaseUntil }]
+        if (ends.length === 2) throw new Error('The server was killed.')
+        return []
+      },
+      leasedUntil: async ({ owner, leaseUntil }) => {
+        expect({ owner, leaseUntil, asked: ends.length }).toEqual({
+          owner: 'owner',
+          leaseUntil: ends[1],
+          asked: 2,
+        })
+        return ['d1', 'd2']
+      },
+    },
+    attempt: () => {
+      flying = true
+      return new Promise(() => undefined)
+    },
+  })
+  await dispatcher.start()
+  await expect.poll(() => flying).toBe(true)
+  await expect.poll(() => ends.length).toBe(2)
+  dispatcher.wake()
+  await expect.poll(() => ends.length).toBeGreaterThan(2)
+  expect(back).toEqual(['d2'])
+})
+
+test.each([
+  [
+    'the storage',
+    Object.assign(new Error('The server was killed.'), { kind: 'transient' }),
+    [['d1', 10_000]],
+  ],
+  ['a bug', new TypeError('This is undefined.'), []],
+])(
+  'what %s ended before anything was sent is due soon, unless it may never end',
+  async (_, cause, expected) => {
+    const { deps } = begin()
+    const back: unknown[] = []
+    let leases = 0
+    let down = true
+    const dispatcher = createDispatcher({
+      ...deps,
+      storage: {
+        ...deps.storage,
+        lease: async ({ leaseUntil }) => (++leases === 1 ? [{ ...delivery, leaseUntil }] : []),
+        unlease: async ({ deliveryIds, dueAt }, now) => {
+          if (!down) back.push([...deliveryIds, dueAt! - now])
+          else {
+            down = false
+            throw cause
+          }
+        },
+      },
+      attempt: () => Promise.reject(new NotSent('Not sent.', { cause })),
+    })
+    await dispatcher.start()
+    await expect.poll(() => leases).toBeGreaterThan(1)
+    expect(back).toEqual(expected)
+  },
+)
 
 test('what is leased again because the clock jumped is not sent again when its attempt ends before the answer', async () => {
   const clock = createTestClock()
