@@ -26,15 +26,7 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
       return presentRef(noun, id)
     },
   )
-  serve(app, api.listAutomations, {}, async (request) => {
-    const { counts: counted, ...query } = request.query
-    const { items, hasMore } = await automations.list({ teamId: callerOf(request).teamId, ...query, counted })
-    return presentList(items.map(api.presentAutomationSummary), hasMore)
-  })
   serve(app, api.getAutomation, {}, read)
-  serve(app, api.countAutomation, {}, async (request) =>
-    api.presentAutomationCounts(ref(request).id, await automations.counts(ref(request))),
-  )
   serve(
     app,
     api.updateAutomation,
@@ -73,10 +65,19 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
       return { ...presentRef(noun, ref(request).id), status: 'disabled' as const }
     },
   )
-  runRoutes(app, deps)
+  listRoutes(app, deps)
 }
 
-function runRoutes(app: App, { automations }: HttpDeps): void {
+/** Routes that list and count automations and their runs. */
+function listRoutes(app: App, { automations }: HttpDeps): void {
+  serve(app, api.listAutomations, {}, async (request) => {
+    const { counts: counted, ...query } = request.query
+    const { items, hasMore } = await automations.list({ teamId: callerOf(request).teamId, ...query, counted })
+    return presentList(items.map(api.presentAutomationSummary), hasMore)
+  })
+  serve(app, api.countAutomation, {}, async (request) =>
+    api.presentAutomationCounts(ref(request).id, await automations.counts(ref(request))),
+  )
   serve(app, api.listAutomationRuns, {}, async (request) => {
     const { items, hasMore } = await automations.runs({ ...ref(request), ...request.query })
     return presentList(items.map(api.presentRunSummary), hasMore)
