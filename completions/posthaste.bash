@@ -15,7 +15,7 @@ _posthaste_commands() {
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show review send pause resume cancel' ;;
-        'automation') echo 'list show runs run enable stop' ;;
+        'automation') echo 'list show runs run retry enable stop' ;;
         'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
@@ -109,6 +109,7 @@ _posthaste_options() {
         'automation show') echo '-c --config --json --team --help' ;;
         'automation runs') echo '-c --config --json --team --status --limit --help' ;;
         'automation run') echo '-c --config --json --team --help' ;;
+        'automation retry') echo '-c --config --json --team --help' ;;
         'automation enable') echo '-c --config --json --team --help' ;;
         'automation stop') echo '-c --config --json --team --help' ;;
         'event') echo '--help' ;;
@@ -289,6 +290,7 @@ _posthaste_values() {
         'automation runs --status') echo 'running completed failed cancelled' ;;
         'automation runs --limit') echo '@any' ;;
         'automation run --team') echo '@any' ;;
+        'automation retry --team') echo '@any' ;;
         'automation enable --team') echo '@any' ;;
         'automation stop --team') echo '@any' ;;
         'event list --team') echo '@any' ;;

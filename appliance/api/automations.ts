@@ -193,6 +193,15 @@ export const AutomationRun = Type.Object(
 )
 export type AutomationRun = Static<typeof AutomationRun>
 
+export const AutomationRunRetried = Type.Object(
+  {
+    object: kind('automation_run'),
+    id: Id,
+    status: Type.Literal('running', described('Always running.')),
+  },
+  described('The run that goes on.'),
+)
+
 const automationId = pathUuid('The id of the automation.')
 const params = path({ automation_id: automationId })
 const tags = ['Automations'] as const
@@ -304,6 +313,15 @@ export const presentAutomationCounts = (
   id,
   runs: presentCountedRuns(runs),
   steps,
+})
+
+export const retryAutomationRun = operation('POST /automations/:automation_id/runs/:run_id/retry', {
+  operationId: 'retryAutomationRun',
+  tags,
+  summary: 'Retry the failed step of a run',
+  description: 'The run goes on with the steps that it began with. Not part of the hosted API.',
+  params: path({ automation_id: automationId, run_id: pathUuid('The id of the run.') }),
+  response: { 200: AutomationRunRetried },
 })
 
 export const presentAutomationSummary = (one: StoredSummary & { runs?: CountedRuns }): AutomationSummary => ({

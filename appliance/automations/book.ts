@@ -96,6 +96,8 @@ export interface AutomationBook {
   ): Promise<Page<AutomationRun>>
   /** Refuses: `not_found`. */
   run(args: AutomationRef & { runId: string }): Promise<RunDetails>
+  /** Lets a failed run go on with the step that failed. Refuses: `not_found`, `run_not_failed`, `automation_stopping`. */
+  retry(args: AutomationRef & { runId: string }): Promise<void>
 }
 
 export interface BookDeps {
@@ -111,9 +113,10 @@ export interface BookDeps {
   clock: Clock
 }
 
+const noRun = () => refuse('not_found', { resource: 'Automation run' })
 const noAutomation = () => refuse('not_found', { resource: 'Automation' })
 
-/** @param changed called after a change that ends runs */
+/** @param changed called after a change that ends or continues runs */
 export function createAutomationBook(deps: BookDeps, changed: () => void = () => undefined): AutomationBook {
   const { storage, clock } = deps
   const get = async (ref: AutomationRef): Promise<Automation> => {
@@ -163,7 +166,7 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
       const { teamId, name, graph } = await get(ref)
       return store({ teamId, name: `${name.slice(0, MAX_NAME - 7)} (copy)`, status: 'disabled', graph })
     },
-    ...runMethods(deps, get),
+    ...runMethods(deps, get, changed),
     ...countMethods(deps, get),
   }
 }
@@ -206,8 +209,18 @@ const NO_STEPS = { waiting: 0, completed: 0, failed: 0, skipped: 0 }
 function runMethods(
   { storage, clock }: BookDeps,
   get: AutomationBook['get'],
-): Pick<AutomationBook, 'runs' | 'run'> {
+  changed: () => void,
+): Pick<AutomationBook, 'runs' | 'run' | 'retry'> {
   return {
+    async retry({ runId, ...ref }) {
+      const { name } = await get(ref)
+      const asked = { teamId: ref.teamId, automationId: ref.id, id: runId }
+      const result = await storage.retryAutomationRun(asked, clock.now())
+      if (result === 'absent') throw noRun()
+      if (result === 'not_failed') throw refuse('run_not_failed')
+      if (result === 'stopped') throw refuse('automation_stopping', { name })
+      changed()
+    },
     async runs({ id, status, ...page }) {
       await get({ teamId: page.teamId, id })
       const asked = { ...page, automationId: id, statuses: readStatuses(status) }
@@ -218,7 +231,7 @@ function runMethods(
       const now = clock.now()
       const run = await storage.getAutomationRun({ teamId: ref.teamId, automationId: ref.id, id: runId }, now)
       const graph = run && (await storage.getAutomationVersion({ id: run.versionId }, now))
-      if (!run || !graph) throw refuse('not_found', { resource: 'Automation run' })
+      if (!run || !graph) throw noRun()
       return { ...run, graph }
     },
   }

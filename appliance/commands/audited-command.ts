@@ -68,6 +68,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'topic import': { action: 'contact.import', noun: 'contact_import', personal: true },
   'topic export': { action: 'contact.export', noun: 'contact', personal: true },
   'automation enable': { action: 'automation.update', noun: 'automation' },
+  'automation retry': { action: 'automation.retry', noun: 'automation' },
   'automation stop': { action: 'automation.stop', noun: 'automation' },
   'broadcast send': { action: 'broadcast.send', noun: 'broadcast' },
   'broadcast pause': { action: 'broadcast.pause', noun: 'broadcast' },

@@ -34,6 +34,9 @@ export function addAutomations({ group, addInTeam, does, doesTo, doesWith }: Reg
   one('run', 'Show a run with its steps')
     .addArgument(new Argument('<run>', 'ID of the run').argParser(parseId))
     .action(doesWith(showRun))
+  one('retry', 'Let a failed run go on with the step that failed')
+    .addArgument(new Argument('<run>', 'ID of the run').argParser(parseId))
+    .action(doesWith(retryRun))
   one('enable', 'Let events start runs').action(doesTo(enableAutomation))
   one('stop', 'Disable an automation and end its runs').action(doesTo(stopAutomation))
 }
@@ -111,6 +114,16 @@ async function showRun(
     error ? String(error.message) : done ? JSON.stringify(done) : '',
   ])
   output.text(...table(['STEP', 'TYPE', 'STATUS', 'RESULT'], rows))
+}
+
+async function retryRun(
+  { automations, output, team }: Context,
+  [id = '', runId = '']: string[],
+): Promise<void> {
+  const { id: teamId } = await team()
+  await automations.retry({ teamId, id, runId })
+  output.object({ object: 'automation_run', id: runId, status: 'running' })
+  output.text('Retried. Show the run to see how it goes on.')
 }
 
 async function enableAutomation({ automations, output, team }: Context, id: string): Promise<void> {

@@ -58,6 +58,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   ],
   'automation.create': simple('created', 'create', (name) => `the automation${quoted(name)}`),
   'automation.delete': simple('deleted', 'delete', (name) => `the automation${quoted(name)}`),
+  'automation.retry': simple('retried', 'retry', (name) => `a run of the automation${quoted(name)}`),
   'automation.stop': simple('stopped', 'stop', (name) => `the automation${quoted(name)}`),
   'automation.update': simple('changed', 'change', (name) => `the automation${quoted(name)}`),
   'backup.create': ({ details }) => ['backed up', 'back up', `this server${after(' to', argument(details))}`],

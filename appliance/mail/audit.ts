@@ -33,6 +33,7 @@ export const AUDIT_ACTIONS = [
   'api_key.update',
   'automation.create',
   'automation.delete',
+  'automation.retry',
   'automation.stop',
   'automation.update',
   'backup.create',

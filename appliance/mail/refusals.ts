@@ -558,6 +558,18 @@ export const REFUSALS = {
     '554 5.5.1',
     'Somebody else changed the steps of this automation since you opened it. Load it again, then repeat your change.',
   ),
+  run_not_failed: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'Only a run that failed can be retried, and it has not failed.',
+  ),
+  automation_stopping: entry(
+    'resource_locked',
+    409,
+    '451 4.3.2',
+    'The automation `{name}` was stopped, and its runs are being ended. Try again in a minute.',
+  ),
   template_unpublished: entry(
     'validation_error',
     422,

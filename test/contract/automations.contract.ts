@@ -75,6 +75,7 @@ export function automationsContract(storage: () => Storage): void {
   definitionTests(storage)
   runTests(storage)
   effectTests(storage)
+  retryTests(storage)
   sendTests(storage)
 }
 
@@ -283,6 +284,32 @@ function effectTests(storage: () => Storage): void {
         { key: 'start' },
       ],
     })
+  })
+}
+
+function retryTests(storage: () => Storage): void {
+  test('a failed run goes on with the step that failed, once, unless it was stopped', async () => {
+    const { automation, begin, advance, run, due, stop, teamId } = await automationStage(storage())
+    const runId = await begin(reached('a', T0))
+    const retry = (id = runId, team = teamId) =>
+      storage().retryAutomationRun({ teamId: team, automationId: automation.id, id }, T0 + MINUTE)
+    expect(await retry()).toBe('not_failed')
+    const failed = done(null, { status: 'failed', end: 'failed', error: { message: 'Why.' } })
+    await advance(runId, 'a', failed)
+    const { team: other } = await makeTeam(storage())
+    expect([await retry(newId(T0)), await retry(runId, other.id)]).toEqual(['absent', 'absent'])
+    expect([await retry(), await retry()]).toEqual(['retried', 'not_failed'])
+    expect(await run(runId)).toMatchObject({
+      ...{ status: 'running', completedAt: null },
+      steps: [
+        { key: 'a', status: 'pending', dueAt: T0 + MINUTE, error: null, completedAt: null },
+        { key: 'start', status: 'completed' },
+      ],
+    })
+    expect((await due(T0 + MINUTE)).map(({ key }) => key)).toEqual(['a'])
+    await advance(runId, 'a', failed, T0 + MINUTE)
+    await stop(T0 + 2 * MINUTE)
+    expect(await retry()).toBe('stopped')
   })
 }
 

@@ -92,6 +92,14 @@ export function racesOfAutomations(race: Racing): void {
     expect((await storage.listAutomationRuns(page, T0)).items).toHaveLength(1)
   })
 
+  race('a failed run is retried once', async ({ storage, atOnce }) => {
+    const { automation, begin, advance, teamId } = await automationStage(storage)
+    const id = await begin({ key: 'a', type: 'delay', status: 'waiting', dueAt: T0, eventName: null })
+    await advance(id, 'a', done(null, { status: 'failed', end: 'failed' }))
+    const retry = (at: Storage) => at.retryAutomationRun({ teamId, automationId: automation.id, id }, T0)
+    expect(sorted(await atOnce(retry, retry))).toEqual(['not_failed', 'retried'])
+  })
+
   race('a step is done once, with its effect or email', async ({ storage, atOnce }) => {
     const { begin, contact, teamId, run } = await automationStage(storage)
     const open = { type: 'delay', status: 'waiting', dueAt: T0, eventName: null } as const

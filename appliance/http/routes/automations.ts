@@ -85,4 +85,10 @@ function listRoutes(app: App, { automations }: HttpDeps): void {
   serve(app, api.getAutomationRun, {}, async (request) =>
     api.presentRun(await automations.run({ ...ref(request), runId: request.params.run_id })),
   )
+  const audit = { action: 'automation.retry', noun: 'automation' } as const
+  serve(app, api.retryAutomationRun, { right: 'send', audit }, async (request) => {
+    const { run_id: runId } = request.params
+    await automations.retry({ ...ref(request), runId })
+    return { object: 'automation_run' as const, id: runId, status: 'running' as const }
+  })
 }

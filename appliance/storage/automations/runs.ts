@@ -160,6 +160,42 @@ async function endRuns(db: Db, ids: string[], now: number): Promise<void> {
     .execute()
 }
 
+/**
+ * Lets a failed run go on with the step that failed. `stopped`: the automation was stopped since the run began, and its
+ * runs are being ended.
+ */
+async function retryAutomationRun(
+  db: Db,
+  { teamId, automationId, id }: { teamId: string; automationId: string; id: string },
+  now: number,
+): Promise<'retried' | 'absent' | 'not_failed' | 'stopped'> {
+  const run = db
+    .selectFrom('automation_runs as r')
+    .innerJoin('automations as a', 'a.id', 'r.automation_id')
+    .where('r.id', '=', id)
+    .where('r.team_id', '=', teamId)
+    .where('r.automation_id', '=', automationId)
+  const going = run.where(sql<boolean>`(a.stopped_at is null or r.created_at > a.stopped_at)`)
+  const { numUpdatedRows } = await db
+    .updateTable('automation_runs')
+    .set({ status: 'running', completed_at: null })
+    .where('id', 'in', going.select('r.id'))
+    .where('status', '=', 'failed')
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) {
+    const found = await run.select('r.status').executeTakeFirst()
+    if (!found) return 'absent'
+    return found.status === 'failed' ? 'stopped' : 'not_failed'
+  }
+  await db
+    .updateTable('automation_run_steps')
+    .set({ status: 'pending', due_at: now, error: null, completed_at: null })
+    .where('run_id', '=', id)
+    .where('status', '=', 'failed')
+    .execute()
+  return 'retried'
+}
+
 /** Deletes ended runs that began before a time, and then deleted automations without runs. Returns how many runs. */
 async function purgeAutomationRuns(
   db: Db,
@@ -186,5 +222,5 @@ async function purgeAutomationRuns(
 
 export const methods = {
   reads: { hasStoppedRuns, listAutomationRuns, getAutomationRun, recentAutomationRuns },
-  writes: { cancelStoppedRuns, purgeAutomationRuns },
+  writes: { cancelStoppedRuns, purgeAutomationRuns, retryAutomationRun },
 }

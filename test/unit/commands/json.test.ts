@@ -163,6 +163,7 @@ const STEPS: Step[] = [
   ['automation enable $automation', 'updateAutomation'],
   ['automation runs $automation', 'listAutomationRuns'],
   ['automation run $automation $run', 'getAutomationRun'],
+  ['automation retry $automation $failed_run', 'retryAutomationRun'],
   ['automation stop $automation', 'stopAutomation'],
   ['event list', 'listEvents'],
   ['event show $event', 'getEvent'],

@@ -86,7 +86,12 @@ async function prepareAutomation(storage: Storage): Promise<[string, string][]> 
   const sent = { id: newId(now), teamId, name: 'user.created', about: { email: 'run@one.test' }, payload: {} }
   await storage.sendCustomEvent({ event: sent, most: 9 }, now)
   const [work] = await storage.pendingEvents({ most: 1 }, now)
-  const runs = [{ id: newId(now), automationId: id, versionId, trigger: 'start', next: null }]
+  const wait = { key: 'wait', type: 'delay', status: 'waiting', dueAt: now, eventName: null } as const
+  const about = { automationId: id, versionId, trigger: 'start' }
+  const runs = [
+    { ...about, id: newId(now), next: null },
+    { ...about, id: newId(now), next: wait },
+  ]
   const act = { origin: 'api', via: 'api', source: null, ip: null, userAgent: null, wording: null } as const
   const taking = {
     event: work!.event,
@@ -96,9 +101,19 @@ async function prepareAutomation(storage: Storage): Promise<[string, string][]> 
     act: { ...act, lifts: false },
   }
   await storage.takeSentEvent(taking, now)
+  const result = {
+    status: 'failed',
+    output: null,
+    error: { message: 'Why.' },
+    next: null,
+    end: 'failed',
+  } as const
+  const failing = { runId: runs[1]!.id, key: 'wait', result, act: taking.act }
+  await storage.advanceAutomationRun(failing, now)
   return [
     ['automation', id],
     ['run', runs[0]!.id],
+    ['failed_run', failing.runId],
   ]
 }
 

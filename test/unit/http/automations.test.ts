@@ -221,6 +221,43 @@ test('a stop ends waiting runs, a run keeps its version, and errors name what is
   ])
 })
 
+test('a failed run is retried with the step that failed', async () => {
+  const welcome = {
+    name: 'Welcome',
+    alias: 'welcome',
+    from: 'Acme <hi@acme.example>',
+    subject: 'Welcome',
+    html: '<p>Hi</p>',
+  }
+  const publish = async () => {
+    await make('/templates', welcome)
+    expect((await api.call('POST', '/templates/welcome/publish')).status).toBe(200)
+  }
+  await publish()
+  const letter = { key: 'mail', type: 'send_email', config: { template: { id: 'welcome' } } }
+  const id = await enabled('Retry', line(start('retry'), letter))
+  expect((await api.call('DELETE', '/templates/welcome')).status).toBe(200)
+  const email = 'retry@customer.example'
+  await api.call('POST', '/events/send', { event: 'retry', email })
+  await settled(id, 'failed')
+  const run = await firstRun(id)
+  expect(run.steps[1]).toMatchObject({ key: 'mail', status: 'failed' })
+  const path = `/automations/${id}/runs/${run.id}/retry`
+  await publish()
+  expect((await api.call('POST', path)).json).toEqual({
+    object: 'automation_run',
+    id: run.id,
+    status: 'running',
+  })
+  await settled(id, 'completed')
+  expect(await emailsTo(email)).toHaveLength(1)
+  expect(await api.call('POST', path)).toMatchObject({
+    status: 409,
+    json: { message: 'Only a run that failed can be retried, and it has not failed.' },
+  })
+  expect((await api.call('POST', `/automations/${id}/runs/${id}/retry`)).status).toBe(404)
+})
+
 test('an automation whose runs fail stops with the reason', async () => {
   const set = { key: 'set', type: 'contact_update', config: { first_name: { var: 'event.name' } } }
   const id = await enabled('Fail', line(start('fail'), set))

@@ -56,6 +56,10 @@ export const countAutomation = (id: string, signal?: AbortSignal) =>
 export const getRun = (id: string, run: string, signal?: AbortSignal) =>
   read<AutomationRun>(`${at(id)}/runs/${encodeURIComponent(run)}`, signal)
 
+/** Lets a failed run go on with the step that failed. */
+export const retryRun = (id: string, run: string) =>
+  change('POST', `${at(id)}/runs/${encodeURIComponent(run)}/retry`)
+
 /** Reads all pages of a list. */
 async function allOf<T extends { id: string }>(
   list: (cursor: Cursor) => Promise<{ data: T[]; has_more: boolean }>,
