@@ -35,13 +35,21 @@ async function segmentOf(names: string[]): Promise<string> {
   return id
 }
 
-const send = async (draft: object): Promise<string> =>
-  (
-    await daemon.call<{ id: string }>('POST', '/broadcasts', {
-      ...{ from: 'news@sender.test', send: true, ...draft },
-      html: '<p>Hello</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
-    })
-  ).id
+/** Creates a broadcast and sends it. Returns its ID. */
+async function send(draft: object): Promise<string> {
+  const { id } = await daemon.call<{ id: string }>('POST', '/broadcasts', {
+    from: 'news@sender.test',
+    html: '<p>Hello</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+    ...draft,
+  })
+  try {
+    await daemon.call('POST', `/broadcasts/${id}/send`, {})
+  } catch (error) {
+    // At a crash point, the daemon may die before it answers.
+    if (!(error instanceof TypeError)) throw error
+  }
+  return id
+}
 
 /** Returns the recipients of emails with this subject, once per copy. */
 const readers = (subject: string): string[] =>
