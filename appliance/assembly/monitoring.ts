@@ -110,7 +110,12 @@ export function createLook(deps: {
       nodesOf(config, storage),
     ])
     return {
-      ...{ spool, broadcasts, certificates, disk, nodes, storage: stats?.() ?? null },
+      spool,
+      broadcasts,
+      certificates,
+      disk,
+      nodes,
+      storage: stats?.() ?? null,
       database: server?.connections ?? null,
       capacity: capacityRows(capacity.figures()),
       lanes: lanes.map(({ source, provider, allowed, paused }) => ({

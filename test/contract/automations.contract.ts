@@ -300,7 +300,8 @@ function retryTests(storage: () => Storage): void {
     expect([await retry(newId(T0)), await retry(runId, other.id)]).toEqual(['absent', 'absent'])
     expect([await retry(), await retry()]).toEqual(['retried', 'not_failed'])
     expect(await run(runId)).toMatchObject({
-      ...{ status: 'running', completedAt: null },
+      status: 'running',
+      completedAt: null,
       steps: [
         { key: 'a', status: 'pending', dueAt: T0 + MINUTE, error: null, completedAt: null },
         { key: 'start', status: 'completed' },

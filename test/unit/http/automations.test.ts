@@ -176,7 +176,8 @@ test('a stop ends waiting runs, a run keeps its version, and errors name what is
   await api.call('POST', '/events/send', { event: 'stop', email: 'stop@customer.example' })
   await settled(id, 'running')
   expect((await api.call('GET', `/automations/${id}/counts`)).json).toEqual({
-    ...{ object: 'automation_counts', id },
+    object: 'automation_counts',
+    id,
     runs: { running: 1, completed: 0, failed: 0, cancelled: 0, most: 10_000 },
     steps: [
       { key: 'start', waiting: 0, completed: 1, failed: 0, skipped: 0 },
@@ -191,7 +192,8 @@ test('a stop ends waiting runs, a run keeps its version, and errors name what is
   const changed = { ...line(start('other')), revision }
   expect((await api.call('PATCH', `/automations/${id}`, changed)).status).toBe(200)
   expect((await api.call('PATCH', `/automations/${id}`, changed)).json).toMatchObject({
-    ...{ statusCode: 409, message: expect.stringContaining('Somebody else changed the steps') as string },
+    statusCode: 409,
+    message: expect.stringContaining('Somebody else changed the steps') as string,
   })
   expect((await firstRun(id)).steps.map(({ key, status }) => [key, status])).toEqual([
     ['start', 'completed'],

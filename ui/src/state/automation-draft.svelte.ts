@@ -91,8 +91,10 @@ export class AutomationDraft {
       // The server checks the settings of the steps.
       const steps = graph.steps as unknown as Saved['steps']
       const saved = await updateAutomation(this.id, {
-        ...{ name, steps, revision },
+        name,
+        steps,
         connections: graph.connections,
+        revision,
       })
       this.#saved = { name, graph, revision: saved.revision }
       if (this.name.trim() === name) this.name = name
