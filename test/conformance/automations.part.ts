@@ -115,7 +115,10 @@ export function automationsPart(suite: () => Suite): void {
         { key: 'wait', status: 'skipped', started_at: null },
       ],
     })
-    expect(await taken(automations.update(id, { name: 'Hello', status: 'disabled' }))).toEqual(created)
+    expect(await taken(automations.update(id, { name: 'Hello', status: 'disabled' }))).toEqual({
+      ...created,
+      revision: expect.any(String) as string,
+    })
     const copy = await taken(automations.duplicate(id))
     expect(await taken(automations.get(copy.id))).toMatchObject({ name: 'Hello (copy)', status: 'disabled' })
     expect(await taken(automations.stop(id))).toEqual({ object: 'automation', id, status: 'disabled' })
