@@ -53,8 +53,10 @@ const FORGOTTEN_AFTER = { usually: 6, now: 1 }
 export function giveMemoryBack(): void {
   // The only way to get this function in Node: a context created after the flag was set has it.
   setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as NodeJS.GCFunction
+  const collect = runInNewContext('globalThis.gc') as NodeJS.GCFunction | undefined
   setFlagsFromString('--no-expose-gc')
+  // Flags belong to the process: another thread that does the same may have cleared this one. The next look tries again.
+  if (collect === undefined) return
   setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.now}`)
   collect({ type: 'major', execution: 'sync', flavor: 'regular' })
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
