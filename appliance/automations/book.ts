@@ -311,7 +311,7 @@ async function checkSendEmail(
   if (from === undefined && found.version.from === null)
     throw refuse('invalid_field', {
       field: `${path}.from`,
-      expected: 'a sender, because the template has none',
+      expected: 'a sender, which the template lacks',
     })
   for (const [name, address] of Object.entries({ from, reply_to: replyTo }))
     if (address !== undefined && !parseMailbox(address))

@@ -11,7 +11,7 @@ const IMPURE =
 const ADVANCES = /\.advance\(|clock\.set\(/
 /** Replaces globals, or measures memory, time or handles. */
 const MOVES_PROCESS =
-  /\bvi\.(?:use|spy|stub|set)|\bprocess\.|\bperformance\.|\bgc\(|\bT0\b|from 'node:(?:perf_hooks|async_hooks|diagnostics_channel)'/
+  /\bvi\.(?:use|s(?:py|tub|et))|\bprocess\.|\bperformance\.|\bgc\(|\bT0\b|from 'node:(?:perf_hooks|async_hooks|diagnostics_channel)'/
 /** Modules that do these things, and those with daemons, browsers or threads that a test controls. */
 const MOVING =
   /^node:(?:cluster|v8|worker_threads)$|^playwright-core$|\/test\/world\/(?:cost|daemon|hidden-limit|jumping-clock|killable|loop|postfix|sandbox-daemon|seeded|simulation|small-disk)/

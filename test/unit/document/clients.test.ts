@@ -137,7 +137,7 @@ const SYNTAX: readonly [RegExp, string][] = [
 const IN_SHEETS: Record<string, string> = {
   'html-style': 'Gmail reads none in accounts of other providers.',
   'css-at-media': 'Columns are stacked by their width alone.',
-  'css-at-media-prefers-color-scheme': 'Light colors stay, or the client darkens them by itself.',
+  'css-at-media-prefers-color-scheme': 'The client keeps the light colors or applies its own dark mode.',
   'css-selector-class': 'Only for narrow and dark screens.',
   'css-selector-attribute': 'Only for Outlook, which sets the attributes.',
   'css-selector-descendant': 'The same.',
