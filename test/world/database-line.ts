@@ -15,18 +15,18 @@ export interface DatabaseLine {
 /** What the thread runs. A thread of its own, because opening a storage blocks the caller's. */
 const SCRIPT = `
 const { connect, createServer } = require('node:net')
-const { parentPort, workerData: { own, server } } = require('node:worker_threads')
+const { parentPort, workerData: { own, server, endsLate } } = require('node:worker_threads')
 const sockets = new Set()
 const keep = (one, other) => {
   sockets.add(one)
   one.on('error', () => undefined)
-  one.on('close', () => { sockets.delete(one); other.destroy() })
+  one.on('close', () => { sockets.delete(one); if (!endsLate) other.destroy() })
 }
 const listener = createServer((client) => {
   const upstream = connect(server)
   keep(client, upstream)
   keep(upstream, client)
-  client.pipe(upstream).pipe(client)
+  client.pipe(upstream).pipe(client, { end: !endsLate })
 })
 const done = () => parentPort.postMessage('done')
 parentPort.on('message', (what) => {
@@ -39,11 +39,20 @@ parentPort.on('message', (what) => {
  * Opens a line to a database.
  * @param url of a database on a Unix socket
  * @param directory for the line's own socket
+ * @param endsLate whether clients don't see that the server closed a connection
  */
-export async function openDatabaseLine(url: string, directory: string): Promise<DatabaseLine> {
+export async function openDatabaseLine(
+  url: string,
+  directory: string,
+  endsLate = false,
+): Promise<DatabaseLine> {
   const target = new URL(url)
   const socket = '.s.PGSQL.5432'
-  const workerData = { own: join(directory, socket), server: join(target.searchParams.get('host')!, socket) }
+  const workerData = {
+    own: join(directory, socket),
+    server: join(target.searchParams.get('host')!, socket),
+    endsLate,
+  }
   const worker = new Worker(SCRIPT, { eval: true, workerData, name: 'database line' })
   const ask = async (what: 'cut' | 'mend'): Promise<void> => {
     worker.postMessage(what)

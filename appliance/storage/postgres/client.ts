@@ -1,6 +1,7 @@
 /** A connection to the server, with the settings of both threads. */
 import { isIP } from 'node:net'
 import pg from 'pg'
+import { isUnusable } from './failures.ts'
 
 /**
  * Timeouts in milliseconds: for connecting, and for the server to wait for a statement, a lock, or the next command of
@@ -67,4 +68,18 @@ export async function connect(target: PostgresTarget): Promise<Client> {
   client.on('end', lose)
   await client.connect()
   return client
+}
+
+/**
+ * Closes a connection that can't be used after an error of its statement. A late result must not be taken for that of
+ * another statement, and a new transaction must not begin on a connection that the server is about to close.
+ */
+export function dropIfUnusable(client: Client, error: unknown): void {
+  if (!client.lost && isUnusable(error)) drop(client)
+}
+
+/** Closes a connection whatever its state. */
+export function drop(client: Client): void {
+  client.lost = true
+  void client.end().catch(() => undefined)
 }

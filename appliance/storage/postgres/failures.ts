@@ -31,9 +31,17 @@ const CODES: readonly (readonly [RegExp, string])[] = [
   [/^The server does not support SSL/, 'ERR_TLS'],
 ]
 
-/** Reports whether the server didn't respond to a statement in time, so that it may still be running. */
-export const isUnanswered = (error: unknown): boolean =>
-  error instanceof Error && error.message.startsWith('Query read timeout')
+/** Errors after which the server closes the connection: it stops, or ended an idle session or transaction. */
+const FATAL = /^(57P0[1-5]|25P0[34])$/
+
+/**
+ * Reports whether the connection can't be used after this error: the server is closing it, or didn't respond in time, so
+ * that the statement may still be running.
+ */
+export function isUnusable(error: unknown): boolean {
+  const { code, message } = dataOf(error)
+  return message.startsWith('Query read timeout') || (code !== null && FATAL.test(code))
+}
 
 /** The code of our own refusals of a server. They may pass: a setting is corrected, another daemon stops. */
 const REFUSED = 'PH001'

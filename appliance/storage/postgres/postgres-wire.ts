@@ -4,8 +4,8 @@
  */
 import { workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { connect, type Client, type PostgresTarget } from './client.ts'
-import { dataOf, isUnanswered, type ServerError } from './failures.ts'
+import { connect, drop, dropIfUnusable, type Client, type PostgresTarget } from './client.ts'
+import { dataOf, type ServerError } from './failures.ts'
 import { type DatabaseLock, openSession } from './server.ts'
 
 /** A statement to send. `name`: prepare it under this name, once for each connection. */
@@ -63,15 +63,9 @@ async function run({ sent, within }: Request): Promise<Answer> {
     }
     return answer
   } catch (error) {
-    if (client && isUnanswered(error)) drop(client)
+    if (client) dropIfUnusable(client, error)
     return { error: dataOf(error), connected: client?.lost === false }
   }
-}
-
-/** Gives up a connection with an unknown state. Its late result must not be taken for that of another statement. */
-function drop(one: Client): void {
-  one.lost = true
-  void one.end().catch(() => undefined)
 }
 
 /** Handles a request, then wakes the waiting thread. */

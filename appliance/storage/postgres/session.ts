@@ -1,7 +1,7 @@
 /** A connection for methods that wait for their statements without blocking their thread. */
 import { Kysely } from 'kysely'
 import type { Db, Tables } from '../schema.ts'
-import { type Client, connect, type PostgresTarget } from './client.ts'
+import { type Client, connect, dropIfUnusable, type PostgresTarget } from './client.ts'
 import { emptyLists, engineParts } from './connection.ts'
 
 /** A connection that is opened when needed, and again after it was lost. Runs one method at a time. */
@@ -49,6 +49,7 @@ export class Session {
         await client.query('commit')
         return value
       } catch (error) {
+        dropIfUnusable(client, error)
         // A lost connection has no transaction to end.
         if (!client.lost) await client.query('rollback')
         throw error
