@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { path, pathText } from './parameters.ts'
 import type { NodeView } from '../mail/node.ts'
 import type { NamedPlan } from '../senders/senders.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -54,6 +55,16 @@ export const Node = Type.Object(
 export type Node = Static<typeof Node>
 export const NodeList = listOf(Node, 'nodes of the database')
 
+/** DELETE /nodes/:id */
+export const NodeDeleted = Type.Object(
+  {
+    object: kind('node'),
+    id: Type.String({ description: 'The id of the node.', examples: ['5f2b1c9a7d3e4f60'] }),
+    deleted: Deleted,
+  },
+  { description: 'The removed node.' },
+)
+
 const Quota = (description: string) => Nullable(Type.Integer(), { description })
 
 /** The sending limits of a team; part of GET /limits. */
@@ -88,6 +99,16 @@ export const listNodes = operation('GET /nodes', {
   description:
     'All nodes that share the database, with their state, start time, listeners and sending IPs. For the team that operates the server. Not part of the hosted API.',
   response: { 200: NodeList },
+})
+export const deleteNode = operation('DELETE /nodes/:id', {
+  operationId: 'deleteNode',
+  tags: ['Service'],
+  summary: 'Remove a node',
+  description:
+    'Removes a node that will not return, and its sending IPs, and frees its deliveries in progress. Only stopped and lost nodes can be removed. For the team that operates the server. Not part of the hosted API.',
+  params: path({ id: pathText('The id of the node.') }),
+  response: { 200: NodeDeleted },
+  errors: ['409'],
 })
 export const getLimits = operation('GET /limits', {
   operationId: 'getLimits',

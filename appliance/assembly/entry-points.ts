@@ -143,7 +143,11 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     tracking,
     instruments: ground.instruments,
     health: ground.health,
-    node: { ...ground.node, ...createNodeList({ ...ground, clock: systemClock }), shareOf },
+    node: {
+      ...ground.node,
+      ...createNodeList({ ...ground, clock: systemClock, deliveryClock: clock }),
+      shareOf,
+    },
     ...operators,
     setUp: createSetUp({ storage, clock, accounts }),
     config: httpOptions(config),

@@ -4,9 +4,8 @@ import type { Config } from '../config/config.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { newId, ownerOf } from '../mail/ids.ts'
 import { LOST_MS, type NodeFacts } from '../mail/node.ts'
-import { INTERRUPTED } from '../mail/verdict.ts'
-import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
-import type { FreeLeasesArgs, Storage } from '../storage/storage.ts'
+import { freeLeasesArgs } from '../queue/schedule.ts'
+import type { Storage } from '../storage/storage.ts'
 import { ALONE, createHeartbeat, type Heartbeat } from '../watch/heartbeat.ts'
 import type { Logger } from '../watch/log.ts'
 import { CannotStart } from '../wire/listeners.ts'
@@ -38,13 +37,6 @@ const NO_HEARTBEAT: Heartbeat = {
   leave: async () => undefined,
   stop: async () => undefined,
 }
-
-/** Returns how leases of nodes that are gone are freed. @param now by the clock of deliveries */
-const freeLeasesArgs = (now: number): FreeLeasesArgs => ({
-  lostAfter: LOST_MS,
-  cause: INTERRUPTED,
-  firstDueAt: now + INTERRUPTED_DELAY,
-})
 
 /**
  * Joins the nodes of a PostgreSQL database, until the heartbeat stops.

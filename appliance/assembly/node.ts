@@ -4,6 +4,9 @@ import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { NodeFacts, NodeView } from '../mail/node.ts'
 import { viewNodes } from '../mail/node-view.ts'
+import { refuse } from '../mail/refusals.ts'
+import { freeLeasesArgs } from '../queue/schedule.ts'
+import type { HttpDeps } from '../http/http.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { HealthChecks } from '../watch/health.ts'
 import { databaseName } from './postgres.ts'
@@ -50,17 +53,18 @@ export const isShared = ({ storage }: Pick<Config, 'storage'>): boolean => stora
 
 interface NodeListDeps {
   config: Config
-  storage: Pick<Storage, 'listNodes' | 'listSources'>
+  storage: Pick<Storage, 'forgetNode' | 'listNodes' | 'listSources'>
   node: NodeBook
   nodeId: string
   health: Pick<HealthChecks, 'ready'>
   /** Real time, as in heartbeats. */
   clock: Pick<Clock, 'now'>
+  deliveryClock: Pick<Clock, 'now'>
 }
 
-/** Lists the nodes of the database. With SQLite, that is this process. */
-export function createNodeList(deps: NodeListDeps): { list(): Promise<NodeView[]> } {
-  const { config, storage, node, nodeId, health, clock } = deps
+/** Lists and removes nodes of the database. With SQLite, this process is the only one. */
+export function createNodeList(deps: NodeListDeps): Pick<HttpDeps['node'], 'list' | 'forget'> {
+  const { config, storage, node, nodeId, health, clock, deliveryClock } = deps
   const alone = async (): Promise<NodeView> => ({
     ...node.facts(),
     id: nodeId,
@@ -72,11 +76,20 @@ export function createNodeList(deps: NodeListDeps): { list(): Promise<NodeView[]
     ready: true,
     reasons: [],
   })
+  const all = async (): Promise<NodeView[]> =>
+    isShared(config)
+      ? viewNodes(await storage.listNodes({}, clock.now()), nodeId, clock.now())
+      : [await alone()]
   return {
+    async forget(id) {
+      const named = (await all()).find((one) => one.id === id)
+      if (!named) throw refuse('not_found', { resource: `Node ${id}` })
+      const freeing = freeLeasesArgs(deliveryClock.now())
+      const forgotten = isShared(config) && (await storage.forgetNode({ id, ...freeing }, clock.now()))
+      if (!forgotten) throw refuse('node_alive', { name: named.name })
+    },
     async list() {
-      const nodes = isShared(config)
-        ? viewNodes(await storage.listNodes({}, clock.now()), nodeId, clock.now())
-        : [await alone()]
+      const nodes = await all()
       const { ok, reasons } = await health.ready()
       return nodes.map((one) => (one.current ? { ...one, ready: ok, reasons } : one))
     },

@@ -1,10 +1,9 @@
 /** The commands about nodes. */
 import { presentNode } from '../api/nodes.ts'
 import { presentList } from '../api/shared.ts'
-import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
-import { LOST_MS, type NodeView } from '../mail/node.ts'
+import { freeLeasesArgs } from '../queue/schedule.ts'
+import type { NodeView } from '../mail/node.ts'
 import { viewNodes } from '../mail/node-view.ts'
-import { INTERRUPTED } from '../mail/verdict.ts'
 import { type Context, Failure } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 import type { Registrar } from './registrar.ts'
@@ -59,8 +58,8 @@ export async function forgetNode(context: NodeContext, [given = '']: string[]): 
   if (others.length > 0)
     throw new Failure(`Several nodes are named ${given}. Give an ID: ${named.map(({ id }) => id).join(', ')}`)
   const { id, name, sources } = node
-  const freeing = { lostAfter: LOST_MS, cause: INTERRUPTED, firstDueAt: clock.now() + INTERRUPTED_DELAY }
-  const forgotten = await storage.forgetNode({ id, ...freeing }, clock.now())
+  const now = clock.now()
+  const forgotten = await storage.forgetNode({ id, ...freeLeasesArgs(now) }, now)
   if (forgotten === false)
     throw new Failure(`${name} is alive. Stop it first: systemctl stop posthaste, on its machine.`)
   output.object({ object: 'node', id, deleted: true })

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { presentDkimKey, presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
+import { presentNode } from '../api/nodes.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
 import { lineOfRule } from '../mail/receiving-rules.ts'
@@ -73,6 +74,14 @@ export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read 
 /** Reads the webhook in the path, without its secret. */
 export function readWebhook({ webhooks }: Pick<HttpDeps, 'webhooks'>): Read {
   return async (request) => presentWebhookSetting(await webhooks.get(which(request)))
+}
+
+/** Reads the node in the path. */
+export function readNode({ node }: Pick<HttpDeps, 'node'>): Read {
+  return async (request) => {
+    const one = (await node.list()).find(({ id }) => id === idOf(request))
+    return one && presentNode(one)
+  }
 }
 
 /** Reads the source in the path. */

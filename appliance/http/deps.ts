@@ -130,6 +130,8 @@ export interface HttpDeps {
     facts(): NodeFacts
     /** Lists all nodes of the database. */
     list(): Promise<NodeView[]>
+    /** Removes a node that isn't alive, and its sending IPs. Refuses unknown and live nodes. */
+    forget(id: string): Promise<void>
     /** Divides a limit that each node counts separately by the number of live nodes. */
     shareOf: (limit: number) => number
   }

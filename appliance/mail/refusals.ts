@@ -714,6 +714,13 @@ export const REFUSALS = {
     'The sending IP {ip} comes from the configuration file. Remove it from `delivery.source_ips`, or suspend it.',
   ),
 
+  node_alive: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'The node {name} is alive. Stop it first, on its machine: systemctl stop posthaste.',
+  ),
+
   // ── the queue
   queue_not_operator: entry(
     'validation_error',

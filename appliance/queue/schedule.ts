@@ -2,6 +2,9 @@
  * The retry schedule of deferred deliveries, and when they expire (RFC 5321 §4.5.4.1: at least 30 minutes between
  * retries after the first attempts failed, giving up after 4–5 days).
  */
+import { LOST_MS } from '../mail/node.ts'
+import { INTERRUPTED } from '../mail/verdict.ts'
+import type { FreeLeasesArgs } from '../storage/storage.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -27,6 +30,16 @@ export const LIFETIME = 96 * hour
  * that a daemon that is killed repeatedly doesn't send the same message each time.
  */
 export const INTERRUPTED_DELAY = 10_000
+
+/**
+ * Returns how leases of a node that stopped, or was lost, are freed.
+ * @param now Unix milliseconds, by the clock of deliveries
+ */
+export const freeLeasesArgs = (now: number): FreeLeasesArgs => ({
+  lostAfter: LOST_MS,
+  cause: INTERRUPTED,
+  firstDueAt: now + INTERRUPTED_DELAY,
+})
 
 /**
  * How long a delivery is queued before its sender gets a delay report: longer than greylisting or a restart, short

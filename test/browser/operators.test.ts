@@ -278,6 +278,38 @@ describe('settings', () => {
     await sound(page, 'nodes')
   })
 
+  test('of several nodes, one that disappeared can be removed', async () => {
+    const lost = { id: 'aa5b1c9a7d3e4f60', name: 'mail2', hostname: 'mail2.acme.example', state: 'lost' }
+    const gone = {
+      current: false,
+      ready: false,
+      sources: ['192.0.2.8'],
+      reasons: ['It last renewed its entry in the database 65 s ago.'],
+    }
+    let removed: string | undefined
+    await page.route(`${posthaste.url}/nodes`, async (route) => {
+      const response = await route.fetch()
+      const list = (await response.json()) as { data: object[] }
+      if (removed === undefined) list.data.push({ ...list.data[0], ...lost, ...gone })
+      await route.fulfill({ response, json: list })
+    })
+    await page.route(`${posthaste.url}/nodes/*`, async (route) => {
+      removed = `${route.request().method()} ${new URL(route.request().url()).pathname}`
+      await route.fulfill({ json: { object: 'node', id: lost.id, deleted: true } })
+    })
+    await page.goto(at('/settings/nodes'))
+    await page.getByText('You are connected to this node.').waitFor()
+    await sound(page, 'several nodes')
+    await page.getByRole('link', { name: 'Remove node…' }).click()
+    await page.getByText('Its sending IPs are removed too: 192.0.2.8.').waitFor()
+    await sound(page, 'remove a node')
+    await page.getByRole('button', { name: 'Remove node', exact: true }).click()
+    await page.getByText('mail2 removed.').waitFor()
+    expect(removed).toBe(`DELETE /nodes/${lost.id}`)
+    await expect.poll(() => page.getByRole('heading', { name: lost.hostname }).count()).toBe(0)
+    await page.unrouteAll()
+  })
+
   test('bodies of a domain are switched off, and a person’s data is erased after a look', async () => {
     await posthaste.call('POST', '/queue/retry', { filter: { domain: 'queued.example' } })
     await page.goto(at('/settings/retention'))

@@ -203,6 +203,24 @@ test('a node that stops says so, and its id is not for two', async () => {
   expect(await statesAt(first.url)).toEqual(['active', 'active'])
 })
 
+test('a node that will not return is removed with its sending IPs, and joins again if it does', async () => {
+  const [other] = (await nodes(first.url)).filter(({ current }) => !current)
+  const path = `/nodes/${other!.id}`
+  const alive = await call<{ message: string }>(first.url, 'DELETE', path)
+  expect(alive.message).toMatch(/ is alive\. Stop it first/)
+  await second.stop()
+  expect(await call(first.url, 'DELETE', path)).toEqual({ object: 'node', id: other!.id, deleted: true })
+  const left = async () => (await nodes(first.url)).map(({ state, sources }) => ({ state, sources }))
+  expect(await left()).toEqual([{ state: 'active', sources: ['127.0.0.8'] }])
+  second = await startSecond(line.url)
+  await eventually(left).toEqual(
+    expect.arrayContaining([
+      { state: 'active', sources: ['127.0.0.8'] },
+      { state: 'active', sources: ['127.0.0.9'] },
+    ]),
+  )
+})
+
 /** Copies what identifies a node. */
 async function copyOf(dataDir: string): Promise<string> {
   const { cp, mkdir } = await import('node:fs/promises')

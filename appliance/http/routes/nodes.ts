@@ -1,16 +1,35 @@
 import type { FastifyReply } from 'fastify'
 import * as checks from '../../api/health.ts'
 import * as api from '../../api/nodes.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentDeleted, presentList } from '../../api/shared.ts'
 import type { Health } from '../../watch/health.ts'
+import { readNode } from '../audit-reads.ts'
 import { requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Route GET /nodes: the daemons of this database, for operators. */
+/** Routes for the daemons of this database, for operators. */
 export function nodeRoutes(app: App, deps: HttpDeps): void {
-  serve(app, api.listNodes, { preValidation: requireOperator(deps) }, async () =>
-    presentList((await deps.node.list()).map(api.presentNode)),
+  const { node } = deps
+  const operator = requireOperator(deps)
+
+  serve(app, api.listNodes, { preValidation: operator }, async () =>
+    presentList((await node.list()).map(api.presentNode)),
+  )
+
+  serve(
+    app,
+    api.deleteNode,
+    {
+      right: 'operate',
+      audit: { action: 'node.forget', noun: 'node', read: readNode({ node }), appliance: true },
+      preValidation: operator,
+    },
+    async (request) => {
+      const { id } = request.params
+      await node.forget(id)
+      return presentDeleted('node', id)
+    },
   )
 }
 

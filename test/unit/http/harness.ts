@@ -40,6 +40,7 @@ import {
 } from '../../../appliance/senders/senders.ts'
 import type { NodeView } from '../../../appliance/mail/node.ts'
 import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
+import { refuse } from '../../../appliance/mail/refusals.ts'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import { createQueueControl } from '../../../appliance/queue/queue.ts'
 import { remembered } from '../../../appliance/storage/remembered.ts'
@@ -278,6 +279,10 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     node: {
       facts: () => nodeView(dataDir, clock.now()),
       list: async () => [nodeView(dataDir, clock.now())],
+      forget: async (id) => {
+        const { id: own, name } = nodeView(dataDir, clock.now())
+        throw id === own ? refuse('node_alive', { name }) : refuse('not_found', { resource: `Node ${id}` })
+      },
       shareOf: (limit) => limit,
     },
     clock,

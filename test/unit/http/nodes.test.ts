@@ -63,6 +63,24 @@ describe('GET /nodes', () => {
   })
 })
 
+describe('DELETE /nodes/:id', () => {
+  test.each([
+    ['a live node', '5f2b1c9a7d3e4f60', 409, /^The node mail1 is alive\. Stop it first/],
+    ['an unknown node', 'nobody', 404, /^Node nobody not found/],
+  ])('refuses %s', async (_what, id, status, message) => {
+    const answer = await api.call('DELETE', `/nodes/${id}`)
+    expect([answer.status, answer.json]).toMatchObject([
+      status,
+      { message: expect.stringMatching(message) as string },
+    ])
+  })
+
+  test('is refused to teams that do not run the server', async () => {
+    const { status } = await ask(`${api.url}/nodes/5f2b1c9a7d3e4f60`, 'DELETE', undefined, { cookie: tenant })
+    expect(status).toBe(403)
+  })
+})
+
 describe('GET /limits', () => {
   test('tells those who run the server of their plan and of all', async () => {
     const { json } = await api.call('GET', '/limits')

@@ -43,6 +43,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'PATCH /providers/{id}': 'operate',
   'POST /lanes/{id}/pause': 'operate',
   'POST /lanes/{id}/resume': 'operate',
+  'DELETE /nodes/{id}': 'operate',
   'POST /sources': 'operate',
   'PATCH /sources/{ip}': 'operate',
   'DELETE /sources/{ip}': 'operate',

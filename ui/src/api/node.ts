@@ -11,6 +11,9 @@ export type { Erasure }
 
 export const listNodes = (signal?: AbortSignal) => read<Static<typeof NodeList>>('/nodes', signal)
 
+/** Removes a node that isn't alive, and its sending IPs. */
+export const removeNode = (node: string) => change('DELETE', `/nodes/${encodeURIComponent(node)}`)
+
 export const getLimits = (signal?: AbortSignal) => read<Limits>('/limits', signal)
 
 export const listCertificates = (signal?: AbortSignal) =>
