@@ -2,7 +2,7 @@
 import { setImmediate, setTimeout as rest } from 'node:timers/promises'
 import { type Clock, steady } from '../clock/clock.ts'
 import { refuse, Refusal } from '../mail/refusals.ts'
-import type { ContactImport, Storage } from '../storage/storage.ts'
+import type { ContactImport, ImportBatch, Storage } from '../storage/storage.ts'
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
@@ -103,21 +103,35 @@ async function writeRows(deps: ImportRunnerDeps, job: ContactImport, going: () =
   const file = await CsvFile.open(path, { offset: job.processed, line: job.line, separator: job.separator })
   const begun = steady(clock)
   const pace = createPacing(deps.calls)
+  const read = async (): Promise<Omit<ImportBatch, 'from'> | undefined> => {
+    const { records, end, line } = await file.next(BATCH)
+    if (records.length === 0) return undefined
+    const rows = readRows(records, plan, seen)
+    checkSize(seen, line)
+    return { id: job.id, teamId: job.teamId, to: end, line, ...rows }
+  }
   try {
-    for (let from = job.processed; going();) {
-      const { records, end, line } = await file.next(BATCH)
-      if (records.length === 0) return true
-      const read = readRows(records, plan, seen)
-      checkSize(seen, line)
-      const batch = { id: job.id, teamId: job.teamId, from, to: end, line, ...read }
-      if ((await pace(() => storage.writeImportRows(batch, clock.now()))) === 'elsewhere') return false
-      from = end
+    let next = await read()
+    for (let from = job.processed; next && going();) {
+      const write = { ...next, from }
+      // The storage thread writes these rows while this thread reads the next ones.
+      const written = pace(() => storage.writeImportRows(write, clock.now()))
+      const [result, ahead] = await Promise.allSettled([written, read()])
+      if (valueOf(result) === 'elsewhere') return false
+      from = write.to
+      next = valueOf(ahead)
       if (steady(clock) - begun > TURN_MS && (await storage.otherImportsWait(job, clock.now()))) return false
     }
-    return false
+    return next === undefined
   } finally {
     await file.close()
   }
+}
+
+/** Returns the value of a settled promise, or throws its error. */
+function valueOf<T>(settled: PromiseSettledResult<T>): T {
+  if (settled.status === 'rejected') throw settled.reason
+  return settled.value
 }
 
 /** Checks the number of rows. Refuses: `import_unreadable`. */

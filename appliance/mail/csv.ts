@@ -55,7 +55,7 @@ export function* readCsv(source: string, format: CsvFormat = {}): Generator<CsvR
       quoted === undefined ? source.slice(at, end) : source.slice(at + 1, quoted).replaceAll('""', '"')
     record.cells.push(cell)
     record.closed &&= quoted === undefined || quoted < source.length
-    line += breaks(source.slice(at, end))
+    if (quoted !== undefined) line += breaks(source.slice(at, end))
     at = record.cells.length < MAX_CELLS ? end : endOfLine(source, end)
     if (source[at] === separator) {
       at += 1

@@ -174,6 +174,45 @@ function rowTests(storage: () => Storage): void {
     expect(await storage().writeImportRows(rest, T0 + 4)).toBe('elsewhere')
   })
 
+  test('a large batch writes each contact once, and the last row of an address wins', async () => {
+    const { teamId, add, get, counts } = await audienceStage(storage())
+    const known = await add({ firstName: 'Old', lastName: 'Lovelace', properties: { k1: 'a' } })
+    const made = newImport(teamId, { status: 'in_progress', plan })
+    await storage().createContactImport({ made, most: 10 }, T0)
+    const fresh: ImportRow[] = Array.from({ length: 120 }, (_, n) => ({ email: `p${n}@batch.example` }))
+    const again = { again: true as const }
+    const rows: ImportRow[] = [
+      ...fresh,
+      { email: known.email, firstName: 'Ada' },
+      { email: 'P7@batch.example', firstName: 'Eve', properties: { k1: 'x', k2: 2 }, ...again },
+      { email: 'p7@batch.example', properties: { k2: 3 }, unsubscribed: true, ...again },
+      { email: known.email.toUpperCase(), properties: { k2: 'b' }, unsubscribed: true, ...again },
+    ]
+    const batch = { id: made.id, teamId, from: 12, to: 9000, line: 126, total: 124, rows, failed: [] }
+    expect(await storage().writeImportRows(batch, T0 + 1)).toBe('written')
+    const after = await storage().getContactImport({ teamId, id: made.id }, T0)
+    const numbers = { total: 124, created: 120, updated: 1, skipped: 3, duplicates: 3 }
+    expect(after?.counts).toEqual({ ...NO_COUNTS, ...numbers })
+    expect(await counts()).toEqual({ contacts: 121, unsubscribed: 2 })
+    const optOut = { at: T0 + 1, origin: 'import' }
+    expect(await get(known.id)).toMatchObject({
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      properties: { k1: 'a', k2: 'b' },
+      optOut,
+    })
+    const find = (email: string) => storage().getContact({ teamId, ref: { email } }, T0)
+    const [first, seventh, last] = [
+      await find('p0@batch.example'),
+      await find('p7@batch.example'),
+      await find('p119@batch.example'),
+    ]
+    expect(first).toMatchObject({ firstName: null, properties: {}, optOut: null })
+    expect(seventh).toMatchObject({ firstName: 'Eve', properties: { k1: 'x', k2: 3 }, optOut })
+    expect(last).toMatchObject({ createdBy: 'import', createdFrom: made.id, createdAt: T0 + 1 })
+    await storage().finishContactImport({ id: made.id, error: null }, T0)
+  })
+
   test('old drafts and old lists of rejects are removed, and nothing else', async () => {
     const { teamId, create, get } = await importStage(storage())
     const [old, fresh] = [await create(), await create({ createdAt: T0 + 5 })]

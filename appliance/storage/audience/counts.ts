@@ -9,13 +9,13 @@ const DAY = 86_400_000
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /** Counts `n` more contacts that were created at `at`. */
-export const contactsCreated = (at: number, n: 1 | -1): Delta[] => [
+export const contactsCreated = (at: number, n: number): Delta[] => [
   ['contacts', '', n],
   ['created_on', dayOf(at), n],
 ]
 
 /** Counts `n` more contacts that opted out of everything at `at`. */
-export const contactsOptedOut = (at: number, n: 1 | -1): Delta[] => [
+export const contactsOptedOut = (at: number, n: number): Delta[] => [
   ['unsubscribed', '', n],
   ['unsubscribed_on', dayOf(at), n],
 ]

@@ -1,7 +1,7 @@
 /**
  * Writes the rows of an import. One transaction writes up to a thousand rows and the position in the file where the
- * next one continues, so the progress is exact even after a crash. Statements are prepared, because the budget per row
- * is 25 microseconds.
+ * next one continues, so the progress is exact even after a crash. The budget per row is 25 microseconds. So one statement
+ * finds the contacts of a batch, new contacts are inserted at the end, many at a time, and counts are added once.
  */
 import {
   mayChoose,
@@ -17,6 +17,7 @@ import type { Connection } from '../connection.ts'
 import type { Db } from '../schema.ts'
 import { contactsByKey, hashOf } from './contact-rows.ts'
 import { contactsCreated, contactsOptedOut, type Delta } from './counts.ts'
+import { type Found, type ImportState, INSERTED, type Made, prepareAll } from './import-statements.ts'
 import type { ImportPlan, ImportReject } from './imports.ts'
 
 /** A readable row of a file. Undefined fields stay unchanged. */
@@ -53,85 +54,6 @@ export type ImportBatchResult = 'written' | 'elsewhere'
 /** Limit on the rejected rows that are stored for one import. */
 const MOST_REJECTS = 10_000
 
-interface ImportState {
-  status: string
-  created_at: number
-  processed: number
-  settings: string
-  on_conflict: string
-  rejects: number
-}
-
-interface Found {
-  id: string
-  first_name: string | null
-  last_name: string | null
-  properties: string
-  unsubscribed_at: number | null
-  unsubscribed_by: OptOut['origin'] | null
-  created_from: string | null
-}
-
-const prepareAll = (db: Connection) => ({
-  state: db.prepare<[string], ImportState>(
-    'select status, created_at, processed, settings, on_conflict, rejects from contact_imports where id = ?',
-  ),
-  advance: db.prepare(
-    `update contact_imports set processed = @to, line = @line, total = total + @total, created = created + @created,
-       updated = updated + @updated, skipped = skipped + @skipped, failed = failed + @failed,
-       duplicates = duplicates + @duplicates, kept = kept + @kept, rejects = rejects + @rejects where id = @id`,
-  ),
-  reject: db.prepare(
-    `insert into contact_import_rejects (import_id, team_id, line, reason, cells) values (?, ?, ?, ?, ?)
-       on conflict (import_id, line) do nothing`,
-  ),
-  find: db.prepare<[string, string], Found>(
-    `select id, first_name, last_name, properties, unsubscribed_at, unsubscribed_by, created_from
-       from contacts where team_id = ? and address_key = ?`,
-  ),
-  insert: db.prepare(
-    `insert into contacts (id, team_id, email, address_key, first_name, last_name, properties, unsubscribed_at, unsubscribed_by,
-       created_by, created_from, created_at, updated_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, 'import', ?, ?, ?)`,
-  ),
-  update: db.prepare(
-    `update contacts set first_name = ?, last_name = ?, properties = ?, unsubscribed_at = ?, unsubscribed_by = ?, updated_at = ?
-       where team_id = ? and id = ?`,
-  ),
-  join: db.prepare(
-    `insert into contact_segments (segment_id, contact_id, team_id, added_at) values (?, ?, ?, ?)
-       on conflict (segment_id, contact_id) do nothing`,
-  ),
-  choice: db.prepare<[string, string], { subscription: Subscription }>(
-    'select subscription from contact_topics where topic_id = ? and contact_id = ?',
-  ),
-  choose: db.prepare(
-    `insert into contact_topics (topic_id, contact_id, team_id, subscription, origin, changed_at) values (?, ?, ?, ?, ?, ?)
-       on conflict (topic_id, contact_id) do update set subscription = excluded.subscription, origin = excluded.origin,
-       changed_at = excluded.changed_at`,
-  ),
-  consent: db.prepare(
-    `insert into consents (id, team_id, contact_id, scope, was, subscription, origin, via, source, at)
-       values (?, ?, ?, ?, ?, ?, 'import', 'import', ?, ?)`,
-  ),
-  count: db.prepare(
-    `insert into audience_counts (team_id, noun, subject, n) values (?, ?, ?, ?)
-       on conflict (team_id, noun, subject) do update set n = audience_counts.n + excluded.n`,
-  ),
-  segment: db.prepare(
-    'select 1 from segments where id = ? and team_id = ? and deleted_at is null and filter is null',
-  ),
-  topic: db.prepare('select 1 from topics where id = ? and team_id = ? and deleted_at is null'),
-  keepsAny: db.prepare('select 1 from opt_outs where team_id = ? limit 1'),
-  kept: db.prepare<[string, string], { scope: string; origin: OptOut['origin']; at: number }>(
-    'select scope, origin, at from opt_outs where team_id = ? and address_hash = ?',
-  ),
-  dropKept: db.prepare('delete from opt_outs where team_id = ? and address_hash = ?'),
-  erased: db.prepare<[string, number], { hash: string }>(
-    'select hash from erasures where team_id = ? and created_at >= ?',
-  ),
-  key: db.prepare<[], { value: Uint8Array }>("select value from secrets where name = 'erasures'"),
-})
-
 /** Creates the method that writes a batch; see `ImportBatch`. */
 const writeImportRows = (db: Connection): ((batch: ImportBatch, now: number) => ImportBatchResult) => {
   const statements = prepareAll(db)
@@ -154,7 +76,12 @@ class Writing {
   readonly #key: Uint8Array | null
   /** Hashes of addresses that were erased after the file was uploaded. */
   readonly #erased: Set<string>
+  /** By address key: those that were there, and those that this batch creates. */
+  readonly #contacts = new Map<string, Found | Made>()
+  readonly #made: Made[] = []
   readonly #deltas = new Map<string, { delta: Delta; n: number }>()
+  /** Opt-outs by time. */
+  readonly #optedOut = new Map<number, number>()
   readonly #counts = { created: 0, updated: 0, skipped: 0, kept: 0 }
 
   constructor(
@@ -179,16 +106,36 @@ class Writing {
   }
 
   write(): void {
-    for (const row of this.#batch.rows) this.#row(row)
+    const keys = this.#batch.rows.map(({ email }) => suppressionKey(email))
+    for (const found of this.#do.find.all(this.#batch.teamId, JSON.stringify(keys)))
+      this.#contacts.set(found.address_key, found)
+    this.#batch.rows.forEach((row, at) => this.#row(row, keys[at]!))
+    this.#insertMade()
     const { id, teamId, to, line, total, rows, failed } = this.#batch
     const duplicates = rows.filter(({ again }) => again).length
     const listed = this.#listable(failed).slice(0, Math.max(0, MOST_REJECTS - this.#state.rejects))
     for (const { line: at, reason, cells } of listed)
       this.#do.reject.run(id, teamId, at, reason, JSON.stringify(cells))
+    this.#count(...contactsCreated(this.#now, this.#made.length))
+    for (const [at, n] of this.#optedOut) this.#count(...contactsOptedOut(at, n))
     for (const { delta, n } of this.#deltas.values())
       if (n !== 0) this.#do.count.run(teamId, delta[0], delta[1], n)
     const counts = { ...this.#counts, failed: failed.length, rejects: listed.length }
     this.#do.advance.run({ id, to, line, total, duplicates, ...counts })
+  }
+
+  /** Inserts the new contacts, as later rows of the batch have left them. */
+  #insertMade(): void {
+    const { id: importId, teamId } = this.#batch
+    const rows = this.#made.map((one) => [
+      ...[one.id, teamId, one.email, one.address_key, one.first_name, one.last_name, one.properties],
+      ...[one.unsubscribed_at, one.unsubscribed_by, importId, this.#now, this.#now],
+    ])
+    let from = 0
+    if (this.#do.insertMany)
+      for (; from + INSERTED <= rows.length; from += INSERTED)
+        this.#do.insertMany.run(...rows.slice(from, from + INSERTED).flat())
+    for (const row of rows.slice(from)) this.#do.insert.run(...row)
   }
 
   #isErased(email: string): boolean {
@@ -204,13 +151,12 @@ class Writing {
     })
   }
 
-  #row(row: ImportRow): void {
-    const key = suppressionKey(row.email)
+  #row(row: ImportRow, key: string): void {
     if (this.#isErased(row.email)) {
       this.#counts.skipped += 1
       return
     }
-    const found = this.#do.find.get(this.#batch.teamId, key)
+    const found = this.#contacts.get(key)
     if (!found) return this.#create(row, key)
     // A later row of the file may change a contact that this import created: the last row wins.
     if (this.#state.on_conflict === 'skip' && found.created_from !== this.#batch.id) {
@@ -221,65 +167,76 @@ class Writing {
   }
 
   #create(row: ImportRow, key: string): void {
-    const { id: importId, teamId } = this.#batch
     const now = this.#now
     const id = newId(now)
     const kept = this.#keptOf(row.email)
     const before = kept?.find(({ scope }) => scope === '')
     const asked = row.unsubscribed ? { at: now, origin: 'import' as const } : null
     const optOut = before ?? asked
-    const { firstName = null, lastName = null, properties = {} } = row
-    this.#do.insert.run(
-      ...[id, teamId, row.email, key, firstName, lastName, JSON.stringify(properties)],
-      ...[optOut?.at ?? null, optOut?.origin ?? null, importId, now, now],
-    )
+    const { email, firstName = null, lastName = null, properties } = row
+    const made: Made = {
+      id,
+      address_key: key,
+      email,
+      first_name: firstName,
+      last_name: lastName,
+      properties: properties ? JSON.stringify(properties) : '{}',
+      unsubscribed_at: optOut?.at ?? null,
+      unsubscribed_by: optOut?.origin ?? null,
+      created_from: this.#batch.id,
+    }
+    this.#contacts.set(key, made)
+    this.#made.push(made)
     this.#counts.created += 1
-    this.#count(...contactsCreated(now, 1))
-    if (optOut) this.#count(...contactsOptedOut(optOut.at, 1))
+    if (optOut) this.#countOptOut(optOut.at)
     if (before) this.#counts.kept += 1
     else if (asked) this.#log(id, '', null, 'opt_out')
     if (kept) this.#take(id, row.email, kept)
-    this.#place(id)
+    this.#place(id, { chosen: kept !== undefined })
   }
 
-  #change(row: ImportRow, found: Found): void {
-    const { teamId } = this.#batch
+  #change(row: ImportRow, found: Found | Made): void {
     const before =
       found.unsubscribed_at === null ? null : { at: found.unsubscribed_at, origin: found.unsubscribed_by! }
     const optOut = optOutAfter(before, row.unsubscribed, { origin: 'import', lifts: false }, this.#now)
-    const firstName = row.firstName ?? found.first_name
-    const lastName = row.lastName ?? found.last_name
-    const properties = row.properties
-      ? JSON.stringify({ ...(JSON.parse(found.properties) as object), ...row.properties })
-      : found.properties
+    const after = {
+      first_name: row.firstName ?? found.first_name,
+      last_name: row.lastName ?? found.last_name,
+      properties: row.properties
+        ? JSON.stringify({ ...(JSON.parse(found.properties) as object), ...row.properties })
+        : found.properties,
+      unsubscribed_at: optOut?.at ?? null,
+      unsubscribed_by: optOut?.origin ?? null,
+    }
     const differs =
-      firstName !== found.first_name ||
-      lastName !== found.last_name ||
-      properties !== found.properties ||
+      after.first_name !== found.first_name ||
+      after.last_name !== found.last_name ||
+      after.properties !== found.properties ||
       optOut?.at !== before?.at
-    if (differs)
-      this.#do.update.run(
-        ...[firstName, lastName, properties, optOut?.at ?? null, optOut?.origin ?? null, this.#now],
-        ...[teamId, found.id],
-      )
+    Object.assign(found, after)
+    if (differs && !('email' in found))
+      this.#do.update.run(...Object.values(after), this.#now, this.#batch.teamId, found.id)
     if (optOut && !before) {
-      this.#count(...contactsOptedOut(optOut.at, 1))
+      this.#countOptOut(optOut.at)
       this.#log(found.id, '', 'opt_in', 'opt_out')
     }
-    this.#place(found.id)
+    this.#place(found.id, { chosen: true })
     if (row.again) this.#counts.skipped += 1
     else this.#counts.updated += 1
     if (before && !row.again) this.#counts.kept += 1
   }
 
-  /** Stores segments and topic choices of a contact. */
-  #place(id: string): void {
+  /**
+   * Stores segments and topic choices of a contact.
+   * @param chosen whether it may have made choices
+   */
+  #place(id: string, { chosen }: { chosen: boolean }): void {
     const { teamId } = this.#batch
     for (const segmentId of this.#plan.segmentIds)
       if (this.#do.join.run(segmentId, id, teamId, this.#now).changes > 0)
         this.#count(['segment', segmentId, 1])
     for (const { id: topicId, subscription } of this.#plan.topics) {
-      const current = this.#do.choice.get(topicId, id)
+      const current = chosen ? this.#do.choice.get(topicId, id) : undefined
       if (!mayChoose(current, subscription, { lifts: false })) continue
       this.#do.choose.run(topicId, id, teamId, subscription, 'import', this.#now)
       this.#count([subscription, topicId, 1])
@@ -309,6 +266,10 @@ class Writing {
   #log(contactId: string, scope: string, was: Subscription | null, subscription: Subscription): void {
     const { teamId, id } = this.#batch
     this.#do.consent.run(newId(this.#now), teamId, contactId, scope, was, subscription, id, this.#now)
+  }
+
+  #countOptOut(at: number): void {
+    this.#optedOut.set(at, (this.#optedOut.get(at) ?? 0) + 1)
   }
 
   #count(...deltas: Delta[]): void {
