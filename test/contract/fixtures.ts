@@ -206,7 +206,7 @@ export function change(
 }
 
 /** Returns an attempt for these deliveries of an email. */
-export function newAttempt(email: NewEmail, deliveryIds: string[]): Attempt {
+export function newAttempt(email: Pick<NewEmail, 'id' | 'teamId'>, deliveryIds: string[]): Attempt {
   return {
     id: newId(T0),
     teamId: email.teamId,

@@ -11,7 +11,7 @@ import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from '
 import type { CommitRules } from '../engine/group-commit.ts'
 import { isConflict, packPostgres, PostgresError } from './failures.ts'
 import { KnownReads } from './known-reads.ts'
-import { Pending } from './pending.ts'
+import { Pending, type Reference } from './pending.ts'
 import { type Bound, bind, translate } from './texts.ts'
 import type { PostgresTarget } from './client.ts'
 import type { Answer, Request, Sent, WireData } from './postgres-wire.ts'
@@ -22,6 +22,9 @@ const MOST_MS = 180_000
 
 /** Limit on prepared texts. Lists of parameters produce many different texts. */
 const MOST_PREPARED = 1000
+
+const REFERENCES = `select c.relname as child, p.relname as parent from pg_constraint k
+  join pg_class c on c.oid = k.conrelid join pg_class p on p.oid = k.confrelid where k.contype = 'f'`
 
 type Row = Record<string, unknown>
 type Done = Extract<Answer, { rows: unknown }>
@@ -102,6 +105,12 @@ export class PostgresConnection implements Connection {
     this.#known.heed(text)
     this.#flush(undefined)
     return this.#ask([{ text, values: [...values] }])
+  }
+
+  /** Reads the foreign keys, which delayed inserts must follow. Call it when the schema is up to date. */
+  readReferences(): void {
+    const { rows } = this.query(REFERENCES, [])
+    this.#pending.follow(rows as unknown as Reference[])
   }
 
   /** Runs several statements without parameters. */

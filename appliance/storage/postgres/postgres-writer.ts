@@ -86,6 +86,7 @@ function open(target: PostgresTarget, lock: DatabaseLock): PostgresConnection {
   const db = new PostgresConnection(target, lock)
   try {
     migrate(db)
+    db.readReferences()
     return db
   } catch (error) {
     db.close()

@@ -20,6 +20,7 @@ import {
   T0,
 } from '../../../contract/fixtures.ts'
 import { openDatabaseLine } from '../../../world/database-line.ts'
+import { suppressedCause } from '../../../../appliance/mail/suppression.ts'
 import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
 
 const programs = postgresPrograms()
@@ -40,6 +41,7 @@ describe('statements', () => {
     teamId = (await makeTeam(storage)).team.id
     await storage.close()
     db = new PostgresConnection({ url })
+    db.readReferences()
   })
   afterAll(() => db.close())
 
@@ -132,6 +134,29 @@ describe('statements', () => {
     // Each updates its delivery and its email. Attempts, events and metrics take one statement each for 16 calls.
     expect(await statements(() => end(emails[16]!), 1)).toBe(2 + 2 + 3)
     expect(await statements((n) => end(emails[n]!), 16)).toBe(2 + 16 * 2 + 3)
+  })
+
+  test('an email to a suppressed address goes together with what ended before it', async () => {
+    const [put, lease, settle] = [
+      nouns.accepting.prepared.put(db),
+      nouns.leasing.prepared.lease(db),
+      nouns.settling.prepared.settle(db),
+    ]
+    const sent = stored('a@z.example')
+    await statements(() => put({ emails: [sent], receipt: null, quota: null }, T0), 1)
+    let id = ''
+    await statements(() => (id = lease(leaseArgs({ owner: 'two', limit: 1000 }), T0)[0]!.id), 1)
+    const refused = stored('b@z.example')
+    refused.deliveries[0]!.suppressed = suppressedCause({ origin: 'manual' })
+    const calls = [
+      () => {
+        const changes = [change(id, 'delivered', 'email.delivered')]
+        settle({ owner: 'two', attempt: newAttempt(sent, [id]), changes }, T0)
+      },
+      () => put({ emails: [refused], receipt: null, quota: null }, T0),
+    ]
+    // If an event came before its email, the calls would run again one by one: 35 statements.
+    expect(await statements((n) => calls[n]!(), 2)).toBe(15)
   })
 })
 
