@@ -3,7 +3,9 @@
  * database grows, how much the event loop and transactional mail are delayed, and how many emails are delivered per
  * second compared with single emails of the same size. The readers' exchanger is a separate process that accepts
  * everything. Transactional mail goes to another one in this process.
- * usage: ./scripts/bench broadcast [--contacts N] [--providers N] [--deliver N] [--singles N]
+ * With --rounds, single emails and whole broadcasts of --deliver contacts take turns first, because other work on the
+ * machine changes the rate from minute to minute.
+ * usage: ./scripts/bench broadcast [--contacts N] [--providers N] [--deliver N] [--singles N] [--rounds N]
  */
 import Database from 'better-sqlite3'
 import { fork } from 'node:child_process'
@@ -18,7 +20,7 @@ import { parseArgs } from 'node:util'
 import { freeAddress } from '../../test/world/addresses.ts'
 import { fillSegment } from './broadcast-contacts.ts'
 import type { Sink } from './delivery-sink.ts'
-import { processorSeconds, quantile } from './measured.ts'
+import { processorSeconds, quantile, threadSeconds } from './measured.ts'
 import { makeHome, RECIPIENT, SENDER, startDaemon } from './real-daemon.ts'
 
 const { values } = parseArgs({
@@ -27,20 +29,24 @@ const { values } = parseArgs({
     providers: { type: 'string', default: '1' },
     deliver: { type: 'string', default: '20000' },
     singles: { type: 'string', default: '5000' },
+    rounds: { type: 'string', default: '0' },
   },
 })
-const [contacts, providers, deliver, singles] = [
+const [contacts, providers, deliver, singles, rounds] = [
   values.contacts,
   values.providers,
   values.deliver,
   values.singles,
-].map(Number) as [number, number, number, number]
+  values.rounds,
+].map(Number) as [number, number, number, number, number]
 /** The domain that receives transactional mail. */
 const OTHER = 'other.example'
 /** Milliseconds between probes of transactional mail. */
 const PROBE_MS = 200
 const POLL_MS = 100
 const SECONDS = { idle: 10, goal: 3600 }
+/** Emails of a broadcast that go before all others (broadcasts/runner.ts). */
+const CANARY = 100
 const HTML = `<p>Hello {{{FIRST_NAME|there}}}</p>${'<p>A paragraph of some words that somebody reads.</p>'.repeat(60)}<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>`
 
 /** By subject: resolves a probe when the exchanger has received it. */
@@ -56,6 +62,7 @@ const home = await makeHome(folder, sink, addresses.set(OTHER, await startExchan
 cleanup.defer(() => home.close())
 const file = join(folder, 'data', 'posthaste.db')
 const segment = fillSegment(file, { contacts, domains })
+const small = rounds > 0 ? fillSegment(file, { contacts: deliver + CANARY, domains, part: 1 }) : segment
 const metricsAddress = `${freeAddress()}:${new URL(home.url).port}`
 const daemon = await startDaemon(folder, home, {
   POSTHASTE_HTTP__PUBLIC_URL: `https://mail.${SENDER}`,
@@ -67,11 +74,20 @@ console.log(
   `${availableParallelism()} cores, load average ${loadavg()[0]!.toFixed(1)}, ${contacts} contacts at ${providers} provider${providers === 1 ? '' : 's'}\n`,
 )
 await watched('nothing to do', () => sleep(SECONDS.idle * 1000))
-await measureSingles()
-const before = sizes()
-const id = await create()
-await expansion()
-await delivery()
+for (let round = 0; round < rounds; round++) {
+  await measureSingles()
+  await measureBroadcast()
+}
+if (contacts > 0) await measureLarge()
+
+/** Measures a broadcast to all contacts. */
+async function measureLarge(): Promise<void> {
+  await measureSingles()
+  const before = sizes()
+  const id = await create(segment)
+  await expansion(id, before)
+  await delivery(id)
+}
 
 /** Sends single emails of the same size, and measures from the first request to the last delivery. */
 async function measureSingles(): Promise<void> {
@@ -89,16 +105,29 @@ async function measureSingles(): Promise<void> {
   })
 }
 
+/** Sends a whole broadcast, and measures from the end of its first batch to its last delivery. */
+async function measureBroadcast(): Promise<void> {
+  const goal = (await delivered()) + deliver + CANARY
+  const whole = await create(small)
+  await post(`/broadcasts/${whole}/send`, '{}')
+  await until(() => Promise.resolve(row(whole).enqueued > CANARY))
+  await watched(`${deliver} emails of a broadcast`, async () => {
+    await until(async () => (await delivered()) >= goal)
+    return deliver
+  })
+  await until(() => Promise.resolve(row(whole).finished_at !== null))
+}
+
 /** Measures the expansion without deliveries, so that the database grows only by recipients. */
-async function expansion(): Promise<void> {
+async function expansion(id: string, before: ReadonlyMap<string, number>): Promise<void> {
   for (const domain of domains) await post(`/lanes/auto~${domain}/pause`, '{}')
   await watched('expansion', async () => {
     await post(`/broadcasts/${id}/send`, '{}')
-    await until(() => Promise.resolve(row().expanded_at !== null))
+    await until(() => Promise.resolve(row(id).expanded_at !== null))
     return contacts
   })
   const after = sizes()
-  const { expanded, enqueued } = row()
+  const { expanded, enqueued } = row(id)
   const grown = ([name, bytes]: [string, number]): number => bytes - (before.get(name) ?? 0)
   const recipients = [...after].filter(([name]) => name.includes('broadcast_recipients'))
   const bytes = recipients.reduce((sum, one) => sum + grown(one), 0) / expanded
@@ -109,7 +138,7 @@ async function expansion(): Promise<void> {
 }
 
 /** Runs until this many emails have arrived, then cancels the rest. */
-async function delivery(): Promise<void> {
+async function delivery(id: string): Promise<void> {
   const goal = (await delivered()) + Math.min(deliver, contacts)
   for (const domain of domains) await post(`/lanes/auto~${domain}/resume`, '{}')
   await watched('delivery', async () => {
@@ -119,8 +148,8 @@ async function delivery(): Promise<void> {
   if (deliver >= contacts) return
   await watched('cancellation', async () => {
     await post(`/broadcasts/${id}/cancel`, '{}')
-    await until(() => Promise.resolve(row().finished_at !== null))
-    return contacts - row().enqueued
+    await until(() => Promise.resolve(row(id).finished_at !== null))
+    return contacts - row(id).enqueued
   })
 }
 
@@ -132,10 +161,18 @@ async function watched(name: string, work: () => Promise<number | void>): Promis
   await loopDelay()
   const probing = new AbortController()
   const late = probe(probing.signal)
+  const threads = threadSeconds(daemon.pid)
   const [cpu, start] = [processorSeconds([daemon.pid]), performance.now()]
   const things = (await work()) ?? 0
   const seconds = (performance.now() - start) / 1000
   const used = processorSeconds([daemon.pid]) - cpu
+  const busy = threadSeconds(daemon.pid)
+    .map(({ name, id: thread, seconds: now }) => ({
+      name,
+      seconds: now - (threads.find((one) => one.id === thread)?.seconds ?? 0),
+    }))
+    .filter((one) => one.seconds > 0.1)
+    .map((one) => `${one.name} ${((one.seconds / things) * 1e6).toFixed(0)}`)
   const loop = await loopDelay()
   probing.abort()
   const delays = await late
@@ -145,7 +182,8 @@ async function watched(name: string, work: () => Promise<number | void>): Promis
       : `, ${(things / seconds).toFixed(0)} per second, ${((used / things) * 1e6).toFixed(0)} us of processor time each`
   console.log(
     `${name}: ${seconds.toFixed(1)} s, ${used.toFixed(1)} s of processor time${each}
-  event loop p50 ${loop.p50.toFixed(1)} ms, p99 ${loop.p99.toFixed(1)} ms; transactional mail delivered after ${quantile(delays, 0.5).toFixed(0)} ms (p50), ${quantile(delays, 0.99).toFixed(0)} (p99), ${Math.max(...delays).toFixed(0)} (longest of ${delays.length}); load average ${loadavg()[0]!.toFixed(1)}\n`,
+  event loop p50 ${loop.p50.toFixed(1)} ms, p99 ${loop.p99.toFixed(1)} ms; transactional mail delivered after ${quantile(delays, 0.5).toFixed(0)} ms (p50), ${quantile(delays, 0.99).toFixed(0)} (p99), ${Math.max(...delays).toFixed(0)} (longest of ${delays.length}); load average ${loadavg()[0]!.toFixed(1)}
+  us of each thread: ${things === 0 ? '' : busy.join(', ')}\n`,
   )
 }
 
@@ -171,8 +209,8 @@ async function loopDelay(): Promise<{ p50: number; p99: number }> {
   return { p50: read('p50'), p99: read('p99') }
 }
 
-async function create(): Promise<string> {
-  const draft = { segment_id: segment, from: `news@${SENDER}`, subject: 'News', html: HTML }
+async function create(readers: string): Promise<string> {
+  const draft = { segment_id: readers, from: `news@${SENDER}`, subject: 'News', html: HTML }
   return (await post<{ id: string }>('/broadcasts', JSON.stringify(draft))).id
 }
 
@@ -196,7 +234,7 @@ interface BroadcastRow {
   expanded_at: number | null
   finished_at: number | null
 }
-function row(): BroadcastRow {
+function row(id: string): BroadcastRow {
   return read((db) => db.prepare('select * from broadcasts where id = ?').get(id)) as BroadcastRow
 }
 

@@ -16,14 +16,20 @@ interface Process {
 }
 
 function readProcess(pid: number): Process | null {
+  const stat = readStat(`/proc/${pid}/stat`)
+  return stat && { pid, ...stat }
+}
+
+function readStat(file: string): (Omit<Process, 'pid'> & { name: string }) | null {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const text = readFileSync(file, 'latin1')
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number)
     const seconds = (at: number): number => (fields[at]! + fields[at + 1]!) * TICK_SECONDS
-    return { pid, parent: fields[1]!, own: seconds(11), children: seconds(13) }
+    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
+    return { name, parent: fields[1]!, own: seconds(11), children: seconds(13) }
   } catch {
     return null // it ended meanwhile
   }
@@ -44,6 +50,14 @@ function family(roots: readonly number[]): Process[] {
 /** Returns the CPU time so far in seconds, including all descendants, even ended ones. */
 export function processorSeconds(roots: readonly number[]): number {
   return family(roots).reduce((sum, { own, children }) => sum + own + children, 0)
+}
+
+/** Returns the CPU time so far of each thread of a process, in seconds, with the names of the kernel. */
+export function threadSeconds(pid: number): { id: number; name: string; seconds: number }[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((id) => {
+    const thread = readStat(`/proc/${pid}/task/${id}/stat`)
+    return thread ? [{ id: Number(id), name: thread.name, seconds: thread.own }] : []
+  })
 }
 
 /** Returns the current memory in bytes, including all descendants. Shared pages are counted once (PSS). */
