@@ -7,6 +7,7 @@ import type { BroadcastContent } from '../mail/broadcast.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import {
   contactValues,
+  LINK_KEYS,
   type MergeProperty,
   type MergeSource,
   type MergeValues,
@@ -45,6 +46,8 @@ export interface ParsedRevision extends Revision {
   parsed: { subject: MergeSource; html: MergeSource | null; text: MergeSource | null }
   /** Keys of its merge tags. */
   keys: ReadonlySet<string>
+  /** Whether the subject contains the unsubscribe link. */
+  linkInSubject: boolean
 }
 
 /** The data of a contact that an email needs; only fields that a tag names. */
@@ -69,6 +72,7 @@ export function parseRevision(revision: Revision): ParsedRevision {
     parsed,
     numbers: revision.links && new Map(revision.links.map((link, n) => [link, n])),
     keys: new Set(tagsOf(...sources).map(({ key }) => key)),
+    linkInSubject: tagsOf(subject).some(({ key }) => LINK_KEYS.has(key)),
   }
 }
 

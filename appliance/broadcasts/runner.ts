@@ -5,6 +5,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import type { PreferencesTokens } from '../audience/audience.ts'
+import { steady } from '../clock/clock.ts'
 import { BRAKE_WINDOW, BROADCAST_LIFETIME_MS, brakeOf, LATE_MS, pauseSentence } from '../mail/broadcast.ts'
 import { newId } from '../mail/ids.ts'
 import type { ReturnPaths } from '../senders/senders.ts'
@@ -12,6 +13,7 @@ import type { Broadcast, BroadcastEmail, WaitingRecipient } from '../storage/sto
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
+import { createLoads, type Loads, restAfter } from './load.ts'
 import { type BroadcastMail, messageIdOf, unsubscribeLink, writeRecord } from './mail.ts'
 import { type ParsedRevision, readerOf, subjectFor, valuesFor } from './revision.ts'
 import { type SendingDeps, startScheduled } from './sending.ts'
@@ -85,16 +87,20 @@ function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean>
   const { storage, clock } = deps
   /** `updatedAt` of each broadcast when its parked emails were last released, by id. */
   const released = new Map<string, number>()
-  const looked = new Map<string, number>()
+  /** When to look at the results of each broadcast again, on the steady clock. */
+  const lookAt = new Map<string, number>()
   const windows = createWindows(deps)
+  const loads = createLoads(deps)
   return async (broadcast) => {
     const { id, status, paused, updatedAt } = broadcast
     const now = clock.now()
     if (status === 'canceled') return storage.closeCanceled({ id, most: STEP }, now)
     if (status === 'scheduled') return startIfDue(deps, broadcast)
-    if (now - (looked.get(id) ?? 0) >= LOOK_MS) {
-      looked.set(id, now)
+    const before = steady(clock)
+    if (before >= (lookAt.get(id) ?? -Infinity)) {
       await look(deps, broadcast)
+      const after = steady(clock)
+      lookAt.set(id, Math.max(before + LOOK_MS, after + restAfter(after - before)))
     }
     if (paused) return false
     if (released.get(id) !== updatedAt) {
@@ -104,7 +110,7 @@ function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean>
       deps.wake()
     }
     const more = await expand(deps, broadcast)
-    return (await enqueue(deps, broadcast, await windows())) || more
+    return (await enqueue(deps, broadcast, { windowFor: await windows(), loads })) || more
   }
 }
 
@@ -147,10 +153,10 @@ async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadc
 }
 
 /** Queues recipients while there is capacity. Returns true if more can be queued at once. */
-async function enqueue(deps: RunnerDeps, broadcast: Broadcast, windowFor: Windows): Promise<boolean> {
+async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacity): Promise<boolean> {
   const { storage, clock, mail, log } = deps
   const { id, expandedAt } = broadcast
-  const places = await placesOf(deps, broadcast, windowFor)
+  const places = await placesOf(deps, broadcast, capacity)
   const found = await storage.waitingRecipients({ id, closed: places.closed, most: places.most }, clock.now())
   if (found.length === 0) {
     if (expandedAt !== null && places.closed.length === 0 && places.most > 0) await finish(deps, broadcast)
@@ -169,19 +175,29 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, windowFor: Window
   const taken = new Set(batch)
   const moved = found.filter((one) => one.moved && !taken.has(one))
   const done = await storage.enqueueBroadcast({ id, emails, deleted, moved }, clock.now())
-  if (done && done.enqueued > 0) deps.wake()
+  if (done && done.enqueued > 0) {
+    const providers = batch.map(({ provider }) => provider)
+    capacity.loads.add(id, providers)
+    deps.wake()
+  }
   return done !== undefined && done.enqueued + done.skipped + moved.length > 0
+}
+
+/** What limits how many emails of a broadcast are queued. */
+interface Capacity {
+  windowFor: Windows
+  loads: Loads
 }
 
 /** Returns the free capacity for each provider. */
 async function placesOf(
   { storage, clock }: RunnerDeps,
   { id, startedAt, expanded, enqueued, expandedAt }: Broadcast,
-  windowFor: Windows,
+  { windowFor, loads }: Capacity,
 ) {
   const large = expanded > LARGE || expandedAt === null
   const canary = large && enqueued <= CANARY && clock.now() - startedAt! < CANARY_MS
-  const load = await storage.broadcastLoad({ id }, clock.now())
+  const load = await loads.of(id)
   // The first batch goes alone, until each of its emails had its first attempt.
   const first = canary ? (enqueued === 0 ? CANARY : 0) : Infinity
   const seen =
@@ -214,7 +230,10 @@ async function emailFor(
   const now = clock.now()
   const id = newId(now)
   const reader = readerOf(revision, contactId, contact!)
-  const link = unsubscribeLink(tokens, revision, { teamId, reader, emailId: id })
+  // Making the link takes as long as all the rest, and few subjects contain it.
+  const link = revision.linkInSubject
+    ? unsubscribeLink(tokens, revision, { teamId, reader, emailId: id })
+    : null
   const subject = subjectFor(revision, valuesFor(reader, revision.properties, link))
   const size = (revision.html?.length ?? 0) + (revision.text?.length ?? 0)
   return {

@@ -27,7 +27,8 @@ const FIELDS = {
   'contact.email': 'email',
 } as const
 
-const LINKS = new Set(['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL'])
+/** Keys of the unsubscribe link. */
+export const LINK_KEYS: ReadonlySet<string> = new Set(['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL'])
 
 const stranger = (text: string | null, fallback: string | null = null): MergeValue => ({
   text: text === '' ? null : text,
@@ -47,7 +48,7 @@ export function contactValues(
 ): MergeValues {
   const properties = new Map(known.map((property) => [property.key, property]))
   return (key) => {
-    if (LINKS.has(key)) return unsubscribeUrl === null ? undefined : stranger(unsubscribeUrl)
+    if (LINK_KEYS.has(key)) return unsubscribeUrl === null ? undefined : stranger(unsubscribeUrl)
     if (Object.hasOwn(FIELDS, key)) return stranger(contact[FIELDS[key as keyof typeof FIELDS]])
     const property = properties.get(key.replace(/^contact\.(?:properties\.)?/, ''))
     if (!property) return undefined

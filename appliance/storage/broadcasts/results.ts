@@ -1,7 +1,7 @@
 /** Results of a broadcast: counts, recipients and links. */
 import { sql } from 'kysely'
 import type { BroadcastCounts } from '../../mail/broadcast.ts'
-import type { EventData } from '../../mail/event.ts'
+import { LAST_EVENTS, type EventData } from '../../mail/event.ts'
 import { contains, type Page, type PageArgs } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { Connection } from '../connection.ts'
@@ -18,25 +18,26 @@ async function countBroadcast(db: Db, { id }: { id: string }): Promise<Broadcast
   return Object.fromEntries(rows.map(({ last_event: event, n }) => [event, Number(n)]))
 }
 
-/** Counts the last `most` emails that were attempted in the same way. */
+/**
+ * Counts the last `most` emails that were attempted in the same way. Reads at most that many of each last event: without
+ * that, it would read all queued emails first, which are the newest.
+ */
 async function recentOutcomes(db: Db, { id, most }: { id: string; most: number }): Promise<BroadcastCounts> {
-  const rows = await db
-    .selectFrom((from) =>
-      from
-        .selectFrom('emails')
-        .select('last_event')
-        .where('broadcast_id', '=', id)
-        .where('sent_at', 'is not', null)
-        .where('last_event', '<>', 'queued')
-        .orderBy('id', 'desc')
-        .limit(most)
-        .as('recent'),
-    )
-    .select((row) => ['recent.last_event as last_event', row.fn.countAll<number>().as('n')])
-    .groupBy('recent.last_event')
-    .execute()
+  const newest = ATTEMPTED.map((event) => {
+    const found = sql`select id, last_event from emails
+      where broadcast_id = ${id} and last_event = ${event} and sent_at is not null order by id desc limit ${most}`
+    return sql`select id, last_event from (${found}) as ${sql.ref(event)}`
+  })
+  const { rows } = await sql<{ last_event: string; n: number }>`
+    select last_event, count(*) as n from (
+      select last_event from (${sql.join(newest, sql` union all `)}) as every order by id desc limit ${most}) as recent
+    group by last_event
+  `.execute(db)
   return Object.fromEntries(rows.map(({ last_event: event, n }) => [event, Number(n)]))
 }
+
+/** Last events of emails that were attempted. */
+const ATTEMPTED = LAST_EVENTS.filter((event) => event !== 'queued' && event !== 'scheduled')
 
 /** Stores counts, so that lists needn't count, and the numbers outlive the emails. */
 async function saveBroadcastCounts(
