@@ -10,6 +10,8 @@ export interface Step {
   count: number
   ehlo: string
   tls: boolean
+  /** The IP that the connection comes from. */
+  client: string
 }
 
 /**

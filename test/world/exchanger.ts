@@ -107,7 +107,8 @@ class Actor {
 
   react(command: Step['command'], address: string | null, session: SMTPServerSession, done: Done): void {
     const count = 1 + this.steps.filter((step) => step.command === command).length
-    const step = { command, address, count, ehlo: session.hostNameAppearsAs, tls: session.secure }
+    const { hostNameAppearsAs: ehlo, secure: tls, remoteAddress: client } = session
+    const step = { command, address, count, ehlo, tls, client }
     this.steps.push(step)
     const reaction = this.behave?.(step)
     if (typeof reaction !== 'object') return this.#do(reaction, session, done)
