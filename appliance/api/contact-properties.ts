@@ -40,6 +40,10 @@ export const ContactProperty = Type.Object(
   {
     object: kind('contact_property'),
     ...summary,
+    examples: Type.Array(value, {
+      description:
+        'Up to 3 different values that contacts have, the newest contacts first. Only the newest 1,000 contacts are searched. Not part of the hosted API.',
+    }),
     used_in: Type.Array(
       Type.Object({
         object: literals(['template', 'broadcast', 'segment'], { description: 'What it is.' }),

@@ -99,6 +99,14 @@ const origin = literals(CONSENT_ORIGINS, {
   description:
     'person: the contact · api: an app · import: an imported file · complaint: a spam report · operator: a member of the team.',
 })
+const engagement = {
+  last_opened_at: Nullable(Timestamp, {
+    description: 'When a person, not a bot, last opened an email to the contact; null: never.',
+  }),
+  last_clicked_at: Nullable(Timestamp, {
+    description: 'When a person, not a bot, last clicked a link in an email to the contact; null: never.',
+  }),
+}
 /** GET /contacts/:id */
 export const Contact = Type.Object(
   {
@@ -108,6 +116,7 @@ export const Contact = Type.Object(
     unsubscribed_at: Nullable(Timestamp, { description: 'When the contact opted out; null: subscribed.' }),
     unsubscribed_by: Nullable(origin, { description: 'Whose decision that was.' }),
     created_by: origin,
+    ...engagement,
     properties: Type.Record(
       Type.String(),
       Type.Object({
@@ -127,6 +136,7 @@ export const FoundContact = Type.Object(
     ...summary,
     unsubscribed_at: Nullable(Timestamp, { description: 'When the contact opted out; null: subscribed.' }),
     unsubscribed_by: Nullable(origin, { description: 'Whose decision that was.' }),
+    ...engagement,
     suppressed: Type.Boolean({ description: 'Whether the address is on the suppression list.' }),
     segments: Type.Array(
       Type.Object({ id: Id, name: Type.String({ description: 'Name of the segment.' }) }),
@@ -323,6 +333,11 @@ export function presentContactSummary(contact: StoredContact): ContactSummary {
   }
 }
 
+const presentEngagement = ({ lastOpenedAt, lastClickedAt }: StoredContact) => ({
+  last_opened_at: timestampOrNull(lastOpenedAt),
+  last_clicked_at: timestampOrNull(lastClickedAt),
+})
+
 export const presentFoundContact = (
   contact: StoredContact,
   { segments, suppressed }: ContactContext,
@@ -330,6 +345,7 @@ export const presentFoundContact = (
   ...presentContactSummary(contact),
   unsubscribed_at: timestampOrNull(contact.optOut?.at ?? null),
   unsubscribed_by: contact.optOut?.origin ?? null,
+  ...presentEngagement(contact),
   suppressed: suppressed.has(suppressionKey(contact.email)),
   segments: segments.get(contact.id) ?? [],
 })
@@ -343,6 +359,7 @@ export function presentContact(contact: ContactDetails): Contact {
     unsubscribed_at: timestampOrNull(optOut?.at ?? null),
     unsubscribed_by: optOut?.origin ?? null,
     created_by: contact.createdBy,
+    ...presentEngagement(contact),
     properties: Object.fromEntries(values.map(({ key, type, value }) => [key, { type, value }])),
   }
 }

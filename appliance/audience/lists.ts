@@ -15,7 +15,10 @@ import { readTeamRules, type SegmentSizes } from './rules.ts'
 import { type AudienceDeps, noSegment } from './which.ts'
 
 /** Maximum number per team, low enough to read all at once. */
-const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200, uses: 20 }
+const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200, uses: 20, examples: 3 }
+
+/** How many of the newest contacts are searched for examples of a property. */
+const SEARCHED = 1000
 
 /** Maximum lengths in characters. */
 const MAX = { segment: 255, topic: 50, description: 200, key: 50 }
@@ -81,6 +84,8 @@ export interface PropertyMethods {
   getProperty(args: { teamId: string; id: string }): Promise<ContactProperty>
   /** Lists what uses a property; at most 20 of each kind. Refuses: `not_found`. */
   propertyUses(args: { teamId: string; id: string }): Promise<PropertyUse[]>
+  /** Lists up to 3 different values of a property, of the newest contacts. Refuses: `not_found`. */
+  propertyExamples(args: { teamId: string; id: string }): Promise<PropertyValue[]>
   /** Refuses: `missing_field`, `invalid_field`, `property_exists`, `too_many`. */
   createProperty(args: {
     teamId: string
@@ -244,6 +249,11 @@ export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMetho
     async propertyUses({ teamId, id }) {
       const { key } = await get({ teamId, id })
       return storage.propertyUses({ teamId, key, most: MOST.uses }, clock.now())
+    },
+    async propertyExamples({ teamId, id }) {
+      const { label } = await get({ teamId, id })
+      const asked = { teamId, label, most: MOST.examples, among: SEARCHED }
+      return storage.propertyExamples(asked, clock.now())
     },
     async createProperty({ teamId, key, type, fallback }) {
       checkKey(key)

@@ -69,13 +69,16 @@ export async function showContact(
   const topics = await storage.listContactTopics(own, clock.now())
   const prospects = await broadcasts.contactProspects(own)
   const next = prospects.filter(({ prospect }) => prospect === 'eligible')
-  const { optOut, email, id, createdAt, createdBy, values } = contact
+  const { optOut, email, id, createdAt, createdBy, lastOpenedAt, lastClickedAt, values } = contact
+  const timeOf = (at: number | null) => (at === null ? 'never' : instant(at))
   const facts = [
     ['Address', email],
     ['ID', id],
     ['Name', nameOf(contact)],
     ['Status', optOut ? `unsubscribed by ${optOut.origin}, ${instant(optOut.at)}` : 'subscribed'],
     ['Added', `${instant(createdAt)} by ${createdBy}`],
+    ['Last opened', timeOf(lastOpenedAt)],
+    ['Last clicked', timeOf(lastClickedAt)],
     ...values.map(({ key, value }) => [key, String(value)]),
     ['Segments', segments.items.map(({ name }) => name).join(', ')],
     ['Topics', topics.map(({ name, subscription }) => `${name} (${subscription})`).join(', ')],

@@ -135,6 +135,12 @@ export function segmentRulesContract(storage: () => Storage): void {
     expect(await who(rule('last_opened_at', 'gt', '6 days ago'), T0 + 60 * DAY)).toEqual([])
     // Updating the contact doesn't change these times.
     await update(ada.id, { lastName: 'Byron' })
+    const engaged = async ({ id, teamId }: { id: string; teamId: string }) => {
+      const found = await storage().getContact({ teamId, ref: { id } }, T0)
+      return [found?.lastOpenedAt, found?.lastClickedAt]
+    }
+    expect(await engaged(ada)).toEqual([null, T0 + 10 * DAY])
+    expect(await engaged(bob)).toEqual([T0 + 45 * DAY, null])
     expect(await who(rule('last_clicked_at', 'lte', '5 weeks ago'))).toEqual(['Ada'])
   })
 

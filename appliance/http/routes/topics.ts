@@ -70,6 +70,7 @@ function propertyRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, properties.getContactProperty, {}, async (request) => ({
     object: noun,
     ...(await read(request)),
+    examples: await audience.propertyExamples(ref(request)),
     used_in: (await audience.propertyUses(ref(request))).map(properties.presentPropertyUse),
   }))
   serve(

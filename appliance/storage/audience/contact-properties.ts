@@ -132,6 +132,30 @@ async function propertyUses(
   ]
 }
 
+/**
+ * Returns different values of a property, those of the newest contacts first.
+ * @param args most: how many; among: how many of the newest contacts are searched
+ */
+async function propertyExamples(
+  db: Db,
+  { teamId, label, most, among }: { teamId: string; label: string; most: number; among: number },
+): Promise<PropertyValue[]> {
+  const rows = await db
+    .selectFrom('contacts')
+    .select('properties')
+    .where('team_id', '=', teamId)
+    .orderBy('id', 'desc')
+    .limit(among)
+    .execute()
+  const found = new Set<PropertyValue>()
+  for (const { properties } of rows) {
+    const values = JSON.parse(properties) as Record<string, PropertyValue>
+    if (Object.hasOwn(values, label)) found.add(values[label]!)
+    if (found.size === most) break
+  }
+  return [...found]
+}
+
 /** Changes the fallback. Returns false if the property doesn't exist. */
 async function setFallback(
   db: Db,
@@ -160,6 +184,6 @@ async function deleteContactProperty(
 }
 
 export const methods = {
-  reads: { listContactProperties, propertyUses },
+  reads: { listContactProperties, propertyExamples, propertyUses },
   writes: { createContactProperty, setFallback, deleteContactProperty },
 }

@@ -23,6 +23,9 @@ export interface Contact {
   createdFrom: string | null
   createdAt: number
   updatedAt: number
+  /** When a person, not a bot, last opened or clicked an email to the contact; null: never. */
+  lastOpenedAt: number | null
+  lastClickedAt: number | null
 }
 
 /** Identifies a contact by id, or by address in any case. */
@@ -40,6 +43,8 @@ export const toContact = (row: Selectable<ContactsTable>): Contact => ({
   createdFrom: row.created_from,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
+  lastOpenedAt: row.last_opened_at,
+  lastClickedAt: row.last_clicked_at,
 })
 
 export const toRow = (contact: Contact): Insertable<ContactsTable> => ({
@@ -56,6 +61,8 @@ export const toRow = (contact: Contact): Insertable<ContactsTable> => ({
   created_from: contact.createdFrom,
   created_at: contact.createdAt,
   updated_at: contact.updatedAt,
+  last_opened_at: contact.lastOpenedAt,
+  last_clicked_at: contact.lastClickedAt,
 })
 
 export async function getContact(

@@ -68,6 +68,8 @@ function newContact(given: NewContact, kept: KeptOptOuts | undefined, act: Conse
     createdFrom: act.source,
     createdAt: now,
     updatedAt: now,
+    lastOpenedAt: null,
+    lastClickedAt: null,
   }
 }
 

@@ -145,6 +145,22 @@ test('a property says which templates, drafts and segments use it', async () => 
   ])
 })
 
+test('a property has examples: different values of the newest contacts of the team', async () => {
+  const property = await made('/contact-properties', { key: 'color', type: 'string' })
+  const examples = async (id = property) => {
+    const { json } = await api.call('GET', `/contact-properties/${id}`)
+    return (json as { examples: unknown[] }).examples
+  }
+  expect(await examples()).toEqual([])
+  for (const [n, color] of ['red', 'green', 'green', 'blue', 'white'].entries())
+    await made('/contacts', { email: `paint${n}@customer.example`, properties: { color } })
+  await made('/contacts', { email: 'plain@customer.example' })
+  expect(await examples()).toEqual(['white', 'blue', 'green'])
+  const number = await made('/contact-properties', { key: 'visits', type: 'number' })
+  await made('/contacts', { email: 'paint0@customer.example', properties: { visits: 7 } })
+  expect(await examples(number)).toEqual([7])
+})
+
 describe('rules of mailbox providers', () => {
   const verdictOf = async (id: string, check: string) => {
     const { json } = await api.call('GET', `/broadcasts/${id}/review`)

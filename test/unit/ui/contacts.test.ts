@@ -3,7 +3,9 @@ import type { ContactConsent } from '../../../appliance/api/contact-details.ts'
 import {
   consentSentence,
   contactStory,
+  examplesOf,
   filterOf,
+  lastEngaged,
   readProperty,
   usesSentence,
 } from '../../../ui/src/state/contacts.ts'
@@ -34,6 +36,17 @@ test('mail and changes are one timeline, newest first', () => {
     ['c', 'Unsubscribed by the contact with one click in their mail app', ''],
   ])
   expect(story[0]?.email).toEqual({ id: 'e', event: 'delivered' })
+})
+
+test('the later of open and click says when a contact was last engaged', () => {
+  const engaged = (opened: string | null, clicked: string | null) =>
+    lastEngaged({ last_opened_at: opened, last_clicked_at: clicked })
+  const [early, late] = ['2026-01-02 03:04:05.678901+00', '2026-02-02 03:04:05.678901+00']
+  expect(engaged(null, null)).toBeNull()
+  expect(engaged(late, early)).toEqual({ did: 'Opened', at: late })
+  expect(engaged(early, late)).toEqual({ did: 'Clicked', at: late })
+  expect(engaged(null, early)).toEqual({ did: 'Clicked', at: early })
+  expect([examplesOf([]), examplesOf(['pro', 7])]).toEqual(['none', 'pro, 7'])
 })
 
 test('uses of a property are counted by kind', () => {

@@ -9,6 +9,7 @@ import type { FoundEmail } from '../../../appliance/api/email-search.ts'
 import { contactRules } from './contact-rules.ts'
 import { instant } from './time.ts'
 
+type PropertyExamples = Static<typeof ContactProperty>['examples']
 type PropertyUses = Static<typeof ContactProperty>['used_in']
 
 /** Who made a decision, to follow “by”. */
@@ -28,6 +29,16 @@ export const PROSPECT_WORDS: Record<ContactBroadcasts['data'][number]['prospect'
   unsubscribed: 'unsubscribed',
   topic: 'opted out of its topic',
   suppressed: 'address suppressed',
+}
+
+/** When a person last opened or clicked, whichever is later; null: never. */
+export function lastEngaged({
+  last_opened_at: opened,
+  last_clicked_at: clicked,
+}: Pick<FoundContact, 'last_opened_at' | 'last_clicked_at'>): { did: string; at: string } | null {
+  if (clicked !== null && (opened === null || instant(clicked) >= instant(opened)))
+    return { did: 'Clicked', at: clicked }
+  return opened === null ? null : { did: 'Opened', at: opened }
 }
 
 /** How a change was made, if that adds information. */
@@ -75,6 +86,10 @@ export function usesSentence(uses: readonly Pick<PropertyUses[number], 'object'>
   })
   return parts.length === 0 ? 'nothing' : parts.join(', ')
 }
+
+/** Lists examples of a property, such as `pro, free`. */
+export const examplesOf = (examples: PropertyExamples): string =>
+  examples.length === 0 ? 'none' : examples.join(', ')
 
 /** A bulk action on contacts. */
 export interface ContactsActLook {
