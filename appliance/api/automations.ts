@@ -351,6 +351,18 @@ export const presentRunSummary = (run: StoredRun): AutomationRunSummary => ({
   contact_id: run.contactId,
 })
 
+/** Presents a step that a run has reached. */
+export const presentReachedStep = (step: StoredRunStep): Static<typeof AutomationRunStep> => ({
+  key: step.key,
+  type: step.type,
+  status: step.status,
+  started_at: timestamp(step.createdAt),
+  completed_at: timestampOrNull(step.completedAt),
+  output: step.output,
+  error: step.error,
+  created_at: timestamp(step.createdAt),
+})
+
 /** Presents a run with all steps of its version; those that it did not reach are pending, or skipped when it has ended. */
 export function presentRun(
   run: StoredRun & { steps: StoredRunStep[]; graph: StoredAutomation['graph'] },
@@ -358,15 +370,16 @@ export function presentRun(
   const reached = new Map(run.steps.map((step) => [step.key, step]))
   const steps = run.graph.steps.map(({ key, type }): Static<typeof AutomationRunStep> => {
     const step = reached.get(key)
+    if (step) return presentReachedStep(step)
     return {
       key,
       type,
-      status: step?.status ?? (run.status === 'running' ? 'pending' : 'skipped'),
-      started_at: timestampOrNull(step?.createdAt ?? null),
-      completed_at: timestampOrNull(step?.completedAt ?? null),
-      output: step?.output ?? null,
-      error: step?.error ?? null,
-      created_at: timestamp(step?.createdAt ?? run.createdAt),
+      status: run.status === 'running' ? 'pending' : 'skipped',
+      started_at: null,
+      completed_at: null,
+      output: null,
+      error: null,
+      created_at: timestamp(run.createdAt),
     }
   })
   return { object: 'automation_run', ...presentRunSummary(run), steps }

@@ -16,6 +16,7 @@ import type {
   AutomationRunStep,
   AutomationSummary,
   ContactProperty,
+  ContactRun,
   Page,
   PageArgs,
   RunCounts,
@@ -33,6 +34,8 @@ const COUNTED_MS = 30 * 86_400_000
 /** Limits on the runs of each automation that are counted: in a list, and for one automation. */
 const MOST_LISTED = 1000
 const MOST_COUNTED = 10_000
+/** How many runs of a contact are listed. */
+const MOST_OF_CONTACT = 20
 
 export interface AutomationRef {
   teamId: string
@@ -94,6 +97,8 @@ export interface AutomationBook {
   runs(
     args: AutomationRef & Omit<PageArgs, 'teamId'> & { status?: string | undefined },
   ): Promise<Page<AutomationRun>>
+  /** Lists the newest 20 runs of a contact, of all automations, with the steps that they have reached. */
+  contactRuns(args: { teamId: string; contactId: string }): Promise<ContactRun[]>
   /** Refuses: `not_found`. */
   run(args: AutomationRef & { runId: string }): Promise<RunDetails>
   /** Lets a failed run go on with the step that failed. Refuses: `not_found`, `run_not_failed`, `automation_stopping`. */
@@ -210,7 +215,7 @@ function runMethods(
   { storage, clock }: BookDeps,
   get: AutomationBook['get'],
   changed: () => void,
-): Pick<AutomationBook, 'runs' | 'run' | 'retry'> {
+): Pick<AutomationBook, 'runs' | 'contactRuns' | 'run' | 'retry'> {
   return {
     async retry({ runId, ...ref }) {
       const { name } = await get(ref)
@@ -226,6 +231,7 @@ function runMethods(
       const asked = { ...page, automationId: id, statuses: readStatuses(status) }
       return storage.listAutomationRuns(asked, clock.now())
     },
+    contactRuns: (args) => storage.contactAutomationRuns({ ...args, most: MOST_OF_CONTACT }, clock.now()),
     async run({ runId, ...ref }) {
       await get(ref)
       const now = clock.now()

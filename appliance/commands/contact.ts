@@ -58,7 +58,7 @@ export async function listContacts(
 
 /** `contact show`: by address or id. */
 export async function showContact(
-  { contacts, broadcasts, storage, clock, output, team }: Context,
+  { contacts, broadcasts, automations, storage, clock, output, team }: Context,
   idOrEmail: string,
 ): Promise<void> {
   const { id: teamId } = await team()
@@ -68,6 +68,7 @@ export async function showContact(
   const segments = await storage.listContactSegments({ ...own, limit: DEFAULT_LIMIT }, clock.now())
   const topics = await storage.listContactTopics(own, clock.now())
   const prospects = await broadcasts.contactProspects(own)
+  const runs = await automations.contactRuns(own)
   const next = prospects.filter(({ prospect }) => prospect === 'eligible')
   const { optOut, email, id, createdAt, createdBy, lastOpenedAt, lastClickedAt, values } = contact
   const timeOf = (at: number | null) => (at === null ? 'never' : instant(at))
@@ -82,6 +83,7 @@ export async function showContact(
     ...values.map(({ key, value }) => [key, String(value)]),
     ['Segments', segments.items.map(({ name }) => name).join(', ')],
     ['Topics', topics.map(({ name, subscription }) => `${name} (${subscription})`).join(', ')],
+    ['Automations', runs.map(({ automationName, status }) => `${automationName} (${status})`).join(', ')],
     ['Would get', next.map(({ broadcast: { name, status } }) => `${name} (${status})`).join(', ')],
   ]
   output.text(...table(['FIELD', 'VALUE'], facts))

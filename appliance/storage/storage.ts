@@ -40,7 +40,7 @@ export type { Automation, AutomationSummary } from './automations/automations.ts
 export type { RunCounts, StepCounts } from './automations/counts.ts'
 export type { EventWork, OpenStep } from './automations/open-steps.ts'
 export type { NewRun, SendingStep, StepEffect, StepResult } from './automations/running.ts'
-export type { AutomationRun, AutomationRunStep } from './automations/runs.ts'
+export type { AutomationRun, AutomationRunStep, ContactRun } from './automations/runs.ts'
 export type { CustomEvent } from './automations/custom-events.ts'
 export type { SentEvent } from './automations/sent-events.ts'
 export type { Broadcast, BroadcastAnswer, BroadcastRef, NewBroadcast } from './broadcasts/broadcasts.ts'

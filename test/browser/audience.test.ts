@@ -131,8 +131,8 @@ test('the lists count who can get mail in each segment, and who has a value for 
   await picture(page, 'segments')
   await page.goto(at('/audience/properties'))
   await expect
-    .poll(async () => (await cells('loyalty_points')).slice(0, 5))
-    .toEqual(['loyalty_points', 'number', 'no fallback', '25%', '1 segment'])
+    .poll(async () => (await cells('loyalty_points')).slice(0, 6))
+    .toEqual(['loyalty_points', 'number', 'no fallback', '3', '25%', '1 segment'])
   await page.getByTitle('1 contact of 4').waitFor()
   await picture(page, 'properties')
   await posthaste.call('DELETE', `/segments/${id}`)

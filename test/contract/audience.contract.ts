@@ -19,7 +19,8 @@ function contactTests(storage: () => Storage): void {
     expect(ada).toMatchObject({
       ...{ email, firstName: 'Ada', lastName: null, properties: { p1: 'pro', p2: 3 }, optOut: null },
       ...{ createdBy: 'api', createdFrom: 'key', createdAt: T0, updatedAt: T0 },
-      ...{ lastOpenedAt: null, lastClickedAt: null },
+      lastOpenedAt: null,
+      lastClickedAt: null,
     })
     const again = newContact(teamId, {
       email: email.toUpperCase(),

@@ -170,6 +170,34 @@ function runTests(storage: () => Storage): void {
     expect(await storage().takeSentEvent(taking, T0 + 22)).toBe(false)
   })
 
+  test('the newest runs of a contact are listed with the steps that they have reached', async () => {
+    const { automation, begin, advance, teamId, contact, add } = await automationStage(storage())
+    const first = await begin(reached('wait', T0 + DAY))
+    const second = await begin(reached('wait', T0 + 9), T0 + 8)
+    await advance(second, 'wait', done(), T0 + 9)
+    const list = (more: object = {}) =>
+      storage().contactAutomationRuns({ teamId, contactId: contact.id, most: 9, ...more }, T0)
+    const about = { automationId: automation.id, automationName: 'Welcome', contactId: contact.id }
+    expect(await list()).toMatchObject([
+      {
+        ...about,
+        id: second,
+        status: 'completed',
+        completedAt: T0 + 9,
+        steps: [{ key: 'start' }, { key: 'wait', status: 'completed' }],
+      },
+      {
+        ...about,
+        id: first,
+        status: 'running',
+        steps: [{ key: 'start' }, { key: 'wait', status: 'waiting' }],
+      },
+    ])
+    expect((await list({ most: 1 })).map(({ id }) => id)).toEqual([second])
+    expect(await list({ teamId: newId(T0) })).toEqual([])
+    expect(await list({ contactId: (await add()).id })).toEqual([])
+  })
+
   test('a stop ends the runs that began before, and no step of them is done', async () => {
     const { automation, begin, advance, run, stop, due, teamId } = await automationStage(storage())
     const runId = await begin(reached('wait', T0 + 1))

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/automations.ts'
+import { listContactRuns, presentContactRun } from '../../api/contact-automations.ts'
 import { presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -69,7 +70,7 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
 }
 
 /** Routes that list and count automations and their runs. */
-function listRoutes(app: App, { automations }: HttpDeps): void {
+function listRoutes(app: App, { audience, automations }: HttpDeps): void {
   serve(app, api.listAutomations, {}, async (request) => {
     const { counts: counted, ...query } = request.query
     const { items, hasMore } = await automations.list({ teamId: callerOf(request).teamId, ...query, counted })
@@ -85,6 +86,11 @@ function listRoutes(app: App, { automations }: HttpDeps): void {
   serve(app, api.getAutomationRun, {}, async (request) =>
     api.presentRun(await automations.run({ ...ref(request), runId: request.params.run_id })),
   )
+  serve(app, listContactRuns, {}, async (request) => {
+    const { teamId } = callerOf(request)
+    const { id: contactId } = await audience.getContact({ teamId, idOrEmail: request.params.id })
+    return presentList((await automations.contactRuns({ teamId, contactId })).map(presentContactRun), false)
+  })
   const audit = { action: 'automation.retry', noun: 'automation' } as const
   serve(app, api.retryAutomationRun, { right: 'send', audit }, async (request) => {
     const { run_id: runId } = request.params

@@ -91,6 +91,49 @@ async function getAutomationRun(
   return { ...toRun(row), steps: steps.map(toStep) }
 }
 
+/** A run of a contact, with the steps that it has reached in the order of time. */
+export interface ContactRun extends AutomationRun {
+  automationName: string
+  eventName: string
+  steps: AutomationRunStep[]
+}
+
+/** Lists the newest runs of a contact. @param args most: how many */
+async function contactAutomationRuns(
+  db: Db,
+  { teamId, contactId, most }: { teamId: string; contactId: string; most: number },
+): Promise<ContactRun[]> {
+  const rows = await db
+    .selectFrom('automation_runs as r')
+    .innerJoin('automations as a', 'a.id', 'r.automation_id')
+    .selectAll('r')
+    .select('a.name as automation_name')
+    .where('r.team_id', '=', teamId)
+    .where('r.contact_id', '=', contactId)
+    .orderBy('r.id', 'desc')
+    .limit(most)
+    .execute()
+  if (rows.length === 0) return []
+  const steps = await db
+    .selectFrom('automation_run_steps')
+    .selectAll()
+    .where(
+      'run_id',
+      'in',
+      rows.map(({ id }) => id),
+    )
+    .orderBy('created_at')
+    .orderBy('key')
+    .execute()
+  const byRun = Map.groupBy(steps, (step) => step.run_id)
+  return rows.map((row) => ({
+    ...toRun(row),
+    automationName: row.automation_name,
+    eventName: row.event_name,
+    steps: (byRun.get(row.id) ?? []).map(toStep),
+  }))
+}
+
 /** Counts the newest ended runs of an automation, and how many of them failed. */
 async function recentAutomationRuns(
   db: Db,
@@ -221,6 +264,12 @@ async function purgeAutomationRuns(
 }
 
 export const methods = {
-  reads: { hasStoppedRuns, listAutomationRuns, getAutomationRun, recentAutomationRuns },
+  reads: {
+    hasStoppedRuns,
+    listAutomationRuns,
+    getAutomationRun,
+    contactAutomationRuns,
+    recentAutomationRuns,
+  },
   writes: { cancelStoppedRuns, purgeAutomationRuns, retryAutomationRun },
 }

@@ -130,6 +130,14 @@ test('all kinds of steps: a new contact is written to, waits, is changed and joi
     ...{ first_name: 'Grace', properties: { plan: { value: 'pro' } } },
   })
   expect((await api.call('GET', `/segments/${segment}/contacts`)).json).toMatchObject({ data: [{ email }] })
+  const { json } = await api.call('GET', `/contacts/${email}/automations`)
+  const { data } = json as { data: Run[] }
+  expect(data).toMatchObject([
+    { automation_id: id, automation_name: 'All', event_name: 'joined', status: 'completed' },
+  ])
+  const ran = ['start', 'check', 'mail', 'paid', 'update', 'join']
+  expect(data[0]!.steps.map(({ key }) => key).toSorted()).toEqual(ran.toSorted())
+  expect((await api.call('GET', '/contacts/nobody@customer.example/automations')).status).toBe(404)
 })
 
 test('an email is sent once although the process dies before the next step', async () => {

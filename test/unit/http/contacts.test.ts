@@ -160,7 +160,8 @@ test('who opted out stays so, and the log says why', async () => {
   await call('PATCH', `/contacts/${again}`, { unsubscribed: false })
   expect((await call('GET', `/contacts/${again}`)).json).toMatchObject({
     ...{ unsubscribed: false, unsubscribed_by: null, unsubscribed_at: null },
-    ...{ last_opened_at: null, last_clicked_at: null },
+    last_opened_at: null,
+    last_clicked_at: null,
   })
   expect((await call('GET', `/contacts/${again}/consents`)).json.data).toMatchObject([
     { topic_id: null, was: 'opt_out', subscription: 'opt_in', origin: 'api', via: 'api' },

@@ -30,7 +30,7 @@ test('mail and changes are one timeline, newest first', () => {
     ...{ id: 'e', subject: '', created_at: '2026-01-03T00:00:00Z', last_event: 'delivered' as const },
     ...{ opened: true, clicked: false },
   }
-  const story = contactStory([email], [consent({})], [])
+  const story = contactStory([email], [consent({})], [], [])
   expect(story.map(({ key, title, note }) => [key, title, note])).toEqual([
     ['e', '(no subject)', 'opened'],
     ['c', 'Unsubscribed by the contact with one click in their mail app', ''],

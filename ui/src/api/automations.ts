@@ -11,6 +11,7 @@ import type {
   CreateAutomation,
   UpdateAutomation,
 } from '../../../appliance/api/automations.ts'
+import type { ContactRunList } from '../../../appliance/api/contact-automations.ts'
 import { listProperties, listSegments, listTopics } from './audience.ts'
 import type { Cursor } from './calls.ts'
 import { change, read, withParameters } from './client.ts'
@@ -55,6 +56,10 @@ export const countAutomation = (id: string, signal?: AbortSignal) =>
 
 export const getRun = (id: string, run: string, signal?: AbortSignal) =>
   read<AutomationRun>(`${at(id)}/runs/${encodeURIComponent(run)}`, signal)
+
+/** Lists the newest 20 runs of a contact, of all automations. */
+export const listContactRuns = (contact: string, signal?: AbortSignal) =>
+  read<Static<typeof ContactRunList>>(`/contacts/${encodeURIComponent(contact)}/automations`, signal)
 
 /** Lets a failed run go on with the step that failed. */
 export const retryRun = (id: string, run: string) =>

@@ -6,7 +6,9 @@ import type { Static } from 'typebox'
 import type { ContactProperty, ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
 import type { FoundContact } from '../../../appliance/api/contacts.ts'
 import type { FoundEmail } from '../../../appliance/api/email-search.ts'
+import type { ContactRun } from '../../../appliance/api/contact-automations.ts'
 import { contactRules } from './contact-rules.ts'
+import { runEntries, type RunEntry } from './contact-runs.ts'
 import { instant } from './time.ts'
 
 type PropertyExamples = Static<typeof ContactProperty>['examples']
@@ -207,18 +209,21 @@ export interface ContactEntry {
   title: string
   /** Text beside the title; may be empty. */
   note: string
-  /** Null for a change of a subscription. */
+  /** Null for other entries. */
   email: { id: string; event: FoundEmail['last_event'] } | null
   optedIn: boolean
+  /** Null for other entries. */
+  run: Pick<RunEntry, 'to' | 'went'> | null
 }
 
 type StoryEmail = Pick<FoundEmail, 'id' | 'subject' | 'created_at' | 'last_event' | 'opened' | 'clicked'>
 
-/** Merges emails and changes of subscriptions, newest first. @param topics names of existing topics */
+/** Merges emails, changes of subscriptions and automations, newest first. @param topics names of existing topics */
 export function contactStory(
   emails: readonly StoryEmail[],
   consents: readonly ContactConsent[],
   topics: readonly { id: string; name: string }[],
+  runs: readonly ContactRun[],
 ): ContactEntry[] {
   const names = new Map(topics.map(({ id, name }) => [id, name]))
   const mail = emails.map(({ id, subject, created_at: at, last_event: event, opened, clicked }) => ({
@@ -226,10 +231,20 @@ export function contactStory(
     note: clicked ? 'clicked' : opened ? 'opened' : '',
     email: { id, event },
     optedIn: false,
+    run: null,
   }))
   const changes = consents.map((one) => ({
     ...{ key: one.id, at: one.created_at, title: consentSentence(one, names.get(one.topic_id ?? '')) },
-    ...{ note: '', email: null, optedIn: one.subscription === 'opt_in' },
+    note: '',
+    email: null,
+    optedIn: one.subscription === 'opt_in',
+    run: null,
   }))
-  return [...mail, ...changes].sort((a, b) => instant(b.at) - instant(a.at))
+  const automated = runEntries(runs).map(({ to, went, ...entry }) => ({
+    ...entry,
+    email: null,
+    optedIn: false,
+    run: { to, went },
+  }))
+  return [...mail, ...changes, ...automated].sort((a, b) => instant(b.at) - instant(a.at))
 }

@@ -1314,3 +1314,5 @@ CREATE INDEX automation_run_steps_due on automation_run_steps (due_at, run_id) w
 CREATE INDEX automation_run_steps_waiting on automation_run_steps (team_id, event_name, contact_id) where event_name is not null;
 
 CREATE INDEX sent_events_pending on sent_events (id) where pending = 1;
+
+CREATE INDEX automation_runs_of_contact on automation_runs (team_id, contact_id, id);
