@@ -1,10 +1,11 @@
 /** The results, recipients and clicked links of a broadcast. */
 import { Type, type Static } from 'typebox'
-import type { ProviderResult } from '../mail/broadcast.ts'
+import type { CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
 import type { BroadcastReach, BroadcastRecipient } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
-import { count, described, Id, listOf, literals, Nullable } from './shared.ts'
+import { count, described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
 
 const TYPES = [
   ...(['sent', 'delivered', 'opened', 'clicked'] as const),
@@ -41,6 +42,8 @@ export const ClickedLink = Type.Object(
 )
 export const ClickedLinkList = listOf(ClickedLink, 'links')
 
+const rate = (description: string) => Nullable(Type.Number(), described(`${description} null: unknown.`))
+
 /** GET /broadcasts/:id/results */
 export const BroadcastResults = Type.Object(
   {
@@ -58,6 +61,27 @@ export const BroadcastResults = Type.Object(
         complained: count('Reported as spam.'),
       }),
       described('By mailbox provider, the largest first.'),
+    ),
+    first_48_hours: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        delivered: count('Emails delivered until then.'),
+        opened: count('Recipients that had opened it.'),
+        clicked: count('Recipients that had clicked a link.'),
+      }),
+      described('Totals by hour, from the quarter hour in which sending began.'),
+    ),
+    earlier: Type.Object(
+      {
+        broadcasts: count('How many were compared, at most 10.'),
+        delivered: rate('Delivered, of those sent.'),
+        bounced: rate('Bounced, of those sent.'),
+        opened: rate('Opened, of those delivered.'),
+        clicked: rate('Clicked, of those delivered.'),
+        unsubscribed: rate('Unsubscribed, of those delivered.'),
+        complained: rate('Reported as spam, of those delivered.'),
+      },
+      described('Medians of the rates of the last broadcasts that were sent before this one, 0 to 1.'),
     ),
   },
   described('Results.'),
@@ -114,4 +138,10 @@ export function presentRecipient(
 export const presentResults = (
   reach: BroadcastReach,
   providers: ProviderResult[],
-): Static<typeof BroadcastResults> => ({ ...reach, providers })
+  { curve, earlier }: { curve: CurvePoint[]; earlier: EarlierRates },
+): Static<typeof BroadcastResults> => ({
+  ...reach,
+  providers,
+  first_48_hours: curve.map(({ at, ...counts }) => ({ at: timestamp(at), ...counts })),
+  earlier,
+})

@@ -1,6 +1,6 @@
 /** Broadcasts: one email to each contact of a segment. */
 import { Type, type Static } from 'typebox'
-import { BROADCAST_STATUSES, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
+import { BROADCAST_STATUSES, DEEDS, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { choiceCondition, page, path, pathUuid, query, text } from './parameters.ts'
@@ -69,6 +69,18 @@ export const SendBroadcast = Type.Object(
     ),
   },
   described('When to send it.'),
+)
+/** POST /broadcasts/:id/duplicate */
+export const DuplicateBroadcast = Type.Object(
+  {
+    without: Type.Optional(
+      literals(
+        DEEDS,
+        described('Leaves out those who opened or clicked the original, also if they do it later.'),
+      ),
+    ),
+  },
+  described('Whom to leave out.'),
 )
 
 const reference = { object: kind('broadcast'), id: Id }
@@ -179,7 +191,9 @@ export const resumeBroadcast = operation('POST /broadcasts/:id/resume', {
 })
 export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
   ...{ operationId: 'duplicateBroadcast', tags, summary: 'Duplicate a broadcast', params },
-  description: 'Creates a draft that says the same.',
+  description:
+    'Creates a draft that says the same. With `without`, it excludes a segment of those who did that with the original.',
+  body: Nullable(DuplicateBroadcast),
   response: ref,
 })
 /** Formats a broadcast for lists. */

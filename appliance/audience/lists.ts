@@ -14,8 +14,10 @@ import { readText, readValue } from './values.ts'
 import { readTeamRules, type SegmentSizes } from './rules.ts'
 import { type AudienceDeps, noSegment } from './which.ts'
 
+/** Limit on a team's segments with rules. */
+export const MOST_RULED = 100
 /** Maximum number per team, low enough to read all at once. */
-const MOST = { segments: 1000, ruled: 100, topics: 100, properties: 200, uses: 20, examples: 3 }
+const MOST = { segments: 1000, ruled: MOST_RULED, topics: 100, properties: 200, uses: 20, examples: 3 }
 
 /** How many of the newest contacts are searched for examples of a property. */
 const SEARCHED = 1000

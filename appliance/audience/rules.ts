@@ -7,8 +7,8 @@ import type { ContactConditions, SizedSegment } from '../storage/storage.ts'
 import type { AudienceDeps } from './which.ts'
 
 /**
- * Reads the rules of a request. They must name only the team's properties, topics and segments, and no segments with
- * rules. Refuses: `invalid_field`.
+ * Reads the rules of a request. They must name only the team's properties, topics, segments and broadcasts, and no
+ * segments with rules. Refuses: `invalid_field`.
  */
 export async function readTeamRules(
   { storage, clock }: AudienceDeps,
@@ -35,6 +35,8 @@ export async function readTeamRules(
     if (field?.kind === 'topic' && !topics.has(field.id)) throw unknown('a topic that exists')
     if (field?.kind === 'segment' && !segments.has(field.id))
       throw unknown('a segment that exists and has no rules')
+    if (field?.kind === 'broadcast' && !(await storage.getBroadcast({ teamId, id: field.id }, now)))
+      throw unknown('a broadcast that exists')
   }
   return rules
 }

@@ -1,11 +1,12 @@
 /** Drafts of broadcasts: validates, stores and changes them. */
 import type { Clock } from '../clock/clock.ts'
 import { compileGiven } from '../document/given.ts'
-import type { BroadcastContent, BroadcastStatus } from '../mail/broadcast.ts'
+import type { BroadcastContent, BroadcastStatus, Deed } from '../mail/broadcast.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { imagesIn } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Broadcast, BroadcastAnswer, BroadcastRef, Storage } from '../storage/storage.ts'
+import { segmentOfDeed } from './deeds.ts'
 import { mailboxOf, parseContent } from './revision.ts'
 
 export interface BroadcastDeps {
@@ -46,8 +47,13 @@ export interface DraftMethods {
   updateBroadcast(args: BroadcastRef & { draft: DraftInput; edits?: number | undefined }): Promise<void>
   /** Refuses: `not_found`, `broadcast_kept`. */
   deleteBroadcast(ref: BroadcastRef): Promise<void>
-  /** Creates a draft with the same content. Refuses: `not_found`. */
-  duplicateBroadcast(ref: BroadcastRef): Promise<Broadcast>
+  /**
+   * Creates a draft with the same content.
+   * @param args without: also excludes those who did this with the original
+   *
+   * Refuses: `not_found`, `invalid_field` (without), `too_many`.
+   */
+  duplicateBroadcast(args: BroadcastRef & { without?: Deed | undefined }): Promise<Broadcast>
 }
 
 /** Maximum lengths in characters. */
@@ -107,12 +113,29 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     async deleteBroadcast(ref) {
       refuseUnless(await storage.deleteBroadcast(ref, clock.now()), 'broadcast_kept')
     },
-    async duplicateBroadcast(ref) {
+    async duplicateBroadcast({ without, ...ref }) {
       const original = await get(ref)
-      const suffix = ' (copy)'
-      return store({ ...original, name: original.name.slice(0, MAX.name - suffix.length) + suffix })
+      const suffix = without === undefined ? ' (copy)' : ` (not ${without})`
+      const name = original.name.slice(0, MAX.name - suffix.length).toWellFormed() + suffix
+      const exclude = await exclusions({ storage, clock }, original, without)
+      return store({ ...original, name, exclude })
     },
   }
+}
+
+/** Returns the segments that a copy excludes. Refuses: `invalid_field` (without), `too_many`. */
+async function exclusions(
+  deps: BroadcastDeps,
+  original: Broadcast,
+  without: Deed | undefined,
+): Promise<string[]> {
+  const { exclude, revisionId } = original
+  if (without === undefined) return exclude
+  if (revisionId === null)
+    throw refuse('invalid_field', { field: 'without', expected: 'absent, because it was not sent' })
+  if (exclude.length >= MAX_EXCLUDED)
+    throw refuse('too_many', { limit: MAX_EXCLUDED, things: 'excluded segments' })
+  return [...exclude, await segmentOfDeed(deps, original, without)]
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The results of a broadcast, as counts. */
 import { setImmediate } from 'node:timers/promises'
-import type { ProviderResult } from '../mail/broadcast.ts'
+import type { CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
 import { refuse } from '../mail/refusals.ts'
 import { isUnplaced } from '../mail/queue.ts'
 import type {
@@ -11,6 +11,7 @@ import type {
   ClickedLink,
   RecipientsArgs,
 } from '../storage/storage.ts'
+import { createEarlier, curveOf } from './compared.ts'
 import { type BroadcastDeps, noBroadcast } from './drafts.ts'
 
 export interface ResultMethods {
@@ -22,6 +23,10 @@ export interface ResultMethods {
   broadcastReach(ref: BroadcastRef): Promise<BroadcastReach>
   /** Returns results by provider, largest first; at most 10 s old. */
   providerResults(ref: BroadcastRef): Promise<ProviderResult[]>
+  /** Returns totals by hour for the first 48 hours; empty before sending begins. Refuses: `not_found`. */
+  curve(ref: BroadcastRef): Promise<CurvePoint[]>
+  /** Returns the median rates of the team's last ten broadcasts before this one. Refuses: `not_found`. */
+  earlierRates(ref: BroadcastRef): Promise<EarlierRates>
   /** Refuses: `not_found`. */
   listRecipients(args: RecipientsArgs): Promise<{ items: BroadcastRecipient[]; hasMore: boolean }>
   /** Refuses: `not_found`. */
@@ -45,6 +50,19 @@ const STEP = 5000
 const MOST_TABLES = 100
 
 export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods {
+  const refreshed = async (broadcast: Broadcast): Promise<Broadcast> => {
+    const { id, status, revisionId, countedAt, finishedAt } = broadcast
+    const now = clock.now()
+    const since = finishedAt === null ? 0 : now - finishedAt
+    const over = since > COUNTED_MS
+    const lasts = since < HOUR_MS ? NEW_MS : FRESH_MS
+    const fresh = countedAt !== null && now - countedAt < (status === 'queued' ? 0 : lasts)
+    if (revisionId === null || over || fresh) return broadcast
+    const counts = await storage.countBroadcast({ id }, now)
+    await storage.saveBroadcastCounts({ id, counts }, now)
+    return { ...broadcast, counts, countedAt: now }
+  }
+  const earlier = createEarlier({ storage, clock }, refreshed)
   const tables = new Map<string, { at: number; rows: ProviderResult[] }>()
   const demand = async (ref: BroadcastRef): Promise<Broadcast> => {
     const found = await storage.getBroadcast(ref, clock.now())
@@ -52,18 +70,7 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
     return found
   }
   return {
-    async refreshed(broadcast) {
-      const { id, status, revisionId, countedAt, finishedAt } = broadcast
-      const now = clock.now()
-      const since = finishedAt === null ? 0 : now - finishedAt
-      const over = since > COUNTED_MS
-      const lasts = since < HOUR_MS ? NEW_MS : FRESH_MS
-      const fresh = countedAt !== null && now - countedAt < (status === 'queued' ? 0 : lasts)
-      if (revisionId === null || over || fresh) return broadcast
-      const counts = await storage.countBroadcast({ id }, now)
-      await storage.saveBroadcastCounts({ id, counts }, now)
-      return { ...broadcast, counts, countedAt: now }
-    },
+    refreshed,
     async broadcastReach(ref) {
       await demand(ref)
       return storage.broadcastReach(ref, clock.now())
@@ -78,6 +85,8 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
       tables.set(ref.id, { at: now, rows })
       return rows
     },
+    curve: async (ref) => curveOf({ storage, clock }, await demand(ref)),
+    earlierRates: async (ref) => earlier(await demand(ref)),
     async listRecipients(args) {
       await demand(args)
       return storage.listBroadcastRecipients(args, clock.now())

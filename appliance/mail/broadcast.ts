@@ -14,6 +14,10 @@ export type PauseReason = 'person' | 'bounces' | 'complaints' | 'late' | 'restor
 export const SKIP_REASONS = ['unsubscribed', 'topic', 'deleted', 'canceled'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
+/** What a person did with a broadcast. A copy can leave out those who did. */
+export const DEEDS = ['opened', 'clicked'] as const
+export type Deed = (typeof DEEDS)[number]
+
 /** The content of a draft. */
 export interface BroadcastContent {
   /** As in a From header: `Ada <ada@example.com>`. */
@@ -98,6 +102,30 @@ export interface ProviderResult {
   delivered: number
   bounced: number
   complained: number
+}
+
+/** Totals at a time after sending began. */
+export interface CurvePoint {
+  /** Unix milliseconds. */
+  at: number
+  delivered: number
+  /** Recipients that opened it, and that clicked. */
+  opened: number
+  clicked: number
+}
+
+/** Medians of the rates of earlier broadcasts, 0 to 1; null if there are none. */
+export interface EarlierRates {
+  /** Number of broadcasts that were compared. */
+  broadcasts: number
+  /** Of the emails that were tried. */
+  delivered: number | null
+  bounced: number | null
+  /** Of the emails that were delivered. */
+  opened: number | null
+  clicked: number | null
+  unsubscribed: number | null
+  complained: number | null
 }
 
 /** Whether a contact would get a draft: `eligible`, or the first reason against it. */

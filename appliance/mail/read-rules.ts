@@ -1,6 +1,7 @@
 /** Parses segment rules from a request. Pure. */
 import { refuse } from './refusals.ts'
 import {
+  BROADCAST_DEEDS,
   MOST_DEPTH,
   MOST_RULES,
   OPERATORS_OF,
@@ -24,6 +25,7 @@ const VALUES: Record<RuleKind, string> = {
   flag: '`true` or `false`',
   topic: '`opt_in` or `opt_out`',
   segment: '`true` or `false`',
+  broadcast: '`sent`, `opened` or `clicked`',
 }
 
 function isValue(kind: RuleKind, value: unknown): boolean {
@@ -31,6 +33,7 @@ function isValue(kind: RuleKind, value: unknown): boolean {
   if (kind === 'flag' || kind === 'segment') return typeof value === 'boolean'
   if (typeof value !== 'string') return false
   if (kind === 'topic') return value === 'opt_in' || value === 'opt_out'
+  if (kind === 'broadcast') return (BROADCAST_DEEDS as readonly string[]).includes(value)
   if (kind === 'time') return ruleTime(value, 0) !== undefined
   return value !== '' && value.length <= MOST_TEXT && !value.includes('\0') && value.isWellFormed()
 }
@@ -49,7 +52,7 @@ const isObject = (given: unknown): given is Record<string, unknown> =>
   typeof given === 'object' && given !== null && !Array.isArray(given)
 
 /**
- * Parses rules. The caller checks whether the properties, topics and segments exist.
+ * Parses rules. The caller checks whether the properties, topics, segments and broadcasts exist.
  * @param path name of the field that contained them
  * Refuses: `invalid_field`.
  */
@@ -84,7 +87,7 @@ function readRule(
   if (typeof field !== 'string' || !named)
     throw refuse('invalid_field', {
       field: `${path}.field`,
-      expected: `one of ${Object.keys(SIMPLE_FIELDS).join(', ')}, or a property, topic or segment such as contact.properties.plan`,
+      expected: `one of ${Object.keys(SIMPLE_FIELDS).join(', ')}, or a property, topic, segment or broadcast such as contact.properties.plan`,
     })
   const known = RULE_OPERATORS.find((one) => one === operator)
   if (!known)

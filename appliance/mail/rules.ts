@@ -35,7 +35,10 @@ export type RuleField =
   | { kind: 'time'; column: 'created_at' | 'last_opened_at' | 'last_clicked_at' }
   | { kind: 'flag'; name: 'unsubscribed' | 'suppressed' }
   | { kind: 'property'; key: string }
-  | { kind: 'topic' | 'segment'; id: string }
+  | { kind: 'topic' | 'segment' | 'broadcast'; id: string }
+
+/** What a contact can have done with a broadcast. `sent`: it was queued for the contact. Bots don't count. */
+export const BROADCAST_DEEDS = ['sent', 'opened', 'clicked'] as const
 
 /** Fields that every contact has. */
 export const SIMPLE_FIELDS: Record<string, RuleField> = {
@@ -49,14 +52,16 @@ export const SIMPLE_FIELDS: Record<string, RuleField> = {
   'contact.suppressed': { kind: 'flag', name: 'suppressed' },
 }
 
+const NOUNS = { topics: 'topic', segments: 'segment', broadcasts: 'broadcast' } as const
+
 /** Resolves a field; undefined when it doesn't exist. */
 export function ruleField(field: string): RuleField | undefined {
   if (Object.hasOwn(SIMPLE_FIELDS, field)) return SIMPLE_FIELDS[field]
-  const [, noun, name] = /^contact\.(properties|topics|segments)\.(.+)$/s.exec(field) ?? []
+  const [, noun, name] = /^contact\.(properties|topics|segments|broadcasts)\.(.+)$/s.exec(field) ?? []
   if (noun === undefined || name === undefined) return undefined
   if (noun === 'properties') return /^\w{1,50}$/.test(name) ? { kind: 'property', key: name } : undefined
   if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(name)) return undefined
-  return { kind: noun === 'topics' ? 'topic' : 'segment', id: name.toLowerCase() }
+  return { kind: NOUNS[noun as keyof typeof NOUNS], id: name.toLowerCase() }
 }
 
 const TEXT = ['eq', 'neq', 'contains', 'starts_with', 'ends_with', 'exists', 'is_empty'] as const
@@ -70,6 +75,7 @@ export const OPERATORS_OF = {
   flag: ['eq', 'neq'],
   topic: ['eq', 'neq'],
   segment: ['eq', 'neq'],
+  broadcast: ['eq', 'neq'],
 } satisfies Record<string, readonly RuleOperator[]>
 export type RuleKind = keyof typeof OPERATORS_OF
 

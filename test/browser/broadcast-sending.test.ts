@@ -212,6 +212,19 @@ test('the content shows beside each link how many clicked it', async () => {
   await page.getByRole('cell', { name: '300 of 300' }).waitFor()
 })
 
+test('the page shows the first hours, and a draft for those who did not click', async () => {
+  await page.locator('a[data-row]').first().click()
+  const hours = page.getByRole('region', { name: 'First 48 hours' })
+  await hours.getByRole('img', { name: 'First hour: 300 delivered, 0 opened, 2 clicked' }).waitFor()
+  expect(await hours.getByRole('row', { name: /^delivered/ }).innerText()).toContain('300')
+  await picture(page, 'broadcast-first-hours')
+  await press('New broadcast to those who didn’t click')
+  await page.getByRole('heading', { name: 'News (not clicked)' }).waitFor()
+  await follow('Review and send')
+  await page.getByRole('heading', { name: '298 contacts will get it' }).waitFor()
+  await page.getByText('2 in an excluded segment').waitFor()
+})
+
 let many: string
 test('a large send is confirmed by typing how many get it', async () => {
   many = await made('/segments', { name: 'Many' })

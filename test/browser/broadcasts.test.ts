@@ -147,6 +147,40 @@ test('a broadcast is duplicated, found and deleted', async () => {
   await expect.poll(rows).toEqual(['Spring offers'])
 })
 
+test('keys in the list create, edit and delete, and the help names them', async () => {
+  await made('/broadcasts', {
+    segment_id: segment,
+    from: `news@${posthaste.domain}`,
+    subject: 'Later',
+    html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+    send: true,
+    scheduled_at: 'in 1 day',
+  })
+  await page.goto(at('/broadcasts'))
+  const row = (name: string) => page.locator('a[data-row]', { hasText: name })
+  await row('Later').waitFor()
+  await page.keyboard.press('?')
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+  await help.getByText('Delete the broadcast of the row, after a confirmation').waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('n')
+  await page.getByRole('dialog', { name: 'Create broadcast' }).waitFor()
+  await page.keyboard.press('Escape')
+  await row('Spring offers').focus()
+  await page.keyboard.press('e')
+  await page.getByRole('heading', { name: 'Spring offers' }).waitFor()
+  await page.goBack()
+  await row('Later').focus()
+  await page.keyboard.press('Backspace')
+  const dialog = page.getByRole('dialog', { name: 'Delete Later?' })
+  await dialog.getByText('It won’t be sent.').waitFor()
+  expect(await dialog.getByRole('button', { name: 'Delete broadcast' }).isDisabled()).toBe(true)
+  await field('Type Later to confirm').fill('Later')
+  await dialog.getByRole('button', { name: 'Delete broadcast' }).click()
+  await toast('Broadcast deleted.')
+  await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['Spring offers'])
+})
+
 test('a viewer sees broadcasts, and is offered no change', async () => {
   const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
   await addMember(posthaste, 'viewer', person)

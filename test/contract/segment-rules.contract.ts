@@ -3,6 +3,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { Rule, Rules } from '../../appliance/mail/rules.ts'
 import type { Segment, Storage } from '../../appliance/storage/storage.ts'
 import { act, audienceStage, explicit } from './audience-stage.ts'
+import { broadcastStage } from './broadcast-stage.ts'
 import { DAY, putEmail, T0, unique } from './fixtures.ts'
 
 const rule = (field: string, operator: Rule['operator'], value?: Rule['value']): Rule => ({
@@ -208,5 +209,33 @@ export function segmentRulesContract(storage: () => Storage): void {
     const third = { ...ruled, id: newId(T0) }
     expect(await storage().createSegment({ segment: third, most: 1 }, T0)).toBe(false)
     expect(await storage().createSegment({ segment: third, most: 2 }, T0)).toBe(true)
+  })
+
+  test('rules find contacts by what they did with a broadcast of their team', async () => {
+    const { teamId, join, add, sending, enqueue } = await broadcastStage(storage())
+    const ada = await join({ firstName: 'Ada' })
+    await join({ firstName: 'Bob' })
+    await add({ firstName: 'Cy' })
+    const id = await sending()
+    await enqueue(id)
+    const { items: emails } = await storage().listEmails({ teamId, limit: 9, broadcastId: id }, T0)
+    const emailId = emails.find(({ to }) => to.includes(ada.email))!.id
+    const click = { ipAddress: '', timestamp: '', userAgent: '', link: 'https://a.example/' }
+    const hit = { id: newId(T0), teamId, emailId, deliveryId: null, type: 'email.clicked' } as const
+    await storage().recordHit({ ...hit, data: { click } }, T0 + 1)
+    const who = async (operator: 'eq' | 'neq', value: string, of = { teamId, id }) => {
+      const rules = rule(`broadcasts.${of.id}`, operator, value)
+      const { items } = await storage().searchContacts({ teamId: of.teamId, rules, limit: 9 }, T0 + DAY)
+      return items.map(({ firstName }) => firstName).toSorted()
+    }
+    expect(await who('eq', 'sent')).toEqual(['Ada', 'Bob'])
+    expect(await who('neq', 'sent')).toEqual(['Cy'])
+    expect(await who('eq', 'opened')).toEqual([])
+    expect(await who('eq', 'clicked')).toEqual(['Ada'])
+    expect(await who('neq', 'clicked')).toEqual(['Bob', 'Cy'])
+    expect(await who('neq', 'clicked', { teamId, id: newId(T0) })).toHaveLength(3)
+    const other = await audienceStage(storage())
+    await other.add({ firstName: 'Eve' })
+    expect(await who('neq', 'clicked', { teamId: other.teamId, id })).toEqual(['Eve'])
   })
 }

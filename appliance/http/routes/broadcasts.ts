@@ -103,7 +103,7 @@ function draftRoutes(app: App, deps: HttpDeps): void {
   })
   // The audit entry is about the new broadcast.
   serve(app, api.duplicateBroadcast, created, async (request) =>
-    ref((await broadcasts.duplicateBroadcast(which(request))).id),
+    ref((await broadcasts.duplicateBroadcast({ ...which(request), without: request.body?.without })).id),
   )
 }
 
@@ -179,6 +179,10 @@ function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
     resultApi.presentResults(
       await broadcasts.broadcastReach(which(request)),
       await broadcasts.providerResults(which(request)),
+      {
+        curve: await broadcasts.curve(which(request)),
+        earlier: await broadcasts.earlierRates(which(request)),
+      },
     ),
   )
   serve(app, resultApi.listBroadcastRecipients, {}, async (request) => {

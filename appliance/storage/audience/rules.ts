@@ -1,7 +1,15 @@
 /** Converts rules to conditions of a query on `contacts`, and finds the segments whose rules contacts match. */
 import { type Expression, sql, type SqlBool } from 'kysely'
 import type { PropertyType, Subscription } from '../../mail/audience.ts'
-import { eachRule, type Rule, type RuleField, ruleField, type Rules, ruleTime } from '../../mail/rules.ts'
+import {
+  type BROADCAST_DEEDS,
+  eachRule,
+  type Rule,
+  type RuleField,
+  ruleField,
+  type Rules,
+  ruleTime,
+} from '../../mail/rules.ts'
 import { asciiLower, lowered } from '../lists.ts'
 import type { Db } from '../schema.ts'
 
@@ -17,7 +25,7 @@ type Condition = Expression<SqlBool>
 
 const NEVER: Condition = sql<SqlBool>`1 = 0`
 
-/** Converts rules to a condition. A deleted property, topic or segment matches as if no contact had it. */
+/** Converts rules to a condition. A deleted property, topic, segment or broadcast matches as if no contact had it. */
 export async function conditionOf(db: Db, teamId: string, rules: Rules, now: number): Promise<Condition> {
   const known = await knownOf(db, teamId, rules)
   return conditionIn(rules, known, now)
@@ -57,6 +65,8 @@ function ofRule(rule: Rule, known: Known, now: number): Condition {
   switch (field?.kind) {
     case undefined:
       return NEVER
+    case 'broadcast':
+      return ofBroadcast(field.id, rule)
     case 'text':
       return ofText(sql`${sql.ref(`contacts.${field.column}`)}`, rule)
     case 'time':
@@ -83,6 +93,22 @@ const flags = {
 
 const inSegment = (id: string): Condition =>
   sql<SqlBool>`exists (select 1 from contact_segments as g where g.segment_id = ${id} and g.contact_id = contacts.id)`
+
+/** What a recipient row says for each deed. */
+const DEEDS: Record<(typeof BROADCAST_DEEDS)[number], Condition> = {
+  sent: sql<SqlBool>`r.email_id is not null`,
+  opened: sql<SqlBool>`r.opens > 0`,
+  clicked: sql<SqlBool>`r.clicks > 0`,
+}
+
+/** Matches recipients of a broadcast of the contact's team. */
+function ofBroadcast(id: string, { operator, value }: Rule): Condition {
+  const deed = DEEDS[value as keyof typeof DEEDS]
+  const did = sql<SqlBool>`exists (select 1 from broadcasts as b
+    join broadcast_recipients as r on r.broadcast = b.seq and r.contact_id = contacts.id
+    where b.id = ${id} and b.team_id = contacts.team_id and ${deed})`
+  return operator === 'eq' ? did : sql<SqlBool>`not (${did})`
+}
 
 function ofFlag(flag: Condition, { operator, value }: Rule): Condition {
   return (value === true) === (operator === 'eq') ? flag : sql<SqlBool>`not (${flag})`

@@ -21,6 +21,7 @@ const names = {
     { id: `${id}2`, name: 'VIP', filter: null },
     { id: `${id}3`, name: 'Computed', filter: {} },
   ],
+  broadcasts: [{ id: `${id}4`, name: 'May' }],
 }
 
 describe('rows of rules', () => {
@@ -30,8 +31,9 @@ describe('rows of rules', () => {
       ['Properties', ['plan', 'seats']],
       ['Topics', ['News']],
       ['Segments', ['VIP']],
+      ['Broadcasts, without bots', ['May']],
     ])
-    expect(fieldGroups({ properties: [], topics: [], segments: [] })).toHaveLength(2)
+    expect(fieldGroups({ properties: [], topics: [], segments: [], broadcasts: [] })).toHaveLength(2)
     expect(operatorChoices('time')[0]).toEqual(['gt', 'after'])
   })
 

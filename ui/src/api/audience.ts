@@ -30,6 +30,7 @@ import type {
 } from '../../../appliance/api/segments.ts'
 import type { CreateTopic, TopicList, UpdateTopic } from '../../../appliance/api/topics.ts'
 import type { Subscription } from '../../../appliance/mail/audience.ts'
+import { startedBroadcasts } from './broadcasts.ts'
 import { change, question, read, withParameters } from './client.ts'
 
 export type { ContactsFilter }
@@ -161,12 +162,13 @@ export const listProperties = (signal?: AbortSignal) =>
 
 /** Lists the names that rules can refer to. */
 export async function listRuleNames(signal?: AbortSignal) {
-  const [properties, topics, segments] = await Promise.all([
+  const [properties, topics, segments, broadcasts] = await Promise.all([
     listProperties(signal),
     listTopics(signal),
     listSegments(signal),
+    startedBroadcasts(signal),
   ])
-  return { properties: properties.data, topics: topics.data, segments: segments.data }
+  return { properties: properties.data, topics: topics.data, segments: segments.data, broadcasts }
 }
 
 export const createProperty = (body: Static<typeof CreateContactProperty>) =>

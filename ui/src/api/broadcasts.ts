@@ -6,6 +6,7 @@ import type {
   BroadcastRef,
   BroadcastSummary,
   CreateBroadcast,
+  DuplicateBroadcast,
   UpdateBroadcast,
 } from '../../../appliance/api/broadcasts.ts'
 import type {
@@ -38,6 +39,12 @@ export function listBroadcasts(
 export const lastBroadcasts = async (signal?: AbortSignal) =>
   (await read<Static<typeof BroadcastList>>('/broadcasts?limit=100&status=sent', signal)).data
 
+/** Lists those of the last 100 broadcasts whose sending has begun, newest first. */
+export const startedBroadcasts = async (signal?: AbortSignal) =>
+  (await read<Static<typeof BroadcastList>>('/broadcasts?limit=100', signal)).data.filter(
+    ({ status }) => status !== 'draft' && status !== 'scheduled',
+  )
+
 export const getBroadcast = (id: string, signal?: AbortSignal) => read<Broadcast>(at(id), signal)
 
 export const createBroadcast = (body: Static<typeof CreateBroadcast>) =>
@@ -47,7 +54,9 @@ export const updateBroadcast = (id: string, body: UpdateBroadcast) => change<Ref
 
 export const deleteBroadcast = (id: string) => change('DELETE', at(id))
 
-export const duplicateBroadcast = (id: string) => change<Ref>('POST', `${at(id)}/duplicate`)
+/** @param without leaves out those who clicked or opened the original */
+export const duplicateBroadcast = (id: string, without?: Static<typeof DuplicateBroadcast>['without']) =>
+  change<Ref>('POST', `${at(id)}/duplicate`, without && { without })
 
 /** Sends the draft to a few addresses. */
 export const testBroadcast = (id: string, body: Static<typeof TestBroadcast>) =>

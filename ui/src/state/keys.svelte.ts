@@ -10,10 +10,13 @@ export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['Esc', 'Close, or go back to the list'],
   ['/', 'Search this page, or everything'],
   ['Ctrl K', 'Find a page, email, domain, webhook or key (⌘ K)'],
+  ['n', 'New broadcast, in the list of broadcasts'],
+  ['e', 'Edit the broadcast of the row'],
+  ['Backspace', 'Delete the broadcast of the row, after a confirmation'],
   ['?', 'Show this list'],
 ]
 
-type Commands = Record<string, () => void>
+type Commands = Record<string, () => unknown>
 const layers: Commands[] = []
 
 /** Adds commands while the calling component exists. The newest layer takes precedence. */
@@ -40,6 +43,15 @@ export function moveRow(step: 1 | -1): void {
   row?.closest('tr')?.scrollIntoView({ block: 'nearest' })
   const to = open === -1 || !row ? null : pathOfLink(row)
   if (to !== null) go(to, { replace: true })
+}
+
+/** Returns the `data-row` of the row that has the focus; undefined if none has. */
+export function focusedRow(): string | undefined {
+  const focused = document.activeElement
+  const row = [...document.querySelectorAll<HTMLElement>('main [data-row]')].find(
+    (one) => one === focused || one.closest('tr')?.contains(focused),
+  )
+  return row?.dataset.row
 }
 
 const typing = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]'

@@ -36,13 +36,20 @@ export interface RuleNames {
   properties: readonly { key: string; type: 'string' | 'number' }[]
   topics: readonly { id: string; name: string }[]
   segments: readonly { id: string; name: string; filter: unknown }[]
+  /** Broadcasts that were sent. */
+  broadcasts: readonly { id: string; name: string }[]
 }
 
 /** A field and its label. */
 export type FieldChoice = readonly [field: string, words: string]
 
 /** Returns the available fields, by group. */
-export function fieldGroups({ properties, topics, segments }: RuleNames): [group: string, FieldChoice[]][] {
+export function fieldGroups({
+  properties,
+  topics,
+  segments,
+  broadcasts,
+}: RuleNames): [group: string, FieldChoice[]][] {
   const groups: [string, FieldChoice[]][] = [
     [
       'Contact',
@@ -68,6 +75,7 @@ export function fieldGroups({ properties, topics, segments }: RuleNames): [group
       'Segments',
       segments.flatMap(({ id, name, filter }) => (filter ? [] : [[`contact.segments.${id}`, name] as const])),
     ],
+    ['Broadcasts, without bots', broadcasts.map(({ id, name }) => [`contact.broadcasts.${id}`, name])],
   ]
   return groups.filter(([, fields]) => fields.length > 0)
 }
@@ -119,6 +127,12 @@ export function valueChoices(kind: RuleKind): (readonly [string, string])[] | un
       ['opt_in', 'subscribed'],
       ['opt_out', 'not subscribed'],
     ]
+  if (kind === 'broadcast')
+    return [
+      ['clicked', 'clicked'],
+      ['opened', 'opened'],
+      ['sent', 'got it'],
+    ]
   if (kind !== 'flag' && kind !== 'segment') return undefined
   return kind === 'flag'
     ? [
@@ -167,7 +181,8 @@ function ruleOf({ field, operator, value: typed }: RuleRow, names: RuleNames): R
 export function ruleWords({ field, operator, value }: RuleRow, names: RuleNames): string {
   const kind = ruleKind(field, names)
   const known = fieldGroups(names).flatMap(([, fields]) => fields)
-  const name = known.find(([one]) => one === field)?.[1] ?? 'A field that was deleted'
+  const lost = kind === 'broadcast' ? 'An older broadcast' : 'A field that was deleted'
+  const name = known.find(([one]) => one === field)?.[1] ?? lost
   const words = operatorChoices(kind).find(([one]) => one === operator)?.[1] ?? operator
   if (!takesValue(operator)) return `${name} ${words}`
   const chosen = valueChoices(kind)?.find(([one]) => one === value)?.[1]
