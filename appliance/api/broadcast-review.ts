@@ -5,6 +5,7 @@ import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
 import { operation } from './operation.ts'
 import { path, pathText, pathUuid } from './parameters.ts'
+import { providerForecast } from './segment-reach.ts'
 import { count, described, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
@@ -41,19 +42,7 @@ export const BroadcastReview = Type.Object(
       },
       described('Who would get it.'),
     ),
-    providers: Type.Array(
-      Type.Object({
-        provider: Type.String(described('The provider; empty: not known yet.')),
-        contacts: count('Contacts that would get it.'),
-        hours: Nullable(
-          Type.Number(),
-          described(
-            'About how long sending takes, by the limits and the warm-up of the sending IPs. null: not known, or more than 60 days.',
-          ),
-        ),
-      }),
-      described('By mailbox provider, the largest first.'),
-    ),
+    providers: providerForecast,
     tags: Type.Array(
       Type.Object({
         key: Type.String(described('The name in the tag.')),

@@ -47,9 +47,14 @@ export interface SegmentMethods {
     name?: string | undefined
     filter?: unknown
   }): Promise<void>
+  /** Returns the sizes of the last 30 days, today last; null: unknown. Refuses: `not_found`. */
+  segmentDays(args: { teamId: string; id: string }): Promise<{ date: string; contacts: number | null }[]>
   /** Deletes a segment but not its contacts. Does nothing if there is no such segment. */
   deleteSegment(args: { teamId: string; id: string }): Promise<void>
 }
+
+/** How many days of a segment are shown, and a day in milliseconds. */
+const [DAYS, DAY] = [30, 86_400_000]
 
 export interface TopicMethods {
   /** All, newest first. */
@@ -181,11 +186,24 @@ export function segmentMethods(
       const change = { name: name === undefined ? undefined : readText('name', name, MAX.segment), filter }
       if (!(await storage.updateSegment({ teamId, id, change }, clock.now()))) throw noSegment()
     },
+    async segmentDays(args) {
+      const { filter, contacts, countedAt } = await stored(args)
+      const now = clock.now()
+      const dates = Array.from({ length: DAYS }, (_, at) => dateOf(now - (DAYS - 1 - at) * DAY))
+      const recorded = await storage.segmentDays({ segmentId: args.id, from: dates[0]! }, now)
+      const sizes = new Map(recorded.map((day) => [day.date, day.contacts]))
+      if (!filter || (countedAt !== null && dateOf(countedAt) === dates.at(-1)))
+        sizes.set(dates.at(-1)!, contacts)
+      return dates.map((date) => ({ date, contacts: sizes.get(date) ?? null }))
+    },
     async deleteSegment(args) {
       if (await storage.deleteSegment(args, clock.now())) swept()
     },
   }
 }
+
+/** Returns the day of a time in UTC, as `2026-01-31`. */
+const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /**
  * Creates the methods for topics.

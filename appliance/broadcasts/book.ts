@@ -6,11 +6,13 @@ import { checkSchedule, readSchedule } from '../intake/intake.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
 import { type DraftMethods, draftMethods, refuseUnless } from './drafts.ts'
+import { type ReachMethods, reachMethods } from './reach.ts'
 import { type ResultMethods, resultMethods } from './results.ts'
 import { type ReviewMethods, reviewMethods } from './review.ts'
 import { sendableFrom, type SendingDeps } from './sending.ts'
 
-export interface BroadcastBook extends DraftMethods, ControlMethods, ResultMethods, ReviewMethods {
+export interface BroadcastBook
+  extends DraftMethods, ControlMethods, ResultMethods, ReviewMethods, ReachMethods {
   /**
    * Schedules a draft: for now, or for a time in the format of `POST /emails`. Returns that time (Unix milliseconds).
    * The daemon checks the draft again before it sends it.
@@ -30,6 +32,7 @@ export function createBroadcastBook(deps: SendingDeps): BroadcastBook {
     ...controlMethods(deps, () => undefined),
     ...resultMethods(deps),
     ...reviewMethods(deps),
+    ...reachMethods(deps),
     async scheduleBroadcast({ teamId, id, at }) {
       const broadcast = await drafts.getBroadcast({ teamId, id })
       const now = clock.now()

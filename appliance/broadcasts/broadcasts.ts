@@ -2,6 +2,7 @@
 import { type DraftMethods, draftMethods } from './drafts.ts'
 import { createBroadcastMail, type MailDeps } from './mail.ts'
 import { type ResultMethods, resultMethods } from './results.ts'
+import { type ReachMethods, reachMethods } from './reach.ts'
 import { type ReviewMethods, reviewMethods } from './review.ts'
 import { createBroadcastRunner, type RunnerDeps } from './runner.ts'
 import { type SampleMethods, sampleMethods } from './sample.ts'
@@ -10,7 +11,7 @@ import { type SendingMethods, sendingMethods } from './sending.ts'
 export { isRecord } from './mail.ts'
 
 export interface Broadcasts
-  extends DraftMethods, SampleMethods, SendingMethods, ResultMethods, ReviewMethods {
+  extends DraftMethods, SampleMethods, SendingMethods, ResultMethods, ReviewMethods, ReachMethods {
   /**
    * Returns the message of an email: the stored bytes, or composed from a stored record. Undefined if its broadcast was
    * deleted.
@@ -33,6 +34,7 @@ export function createBroadcasts(deps: BroadcastsDeps): Broadcasts {
     ...sendingMethods(deps, () => runner.wake()),
     ...resultMethods(deps),
     ...reviewMethods(deps),
+    ...reachMethods(deps),
     messageOf: (emailId, stored) => mail.messageOf(emailId, stored),
     start: () => runner.start(),
     close: () => runner.stop(),

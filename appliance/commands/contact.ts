@@ -273,11 +273,19 @@ export async function listSegments({ contacts, output, team }: Context): Promise
 }
 
 /** Runs `segment show`. */
-export async function showSegment({ contacts, output, team }: Context, id: string): Promise<void> {
-  const segment = await contacts.getSegment({ teamId: (await team()).id, id })
+export async function showSegment(
+  { contacts, broadcasts, output, team }: Context,
+  id: string,
+): Promise<void> {
+  const { id: teamId } = await team()
+  const segment = await contacts.getSegment({ teamId, id })
+  const { eligible, estimated, providers } = await broadcasts.segmentReach({ teamId, id })
   output.object({ object: 'segment', ...presentSegment(segment) })
   output.text(`${segment.name}: ${segment.contacts} contacts, created ${instant(segment.createdAt)}`)
   if (segment.filter) output.text(JSON.stringify(segment.filter, null, 2))
+  output.text(`Can get broadcasts: ${estimated ? 'about ' : ''}${eligible}`)
+  const rows = providers.map(({ provider, contacts: n }) => [provider || 'not known yet', String(n)])
+  if (rows.length > 0) output.text(...table(['PROVIDER', 'CONTACTS'], rows))
 }
 
 /** Runs `topic list`. */

@@ -23,6 +23,7 @@ export interface Sweepable extends Retainable {
   purgeAutomationRuns(args: { before: number; most: number }, now: number): Promise<number>
   metricsToSum(args: object, now: number): Promise<string[]>
   sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
+  recordSegmentDays(args: { before: string }, now: number): Promise<void>
 }
 
 const DAY = 24 * 60 * 60 * 1000
@@ -148,6 +149,9 @@ async function purgeReputation(storage: Sweepable, clock: Clock, log: Logger): P
   if (days > 0) log.info({ days }, 'deleted old results of sending IPs')
 }
 
+/** How long the sizes of segments by day are kept, in days. */
+const SEGMENT_DAYS = 90
+
 /** Dependencies of the chores. */
 export interface ChoreDeps {
   /** Default: this process is the only one. */
@@ -255,6 +259,7 @@ export function createChores(deps: ChoreDeps): Chores {
       const days = await sumUpMetrics(storage, clock, () => stopping)
       if (days > 0) log.info({ days }, 'aggregated metrics of past days')
     },
+    () => storage.recordSegmentDays({ before: dateBefore(clock, SEGMENT_DAYS) }, clock.now()),
     () => applyRetention({ storage, clock, log, retention }, () => stopping),
   ]
   const all = async (): Promise<void> => {

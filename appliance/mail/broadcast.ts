@@ -139,6 +139,20 @@ export const PROSPECTS = [
 ] as const
 export type Prospect = (typeof PROSPECTS)[number]
 
+/** How many contacts each provider would get of a broadcast to all of a segment. */
+export interface SegmentReach {
+  /** The pool that broadcasts of the team leave from, unless their domain has another one. */
+  pool: string
+  /** Contacts of the segment. */
+  contacts: number
+  /** Those who are neither unsubscribed nor suppressed. */
+  eligible: number
+  /** Whether the numbers are estimated from the contacts that were examined. */
+  estimated: boolean
+  /** The largest first. Empty name: not known until the first emails were sent there. */
+  providers: { provider: string; contacts: number }[]
+}
+
 /** The review of a draft before sending. */
 export interface Review {
   findings: Insight[]

@@ -18,6 +18,7 @@ import { methods as importUndo } from './audience/import-undo.ts'
 import { methods as imports } from './audience/imports.ts'
 import { methods as memberships } from './audience/memberships.ts'
 import { methods as preferences } from './audience/preferences.ts'
+import { methods as segmentReach } from './audience/segment-reach.ts'
 import { methods as segments } from './audience/segments.ts'
 import { methods as topics } from './audience/topics.ts'
 import { methods as unsubscribePages } from './audience/unsubscribe-pages.ts'
@@ -144,6 +145,7 @@ export const nouns = {
   retention,
   returnedUnread,
   secrets,
+  segmentReach,
   segments,
   sentEvents,
   sessions,

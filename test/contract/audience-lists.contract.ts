@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { Storage, Topic } from '../../appliance/storage/storage.ts'
+import type { Segment, Storage, Topic } from '../../appliance/storage/storage.ts'
 import { act, audienceStage, explicit, person } from './audience-stage.ts'
-import { T0, unique } from './fixtures.ts'
+import { DAY, T0, unique } from './fixtures.ts'
 
 /** Tests of segments, topics and properties. */
 export function audienceListsContract(storage: () => Storage): void {
@@ -28,6 +28,61 @@ function segmentTests(storage: () => Storage): void {
       { ...one, contacts: 1, countedAt: null },
     ])
     expect(await storage().getSegment({ teamId: other.teamId, id: one.id }, T0)).toBeUndefined()
+  })
+
+  test('contacts of a segment are counted by provider, without those who get no broadcasts', async () => {
+    const { teamId, addSegment, add } = await audienceStage(storage())
+    const { id } = await addSegment('Providers')
+    const [known, unknown] = [`${unique('known')}.example`, `${unique('new')}.example`]
+    await storage().place({ domain: known, provider: 'google' }, T0)
+    const addAt = (local: string, domain: string, more: object = {}) =>
+      add({ email: `${local}@${domain}`, segmentIds: [id], ...more })
+    for (const local of ['a', 'b', '"x@y"']) await addAt(local, known)
+    await addAt('c', known, { unsubscribed: true })
+    await addAt('d', unknown)
+    const { email } = await addAt('e', unknown)
+    const entry = { id: newId(T0), teamId, email, origin: 'manual' as const, sourceId: null, createdAt: T0 }
+    await storage().addSuppressions({ teamId, suppressions: [entry] }, T0)
+    await add({ email: `elsewhere@${known}` })
+    const { contacts, providers, next } = await storage().segmentProviders({ teamId, segmentId: id }, T0)
+    expect([contacts, next]).toEqual([6, null])
+    expect(providers.toSorted((a, b) => b.contacts - a.contacts)).toEqual([
+      { provider: 'google', contacts: 3 },
+      { provider: '', contacts: 1 },
+    ])
+    const theirs = { teamId: newId(T0), segmentId: id }
+    expect((await storage().segmentProviders(theirs, T0)).contacts).toBe(0)
+  })
+
+  test('sizes are recorded once a day, and old days are forgotten', async () => {
+    const { teamId, addSegment, add } = await audienceStage(storage())
+    const [one, empty] = [await addSegment('One'), await addSegment('Empty')]
+    const ruled: Segment = {
+      ...one,
+      id: newId(T0),
+      filter: { type: 'rule', field: 'contact.email', operator: 'exists' },
+    }
+    expect(await storage().createSegment({ segment: ruled, most: 9 }, T0)).toBe(true)
+    const record = (now: number, before = '2000-01-01') => storage().recordSegmentDays({ before }, now)
+    const days = (segmentId: string, from = '2026-01-01') => storage().segmentDays({ segmentId, from }, T0)
+    await record(T0)
+    await add({ segmentIds: [one.id] })
+    await record(T0 + 1)
+    await storage().saveSegmentCount({ id: ruled.id, filter: ruled.filter!, contacts: 7 }, T0 + DAY)
+    await add({ segmentIds: [one.id] })
+    await record(T0 + DAY + 1)
+    await record(T0 + 2 * DAY)
+    const first = { date: '2026-01-01', contacts: 1 }
+    const rest = [2, 3].map((day) => ({ date: `2026-01-0${day}`, contacts: 2 }))
+    expect(await days(one.id)).toEqual([first, ...rest])
+    expect(await days(one.id, '2026-01-02')).toEqual(rest)
+    expect((await days(empty.id)).map(({ contacts }) => contacts)).toEqual([0, 0, 0])
+    expect(await days(ruled.id)).toEqual([{ date: '2026-01-02', contacts: 7 }])
+    await record(T0 + 2 * DAY, '2026-01-03')
+    expect(await days(one.id)).toEqual(rest.slice(1))
+    await storage().deleteSegment({ teamId, id: one.id }, T0 + 2 * DAY)
+    await record(T0 + 3 * DAY)
+    expect(await days(one.id, '2026-01-04')).toEqual([])
   })
 
   test('contacts are added and removed, each change told once', async () => {

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import * as audiences from '../../api/audiences.ts'
 import * as contacts from '../../api/contacts.ts'
+import * as reach from '../../api/segment-reach.ts'
 import * as api from '../../api/segments.ts'
 import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import { Refusal, refuse } from '../../mail/refusals.ts'
@@ -50,6 +51,14 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.listSegmentContacts, {}, (request) =>
     members(request, request.params.id, request.query, audience),
   )
+  serve(app, reach.getSegmentDays, {}, async (request) =>
+    reach.presentSegmentDays(request.params.id, await audience.segmentDays(ref(request))),
+  )
+  serve(app, reach.getSegmentProviders, {}, async (request) => {
+    const found = await deps.broadcasts.segmentReach(ref(request))
+    const hours = await deps.shaping.forecast(found.pool, found.providers)
+    return reach.presentSegmentReach(request.params.id, found, hours)
+  })
   audienceRoutes(app, deps)
   audienceContactRoutes(app, deps)
 }

@@ -122,7 +122,7 @@ interface Matching {
  * Builds the query for one step.
  * @param always whether to limit the examined contacts even if an index finds the matching ones
  */
-async function matching(
+export async function matching(
   db: Db,
   { teamId, segmentId: asked, unsubscribed, after, ...others }: Omit<SearchArgs, 'limit'>,
   now: number,

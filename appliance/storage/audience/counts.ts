@@ -6,7 +6,8 @@ import type { Db } from '../schema.ts'
 export type Delta = readonly [noun: AudienceCountsTable['noun'], subject: string, n: number]
 
 const DAY = 86_400_000
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+/** Returns the day of a time in UTC, as `2026-01-31`. */
+export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /** Counts `n` more contacts that were created at `at`. */
 export const contactsCreated = (at: number, n: number): Delta[] => [

@@ -51,6 +51,13 @@ export interface SegmentsTable {
   counted_at: Generated<number | null>
 }
 
+export interface SegmentDaysTable {
+  segment_id: string
+  /** In UTC, as `2026-01-31`. */
+  day: string
+  contacts: number
+}
+
 export interface ContactSegmentsTable {
   segment_id: string
   contact_id: string
@@ -178,6 +185,7 @@ export interface AudienceTables {
   contacts: ContactsTable
   contact_properties: ContactPropertiesTable
   segments: SegmentsTable
+  segment_days: SegmentDaysTable
   contact_segments: ContactSegmentsTable
   topics: TopicsTable
   contact_topics: ContactTopicsTable

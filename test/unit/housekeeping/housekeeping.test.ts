@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { join } from 'node:path'
+import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createChores } from '../../../appliance/housekeeping/housekeeping.ts'
 import { DAY, makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
@@ -59,6 +60,23 @@ test('the chores sum up the metrics of days that are over', async () => {
   })
   await chores.run()
   expect(await storage.metricsSummed({ teamId }, T0)).toBe(T0 + DAY)
+  await chores.stop()
+  await storage.close()
+})
+
+test('the chores record the sizes of segments', async () => {
+  const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
+  const clock = createTestClock()
+  const teamId = (await makeTeam(storage)).team.id
+  const segment = { id: newId(T0), teamId, name: 'All', filter: null, createdAt: T0, updatedAt: T0 }
+  await storage.createSegment({ segment, most: 9 }, T0)
+  const log = pino({ level: 'silent' })
+  const days = { logDays: 30, webhookDays: 30, auditDays: 730 }
+  const chores = createChores({ storage, log, retention, clock, ...days })
+  await chores.run()
+  const date = new Date(clock.now()).toISOString().slice(0, 10)
+  const asked = { segmentId: segment.id, from: '2000-01-01' }
+  expect(await storage.segmentDays(asked, T0)).toEqual([{ date, contacts: 0 }])
   await chores.stop()
   await storage.close()
 })

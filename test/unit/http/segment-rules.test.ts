@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Source } from '../../../appliance/mail/source.ts'
 import { startApi, type Api } from './harness.ts'
 
 let api: Api
@@ -128,4 +129,47 @@ test('contacts on the suppression list are counted and found', async () => {
   const found = (await call('GET', '/contacts/search?suppressed=true')).json.data
   expect(found).toMatchObject([{ email: 'ada@example.com', suppressed: true }])
   expect((await call('GET', '/contacts/search?suppressed=maybe')).status).toBe(422)
+})
+
+test('a segment shows its size by day, and its providers with a forecast', async () => {
+  const id = await make('/segments', { name: 'Forecast' })
+  const source: Source = {
+    ip: '192.0.2.1',
+    pool: 'default',
+    hostname: null,
+    state: 'active',
+    stateReason: null,
+    suspendedBy: null,
+    warmUpSince: null,
+    origin: 'operator',
+    health: null,
+    checkedAt: null,
+  }
+  await api.storage.addSource({ source, nodeId: 'here' }, api.clock.now())
+  await api.storage.place({ domain: 'mail.forecast.example', provider: 'google' }, api.clock.now())
+  const email = (n: number) => `reader${n}@${n < 3 ? 'mail' : 'other'}.forecast.example`
+  for (const n of [0, 1, 2, 3]) await make('/contacts', { email: email(n), segments: [id] })
+  await call('PATCH', `/contacts/${email(0)}`, { unsubscribed: true })
+  expect((await call('GET', `/segments/${id}/providers`)).json).toMatchObject({
+    object: 'segment_providers',
+    contacts: 4,
+    eligible: 3,
+    estimated: false,
+    providers: [
+      { provider: 'google', contacts: 2, hours: expect.any(Number) as number },
+      { provider: '', contacts: 1, hours: null },
+    ],
+  })
+  const sizes = async () => {
+    const { json } = await call('GET', `/segments/${id}/days`)
+    return (json.days as { contacts: number | null }[]).map(({ contacts }) => contacts)
+  }
+  const unknown = Array.from({ length: 29 }, () => null)
+  expect(await sizes()).toEqual([...unknown, 4])
+  await api.storage.recordSegmentDays({ before: '2000-01-01' }, api.clock.now())
+  await api.clock.advance(86_400_000)
+  await make('/contacts', { email: email(5), segments: [id] })
+  expect(await sizes()).toEqual([...unknown.slice(1), 4, 5])
+  for (const path of ['providers', 'days'])
+    expect((await call('GET', `/segments/0198aaaa-0000-7000-8000-000000000000/${path}`)).status).toBe(404)
 })

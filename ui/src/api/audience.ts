@@ -21,6 +21,7 @@ import type {
 } from '../../../appliance/api/contact-properties.ts'
 import type { ContactCounts } from '../../../appliance/api/contact-counts.ts'
 import type { Contact, ContactSearch, UpdateContact } from '../../../appliance/api/contacts.ts'
+import type { SegmentDays, SegmentReach } from '../../../appliance/api/segment-reach.ts'
 import type {
   CreateSegment,
   Segment,
@@ -139,6 +140,12 @@ export async function listPlainSegments(signal?: AbortSignal) {
 
 export const getSegment = (segment: string, signal?: AbortSignal) =>
   read<Static<typeof Segment>>(`/segments/${id(segment)}`, signal)
+
+export const getSegmentDays = (segment: string, signal?: AbortSignal) =>
+  read<SegmentDays>(`/segments/${id(segment)}/days`, signal)
+
+export const getSegmentProviders = (segment: string, signal?: AbortSignal) =>
+  read<SegmentReach>(`/segments/${id(segment)}/providers`, signal)
 
 export const createSegment = (body: CreateSegment) =>
   change<Static<typeof SegmentCreated>>('POST', '/segments', body)

@@ -1316,3 +1316,12 @@ CREATE INDEX automation_run_steps_waiting on automation_run_steps (team_id, even
 CREATE INDEX sent_events_pending on sent_events (id) where pending = 1;
 
 CREATE INDEX automation_runs_of_contact on automation_runs (team_id, contact_id, id);
+
+CREATE TABLE segment_days (
+  segment_id text not null references segments (id) on delete cascade,
+  day text not null,
+  contacts bigint not null,
+  primary key (segment_id, day)
+);
+
+CREATE INDEX segment_days_day on segment_days (day);

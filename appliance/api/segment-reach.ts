@@ -1,0 +1,100 @@
+/** The mailbox providers of a segment, and its size by day. Not part of the hosted API. */
+import { Type, type Static } from 'typebox'
+import type { SegmentReach as StoredReach } from '../mail/broadcast.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
+import { count, described, Id, kind, Nullable } from './shared.ts'
+
+/** The providers of contacts, with how long sending to them takes. */
+export const providerForecast = Type.Array(
+  Type.Object({
+    provider: Type.String(described('The provider; empty: not known yet.')),
+    contacts: count('Contacts that would get it.'),
+    hours: Nullable(
+      Type.Number(),
+      described(
+        'About how long sending takes, by the limits and the warm-up of the sending IPs. null: not known, or more than 60 days.',
+      ),
+    ),
+  }),
+  described('By mailbox provider, the largest first.'),
+)
+
+/** GET /segments/:id/providers */
+export const SegmentReach = Type.Object(
+  {
+    object: kind('segment_providers'),
+    id: Id,
+    contacts: count('Contacts of the segment.'),
+    eligible: count('Those who are neither unsubscribed nor suppressed.'),
+    estimated: Type.Boolean(described('Whether the numbers are estimated from the newest contacts.')),
+    providers: providerForecast,
+  },
+  described('Where the contacts of a segment get their mail.'),
+)
+export type SegmentReach = Static<typeof SegmentReach>
+
+/** GET /segments/:id/days */
+export const SegmentDays = Type.Object(
+  {
+    object: kind('segment_days'),
+    id: Id,
+    days: Type.Array(
+      Type.Object({
+        date: Type.String({ description: 'A day in UTC.', examples: ['2026-01-31'] }),
+        contacts: Nullable(
+          Type.Integer(),
+          described(
+            'Contacts of the segment at the last look of that day; null: nobody looked, or there was no segment.',
+          ),
+        ),
+      }),
+      described('The last 30 days, today last.'),
+    ),
+  },
+  described('The size of a segment by day.'),
+)
+export type SegmentDays = Static<typeof SegmentDays>
+
+const params = path({ id: pathId })
+const tags = ['Segments'] as const
+
+export const getSegmentProviders = operation('GET /segments/:id/providers', {
+  operationId: 'getSegmentProviders',
+  tags,
+  summary: 'Count the contacts of a segment by mailbox provider',
+  description:
+    'With a forecast of how long a broadcast to all of them takes. Examines the newest 60,000 contacts and estimates the rest. Not part of the hosted API.',
+  params,
+  response: { 200: SegmentReach },
+})
+export const getSegmentDays = operation('GET /segments/:id/days', {
+  operationId: 'getSegmentDays',
+  tags,
+  summary: 'Get the size of a segment by day',
+  description:
+    'Sizes are recorded every hour and kept for 90 days. A segment with `filter` has a size for the days on which its contacts were counted. Not part of the hosted API.',
+  params,
+  response: { 200: SegmentDays },
+})
+
+/** Formats the response of GET /segments/:id/providers. */
+export const presentSegmentReach = (
+  id: string,
+  { contacts, eligible, estimated, providers }: StoredReach,
+  hours: readonly (number | null)[],
+): SegmentReach => ({
+  object: 'segment_providers',
+  id,
+  contacts,
+  eligible,
+  estimated,
+  providers: providers.map((one, at) => ({ ...one, hours: hours[at] ?? null })),
+})
+
+/** Formats the response of GET /segments/:id/days. */
+export const presentSegmentDays = (id: string, days: SegmentDays['days']): SegmentDays => ({
+  object: 'segment_days',
+  id,
+  days,
+})

@@ -1,0 +1,45 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage } from './browser.ts'
+import { picture } from './sound.ts'
+import { givePassword } from './people.ts'
+
+/** Tests the page of a segment in a real browser. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let page: Page
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const made = async (path: string, body: unknown) =>
+  (await posthaste.call<{ id: string }>('POST', path, body)).body.id
+
+beforeAll(async () => {
+  posthaste = await startAppliance()
+  browser = await launch()
+  page = (await openPage(browser)).page
+  await page.goto(at('/audience'))
+  await givePassword(page, { email: posthaste.ownerEmail, password: posthaste.ownerPassword })
+})
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+test('the page of a segment shows its growth and the providers of its contacts', async () => {
+  const id = await made('/segments', { name: 'Readers' })
+  for (const name of ['ada', 'ben', 'cy'])
+    await made('/contacts', {
+      email: `${name}@pages.example`,
+      segments: [id],
+      unsubscribed: name === 'cy',
+    })
+  await page.goto(at(`/audience/segments/${id}`))
+  const growth = page.getByRole('region', { name: 'Growth' }).locator('p')
+  await growth.filter({ hasText: 'Its growth appears here after a day.' }).waitFor()
+  const providers = page.getByRole('region', { name: 'Mailbox providers' })
+  await providers.getByText('How long a broadcast to 2 contacts takes').waitFor()
+  await providers.getByRole('listitem').filter({ hasText: '100% Not known yet' }).waitFor()
+  await picture(page, 'segment-reach')
+})
