@@ -5,7 +5,7 @@ import { launch, openPage } from './browser.ts'
 import { picture } from './sound.ts'
 import { givePassword } from './people.ts'
 
-/** Tests the page of a segment in a real browser. */
+/** Tests the page of a segment, and uploads of contacts, in a real browser. */
 
 let posthaste: TestAppliance
 let browser: Browser
@@ -42,4 +42,37 @@ test('the page of a segment shows its growth and the providers of its contacts',
   await providers.getByText('How long a broadcast to 2 contacts takes').waitFor()
   await providers.getByRole('listitem').filter({ hasText: '100% Not known yet' }).waitFor()
   await picture(page, 'segment-reach')
+})
+
+test('a large upload shows its progress, can be canceled, and says when the server is gone', async () => {
+  const network = await page.context().newCDPSession(page)
+  const limit = (more: object = {}) =>
+    network.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: -1,
+      ...more,
+    })
+  const dialog = page.getByRole('dialog')
+  const rows = 'someone@upload.example,Someone\n'.repeat(200_000)
+  const file = { name: 'large.csv', mimeType: 'text/csv', buffer: Buffer.from(`email,first_name\n${rows}`) }
+  await page.goto(at('/audience/imports?new=1'))
+  await limit({ uploadThroughput: 100_000 })
+  await dialog.getByLabel('File', { exact: true }).setInputFiles(file)
+  await dialog.getByText(/Uploading… [1-9]\d?%/).waitFor()
+  await picture(page, 'import-uploading')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Import contacts' }).click()
+  await limit({ offline: true })
+  const small = { ...file, buffer: Buffer.from('email\nsomeone@upload.example\n') }
+  await dialog.getByLabel('File', { exact: true }).setInputFiles(small)
+  await dialog.getByText('The server does not respond.').waitFor()
+  await limit()
+  await dialog.getByLabel('File', { exact: true }).setInputFiles(small)
+  await dialog.getByText('Read as UTF-8, separated by commas.').waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await network.detach()
 })

@@ -29,6 +29,8 @@ interface Options {
   alsoTaken?: number
   /** Whether the request is safe to repeat if its outcome is unknown. GETs are. */
   repeatable?: boolean
+  /** Called while the body is sent, with the share that was sent, from 0 to 1. */
+  onsent?: ((share: number) => void) | undefined
 }
 
 /** Sends a request to the server of this page. Throws `ApiError`, or an AbortError when `signal` fires. */
@@ -51,7 +53,8 @@ export async function request(path: string, options: Options = {}): Promise<Resp
     ...(options.body !== undefined && { body: form ?? JSON.stringify(options.body) }),
     ...(options.signal && { signal: options.signal }),
   } as const
-  const answer = await reachSignedIn(path, init, options.repeatable ?? method === 'GET')
+  const repeatable = options.repeatable ?? method === 'GET'
+  const answer = await reachSignedIn(path, init, repeatable, options.onsent)
   heardDate(answer.headers.get('Date'))
   if (answer.ok || answer.status === options.alsoTaken) return answer
   if (answer.status === 401) sessionEnded()
@@ -68,9 +71,14 @@ const changing = new Set<Promise<unknown>>()
  * Like `reach`, but repeats a GET once after a 401, since the session cookie may just have changed. `/session` isn't
  * repeated: there may be no session yet.
  */
-async function reachSignedIn(path: string, init: RequestInit, repeatable: boolean): Promise<Response> {
+async function reachSignedIn(
+  path: string,
+  init: Init,
+  repeatable: boolean,
+  onsent: Options['onsent'],
+): Promise<Response> {
   if (init.method !== 'GET') {
-    const change = reach(path, init, repeatable)
+    const change = reach(path, init, repeatable, onsent)
     changing.add(change)
     return change.finally(() => changing.delete(change))
   }
@@ -100,16 +108,51 @@ export const isAsking = (): boolean => underWay > 0
 const NO_ANSWER = 'The server does not respond. Check that it is running and that this browser can reach it.'
 const UNKNOWN = ' The change may or may not have been made. Check before you try again.'
 
-async function reach(path: string, init: RequestInit, repeatable: boolean): Promise<Response> {
+/** A request of the dashboard. */
+interface Init {
+  method: string
+  headers: Record<string, string>
+  credentials: 'same-origin'
+  cache: 'no-store'
+  body?: string | FormData | Blob
+  signal?: AbortSignal
+}
+
+async function reach(
+  path: string,
+  init: Init,
+  repeatable: boolean,
+  onsent?: Options['onsent'],
+): Promise<Response> {
   underWay += 1
   try {
-    return await fetch(path, init)
+    return await (onsent ? sendTelling(path, init, onsent) : fetch(path, init))
   } catch (error) {
     if (init.signal?.aborted) throw error
     throw new ApiError(0, NO_ANSWER + (repeatable ? '' : UNKNOWN))
   } finally {
     underWay -= 1
   }
+}
+
+/** Sends a request like `fetch`, which doesn't tell how much of the body was sent. */
+function sendTelling(path: string, init: Init, onsent: (share: number) => void): Promise<Response> {
+  const { method, headers, body, signal } = init
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest()
+    sending.open(method, path)
+    for (const [name, value] of Object.entries(headers)) sending.setRequestHeader(name, value)
+    sending.upload.onprogress = ({ loaded, total }) => onsent(total > 0 ? loaded / total : 0)
+    sending.onload = () => {
+      const { status, statusText, responseText } = sending
+      const date = sending.getResponseHeader('Date')
+      resolve(new Response(responseText, { status, statusText, headers: date === null ? {} : { date } }))
+    }
+    sending.onerror = () => reject(new TypeError('The request failed.'))
+    sending.onabort = () => reject(new DOMException('The request was aborted.', 'AbortError'))
+    signal?.addEventListener('abort', () => sending.abort(), { once: true })
+    sending.send(body ?? null)
+  })
 }
 
 async function sentence(answer: Response): Promise<string> {
@@ -134,6 +177,16 @@ export async function question<T>(path: string, body?: unknown): Promise<T> {
     repeatable: true,
     ...(body !== undefined && { body }),
   })
+  return (await answer.json()) as T
+}
+
+/** Sends a file in a POST that is safe to repeat, and returns the JSON response. @param onsent called with the share that was sent, from 0 to 1 */
+export async function upload<T>(
+  path: string,
+  body: FormData,
+  { signal, onsent }: { signal: AbortSignal; onsent: (share: number) => void },
+): Promise<T> {
+  const answer = await request(path, { method: 'POST', repeatable: true, body, signal, onsent })
   return (await answer.json()) as T
 }
 

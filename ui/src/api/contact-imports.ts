@@ -9,18 +9,26 @@ import type {
   ContactImportUndone,
   ImportSettings,
 } from '../../../appliance/api/contact-imports.ts'
-import { change, question, read } from './client.ts'
+import { change, question, read, upload } from './client.ts'
 
 export type { ContactImportPreview, ContactImportSummary }
 
 export const listImports = (signal?: AbortSignal) =>
   read<Static<typeof ContactImportList>>('/contacts/imports?limit=50', signal)
 
-/** Uploads a file, which is kept for a day, and returns a guess for each column. */
-export function previewImport(file: File) {
+/** Maximum size of a file in bytes; the server checks it again. */
+const MAX_FILE = 200 * 1024 * 1024
+
+/**
+ * Uploads a file, which is kept for a day, and returns a guess for each column. Throws an error for the user if the file
+ * is too large.
+ */
+export async function previewImport(file: File, options: Parameters<typeof upload>[2]) {
+  if (file.size > MAX_FILE)
+    throw new Error(`${file.name} is larger than 200 MB. Split it and import the parts one after the other.`)
   const form = new FormData()
   form.set('file', file)
-  return change<ContactImportPreview>('POST', '/contacts/imports/preview', form)
+  return upload<ContactImportPreview>('/contacts/imports/preview', form, options)
 }
 
 /** Returns what an import would do. */
