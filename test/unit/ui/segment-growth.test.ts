@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { growthOf } from '../../../ui/src/state/segment-growth.ts'
+import { growthOf } from '../../../ui/src/state/contacts.ts'
 
 const days = (...sizes: (number | null)[]) =>
   sizes.map((contacts, at) => ({ date: `2026-01-0${at + 1}`, contacts }))
