@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate provider-rules reputation bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
@@ -16,6 +16,7 @@ _posthaste_commands() {
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show review send pause resume cancel' ;;
         'automation') echo 'list show runs run retry enable stop' ;;
+        'alert') echo 'list show settings mute unmute email' ;;
         'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
@@ -112,6 +113,13 @@ _posthaste_options() {
         'automation retry') echo '-c --config --json --team --help' ;;
         'automation enable') echo '-c --config --json --team --help' ;;
         'automation stop') echo '-c --config --json --team --help' ;;
+        'alert') echo '--help' ;;
+        'alert list') echo '-c --config --json --team --status --kind --limit --help' ;;
+        'alert show') echo '-c --config --json --team --help' ;;
+        'alert settings') echo '-c --config --json --team --help' ;;
+        'alert mute') echo '-c --config --json --team --help' ;;
+        'alert unmute') echo '-c --config --json --team --help' ;;
+        'alert email') echo '-c --config --json --team --help' ;;
         'event') echo '--help' ;;
         'event list') echo '-c --config --json --team --limit --help' ;;
         'event show') echo '-c --config --json --team --help' ;;
@@ -293,6 +301,15 @@ _posthaste_values() {
         'automation retry --team') echo '@any' ;;
         'automation enable --team') echo '@any' ;;
         'automation stop --team') echo '@any' ;;
+        'alert list --team') echo '@any' ;;
+        'alert list --status') echo 'open closed' ;;
+        'alert list --kind') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
+        'alert list --limit') echo '@any' ;;
+        'alert show --team') echo '@any' ;;
+        'alert settings --team') echo '@any' ;;
+        'alert mute --team') echo '@any' ;;
+        'alert unmute --team') echo '@any' ;;
+        'alert email --team') echo '@any' ;;
         'event list --team') echo '@any' ;;
         'event list --limit') echo '@any' ;;
         'event show --team') echo '@any' ;;
@@ -536,6 +553,9 @@ _posthaste_arguments() {
         'segment import') echo '@file' ;;
         'topic import') echo '@file' ;;
         'inbound add-rule') echo 'keep forward webhook refuse drop' ;;
+        'alert mute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
+        'alert unmute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
+        'alert email') echo 'on off' ;;
         'suppression import') echo '@file' ;;
         'backup') echo '@file' ;;
         'restore') echo '@file' ;;

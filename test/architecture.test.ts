@@ -8,6 +8,7 @@ const DOORS: Record<string, string[]> = {
   merge: ['merge.ts'],
   templates: ['templates.ts'],
   advice: ['advice.ts'],
+  alerts: ['alerts.ts'],
   automations: ['automations.ts', 'book.ts'],
   broadcasts: ['broadcasts.ts', 'book.ts'],
   clock: ['clock.ts', 'throttle.ts'],

@@ -17,6 +17,7 @@ export const ARROWS: Record<string, string[]> = {
     'intake',
     'watch',
   ],
+  alerts: ['mail', 'clock', 'events', 'intake', 'senders', 'storage', 'watch'],
   automations: ['mail', 'clock', 'storage', 'audience', 'intake', 'templates', 'watch'],
   clock: ['mail'],
   wire: ['mail', 'clock'],

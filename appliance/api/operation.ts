@@ -18,6 +18,7 @@ export const TAGS = [
   { name: 'Topics', description: 'What contacts choose to get mail about.' },
   { name: 'Contact properties', description: 'The properties that contacts can have.' },
   { name: 'Broadcasts', description: 'One email to each contact of a segment.' },
+  { name: 'Alerts', description: 'What is about to go wrong with the mail of a team.' },
   { name: 'Automations', description: 'Steps that run for a contact when an event arrives.' },
   { name: 'Events', description: 'Custom events: what apps tell about contacts.' },
   { name: 'Images', description: 'Images that emails show.' },

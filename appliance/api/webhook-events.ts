@@ -20,12 +20,13 @@ const MessageId = Type.String({
 })
 const about = Type.Object(
   {
-    object: literals(['email', 'received_email', 'domain', 'suppression'], {
+    object: literals(['email', 'received_email', 'domain', 'suppression', 'alert'], {
       description: 'Kind of object.',
     }),
     id: Type.String({ description: 'Its id.' }),
     names: Type.Array(Type.String(), {
-      description: 'As in the payload: recipients of the email, name of the domain, or suppressed address.',
+      description:
+        'As in the payload: recipients of the email, name of the domain, suppressed address, or title of the alert.',
     }),
     subject: Nullable(Type.String(), { description: 'Subject of the email; null: not an email.' }),
     erased: Type.Boolean({
@@ -264,6 +265,7 @@ interface Told {
   id?: string
   name?: string
   email?: string
+  title?: string
 }
 
 /** Returns the subject of an event, read from its payload because erasures change payloads, too. */
@@ -283,6 +285,8 @@ function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbou
       return of('domain', data.id, [data.name])
     case 'suppression':
       return of('suppression', data.id, [data.email])
+    case 'alert':
+      return of('alert', data.id, [data.title])
     default:
       return null
   }

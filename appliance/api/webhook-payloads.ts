@@ -1,4 +1,5 @@
 /** The payloads sent to endpoints (reference: wire format §5.1, §5.3). */
+import { type Alert, ALERT_FIXES, alertTitle } from '../mail/alert.ts'
 import type { EventContact, EventTopic } from '../mail/audience.ts'
 import type { EventData } from '../mail/event.ts'
 import type { EventReceived } from '../mail/inbound.ts'
@@ -34,7 +35,7 @@ export function presentPing(webhookId: string, now: number): WebhookPayload {
 
 /** Formats the data of events that aren't about emails, with the properties of the hosted service's types. */
 function presentOther(teamId: string, data: EventData): Record<string, unknown> {
-  const { domain, suppression, contact, topic, choices, received } = data
+  const { domain, suppression, contact, topic, choices, received, alert } = data
   const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
   if (domain) {
     const { id, name, status, createdAt, region, sending, receiving, records } = domain
@@ -49,12 +50,31 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
     }
   }
   if (received) return presentReceived(received)
+  if (alert) return presentAlertEvent(alert)
   if (contact) return presentContact(teamId, contact)
   if (topic) return presentTopic(topic)
   if (choices) return { email: choices.email, topics: choices.topics }
   if (!suppression) return {}
   const { id, email, origin, sourceId, createdAt } = suppression
   return { id, email, origin, source_id: sourceId, created_at: isoTimestamp(createdAt) }
+}
+
+/** Formats an alert as of the event. */
+function presentAlertEvent(alert: Alert): Record<string, unknown> {
+  const { id, kind, scope, subject, note, value, limit, openedAt, closedAt } = alert
+  return {
+    id,
+    kind,
+    scope,
+    subject,
+    title: alertTitle(alert),
+    note,
+    fix: ALERT_FIXES[kind],
+    value,
+    limit,
+    opened_at: isoTimestamp(openedAt),
+    closed_at: closedAt === null ? null : isoTimestamp(closedAt),
+  }
 }
 
 /** Omits the email's content, like the hosted service; clients fetch it by id. */

@@ -7,6 +7,7 @@ import {
   PREFERENCES_PATH,
   type PreferencesTokens,
 } from '../audience/audience.ts'
+import { createAlerts } from '../alerts/alerts.ts'
 import { createAutomations } from '../automations/automations.ts'
 import { createCustomEvents } from '../automations/book.ts'
 import { createHttp } from '../http/http.ts'
@@ -24,7 +25,7 @@ import {
 import { createIntake, createSchedules, type Intake, type IntakeDeps } from '../intake/intake.ts'
 import { systemClock } from '../clock/clock.ts'
 import { createNodeList, isShared } from './node.ts'
-import { createNotices } from '../intake/notice.ts'
+import { createNotices, type SendNotice } from '../intake/notice.ts'
 import { createQueueControl } from '../queue/queue.ts'
 import {
   createErasures,
@@ -33,6 +34,7 @@ import {
   createQuotas,
   createRateLimiter,
   type Erasures,
+  type ProviderGate,
 } from '../senders/senders.ts'
 import { createShapingBook, type ShapingBook } from '../shaping/shaping.ts'
 import type { MailHandler } from '../smtp/smtp.ts'
@@ -118,6 +120,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const needed = { storage, senders, quotas, gate, fetch, mime, clock, wake, tracking, unsubscribeLink }
   const intake = started.adopt(createIntake({ ...needed, ...intakeOptions(config) }), (one) => one.close())
   const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
+  watchAlerts(ground, tables, { gate, sendNotice })
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
     storage,
@@ -161,6 +164,21 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const metrics = await openMetrics(ground, shaping)
   ground.node.listening({ http: origins, metrics, smtp })
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
+}
+
+/** Starts to watch for what is about to go wrong. */
+function watchAlerts(
+  ground: Ground,
+  tables: LiveTables,
+  parts: { gate: ProviderGate; sendNotice: SendNotice },
+): void {
+  const { config, started } = ground
+  const { peopleUrl = null } = httpOptions(config)
+  const url = peopleUrl === null ? null : `${peopleUrl}/dashboard/alerts`
+  const providers = () => tables.providers().providers
+  const alerts = createAlerts({ ...ground, ...parts, providers, url })
+  started.defer(() => alerts.stop())
+  alerts.start()
 }
 
 /** Opens the SMTP listeners: for apps, and for mail without authentication. */

@@ -88,7 +88,13 @@ export function createLook(deps: {
   config: Config
   storage: Pick<
     Storage,
-    'surveyQueue' | 'nextDue' | 'listSources' | 'countOpenBroadcasts' | 'databaseServer' | 'listNodes'
+    | 'surveyQueue'
+    | 'nextDue'
+    | 'listSources'
+    | 'countOpenBroadcasts'
+    | 'countOpenAlerts'
+    | 'databaseServer'
+    | 'listNodes'
   >
   shaping: Pick<ShapingBook, 'lanes'>
   clock: Clock
@@ -99,11 +105,12 @@ export function createLook(deps: {
   const { config, storage, shaping, clock, capacity, stats } = deps
   return async () => {
     const now = clock.now()
-    const [spool, lanes, sources, broadcasts, certificates, disk, server, nodes] = await Promise.all([
+    const [spool, lanes, sources, broadcasts, alerts, certificates, disk, server, nodes] = await Promise.all([
       spoolOf(storage, now),
       shaping.lanes(),
       storage.listSources({}, now),
       storage.countOpenBroadcasts({}, now),
+      storage.countOpenAlerts({}, now),
       certificatesOf(config),
       diskOf(config.data_dir),
       storage.databaseServer(),
@@ -112,6 +119,7 @@ export function createLook(deps: {
     return {
       spool,
       broadcasts,
+      alerts,
       certificates,
       disk,
       nodes,

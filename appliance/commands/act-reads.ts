@@ -51,6 +51,10 @@ const READS: Record<string, Read> = {
     const { name, providerRules } = await accounts.teams.getTeam({ id: teamId })
     return { name, mode: providerRules }
   },
+  async alert_settings({ accounts, storage, clock }, _named, teamId) {
+    const { name } = await accounts.teams.getTeam({ id: teamId })
+    return { name, ...(await storage.alertSettings({ teamId }, clock.now())) }
+  },
   plan: async ({ storage, clock }, _named, teamId) => ({
     plan: await storage.planOf({ teamId }, clock.now()),
   }),

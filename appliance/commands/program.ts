@@ -35,6 +35,7 @@ import {
   removeSuppression,
 } from './suppression.ts'
 import { addContacts } from './contact-commands.ts'
+import { addAlerts } from './alert.ts'
 import { addAutomations } from './automation.ts'
 import { addBroadcasts } from './broadcast.ts'
 import { addEmails } from './email.ts'
@@ -75,6 +76,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addTemplates(registrar)
   addBroadcasts(registrar)
   addAutomations(registrar)
+  addAlerts(registrar)
   addEvents(registrar)
   addSuppressions(registrar)
   addWebhooks(registrar)
@@ -93,15 +95,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addBackups(registrar, adapters)
   addSecrets(registrar, adapters)
   addImport(registrar)
-  registrar
-    .addInTeam('retention', 'Show retention periods, disk usage and the disk forecast')
-    .action(registrar.does(showRetention))
-  registrar
-    .addInTeam('erase', 'Erase the data of one address; queued deliveries to it fail')
-    .argument('<address>', 'Address of the person')
-    .option('--dry-run', 'Show what would be erased, without changing anything')
-    .option('--yes', 'Skip the confirmation prompt')
-    .action(registrar.doesWith(erase))
+  addRetention(registrar)
   registrar
     .add('migrate', 'Upgrade the database schema, after making a copy')
     .action(registrar.does((context) => migrate(context, adapters)))
@@ -110,6 +104,18 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
     .add('version', 'Print the version')
     .action((options: CommonOptions) => printVersion(createOutput(options.json === true), version))
   return program
+}
+
+/** Registers `retention` and `erase`. */
+function addRetention({ addInTeam, does, doesWith }: Registrar): void {
+  addInTeam('retention', 'Show retention periods, disk usage and the disk forecast').action(
+    does(showRetention),
+  )
+  addInTeam('erase', 'Erase the data of one address; queued deliveries to it fail')
+    .argument('<address>', 'Address of the person')
+    .option('--dry-run', 'Show what would be erased, without changing anything')
+    .option('--yes', 'Skip the confirmation prompt')
+    .action(doesWith(erase))
 }
 
 /**

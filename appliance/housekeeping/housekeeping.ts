@@ -21,6 +21,7 @@ export interface Sweepable extends Retainable {
   purgeImages(args: { before: number; most: number }, now: number): Promise<number>
   purgeSentEvents(args: { before: number; most: number }, now: number): Promise<number>
   purgeAutomationRuns(args: { before: number; most: number }, now: number): Promise<number>
+  purgeAlerts(args: { before: number; most: number }, now: number): Promise<number>
   metricsToSum(args: object, now: number): Promise<string[]>
   sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
   recordSegmentDays(args: { before: string }, now: number): Promise<void>
@@ -64,6 +65,9 @@ async function purgeImages(storage: Sweepable, clock: Clock): Promise<number> {
   }
 }
 
+/** How long closed alerts are kept, in days. */
+const ALERT_DAYS = 90
+
 /** How long custom events and ended runs of automations are kept, in days. */
 const SENT_EVENT_DAYS = 30
 
@@ -76,6 +80,9 @@ async function purgeContent(storage: Sweepable, clock: Clock, log: Logger): Prom
   if (events > 0) log.info({ events }, 'deleted old custom events')
   const runs = await inSteps(() => storage.purgeAutomationRuns({ before, most: STEP }, clock.now()))
   if (runs > 0) log.info({ runs }, 'deleted old runs of automations')
+  const closed = clock.now() - ALERT_DAYS * DAY
+  const alerts = await inSteps(() => storage.purgeAlerts({ before: closed, most: STEP }, clock.now()))
+  if (alerts > 0) log.info({ alerts }, 'deleted old alerts')
 }
 
 /** Removes audit log entries older than `days`, in steps; 0 keeps all. Returns how many. */

@@ -119,6 +119,19 @@ export function readProviderRules({ accounts }: Pick<HttpDeps, 'accounts'>): Rea
   }
 }
 
+/** Reads what the current team is notified of. */
+export function readAlertSettings({
+  accounts,
+  storage,
+  clock,
+}: Pick<HttpDeps, 'accounts' | 'storage' | 'clock'>): Read {
+  return async (request) => {
+    const { teamId } = callerOf(request)
+    const { name } = await accounts.teams.getTeam({ id: teamId })
+    return { name, ...(await storage.alertSettings({ teamId }, clock.now())) }
+  }
+}
+
 /** Reads the caller's role in the team in the path. */
 export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {

@@ -71,6 +71,7 @@ import { preferenceRoutes } from './routes/preferences.ts'
 import { trackingRoutes } from './routes/tracking.ts'
 import { tlsRoutes, acmeRoutes, certificateRoutes } from './routes/tls.ts'
 import { templateRoutes } from './routes/templates.ts'
+import { alertRoutes } from './routes/alerts.ts'
 import { automationRoutes } from './routes/automations.ts'
 import { customEventRoutes } from './routes/custom-events.ts'
 import { topicRoutes } from './routes/topics.ts'
@@ -236,6 +237,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
   automationRoutes(app, deps)
+  alertRoutes(app, deps)
   customEventRoutes(app, deps)
   templateRoutes(app, deps)
   broadcastRoutes(app, deps)

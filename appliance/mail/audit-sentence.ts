@@ -148,6 +148,7 @@ const SENTENCES: Record<AuditAction, Say> = {
     `${addresses(made)} from the suppression list`,
   ],
   'suppression.import': ({ after: made }) => ['imported', 'import', `a suppression list${added(made)}`],
+  'team.alerts': simple('changed', 'change', () => 'which alerts the team is notified of'),
   'team.create': ({ name, after: made, details }) => [
     'created',
     'create',

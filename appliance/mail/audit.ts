@@ -107,6 +107,7 @@ export const AUDIT_ACTIONS = [
   'suppression.create',
   'suppression.delete',
   'suppression.import',
+  'team.alerts',
   'team.create',
   'team.leave',
   'team.plan',

@@ -1,3 +1,4 @@
+import type { Alert } from './alert.ts'
 import type { EventChoices, EventContact, EventTopic } from './audience.ts'
 import type { Category, SubType } from './bounce.ts'
 import type { EventReceived } from './inbound.ts'
@@ -33,6 +34,8 @@ export const OTHER_EVENTS = [
   'topic.created',
   'topic.updated',
   'topic.deleted',
+  'alert.opened',
+  'alert.closed',
 ] as const
 export type EventType = EmailEventType | (typeof OTHER_EVENTS)[number]
 
@@ -130,6 +133,8 @@ export interface EventData {
   topic?: EventTopic
   /** For `email.received`. */
   received?: EventReceived
+  /** For alerts. */
+  alert?: Alert
   /** For `contact.topics.updated`. */
   choices?: EventChoices
 }

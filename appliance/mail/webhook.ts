@@ -2,7 +2,7 @@
 
 /**
  * Every event type that an endpoint can subscribe to: those of the hosted service (reference: wire format §5.2), so
- * that its clients work unchanged. docs/webhooks.md lists which ones this server sends.
+ * that its clients work unchanged, and those about alerts. docs/webhooks.md lists which ones this server sends.
  */
 export const WEBHOOK_EVENTS = [
   'email.sent',
@@ -42,6 +42,8 @@ export const WEBHOOK_EVENTS = [
   'inbox.draft.updated',
   'inbox.draft.sent',
   'inbox.draft.deleted',
+  'alert.opened',
+  'alert.closed',
 ] as const
 
 /** The event that `ping` sends; endpoints can't subscribe to it. */

@@ -28,6 +28,8 @@ export interface RuledMail {
   domain: Domain
   /** Origin of the opt-out links of a broadcast; null: there is none. Undefined: other mail. */
   broadcast?: { origin: string | null } | undefined
+  /** Share of a provider's number from which mail counts as bulk mail; less than 1 warns early. Default: 1. */
+  nearly?: number
 }
 
 export interface ProviderGate {
@@ -122,11 +124,11 @@ const brokenIn = (insights: readonly Insight[]): string =>
 
 async function judge(deps: ProviderGateDeps, mail: RuledMail): Promise<RuleStanding> {
   const { storage, clock, rules } = deps
-  const { domain, broadcast } = mail
+  const { domain, broadcast, nearly = 1 } = mail
   const team = await storage.getTeam({ id: domain.teamId }, clock.now())
   const mode = team?.providerRules ?? 'warn'
   const table = rules()
-  const volumes = await volumesOf(deps, domain, table)
+  const volumes = await volumesOf(deps, domain, table, nearly)
   if (mode === 'off') return { mode, insights: [], volumes }
   const isBulk = ({ id }: RulingProvider): boolean =>
     broadcast !== undefined || volumes.some(({ provider, bulk }) => provider.id === id && bulk)
@@ -141,6 +143,7 @@ async function volumesOf(
   { storage, clock }: ProviderGateDeps,
   { teamId, id }: Domain,
   { providers }: ProviderRules,
+  nearly: number,
 ): Promise<RuleStanding['volumes']> {
   const end = endOfQuarter(clock.now())
   const sums = await storage.breakDownMetrics(
@@ -159,7 +162,7 @@ async function volumesOf(
     const names = [provider.id, ...provider.domains.map((name) => `?${name}`)]
     const own = sums.filter(({ value }) => value !== null && names.includes(value))
     const messages = own.reduce((sum, { n }) => sum + n, 0)
-    return { provider, messages, bulk: messages >= provider.bulk }
+    return { provider, messages, bulk: messages >= provider.bulk * nearly }
   })
 }
 

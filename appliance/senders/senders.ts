@@ -19,6 +19,7 @@ export {
   type PropagationWatch,
   type RecordPropagation,
 } from './propagation.ts'
+export { lightsOf } from './advised.ts'
 export { createErasures, type Erasures } from './erasures.ts'
 export { maySend } from './verification-schedule.ts'
 export { createProviderGate, type ProviderGate, type RuleStanding } from './provider-rules.ts'

@@ -23,6 +23,14 @@ export interface ReportDay {
   failed: number
 }
 
+/** Messages or sessions in the reports about a domain, and how many failed. */
+export interface ReportTotal {
+  domainId: string
+  kind: DomainReportKind
+  total: number
+  failed: number
+}
+
 const DAY = 86_400_000
 /** Limit on the groups in a summary. Groups with the most messages come first. */
 const MOST_GROUPS = 2000
@@ -120,4 +128,28 @@ async function domainReportDays(
   }))
 }
 
-export const methods = { reads: { sumDmarc, sumTls, domainReportDays } }
+/** Sums the reports about each of these domains whose period begins at or after `since`. */
+async function domainReportTotals(
+  db: Db,
+  { teamId, domainIds, since }: { teamId: string; domainIds: readonly string[]; since: number },
+): Promise<ReportTotal[]> {
+  const rows = await db
+    .selectFrom('domain_reports')
+    .select(['domain_id', 'kind'])
+    .select((of) => of.fn.sum<number>('total').as('total'))
+    .select((of) => of.fn.sum<number>('failed').as('failed'))
+    .where('team_id', '=', teamId)
+    .where('domain_id', 'in', domainIds)
+    .where('kind', 'in', ['dmarc', 'tls'])
+    .where('begin_at', '>=', since)
+    .groupBy(['domain_id', 'kind'])
+    .execute()
+  return rows.map(({ domain_id, kind, total, failed }) => ({
+    domainId: domain_id,
+    kind,
+    total: Number(total),
+    failed: Number(failed),
+  }))
+}
+
+export const methods = { reads: { sumDmarc, sumTls, domainReportDays, domainReportTotals } }

@@ -5,6 +5,7 @@
  * Only the storage threads load this file: the rest of the program takes types from it (storage.ts).
  */
 import { methods as accounts } from './accounts.ts'
+import { methods as alerts } from './alerts.ts'
 import { methods as apiKeys } from './api-keys.ts'
 import { methods as consents } from './audience/consents.ts'
 import { methods as contactBatches } from './audience/contact-batches.ts'
@@ -87,6 +88,7 @@ import { methods as webhooks } from './webhooks/webhooks.ts'
 
 export const nouns = {
   accounts,
+  alerts,
   apiKeys,
   audienceCounts,
   audit,

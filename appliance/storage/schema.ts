@@ -9,6 +9,7 @@
  */
 import type { RuleMode } from '../mail/provider-rules.ts'
 import type { Generated, Kysely } from 'kysely'
+import type { AlertKind, AlertScope, AlertSubject } from '../mail/alert.ts'
 import type { ActorKind } from '../mail/audit.ts'
 import type { AuthResult as DmarcAuthResult, Disposition } from '../mail/dmarc-report.ts'
 import type { DomainReportKind, TlsRow } from '../mail/domain-report.ts'
@@ -24,6 +25,7 @@ import type { AutomationTables } from './automations/tables.ts'
 import type { TemplateTables } from './templates/tables.ts'
 import type { BroadcastTables } from './broadcasts/tables.ts'
 import type {
+  AlertMail,
   TlsRequirement,
   DkimAlgorithm,
   DkimKeyState,
@@ -899,7 +901,41 @@ export interface ImagesTable {
   created_at: number
 }
 
+/** Alerts, open and past. */
+export interface AlertsTable {
+  id: string
+  team_id: string
+  scope: AlertScope
+  kind: AlertKind
+  subject_type: AlertSubject['type']
+  subject_id: string
+  subject_name: string
+  note: string
+  /** Millionths. */
+  value: number
+  value_limit: number | null
+  opened_at: number
+  calm_since: number | null
+  closed_at: number | null
+  muted: number
+  /** Whether the owners are still to get an email about it. */
+  mail_opened: AlertMail
+  mail_closed: AlertMail
+  /** When they got the last one. */
+  mailed_at: number | null
+}
+
+/** The settings of teams that chose what they are notified of. */
+export interface AlertSettingsTable {
+  team_id: string
+  email: number
+  /** Kinds, separated by spaces. */
+  muted: string
+}
+
 export interface Tables extends AudienceTables, AutomationTables, BroadcastTables, TemplateTables {
+  alerts: AlertsTable
+  alert_settings: AlertSettingsTable
   images: ImagesTable
   migrations: MigrationsTable
   teams: TeamsTable

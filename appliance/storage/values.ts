@@ -55,3 +55,6 @@ export type ContentPlace = 'row' | 'message' | 'unfinished'
 export type RecipientField = 'to' | 'cc' | 'bcc'
 
 export type ForwardingState = 'off' | 'due' | 'done' | 'skipped'
+
+/** off: no email is wanted · due: the owners are to get one · done: they did, or none could be sent */
+export type AlertMail = 'off' | 'due' | 'done'

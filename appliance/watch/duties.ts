@@ -24,6 +24,7 @@ type DutyName =
   | 'postmaster mail'
   | 'returned mail'
   | 'forwarded mail'
+  | 'alerts'
 
 /**
  * Whether this process holds the duty; takes it if it is free. Called when there is work, so that nothing is written

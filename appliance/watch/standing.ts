@@ -10,6 +10,8 @@ export interface Standing {
   certificates: { file: string; endsAt: number }[]
   /** Broadcasts that are sending or scheduled. */
   broadcasts: { scheduled: number; sending: number; paused: number }
+  /** Open alerts of all teams. */
+  alerts: { kind: string; scope: string; count: number }[]
   /** Bytes of the file system of the data directory; null when unknown. */
   disk: { free: number; size: number } | null
   storage: { commits: number; calls: number; waiting: number } | null
@@ -127,6 +129,15 @@ function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: St
   }
 }
 
+function createAlertGauge({ gauge }: Pick<SeriesOf, 'gauge'>): (all: Standing['alerts']) => void {
+  const alerts = gauge('alerts', 'Open alerts of all teams, and of the server', ['kind', 'scope'])
+  return (all) =>
+    setAll(
+      alerts,
+      all.map(({ kind, scope, count }) => [{ kind, scope }, count]),
+    )
+}
+
 /** @param known providers whose lanes have series; there are as many others as recipient domains */
 export function createStandingGauges(
   { gauge }: SeriesOf,
@@ -140,6 +151,7 @@ export function createStandingGauges(
   const due = gauge('spool_due_seconds', 'Due time of the next delivery to attempt')
   const showLanes = createLaneGauges({ gauge }, known)
   const broadcasts = gauge('broadcasts', 'Broadcasts that are scheduled, being sent or paused', ['state'])
+  const showAlerts = createAlertGauge({ gauge })
   const showCapacity = createCapacityGauges({ gauge })
   const sources = gauge('source_active', '1 for a sending IP in use, 0 for a suspended one', [
     'source',
@@ -163,6 +175,7 @@ export function createStandingGauges(
       broadcasts,
       Object.entries(standing.broadcasts).map(([state, count]) => [{ state }, count]),
     )
+    showAlerts(standing.alerts)
     showCapacity(standing.capacity)
     setAll(
       sources,

@@ -105,10 +105,12 @@ export function queueControlContract(storage: () => Storage): void {
     const ids = [tried, fresh].map(({ deliveries }) => deliveries[0]!.id)
     const expected = [
       {
+        attempted: 1,
         ...{ ...x, state: 'waiting', band: 2, later: 1, nextAt: T0 + 2 * HOUR, sampleId: ids[0] },
         ...{ count: 1, oldestAt: T0, newestAt: T0, oldestBegunAt: T0 },
       },
       {
+        attempted: 0,
         ...{ ...y, state: 'held', band: 0, later: 0, nextAt: null, sampleId: ids[1] },
         ...{ count: 1, oldestAt: T0 + HOUR, newestAt: T0 + HOUR, oldestBegunAt: T0 + HOUR },
       },

@@ -3,6 +3,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { DAY, T0 } from './fixtures.ts'
 import { racesOfAccounts } from './races-accounts.contract.ts'
+import { racesOfAlerts } from './races-alerts.contract.ts'
 import { racesOfAudience } from './races-audience.contract.ts'
 import { racesOfAutomations } from './races-automations.contract.ts'
 import { racesOfBroadcasts } from './races-broadcasts.contract.ts'
@@ -17,6 +18,7 @@ import { raceTest, sorted, type OpenTwice, type Racing } from './racing.ts'
 
 const parts: Record<string, (race: Racing) => void> = {
   accounts: racesOfAccounts,
+  alerts: racesOfAlerts,
   audience: racesOfAudience,
   imports: racesOfImports,
   automations: racesOfAutomations,

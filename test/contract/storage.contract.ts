@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
+import { alertsContract } from './alerts.contract.ts'
 import { accountsContract } from './accounts.contract.ts'
 import { audienceListsContract } from './audience-lists.contract.ts'
 import { topicMailContract } from './topic-mail.contract.ts'
@@ -48,6 +49,7 @@ import { webhooksContract } from './webhooks.contract.ts'
 
 const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
+  alerts: alertsContract,
   audience: audienceContract,
   audienceLists: audienceListsContract,
   contactBatches: contactBatchesContract,

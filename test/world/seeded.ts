@@ -4,6 +4,7 @@ import { PATIENCE } from './patience.ts'
 import { startReceiver, type Receiver } from './receiver.ts'
 import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
 import { seedReceived } from './seeded-received.ts'
+import { seedAlerts } from './seeded-alerts.ts'
 import { seedReports } from './seeded-reports.ts'
 
 /** A sandbox with history: a bookshop that has been sending for some days, with data for every dashboard page. */
@@ -373,6 +374,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
       return body.data[0]?.id
     })
   const delivered = await found(() => newest(posthaste, 'delivered'))
+  await seedAlerts(posthaste, { id: domain, name: SHOP }, clock.now())
   const ids = {
     ...audience,
     ...{ broadcast, sentBroadcast },

@@ -24,6 +24,8 @@ export interface SurveyGroup {
   domain: string
   /** Each delivery is in one state: in flight, otherwise held, otherwise waiting. */
   state: 'waiting' | 'held' | 'in_flight'
+  /** How many were attempted. */
+  attempted: number
   /** How many are due later, and when the first of these is; null: none. */
   later: number
   nextAt: number | null
@@ -132,6 +134,7 @@ async function surveyQueue(
       sql<number | null>`min(case when attempts > 0 or due_at <= ${now} then created_at end)`.as(
         'oldest_begun_at',
       ),
+      sql<number>`sum(case when attempts > 0 then 1 else 0 end)`.as('attempted'),
       sql<number>`sum(case when due_at > ${now} then 1 else 0 end)`.as('later'),
       sql<number | null>`min(case when due_at > ${now} then due_at end)`.as('next_at'),
       sql<string>`coalesce(min(case when attempts > 0 and due_at > ${now} then id end), min(id))`.as(
@@ -142,10 +145,22 @@ async function surveyQueue(
     .groupBy([sql.lit(1), sql.lit(2), sql.lit(3), sql.lit(4), sql.lit(5), sql.lit(6)])
     .execute()
   const groups = rows.map(
-    ({ team_id, oldest_at, newest_at, oldest_begun_at, next_at, sample_id, later, count, ...row }) => ({
+    ({
+      team_id,
+      oldest_at,
+      newest_at,
+      oldest_begun_at,
+      next_at,
+      sample_id,
+      attempted,
+      later,
+      count,
+      ...row
+    }) => ({
       teamId: team_id,
       ...row,
       count: Number(count),
+      attempted: Number(attempted),
       later: Number(later),
       nextAt: next_at === null ? null : Number(next_at),
       sampleId: sample_id,

@@ -189,6 +189,22 @@ describe('the payload', () => {
     ],
   }
   about.email = { received }
+  about.alert = {
+    alert: {
+      id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f65',
+      teamId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f66',
+      scope: 'team',
+      kind: 'bounces',
+      subject: { type: 'domain', id: domain.id, name: 'acme.example' },
+      note: '3.5% bounced.',
+      value: 0.035,
+      limit: 0.04,
+      openedAt: 0,
+      calmSince: null,
+      closedAt: null,
+      muted: false,
+    },
+  }
   const others = OTHER_EVENTS.map((type) => [type, about[type.split('.')[0]!]])
 
   test.each(others.filter(([type]) => upstream.webhooks[type as string]) as [string, EventData][])(
@@ -198,6 +214,25 @@ describe('the payload', () => {
       expect(complaints(type, payload)).toBeNull()
     },
   )
+
+  test('of an alert tells what it is about, and what to do', () => {
+    const payload = presentWebhookEvent(
+      event('alert.opened', { emailId: null, email: null, data: about.alert! }),
+    )
+    expect(payload.data).toEqual({
+      id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f65',
+      kind: 'bounces',
+      scope: 'team',
+      subject: { type: 'domain', id: domain.id, name: 'acme.example' },
+      title: 'Bounces of acme.example',
+      note: '3.5% bounced.',
+      fix: expect.stringContaining('Stop mailing') as string,
+      value: 0.035,
+      limit: 0.04,
+      opened_at: '1970-01-01T00:00:00.000Z',
+      closed_at: null,
+    })
+  })
 
   test('of a domain tells of its records, without what is absent', () => {
     const payload = presentWebhookEvent(

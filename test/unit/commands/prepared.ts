@@ -4,6 +4,7 @@ import { systemClock } from '../../../appliance/clock/clock.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
+import { newAlert } from '../../contract/alerts.contract.ts'
 import { newImport, plan } from '../../contract/contact-imports.contract.ts'
 import { newDomainReport } from '../../contract/domain-reports.contract.ts'
 import { newDomain } from '../../contract/fixtures.ts'
@@ -16,6 +17,7 @@ export async function prepareObjects(storage: Storage): Promise<[string, string]
     ...(await prepareReceived(storage)),
     ['template', await prepareTemplate(storage)],
     ['event', await prepareEvent(storage)],
+    ['alert', await prepareAlert(storage)],
     ...(await prepareAutomation(storage)),
     ['draft', await prepareBroadcast(storage, 'draft')],
     ['broadcast', await prepareBroadcast(storage, 'queued')],
@@ -48,6 +50,14 @@ async function prepareAudience(storage: Storage): Promise<[string, string][]> {
     ['segment', segment],
     ['topic', topic],
   ]
+}
+
+/** Opens an alert. */
+async function prepareAlert(storage: Storage): Promise<string> {
+  const now = Date.now()
+  const alert = newAlert((await storage.firstTeam({}, now))!.id, { id: newId(now), openedAt: now })
+  await storage.openAlert({ alert, email: false }, now)
+  return alert.id
 }
 
 /** Stores a received email of a new domain, and a report about the domain. */

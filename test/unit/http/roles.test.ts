@@ -67,6 +67,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'GET /contacts/{id}/export.json': 'export',
   'GET /contacts/imports/{id}/rejects.csv': 'export',
   'PUT /provider-rules': 'security',
+  'PUT /alert-settings': 'security',
   'PATCH /team/security': 'security',
   'PATCH /team': 'team',
   'GET /session': 'none',

@@ -175,6 +175,7 @@ test.each<[AuditAction, Partial<Said>, string]>([
     { before: { plan: 'free' }, target: 'plan pro' },
     'changed the plan of the team from free to pro',
   ],
+  ['team.alerts', { after: { email: false } }, 'changed which alerts the team is notified of'],
   [
     'team.provider_rules',
     { before: { mode: 'warn' }, after: { mode: 'block' } },

@@ -19,6 +19,7 @@ function controlOf(groups: SurveyGroup[]) {
 
 const group = (n: number, more: Partial<SurveyGroup> = {}): SurveyGroup => ({
   ...{ teamId: 't', pool: 'default', provider: `p${n}.example`, domain: `d${n}.example`, state: 'waiting' },
+  attempted: 0,
   ...{ later: 0, nextAt: null, sampleId: `s${n}`, band: 0, count: 1, oldestAt: 1000 + n },
   ...{ newestAt: 2000 + n, oldestBegunAt: 1000 + n },
   ...more,

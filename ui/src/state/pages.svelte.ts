@@ -53,6 +53,7 @@ const PAGES: readonly Page[] = [
     rare: true,
   },
   { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: reads.metrics },
+  { pattern: '/alerts', load: () => import('../pages/Alerts.svelte') },
   { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
   { pattern: '/sources/:id', load: () => import('../pages/SourceReputation.svelte'), rare: true },

@@ -1,4 +1,5 @@
 import type { Component } from 'svelte'
+import Bell from '@lucide/svelte/icons/bell'
 import ChartLine from '@lucide/svelte/icons/chart-line'
 import CircleUser from '@lucide/svelte/icons/circle-user'
 import Clock from '@lucide/svelte/icons/clock'
@@ -49,6 +50,7 @@ const PLACES: readonly Place[] = [
   { path: '/automations', label: 'Automations', icon: Workflow },
   { path: '/audience/contacts', label: 'Audience', icon: Contact },
   { path: '/metrics', label: 'Metrics', icon: ChartLine },
+  { path: '/alerts', label: 'Alerts', icon: Bell },
   { path: '/queue', label: 'Queue', icon: Layers },
   { path: '/domains', label: 'Domains', icon: Globe },
   { path: '/webhooks', label: 'Webhooks', icon: Webhook },

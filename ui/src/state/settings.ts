@@ -24,6 +24,7 @@ const SETTINGS: readonly SettingsTab[] = [
     load: () => import('../parts/SettingsUnsubscribe.svelte'),
   },
   { id: 'rules', label: 'Provider rules', load: () => import('../parts/SettingsRules.svelte') },
+  { id: 'alerts', label: 'Alerts', load: () => import('../parts/SettingsAlerts.svelte') },
   { id: 'usage', label: 'Usage and limits', load: () => import('../parts/SettingsUsage.svelte') },
   {
     id: 'retention',

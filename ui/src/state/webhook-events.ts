@@ -11,7 +11,7 @@ export function ofAbout({ object, names, subject, erased, removed }: WebhookAbou
 } {
   const [first = '', ...others] = names.map((name) => (name.endsWith(ERASED) ? 'erased address' : name))
   const who = others.length === 0 ? first : `${first} +${others.length}`
-  if (object === 'domain' || object === 'suppression') return { who, what: '' }
+  if (object === 'domain' || object === 'suppression' || object === 'alert') return { who, what: '' }
   const words = subject === null || subject === '' ? (erased ? 'erased' : '(no subject)') : subject
   return { who, what: removed ? `email removed · ${words}` : words }
 }

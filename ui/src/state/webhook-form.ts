@@ -24,6 +24,8 @@ export const TOLD_EVENTS = [
   'topic.created',
   'topic.updated',
   'topic.deleted',
+  'alert.opened',
+  'alert.closed',
 ] as const
 
 /** Events about one type of object. */

@@ -1325,3 +1325,39 @@ CREATE TABLE segment_days (
 );
 
 CREATE INDEX segment_days_day on segment_days (day);
+
+CREATE TABLE alerts (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  scope text not null check (scope in ('team', 'server')),
+  kind text not null,
+  subject_type text not null,
+  subject_id text not null,
+  subject_name text not null,
+  note text not null,
+  value bigint not null,
+  value_limit bigint,
+  opened_at bigint not null,
+  calm_since bigint,
+  closed_at bigint,
+  muted bigint not null check (muted in (0, 1)),
+  mail_opened text not null check (mail_opened in ('off', 'due', 'done')),
+  mail_closed text not null check (mail_closed in ('off', 'due', 'done')),
+  mailed_at bigint
+);
+
+CREATE INDEX alerts_team on alerts (team_id, id);
+
+CREATE UNIQUE INDEX alerts_open on alerts (team_id, scope, kind, subject_type, subject_id) where closed_at is null;
+
+CREATE INDEX alerts_mail on alerts (team_id) where mail_opened = 'due' or mail_closed = 'due';
+
+CREATE INDEX alerts_mailed on alerts (team_id, mailed_at) where mailed_at is not null;
+
+CREATE INDEX alerts_closed on alerts (closed_at) where closed_at is not null;
+
+CREATE TABLE alert_settings (
+  team_id text primary key not null references teams (id) on delete cascade,
+  email bigint not null check (email in (0, 1)),
+  muted text not null
+);

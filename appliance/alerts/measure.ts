@@ -1,0 +1,144 @@
+/** Reads what alerts are decided by. Does no DNS lookups: domains and IPs are judged by their last background check. */
+import type { Clock } from '../clock/clock.ts'
+import { sumInPieces } from '../events/metrics.ts'
+import { ALERT_LEVELS } from '../mail/alert.ts'
+import type { ProviderRules } from '../mail/provider-rules.ts'
+import { AGE_BANDS } from '../mail/queue.ts'
+import type { ProviderGate } from '../senders/senders.ts'
+import { QUARTER, quarterOf, type Domain, type Storage } from '../storage/storage.ts'
+import { addResults, type Around, type BulkStanding, type Results, type TeamFacts } from './readings.ts'
+
+export interface MeasureDeps {
+  storage: Pick<
+    Storage,
+    | 'listDomains'
+    | 'metricsSummed'
+    | 'sumMetrics'
+    | 'breakDownMetrics'
+    | 'domainReportTotals'
+    | 'surveyQueue'
+    | 'listLanes'
+  >
+  clock: Pick<Clock, 'now'>
+  gate: Pick<ProviderGate, 'rules' | 'standing'>
+  /** The providers that have names. Called each time, because the table can be replaced. */
+  providers: () => readonly { id: string; name: string }[]
+}
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const WEEK = 7 * DAY
+/** Providers of a team's last hour that are measured; the smallest are left out. */
+const MOST_PROVIDERS = 100
+/** The first band of deliveries that are old: more than 4 hours. */
+const OLD_BAND = AGE_BANDS.indexOf(4 * HOUR) + 1
+
+/** The field that each counter belongs to. */
+const FIELDS: Readonly<Record<string, (keyof Results)[]>> = {
+  delivered: ['delivered'],
+  complained: ['complained'],
+  delivery_delayed: ['deferred'],
+  bounced_permanent: ['bounced', 'failed'],
+  bounced_transient: ['bounced'],
+  bounced_undetermined: ['bounced'],
+}
+
+function resultsBy(sums: readonly { key: string; counter: string; n: number }[]): Map<string, Results> {
+  const by = new Map<string, Results>()
+  for (const { key, counter, n } of sums) {
+    let results = by.get(key)
+    if (!results) by.set(key, (results = addResults([])))
+    for (const field of FIELDS[counter] ?? []) results[field] += n
+  }
+  return by
+}
+
+/** Reads what is the same for all teams. */
+export async function readAround({ storage, clock, gate, providers }: MeasureDeps): Promise<Around> {
+  const now = clock.now()
+  const rules = gate.rules()
+  const lanes = await storage.listLanes({}, now)
+  const names = new Map(providers().map(({ id, name }) => [id, name]))
+  return {
+    complaints: complaintLimit(rules),
+    paused: new Set(lanes.filter(({ pausedUntil }) => (pausedUntil ?? 0) > now).map((lane) => lane.provider)),
+    // The mail of a domain that wasn't looked up yet counts under `?` and its name.
+    nameOf: (id) => names.get(id) ?? id.replace(/^\?/, ''),
+  }
+}
+
+function complaintLimit({ rules, providers }: ProviderRules): Around['complaints'] {
+  const limits = rules.flatMap(({ limit, provider }) => (limit === null ? [] : [{ limit, provider }]))
+  const [least] = limits.toSorted((a, b) => a.limit - b.limit)
+  if (!least) return null
+  const name = providers.find(({ id }) => id === least.provider)?.name ?? least.provider
+  return { limit: least.limit, provider: name }
+}
+
+/** Counts the deliveries of each team that were attempted and still wait after hours. Reads the whole queue, in steps. */
+export async function readOld({ storage, clock }: MeasureDeps): Promise<Map<string, number>> {
+  const old = new Map<string, number>()
+  let after: string | undefined
+  do {
+    const { groups, next } = await storage.surveyQueue({ after }, clock.now())
+    for (const { teamId, state, band, attempted } of groups)
+      if (state === 'waiting' && band >= OLD_BAND) old.set(teamId, (old.get(teamId) ?? 0) + attempted)
+    after = next ?? undefined
+  } while (after !== undefined)
+  return old
+}
+
+/** Reads what is known of a team's mail. @param old its old deliveries */
+export async function readTeam(deps: MeasureDeps, teamId: string, old: number): Promise<TeamFacts> {
+  const { storage, clock } = deps
+  const now = clock.now()
+  const domains = await storage.listDomains({ teamId }, now)
+  const end = quarterOf(now) + QUARTER
+  const day = await storage.sumMetrics({ teamId, ranges: [{ start: end - DAY, end }] }, now)
+  const week = await sumInPieces(storage, { teamId, ranges: [{ start: end - WEEK, end }] }, now)
+  const range = { start: end - QUARTER - HOUR, end }
+  const counters = Object.keys(FIELDS)
+  const hour = await storage.breakDownMetrics(
+    { teamId, range, by: 'provider', counters, most: MOST_PROVIDERS },
+    now,
+  )
+  const domainIds = domains.map(({ id }) => id)
+  const perDay = resultsBy(day.map(({ domainId, ...one }) => ({ key: domainId, ...one })))
+  return {
+    domains,
+    day: perDay,
+    week: resultsBy(week.map(({ domainId, ...one }) => ({ key: domainId, ...one }))),
+    hour: resultsBy(hour.flatMap(({ value, ...one }) => (value === null ? [] : [{ key: value, ...one }]))),
+    reports:
+      domainIds.length === 0
+        ? []
+        : await storage.domainReportTotals({ teamId, domainIds, since: now - WEEK }, now),
+    bulk: await readBulk(deps, domains, perDay),
+    old,
+  }
+}
+
+/** Judges the domains that may soon be bulk senders, each at the provider where it is nearest to that. */
+async function readBulk(
+  { gate }: MeasureDeps,
+  domains: readonly Domain[],
+  day: ReadonlyMap<string, Results>,
+): Promise<BulkStanding[]> {
+  const nearly = ALERT_LEVELS.bulk.closes
+  const least = Math.min(...gate.rules().providers.map(({ bulk }) => bulk)) * nearly
+  const found: BulkStanding[] = []
+  for (const domain of domains) {
+    const { delivered, bounced } = day.get(domain.id) ?? addResults([])
+    if (delivered + bounced < least) continue
+    const { volumes, insights } = await gate.standing({ domain, nearly })
+    const [nearest] = volumes
+      .filter(({ bulk }) => bulk)
+      .toSorted((a, b) => b.messages / b.provider.bulk - a.messages / a.provider.bulk)
+    if (!nearest) continue
+    const { provider, messages } = nearest
+    // Complaints have alerts of their own.
+    const broken = insights.filter(({ id, verdict }) => verdict !== 'pass' && id !== 'rule-complaints')
+    found.push({ domain, provider: provider.id, messages, limit: provider.bulk, broken })
+  }
+  return found
+}

@@ -1,0 +1,141 @@
+/** Alerts: what is about to go wrong with a team's mail, and what it wants to be notified of. */
+import { Type, type Static } from 'typebox'
+import {
+  type Alert as StoredAlert,
+  ALERT_FIXES,
+  ALERT_KINDS,
+  ALERT_SCOPES,
+  ALERT_STATUSES,
+  ALERT_SUBJECTS,
+  type AlertSettings as StoredSettings,
+  alertTitle,
+} from '../mail/alert.ts'
+import { operation } from './operation.ts'
+import { choice, page, path, pathId, query } from './parameters.ts'
+import { described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const alertKind = literals(
+  ALERT_KINDS,
+  described(
+    'bounces, complaints, deferrals: too many · bulk: a domain soon counts as a bulk sender, and breaks its rules · dns: a record is missing or invalid · dmarc, tls: failures in reports · queue: old deliveries · blocklist: a sending IP is listed.',
+  ),
+)
+
+/** GET /alerts/:id. Not part of the hosted API. */
+export const Alert = Type.Object(
+  {
+    object: kind('alert'),
+    id: Id,
+    kind: alertKind,
+    scope: literals(
+      ALERT_SCOPES,
+      described(
+        'team: about the team’s mail. server: about all mail, only for the team that runs the server.',
+      ),
+    ),
+    subject: Type.Object(
+      {
+        type: literals(ALERT_SUBJECTS, described('What kind of thing it is about.')),
+        id: Type.String(described('Id of the domain or mailbox provider, or the IP; empty otherwise.')),
+        name: Type.String(described('Its name.')),
+      },
+      described('What it is about.'),
+    ),
+    status: literals(ALERT_STATUSES, described('Whether it is open.')),
+    title: Type.String({ description: 'What is wrong.', examples: ['Bounces of example.com'] }),
+    note: Type.String(described('What was found last, in English. The wording may change.')),
+    fix: Type.String(described('What to do about it.')),
+    value: Type.Number(described('The last value: a share from 0 to 1, or a number.')),
+    limit: Nullable(Type.Number(), described('What receivers accept at most; null: no such number exists.')),
+    muted: Type.Boolean(described('Whether the team wasn’t notified, because it had muted the kind.')),
+    opened_at: Timestamp,
+    closed_at: Nullable(Timestamp, described('Null while it is open.')),
+  },
+  described('An alert.'),
+)
+export type Alert = Static<typeof Alert>
+export const AlertList = listOf(Alert, 'alerts')
+
+const email = Type.Boolean(described('Whether the team’s owners get emails about alerts.'))
+const muted = Type.Array(alertKind, described('Kinds that the team is not notified of, by email or webhook.'))
+
+/** GET and PUT /alert-settings. Not part of the hosted API. */
+export const AlertSettings = Type.Object(
+  { object: kind('alert_settings'), email, muted },
+  described('What a team is notified of.'),
+)
+export type AlertSettings = Static<typeof AlertSettings>
+
+/** PUT /alert-settings */
+export const UpdateAlertSettings = Type.Object({ email, muted }, described('What the team is notified of.'))
+
+const tags = ['Alerts'] as const
+
+export const listAlerts = operation('GET /alerts', {
+  operationId: 'listAlerts',
+  tags,
+  summary: 'List alerts',
+  description: 'Open and past alerts. Past ones are kept for 90 days. Not part of the hosted API.',
+  querystring: query({
+    ...page,
+    status: choice(ALERT_STATUSES, 'Only open or only closed alerts.'),
+    kind: choice(ALERT_KINDS, 'Only alerts of this kind.'),
+  }),
+  response: { 200: AlertList },
+})
+
+export const getAlert = operation('GET /alerts/:id', {
+  operationId: 'getAlert',
+  tags,
+  summary: 'Get an alert',
+  description: 'Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: Alert },
+})
+
+export const getAlertSettings = operation('GET /alert-settings', {
+  operationId: 'getAlertSettings',
+  tags,
+  summary: 'Get what the team is notified of',
+  description: 'Not part of the hosted API.',
+  response: { 200: AlertSettings },
+})
+
+export const setAlertSettings = operation('PUT /alert-settings', {
+  operationId: 'setAlertSettings',
+  tags,
+  summary: 'Set what the team is notified of',
+  description: 'Applies to alerts that open from now on. Not part of the hosted API.',
+  body: UpdateAlertSettings,
+  response: { 200: AlertSettings },
+  errors: ['403'],
+})
+
+/** Formats an alert. */
+export function presentAlert(alert: StoredAlert): Alert {
+  const { id, kind: of, scope, subject, note, value, limit, muted: silent, openedAt, closedAt } = alert
+  return {
+    object: 'alert',
+    id,
+    kind: of,
+    scope,
+    subject,
+    status: closedAt === null ? 'open' : 'closed',
+    title: alertTitle(alert),
+    note,
+    fix: ALERT_FIXES[of],
+    value,
+    limit,
+    muted: silent,
+    opened_at: timestamp(openedAt),
+    closed_at: timestampOrNull(closedAt),
+  }
+}
+
+/** Formats the settings. */
+export const presentAlertSettings = (settings: StoredSettings): AlertSettings => ({
+  object: 'alert_settings',
+  email: settings.email,
+  muted: settings.muted,
+})

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { adviseOn } from '../../../appliance/advice/advice.ts'
+import { textFrom } from '../../../appliance/intake/intake.ts'
+import { TRANSACTIONAL } from './transactional.ts'
+
+/** Tests that ordinary transactional emails get no false alarm. */
+
+const FROM = 'Northwind Tools <orders@mail.northwind-tools.com>'
+const domain = {
+  name: 'mail.northwind-tools.com',
+  checks: ['DMARC', 'SPF', 'DKIM ph1'].map((key) => ({ key, status: 'verified' })),
+  openTracking: false,
+  clickTracking: false,
+  trackingSubdomain: null,
+}
+
+test('there are twenty, all different', () => {
+  expect(TRANSACTIONAL).toHaveLength(20)
+  expect(new Set(TRANSACTIONAL.map(({ name }) => name)).size).toBe(20)
+  expect(new Set(TRANSACTIONAL.map(({ html }) => html)).size).toBe(20)
+})
+
+test.each(TRANSACTIONAL.map((sample) => [sample.name, sample] as const))(
+  'the email "%s" gets no attention and is not blocked',
+  async (_name, { subject, html, text }) => {
+    // Posthaste writes the text part of an email that has none.
+    const message = { from: FROM, subject, html, text: text ?? (await textFrom(html)) }
+    const found = adviseOn(message, domain, Buffer.byteLength(html) * 2)
+    const bad = found.filter(({ verdict }) => verdict === 'attention' || verdict === 'block')
+    expect(bad.map(({ id, note, evidence }) => [id, note, evidence])).toEqual([])
+    expect(found.length).toBeGreaterThan(15)
+  },
+)
+
+test('the same emails with a mistake get attention', () => {
+  for (const { subject, html } of TRANSACTIONAL) {
+    const wrong = html.replace('</p>', ' [FIRST NAME]</p>').replace('</div>', ' [FIRST NAME]</div>')
+    const found = adviseOn({ from: FROM, subject, html: wrong, text: null }, domain, 2000)
+    const bad = found.filter(({ verdict }) => verdict === 'attention').map(({ id }) => id)
+    expect(bad).toEqual(expect.arrayContaining(['text', 'placeholder']))
+  }
+})
