@@ -47,7 +47,7 @@ import { remembered } from '../../../appliance/storage/remembered.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
 import { viewDisk } from '../../../appliance/housekeeping/housekeeping.ts'
-import { createBroadcasts } from '../../../appliance/broadcasts/broadcasts.ts'
+import { type Broadcasts, createBroadcasts } from '../../../appliance/broadcasts/broadcasts.ts'
 import { type Automations, createAutomations } from '../../../appliance/automations/automations.ts'
 import { createCustomEvents } from '../../../appliance/automations/book.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
@@ -83,6 +83,8 @@ export interface Api {
   sending: string
   /** Automations, which run after `start`. */
   automations: Automations
+  /** Broadcasts, which are sent after `start`. */
+  broadcasts: Broadcasts
   /** How many times dispatch was told that something is due. */
   woken: number
   /** Returns the number of the team's emails. */
@@ -320,6 +322,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       woken: 0,
       tokens,
       automations,
+      broadcasts,
     },
     makeKey,
     count: async () => (await storage.listEmails({ teamId, limit: 100_000 }, clock.now())).items.length,
@@ -329,7 +332,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       await http.close()
       await erasures.stop()
       await audience.close()
-      await audience.close()
+      await broadcasts.close()
       await composer.close()
       await intake.close()
       await senders.close()

@@ -8,6 +8,7 @@ import { createInbound } from '../../../appliance/inbound/inbound.ts'
 import { createContents, createIntake, type Notice } from '../../../appliance/intake/intake.ts'
 import { createMimeReader } from '../../../appliance/mime/mime.ts'
 import {
+  createProviderGate,
   createQuotas,
   createRateLimiter,
   createSenders,
@@ -17,6 +18,7 @@ import {
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Email, PutArgs, RequestLog, Storage } from '../../../appliance/storage/storage.ts'
+import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
 import { createPublicMx } from '../../../appliance/inbound/public-mx.ts'
 import { createSmtpServer, type SmtpConfig, type SmtpServer } from '../../../appliance/smtp/smtp.ts'
 import { createSubmission, type SubmissionDeps } from '../../../appliance/submission/submission.ts'
@@ -66,6 +68,8 @@ export interface DoorOptions {
   files?: CertificateFiles
   capacity?: Partial<CapacityOptions>
   additional?: CertificateFiles[]
+  /** Rules of mailbox providers. Default: mail isn't checked by any. */
+  rules?: ProviderRules
   /** Delays `put` until this promise resolves. */
   hold?: Promise<void>
   /** Where mail to postmaster is forwarded. */
@@ -126,6 +130,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     storage: Object.assign(Object.create(storage) as Storage, held),
     ...{ senders, quotas, fetch, mime, clock },
     limits: { message_bytes: messageBytes },
+    gate: options.rules && createProviderGate({ storage, clock, rules: () => options.rules! }),
     wake: () => undefined,
   })
   const certificates = await openCertificates({

@@ -5,7 +5,7 @@ import type { Cursor } from './calls.ts'
 import { change, read, withParameters } from './client.ts'
 
 /** The most open alerts that are counted. */
-export const MOST_COUNTED = 100
+const MOST_COUNTED = 100
 
 /** Lists one page of alerts. @param status empty: all */
 export const listAlerts = (status: string, { after, before }: Cursor, signal?: AbortSignal) =>
