@@ -3,7 +3,7 @@
 _posthaste_commands() {
     case $1 in
         '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
-        'domain') echo 'add list show verify rotate provider-rules reputation bodies remove' ;;
+        'domain') echo 'add list show verify rotate provider-rules reputation insights bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
         'member') echo 'list invite role remove' ;;
@@ -46,6 +46,7 @@ _posthaste_options() {
         'domain rotate') echo '-c --config --json --team --help' ;;
         'domain provider-rules') echo '-c --config --json --team --help' ;;
         'domain reputation') echo '-c --config --json --team --days --help' ;;
+        'domain insights') echo '-c --config --json --team --days --help' ;;
         'domain bodies') echo '-c --config --json --team --help' ;;
         'domain remove') echo '-c --config --json --team --help' ;;
         'key') echo '--help' ;;
@@ -223,6 +224,8 @@ _posthaste_values() {
         'domain provider-rules --team') echo '@any' ;;
         'domain reputation --team') echo '@any' ;;
         'domain reputation --days') echo '@any' ;;
+        'domain insights --team') echo '@any' ;;
+        'domain insights --days') echo '@any' ;;
         'domain bodies --team') echo '@any' ;;
         'domain remove --team') echo '@any' ;;
         'key create --team') echo '@any' ;;

@@ -85,6 +85,7 @@ export const ARROWS: Record<string, string[]> = {
     'shaping',
     'sources',
     'storage',
+    'watch',
     'wire',
   ],
   api: ['mail', 'shaping', 'queue', 'storage', 'senders', 'audience', 'templates'],

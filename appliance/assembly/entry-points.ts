@@ -7,6 +7,7 @@ import {
   PREFERENCES_PATH,
   type PreferencesTokens,
 } from '../audience/audience.ts'
+import { adviseOn } from '../advice/advice.ts'
 import { createAlerts } from '../alerts/alerts.ts'
 import { createAutomations } from '../automations/automations.ts'
 import { createCustomEvents } from '../automations/book.ts'
@@ -17,12 +18,19 @@ import { bringTo, createDnsbl, createPublicMx, createSpamFilter } from '../inbou
 import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import {
+  createCheckedCounter,
   createReportView,
   createReputationView,
   createSharedDoctor,
   viewCertificates,
 } from '../insights/insights.ts'
-import { createIntake, createSchedules, type Intake, type IntakeDeps } from '../intake/intake.ts'
+import {
+  createContents,
+  createIntake,
+  createSchedules,
+  type Intake,
+  type IntakeDeps,
+} from '../intake/intake.ts'
 import { systemClock } from '../clock/clock.ts'
 import { createNodeList, isShared } from './node.ts'
 import { createNotices, type SendNotice } from '../intake/notice.ts'
@@ -121,6 +129,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const intake = started.adopt(createIntake({ ...needed, ...intakeOptions(config) }), (one) => one.close())
   const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
   watchAlerts(ground, tables, { gate, sendNotice })
+  countChecked(ground)
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
     storage,
@@ -146,11 +155,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     tracking,
     instruments: ground.instruments,
     health: ground.health,
-    node: {
-      ...ground.node,
-      ...createNodeList({ ...ground, clock: systemClock, deliveryClock: clock }),
-      shareOf,
-    },
+    node: nodesOf(ground, shareOf),
     ...operators,
     setUp: createSetUp({ storage, clock, accounts }),
     config: httpOptions(config),
@@ -166,6 +171,13 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
 }
 
+/** Returns this node, the list of all nodes, and what each counts separately. */
+const nodesOf = (ground: Ground, shareOf: (limit: number) => number) => ({
+  ...ground.node,
+  ...createNodeList({ ...ground, clock: systemClock, deliveryClock: ground.clock }),
+  shareOf,
+})
+
 /** Starts to watch for what is about to go wrong. */
 function watchAlerts(
   ground: Ground,
@@ -179,6 +191,19 @@ function watchAlerts(
   const alerts = createAlerts({ ...ground, ...parts, providers, url })
   started.defer(() => alerts.stop())
   alerts.start()
+}
+
+/** Starts to check sent emails. */
+function countChecked(ground: Ground): void {
+  const { storage, clock, mime, capacity, started } = ground
+  const contents = createContents({ storage, clock, mime, turns: capacity.turns })
+  const counter = createCheckedCounter({
+    ...ground,
+    contentOf: (email) => contents.of(email),
+    advise: adviseOn,
+  })
+  started.defer(() => counter.stop())
+  counter.start()
 }
 
 /** Opens the SMTP listeners: for apps, and for mail without authentication. */

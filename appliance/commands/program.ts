@@ -17,7 +17,7 @@ import { createOutput, type Output } from './output.ts'
 import { addQueue } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
 import { domainProviderRules } from './provider-rules.ts'
-import { domainReputation } from './reputation.ts'
+import { domainInsights, domainReputation } from './reputation.ts'
 import { setBodies, showRetention } from './retention.ts'
 import { setup } from './setup.ts'
 import { addReports } from './report.ts'
@@ -195,6 +195,9 @@ function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): vo
   on('reputation', 'Show how receivers treat the mail of a domain, and what changed when')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
     .action(doesWith(domainReputation))
+  on('insights', 'Count the emails of a domain that failed checks of their content and sender')
+    .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
+    .action(doesWith(domainInsights))
   on('bodies', "Keep the bodies of a domain's emails, or discard each one once the email is final")
     .addArgument(new Argument('<what>', 'For emails accepted from now on').choices(['keep', 'discard']))
     .action(doesWith(setBodies))

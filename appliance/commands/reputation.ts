@@ -1,10 +1,12 @@
 /** The commands about the reputation of domains and sending IPs. */
+import { INSIGHT_DAYS, presentDomainInsights } from '../api/insight-counts.ts'
 import {
   presentDomainReputation,
   presentSourceReputation,
   type DomainReputation,
   type SourceReputation,
 } from '../api/reputation.ts'
+import { firstDay, sumInsights } from '../mail/insight-counts.ts'
 import { createReputationView, type ReputationView } from '../insights/insights.ts'
 import { Failure, type Context } from './context.ts'
 import { named } from './domain.ts'
@@ -31,6 +33,31 @@ export async function domainReputation(
   printComplaints(output, shown)
   printResults(output, shown, 'LAST 7 DAYS')
   printChanges(output, shown)
+}
+
+/** Runs `domain insights`. */
+export async function domainInsights(
+  context: Context,
+  [name = '']: string[],
+  { days = INSIGHT_DAYS }: Options,
+): Promise<void> {
+  if (days > MOST_DAYS) throw new Failure(`--days is at most ${MOST_DAYS}.`)
+  const { storage, clock, output } = context
+  const { teamId, id: domainId } = await named(context, name)
+  const now = clock.now()
+  const rows = await storage.listInsightDays({ teamId, domainId, since: firstDay(now, days) }, now)
+  const shown = presentDomainInsights(domainId, sumInsights(rows, now, days))
+  output.object(shown)
+  const { checked, failed } = shown
+  output.text(`${checked.toLocaleString('en')} emails checked in ${days} days.`)
+  if (failed.length > 0)
+    output.text(
+      '',
+      ...table(
+        ['CHECK', 'EMAILS'],
+        failed.map((one) => [one.check, one.note]),
+      ),
+    )
 }
 
 /** Runs `source reputation`. */

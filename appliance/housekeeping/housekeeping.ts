@@ -22,6 +22,7 @@ export interface Sweepable extends Retainable {
   purgeSentEvents(args: { before: number; most: number }, now: number): Promise<number>
   purgeAutomationRuns(args: { before: number; most: number }, now: number): Promise<number>
   purgeAlerts(args: { before: number; most: number }, now: number): Promise<number>
+  purgeInsightDays(args: { before: string }, now: number): Promise<number>
   metricsToSum(args: object, now: number): Promise<string[]>
   sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
   recordSegmentDays(args: { before: string }, now: number): Promise<void>
@@ -154,6 +155,8 @@ async function purgeReputation(storage: Sweepable, clock: Clock, log: Logger): P
   if (reports > 0) log.info({ reports }, 'deleted old DMARC and TLS reports')
   const days = await storage.purgeLaneDays({ before: dateBefore(clock, REPORT_DAYS) }, clock.now())
   if (days > 0) log.info({ days }, 'deleted old results of sending IPs')
+  const checks = await storage.purgeInsightDays({ before: dateBefore(clock, REPORT_DAYS) }, clock.now())
+  if (checks > 0) log.info({ checks }, 'deleted old counts of failed checks')
 }
 
 /** How long the sizes of segments by day are kept, in days. */

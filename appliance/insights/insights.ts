@@ -1,6 +1,7 @@
 /** The doctor's checks: how this machine appears to receivers of its mail. */
 export { examine, type DoctorDeps } from './doctor.ts'
 export { createSharedDoctor, type SharedDoctor } from './shared-doctor.ts'
+export { createCheckedCounter } from './checked.ts'
 export { createReportView, type ReportView } from './report-view.ts'
 export { createReputationView, type ReputationView } from './reputation.ts'
 export { viewCertificates } from './certificate-view.ts'

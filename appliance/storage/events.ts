@@ -186,11 +186,14 @@ export const upToCursor = (called: Called, { seq }: EventCursor) =>
 export const eventOrder = (called: Called) => sql`${sql.ref(`${called}.seq`)}`
 
 /** Readers with a stored position. */
-type Reader = 'webhooks' | 'tags'
+type Reader = 'webhooks' | 'tags' | 'insights'
 
-/** Matches events that a reader has read; without a name, those that all readers have read. */
+/**
+ * Matches events that a reader has read; without a name, those that all readers have read. Retention doesn't wait for
+ * the counts of insights, which may miss emails.
+ */
 export const isRead = (called: Called, reader?: Reader) =>
-  sql<number>`(${sql.ref(`${called}.seq`)} <= (select min(seq) from cursors ${reader ? sql`where name = ${reader}` : sql``}))`
+  sql<number>`(${sql.ref(`${called}.seq`)} <= (select min(seq) from cursors where ${reader ? sql`name = ${reader}` : sql`name <> 'insights'`}))`
 
 /** Returns the position of the last settled event. */
 export async function newestEvent(db: Db): Promise<EventCursor> {

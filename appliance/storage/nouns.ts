@@ -49,6 +49,7 @@ import { methods as events } from './events.ts'
 import { methods as factors } from './factors.ts'
 import { methods as identities } from './identities.ts'
 import { methods as images } from './images.ts'
+import { methods as insightDays } from './insight-days.ts'
 import { methods as invitations } from './invitations.ts'
 import { methods as lanes } from './lanes.ts'
 import { methods as logs } from './logs.ts'
@@ -125,6 +126,7 @@ export const nouns = {
   importRows,
   imports,
   importUndo,
+  insightDays,
   invitations,
   lanes,
   logs,

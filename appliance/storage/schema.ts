@@ -925,6 +925,17 @@ export interface AlertsTable {
   mailed_at: number | null
 }
 
+/** How many sent emails of a domain failed each check, by UTC day. */
+export interface InsightDaysTable {
+  team_id: string
+  domain_id: string
+  /** `2026-11-20`. */
+  day: string
+  /** Empty for all that were checked. */
+  check_id: string
+  n: number
+}
+
 /** The settings of teams that chose what they are notified of. */
 export interface AlertSettingsTable {
   team_id: string
@@ -936,6 +947,7 @@ export interface AlertSettingsTable {
 export interface Tables extends AudienceTables, AutomationTables, BroadcastTables, TemplateTables {
   alerts: AlertsTable
   alert_settings: AlertSettingsTable
+  insight_days: InsightDaysTable
   images: ImagesTable
   migrations: MigrationsTable
   teams: TeamsTable

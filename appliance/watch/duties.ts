@@ -25,6 +25,7 @@ type DutyName =
   | 'returned mail'
   | 'forwarded mail'
   | 'alerts'
+  | 'insights'
 
 /**
  * Whether this process holds the duty; takes it if it is free. Called when there is work, so that nothing is written

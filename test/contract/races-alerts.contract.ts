@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { newAlert } from './alerts.contract.ts'
-import { DAY, makeTeam, T0 } from './fixtures.ts'
+import { DAY, makeTeam, putEmail, T0 } from './fixtures.ts'
 import { type Racing, sorted } from './racing.ts'
 
 /** Tests races of alerts. */
@@ -44,6 +44,18 @@ export function racesOfAlerts(race: Racing): void {
       expect(items).toEqual([open])
     },
   )
+
+  race('events are checked once, and their counts removed once', async ({ storage, atOnce }) => {
+    const { team } = await makeTeam(storage)
+    await putEmail(storage, team.id, ['a@people.test'])
+    await storage.dropQueue({}, T0)
+    const { from, to } = await storage.readUnchecked({}, T0)
+    const counts = [{ teamId: team.id, domainId: newId(T0), day: '2026-01-01', check: '', n: 1 }]
+    const add = (at: Storage) => at.addInsightDays({ from, to, counts }, T0)
+    expect(sorted(await atOnce(add, add))).toEqual(['false', 'true'])
+    const purge = (at: Storage) => at.purgeInsightDays({ before: '2026-01-02' }, T0)
+    expect(sorted(await atOnce(purge, purge))).toEqual(['0', '1'])
+  })
 
   race('of two settings one is the last', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)

@@ -26,6 +26,7 @@ import { metricsTagsContract } from './metrics-tags.contract.ts'
 import { placeContract } from './place.contract.ts'
 import { preferencesContract } from './preferences.contract.ts'
 import { putContract } from './put.contract.ts'
+import { insightDaysContract } from './insight-days.contract.ts'
 import { imagesContract } from './images.contract.ts'
 import { logsContract } from './logs.contract.ts'
 import { queueContract } from './queue.contract.ts'
@@ -55,6 +56,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   contactBatches: contactBatchesContract,
   contactImports: contactImportsContract,
   images: imagesContract,
+  insightDays: insightDaysContract,
   preferences: preferencesContract,
   segmentRules: segmentRulesContract,
   topicMail: topicMailContract,

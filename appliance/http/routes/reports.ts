@@ -1,7 +1,9 @@
+import { getDomainInsights, INSIGHT_DAYS, presentDomainInsights } from '../../api/insight-counts.ts'
 import { getDomainReputation, presentDomainReputation } from '../../api/reputation.ts'
 import * as summaries from '../../api/report-summaries.ts'
 import * as api from '../../api/reports.ts'
 import { presentList } from '../../api/shared.ts'
+import { firstDay, sumInsights } from '../../mail/insight-counts.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -41,5 +43,12 @@ export function reportRoutes(app: App, deps: HttpDeps): void {
     const domain = await domainOf(callerOf(request).teamId, request.params.id)
     const names = new Map((await shaping.providers()).map(({ id, name }) => [id, name]))
     return presentDomainReputation(await reputation.domain(domain, request.query.days), names)
+  })
+
+  serve(app, getDomainInsights, {}, async (request) => {
+    const { teamId, id: domainId } = await domainOf(callerOf(request).teamId, request.params.id)
+    const [now, days] = [clock.now(), request.query.days ?? INSIGHT_DAYS]
+    const rows = await storage.listInsightDays({ teamId, domainId, since: firstDay(now, days) }, now)
+    return presentDomainInsights(domainId, sumInsights(rows, now, days))
   })
 }

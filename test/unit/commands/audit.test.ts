@@ -34,6 +34,7 @@ const NO_ACT = [
     'team provider-rules',
     'domain provider-rules',
     'domain reputation',
+    'domain insights',
     'member list',
     'user list',
   ],

@@ -135,6 +135,7 @@ const STEPS: Step[] = [
   ['team set-provider-rules warn', 'setProviderRules'],
   ['domain provider-rules sender.test', 'getDomainProviderRules'],
   ['domain reputation sender.test', 'getDomainReputation'],
+  ['domain insights sender.test', 'getDomainInsights'],
   ['member list', 'listMembers'],
   ['member invite ann@sender.test --role viewer', 'createInvitation'],
   ['member role ann@sender.test developer', 'updateMember'],

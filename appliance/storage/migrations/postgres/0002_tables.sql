@@ -1361,3 +1361,14 @@ CREATE TABLE alert_settings (
   email bigint not null check (email in (0, 1)),
   muted text not null
 );
+
+CREATE TABLE insight_days (
+  team_id text not null references teams (id) on delete cascade,
+  domain_id text not null,
+  day text not null,
+  check_id text not null,
+  n bigint not null,
+  primary key (team_id, domain_id, day, check_id)
+);
+
+CREATE INDEX insight_days_day on insight_days (day);

@@ -144,4 +144,4 @@ create trigger metrics_changed after insert or update of n or delete on metrics
 insert into secrets (name, value, created_at)
   values ('erasures', decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'), 0);
 insert into nodes (id, created_at) values (substr(replace(gen_random_uuid()::text, '-', ''), 17), 0);
-insert into cursors (name, seq) values ('webhooks', 0), ('tags', 0);
+insert into cursors (name, seq) values ('webhooks', 0), ('tags', 0), ('insights', 0);

@@ -1,0 +1,63 @@
+/** How many sent emails of a domain failed each check. */
+import { Type, type Static } from 'typebox'
+import type { InsightCounts } from '../mail/insight-counts.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query } from './parameters.ts'
+import { Count, lastDays } from './report-summaries.ts'
+import { described, Id, kind } from './shared.ts'
+
+const check = Type.String({ description: 'Id of the check, as in insights.', examples: ['text'] })
+const emails = Count('Emails that failed it.')
+
+/** GET /domains/:id/insights. Not part of the hosted API. */
+export const DomainInsights = Type.Object(
+  {
+    object: kind('domain_insights'),
+    domain_id: Id,
+    checked: Count('Emails that were checked.'),
+    failed: Type.Array(
+      Type.Object({
+        check,
+        emails,
+        note: Type.String({
+          description: 'The same in words, in English. The wording may change.',
+          examples: ['412 emails without a plain-text part'],
+        }),
+      }),
+      described('The checks that emails failed, the most first.'),
+    ),
+    days: Type.Array(
+      Type.Object({
+        date: Type.String({ description: 'UTC day.', examples: ['2026-11-25'] }),
+        checked: Count('Emails that were checked.'),
+        failed: Type.Array(Type.Object({ check, emails }), described('The checks that emails failed.')),
+      }),
+      described('Every day of the period, oldest first.'),
+    ),
+  },
+  described('What was wrong with the emails of a domain.'),
+)
+export type DomainInsights = Static<typeof DomainInsights>
+
+/** The length of the period unless asked, in days. */
+export const INSIGHT_DAYS = 30
+
+export const getDomainInsights = operation('GET /domains/:id/insights', {
+  operationId: 'getDomainInsights',
+  tags: ['Domains'],
+  summary: 'Count the failed checks of a domain’s emails',
+  description:
+    'Emails are checked soon after they are sent, at most 50 a second. Broadcasts aren’t counted, because their review has the checks. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  querystring: query({ days: lastDays }),
+  response: { 200: DomainInsights },
+})
+
+/** Formats the response. */
+export const presentDomainInsights = (domainId: string, counts: InsightCounts): DomainInsights => ({
+  object: 'domain_insights',
+  domain_id: domainId,
+  checked: counts.checked,
+  failed: counts.failed,
+  days: counts.days,
+})
