@@ -149,6 +149,7 @@ export const ContactImport = Type.Object(
     on_conflict: onConflict,
     rejects: count('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
     error: Nullable(Type.String(), { description: 'Why it failed.' }),
+    waiting: Nullable(Type.String(), { description: 'Why it does not go on at present; null: it does.' }),
     undo_until: Nullable(Timestamp, {
       description: 'Until when it can be undone; null: it has not ended, created no contact, or was undone.',
     }),
@@ -234,7 +235,9 @@ export const undoContactImport = operation('POST /contacts/imports/:id/undo', {
 
 export const presentImportRef = ({ id }: { id: string }) => ({ object: 'contact_import' as const, id })
 
-export function presentContactImport(found: StoredImport): ContactImport {
+const WAITING = 'The server has too little free disk space. The import goes on when there is more.'
+
+export function presentContactImport(found: StoredImport & { waiting: boolean }): ContactImport {
   const { total, created, updated, skipped, failed, kept, duplicates, rejects } = found.counts
   return {
     ...presentImportRef(found),
@@ -251,6 +254,7 @@ export function presentContactImport(found: StoredImport): ContactImport {
     on_conflict: found.onConflict,
     rejects,
     error: found.error,
+    waiting: found.waiting ? WAITING : null,
     undo_until: timestampOrNull(
       found.completedAt !== null && created > 0 && found.undoneAt === null
         ? found.completedAt + UNDO_MS

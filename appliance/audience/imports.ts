@@ -62,6 +62,14 @@ interface FileArgs {
 }
 type Which = { teamId: string; id: string }
 
+/** An import as it is shown. `waiting`: its rows aren't written, because too little disk space is free. */
+type ShownImport = ContactImport & { waiting: boolean }
+
+const asShown = (found: ContactImport, hasRoom: boolean): ShownImport => ({
+  ...found,
+  waiting: found.completedAt === null && !hasRoom,
+})
+
 export interface ImportMethods {
   /** Starts an upload. Refuses: `disk_full`. */
   receiveImport(): Promise<Upload>
@@ -73,7 +81,6 @@ export interface ImportMethods {
   getImportPreview(which: Which): Promise<ImportPreview>
   /**
    * Reads the whole file of a draft without importing it.
-   *
    * Refuses: `not_found`, `import_started`, `import_unreadable`, `import_no_email_column`, `invalid_field`.
    */
   summarizeImport(which: Which & { input: ImportInput; going: () => boolean }): Promise<ImportSummary>
@@ -82,8 +89,8 @@ export interface ImportMethods {
   /** Refuses: `not_found`, `import_started`. */
   deleteImport(which: Which): Promise<void>
   /** Refuses: `not_found`. */
-  getImport(which: Which): Promise<ContactImport>
-  listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ContactImport>>
+  getImport(which: Which): Promise<ShownImport>
+  listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ShownImport>>
   /**
    * Removes at most 500 contacts that an import created; call it until `done`. Contacts that the import changed stay as
    * they are. Refuses: `not_found`, `import_closed`.
@@ -202,8 +209,12 @@ export function importMethods(
       if (!(await storage.deleteContactImport(which, clock.now()))) throw refuse('import_started')
       await files.remove(which.id)
     },
-    getImport: find,
-    listImports: (args) => storage.listContactImports(args, clock.now()),
+    getImport: async (which) => asShown(await find(which), await files.hasRoom()),
+    async listImports(args) {
+      const listing = storage.listContactImports(args, clock.now())
+      const [page, hasRoom] = await Promise.all([listing, files.hasRoom()])
+      return { ...page, items: page.items.map((one) => asShown(one, hasRoom)) }
+    },
     undoImport: async (which) => undo(deps, await find(which)),
     async *importRejects(which) {
       for (let after = 0; ;) {

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startApi, type Api } from './harness.ts'
 
 let api: Api
+let hasRoom = true
 beforeAll(async () => {
-  api = await startApi()
+  api = await startApi({ hasRoom: () => hasRoom })
 })
 afterAll(() => api.close())
 
@@ -39,6 +40,19 @@ async function imported(content: string, fields: Record<string, unknown> = {}): 
     return found
   }, PATIENCE)
 }
+
+test('an import without disk space says why it waits, and goes on when there is some', async () => {
+  const { json } = await upload('/contacts/imports/preview', 'email\nwait@room.example')
+  hasRoom = false
+  expect((await api.call('POST', `/contacts/imports/${json.id}/start`, {})).status).toBe(200)
+  const waiting = 'The server has too little free disk space. The import goes on when there is more.'
+  expect(await read(`/contacts/imports/${json.id}`)).toMatchObject({ completed_at: null, waiting })
+  expect((await upload('/contacts/imports', 'email\nno@room.example')).status).toBe(507)
+  hasRoom = true
+  await vi.waitFor(async () => {
+    expect(await read(`/contacts/imports/${json.id}`)).toMatchObject({ status: 'completed', waiting: null })
+  }, PATIENCE)
+})
 
 test('an import is undone within a day: what it created goes, what it changed stays', async () => {
   await api.call('POST', '/contacts', { email: 'known@undo.example' })

@@ -128,6 +128,8 @@ export interface ApiOptions {
   rules?: ProviderRules
   /** The doctor's findings. Default: none. */
   examine?: (domain?: Domain) => Promise<Finding[]>
+  /** Reports whether the disk has space for imports. Default: it has. */
+  hasRoom?: () => boolean
   /** Requests per second and key. The default is practically unlimited, because these tests' clock doesn't move. */
   perSecond?: number
 }
@@ -218,7 +220,12 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   erasures.start()
   const audience = createAudience({
     ...{ storage, clock, tokens },
-    imports: { folder: join(dataDir, 'imports'), hasRoom: () => Promise.resolve(true), log, calls: () => 0 },
+    imports: {
+      folder: join(dataDir, 'imports'),
+      hasRoom: () => Promise.resolve(options.hasRoom?.() ?? true),
+      log,
+      calls: () => 0,
+    },
   })
   audience.start()
   const composer = createComposer({ clock })
