@@ -15,7 +15,7 @@ _posthaste_commands() {
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show review send pause resume cancel' ;;
-        'automation') echo 'list show runs run retry enable stop' ;;
+        'automation') echo 'list show runs run retry test enable stop' ;;
         'alert') echo 'list show settings mute unmute email' ;;
         'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
@@ -112,6 +112,7 @@ _posthaste_options() {
         'automation runs') echo '-c --config --json --team --status --limit --help' ;;
         'automation run') echo '-c --config --json --team --help' ;;
         'automation retry') echo '-c --config --json --team --help' ;;
+        'automation test') echo '-c --config --json --team --payload --arrives --help' ;;
         'automation enable') echo '-c --config --json --team --help' ;;
         'automation stop') echo '-c --config --json --team --help' ;;
         'alert') echo '--help' ;;
@@ -302,6 +303,9 @@ _posthaste_values() {
         'automation runs --limit') echo '@any' ;;
         'automation run --team') echo '@any' ;;
         'automation retry --team') echo '@any' ;;
+        'automation test --team') echo '@any' ;;
+        'automation test --payload') echo '@any' ;;
+        'automation test --arrives') echo '@any' ;;
         'automation enable --team') echo '@any' ;;
         'automation stop --team') echo '@any' ;;
         'alert list --team') echo '@any' ;;

@@ -56,7 +56,7 @@ export const AutomationConnection = Type.Object(
 
 const revision = Type.String(described('Changes with the steps. Not part of the hosted API.'))
 
-const graphInput = {
+export const graphInput = {
   steps: Type.Array(AutomationStep, described('1 to 150 steps, with at least one trigger.')),
   connections: Type.Array(AutomationConnectionInput, described('Which step follows which.')),
 }
@@ -367,8 +367,15 @@ export const presentReachedStep = (step: StoredRunStep): Static<typeof Automatio
 export function presentRun(
   run: StoredRun & { steps: StoredRunStep[]; graph: StoredAutomation['graph'] },
 ): AutomationRun {
+  return { object: 'automation_run', ...presentRunSummary(run), steps: presentRunSteps(run) }
+}
+
+/** Presents the steps of a run, in the order of its version. */
+export function presentRunSteps(
+  run: Pick<StoredRun, 'status' | 'createdAt'> & { steps: StoredRunStep[]; graph: StoredAutomation['graph'] },
+): Static<typeof AutomationRunStep>[] {
   const reached = new Map(run.steps.map((step) => [step.key, step]))
-  const steps = run.graph.steps.map(({ key, type }): Static<typeof AutomationRunStep> => {
+  return run.graph.steps.map(({ key, type }) => {
     const step = reached.get(key)
     if (step) return presentReachedStep(step)
     return {
@@ -382,5 +389,4 @@ export function presentRun(
       created_at: timestamp(run.createdAt),
     }
   })
-  return { object: 'automation_run', ...presentRunSummary(run), steps }
 }

@@ -58,18 +58,20 @@ export const EventList = listOf(EventSummary, 'custom events')
 /** GET /events/:identifier */
 export const Event = Type.Object({ object: kind('event'), ...summary }, described('A custom event.'))
 
+export const payloadInput = Type.Optional(
+  Nullable(
+    Type.Record(Type.String(), Type.Unknown()),
+    described('Values for automations, at most 32,768 characters as JSON.'),
+  ),
+)
+
 /** POST /events/send */
 export const SendEvent = Type.Object(
   {
     event: Type.String(described('The name of the event.')),
     contact_id: optionalText('The contact that it is about. Either this or `email`.'),
     email: optionalText('The address that it is about, also of nobody who is a contact yet.'),
-    payload: Type.Optional(
-      Nullable(
-        Type.Record(Type.String(), Type.Unknown()),
-        described('Values for automations, at most 32,768 characters as JSON.'),
-      ),
-    ),
+    payload: payloadInput,
   },
   described('An event to send.'),
 )

@@ -23,6 +23,7 @@ import type {
   StepCounts,
   StorageOf,
 } from '../storage/storage.ts'
+import { testRun, type TestRun, type TestRunInput } from './test-run.ts'
 
 export { createCustomEvents, type CustomEvents } from './custom-events.ts'
 
@@ -103,6 +104,14 @@ export interface AutomationBook {
   run(args: AutomationRef & { runId: string }): Promise<RunDetails>
   /** Lets a failed run go on with the step that failed. Refuses: `not_found`, `run_not_failed`, `automation_stopping`. */
   retry(args: AutomationRef & { runId: string }): Promise<void>
+  /**
+   * Shows what a run would do, without waits, emails or changes.
+   * @param args steps: tested instead of those of the automation, together with `connections`
+   * Refuses: `not_found`, and what `testRun` and `create` refuse.
+   */
+  test(
+    args: AutomationRef & { input: TestRunInput & Pick<AutomationInput, 'steps' | 'connections'> },
+  ): Promise<TestRun>
 }
 
 export interface BookDeps {
@@ -114,6 +123,8 @@ export interface BookDeps {
     | 'segments'
     | 'topics'
     | 'contactProperties'
+    | 'contactRows'
+    | 'customEvents'
   >
   clock: Clock
 }
@@ -170,6 +181,11 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
     async duplicate(ref) {
       const { teamId, name, graph } = await get(ref)
       return store({ teamId, name: `${name.slice(0, MAX_NAME - 7)} (copy)`, status: 'disabled', graph })
+    },
+    async test({ input: { steps, connections, ...input }, ...ref }) {
+      const { teamId, graph: saved } = await get(ref)
+      const graph = steps === undefined ? saved : await readTeamGraph(deps, teamId, { steps, connections })
+      return testRun(deps, { teamId, graph, input })
     },
     ...runMethods(deps, get, changed),
     ...countMethods(deps, get),

@@ -149,8 +149,11 @@ async function sendEvent(
   return { event: name }
 }
 
-/** Reads who an event is about. Clients send unset fields as null or empty text. */
-function readAbout({ contactId, email }: SendInput): ContactRef {
+/**
+ * Reads who an event is about. Clients send unset fields as null or empty text. Refuses: `event_about`, `invalid_id`,
+ * `invalid_field`.
+ */
+export function readAbout({ contactId, email }: Pick<SendInput, 'contactId' | 'email'>): ContactRef {
   const [id, address] = [contactId ?? '', email ?? '']
   if ((id === '') === (address === '')) throw refuse('event_about')
   if (id !== '') {

@@ -6,9 +6,11 @@ import {
   presentRun,
   presentRunSummary,
 } from '../api/automations.ts'
+import { presentTestRun } from '../api/automation-tests.ts'
 import { presentList, presentRef } from '../api/shared.ts'
 import { AUTOMATION_STATUSES, type AutomationStatus, RUN_STATUSES } from '../mail/automation.ts'
 import type { Context } from './context.ts'
+import { readPayload } from './event.ts'
 import { Failure } from './failure.ts'
 import { instant, table } from './output.ts'
 import type { Registrar } from './registrar.ts'
@@ -37,11 +39,23 @@ export function addAutomations({ group, addInTeam, does, doesTo, doesWith }: Reg
   one('retry', 'Let a failed run go on with the step that failed')
     .addArgument(new Argument('<run>', 'ID of the run').argParser(parseId))
     .action(doesWith(retryRun))
+  one('test', 'Show what a run would do, without waits, emails or changes')
+    .argument('<event>', 'The event that starts it')
+    .argument('<contact>', 'Address, or ID of a contact')
+    .option('--payload <json>', 'Values of the event as a JSON object')
+    .option(
+      '--arrives <event@time>',
+      'An event that arrives later, such as "order.paid@2 days"; repeatable',
+      collect,
+    )
+    .action(doesWith(testAutomation))
   one('enable', 'Let events start runs').action(doesTo(enableAutomation))
   one('stop', 'Disable an automation and end its runs').action(doesTo(stopAutomation))
 }
 
 const MOST = 100
+
+const collect = (one: string, before: string[] = []): string[] => [...before, one]
 
 function checkLimit(limit: number): number {
   if (limit > MOST) throw new Failure(`--limit is at most ${MOST}. Use --status to see fewer.`)
@@ -124,6 +138,35 @@ async function retryRun(
   await automations.retry({ teamId, id, runId })
   output.object({ object: 'automation_run', id: runId, status: 'running' })
   output.text('Retried. Show the run to see how it goes on.')
+}
+
+async function testAutomation(
+  { automations, output, team }: Context,
+  [id = '', event = '', contact = '']: string[],
+  { payload = '{}', arrives = [] }: { payload?: string; arrives?: string[] },
+): Promise<void> {
+  const { id: teamId } = await team()
+  const arrivals = arrives.map(readArrival)
+  const about = contact.includes('@') ? { email: contact } : { contactId: contact }
+  const input = { event, ...about, payload: readPayload(payload), arrivals }
+  const run = presentTestRun(await automations.test({ teamId, id, input }))
+  output.object(run)
+  const rows = run.steps.map(({ key, type, status, started_at: at, output: done, error }) => [
+    at === null ? '-' : instant(Date.parse(at)),
+    key,
+    type,
+    at === null ? 'not reached' : status,
+    error ? String(error.message) : done ? JSON.stringify(done) : '',
+  ])
+  output.text(...table(['TIME', 'STEP', 'TYPE', 'STATUS', 'RESULT'], rows))
+}
+
+/** Reads `order.paid@2 days`. The name may contain @ too. */
+function readArrival(given: string): { event: string; after: string } {
+  const at = given.lastIndexOf('@')
+  if (at < 1)
+    throw new Failure(`--arrives needs an event and a time, such as "order.paid@2 days". Given: ${given}`)
+  return { event: given.slice(0, at), after: given.slice(at + 1) }
 }
 
 async function enableAutomation({ automations, output, team }: Context, id: string): Promise<void> {

@@ -94,13 +94,14 @@ async function sendEvent(
   const about = contact.includes('@') ? { email: contact } : { contactId: contact }
   const sent = await customEvents.sendEvent({
     teamId,
-    input: { event, ...about, payload: readJson(payload) },
+    input: { event, ...about, payload: readPayload(payload) },
   })
   output.object({ object: 'event', event: sent.event })
   output.text(`Sent ${sent.event}.`)
 }
 
-function readJson(text: string): Record<string, unknown> {
+/** Reads `--payload`. Throws `Misuse` if it isn't a JSON object. */
+export function readPayload(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value))

@@ -22,6 +22,8 @@ import { createFill, type Fill } from './fill.ts'
 import { withDocument } from './designed.ts'
 import { readTemplate, type TemplateInput, templateRef } from './input.ts'
 
+export { createFill } from './fill.ts'
+
 const DAY = 86_400_000
 /** Period for counting the emails of a template, in milliseconds. */
 const COUNTED = 30 * DAY

@@ -125,6 +125,7 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'template-versions', path: `/templates/${ids.template}?tab=versions` },
   { name: 'template-version', path: `/templates/${ids.template}?tab=versions`, act: firstRow },
   { name: 'automation-runs', path: `/automations/${ids.automation}?tab=runs` },
+  { name: 'automation-test', path: `/automations/${ids.automation}?tab=test` },
   { name: 'automation-json', path: `/automations/${ids.automation}?tab=json` },
   { name: 'automation-step', path: `/automations/${ids.automation}/edit`, act: conditionForm },
   { name: 'automation-stop', path: `/automations/${ids.automation}?do=stop`, act: dialog },

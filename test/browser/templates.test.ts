@@ -318,3 +318,61 @@ test('a viewer sees templates, and is offered no change', async () => {
   expect(other.errors).toEqual([])
   expect(desk.errors).toEqual([])
 })
+
+test('an automation is tested without waits and emails, and a failed run is retried', async () => {
+  const steps = [
+    { key: 'start', type: 'trigger', config: { event_name: 'user.joined' } },
+    { key: 'paid', type: 'wait_for_event', config: { event_name: 'order.paid', timeout: '3 days' } },
+    { key: 'name', type: 'contact_update', config: { first_name: { var: 'wait_events.order.paid.name' } } },
+  ]
+  const connections = [
+    { from: 'start', to: 'paid' },
+    { from: 'paid', to: 'name', type: 'event_received' },
+  ]
+  const made = await posthaste.call<{ id: string }>('POST', '/automations', {
+    name: 'Paid',
+    status: 'enabled',
+    steps,
+    connections,
+  })
+  expect(made.status).toBe(201)
+  await page.goto(at(`/automations/${made.body.id}?tab=test`))
+  await press('Test run')
+  await page.getByText('contact_id', { exact: false }).first().waitFor()
+  await field('Email address').fill('grace@customer.test')
+  await press('Test run')
+  await page.getByText('after 3 d', { exact: false }).waitFor()
+  await page.getByText('The event didn’t arrive in time.', { exact: true }).waitFor()
+  await page.getByLabel('order.paid arrives').check()
+  await field('How long after the start').fill('2 days')
+  const payload = { name: 'x'.repeat(3000) }
+  await field('Payload of order.paid').fill(JSON.stringify(payload))
+  await press('Test run')
+  await page.getByText('The event order.paid arrived.', { exact: true }).waitFor()
+  // A contact can't have such a name, so the step fails, as it does in a real run.
+  const why = page.getByText('Invalid `first_name`', { exact: false })
+  await why.waitFor()
+  expect((await posthaste.call('GET', '/contacts/grace@customer.test')).status).toBe(404)
+
+  const event = { event: 'user.joined', email: 'grace@customer.test' }
+  expect((await posthaste.call('POST', '/events/send', event)).status).toBe(202)
+  const runs = async (status: string) =>
+    (
+      await posthaste.call<{ data: { id: string }[] }>(
+        'GET',
+        `/automations/${made.body.id}/runs?status=${status}`,
+      )
+    ).body.data
+  await expect.poll(async () => (await runs('running')).length).toBe(1)
+  expect(
+    (await posthaste.call('POST', '/events/send', { ...event, event: 'order.paid', payload })).status,
+  ).toBe(202)
+  await expect.poll(async () => (await runs('failed')).length).toBe(1)
+  const [run] = await runs('failed')
+  await page.goto(at(`/automations/${made.body.id}/runs/${run!.id}`))
+  await status('failed')
+  await why.waitFor()
+  await press('Retry the failed step')
+  await toast('The run goes on.')
+  await expect.poll(async () => (await runs('failed')).length).toBe(1)
+})

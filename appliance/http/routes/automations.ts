@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { presentTestRun, testAutomation, testInputOf } from '../../api/automation-tests.ts'
 import * as api from '../../api/automations.ts'
 import { listContactRuns, presentContactRun } from '../../api/contact-automations.ts'
 import { presentDeleted, presentList, presentRef } from '../../api/shared.ts'
@@ -65,6 +66,9 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
       await automations.stop(ref(request))
       return { ...presentRef(noun, ref(request).id), status: 'disabled' as const }
     },
+  )
+  serve(app, testAutomation, { right: 'send', audit: null }, async (request) =>
+    presentTestRun(await automations.test({ ...ref(request), input: testInputOf(request.body) })),
   )
   listRoutes(app, deps)
 }

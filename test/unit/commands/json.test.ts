@@ -164,6 +164,7 @@ const STEPS: Step[] = [
   ['automation enable $automation', 'updateAutomation'],
   ['automation runs $automation', 'listAutomationRuns'],
   ['automation run $automation $run', 'getAutomationRun'],
+  ['automation test $automation user.created run@one.test', 'testAutomation'],
   ['automation retry $automation $failed_run', 'retryAutomationRun'],
   ['automation stop $automation', 'stopAutomation'],
   ['alert list', 'listAlerts'],

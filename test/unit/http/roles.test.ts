@@ -29,6 +29,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'DELETE /automations/{automation_id}': 'send',
   'POST /automations/{automation_id}/duplicate': 'send',
   'POST /automations/{automation_id}/stop': 'send',
+  'POST /automations/{automation_id}/test': 'send',
   'POST /automations/{automation_id}/runs/{run_id}/retry': 'send',
   'POST /api-keys': 'keys',
   'PATCH /api-keys/{id}': 'keys',

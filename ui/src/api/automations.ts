@@ -12,9 +12,10 @@ import type {
   UpdateAutomation,
 } from '../../../appliance/api/automations.ts'
 import type { ContactRunList } from '../../../appliance/api/contact-automations.ts'
+import type { AutomationTestRun, TestAutomation } from '../../../appliance/api/automation-tests.ts'
 import { listProperties, listSegments, listTopics } from './audience.ts'
 import type { Cursor } from './calls.ts'
-import { change, read, withParameters } from './client.ts'
+import { change, question, read, withParameters } from './client.ts'
 import { listEvents } from './custom-events.ts'
 import { listTemplates } from './templates.ts'
 
@@ -45,6 +46,10 @@ export const duplicateAutomation = (id: string) => change<Ref>('POST', `${at(id)
 
 /** Disables an automation and ends its runs. */
 export const stopAutomation = (id: string) => change('POST', `${at(id)}/stop`)
+
+/** Shows what a run would do. */
+export const testAutomation = (id: string, body: TestAutomation) =>
+  question<AutomationTestRun>(`${at(id)}/test`, body)
 
 /** Lists one page of runs. @param status empty: all */
 export const listRuns = (id: string, status: string, { after, before }: Cursor, signal?: AbortSignal) =>

@@ -71,6 +71,11 @@ export function runStepResult({
     return { ...NOTHING, words: 'The contact is unsubscribed, so no email was sent.' }
   if (type === 'send_email' && typeof output.email_id === 'string' && output.email_id !== '')
     return { ...NOTHING, words: `Sent to ${textOf(output.to)}.`, email: output.email_id }
+  if (type === 'send_email' && typeof output.subject === 'string')
+    return {
+      ...NOTHING,
+      words: `Would send “${output.subject}” from ${textOf(output.from)} to ${textOf(output.to)}.`,
+    }
   if (type === 'condition') return { ...NOTHING, words: output.result === true ? 'Met.' : 'Not met.' }
   if (output.timed_out === true) return { ...NOTHING, words: 'The event didn’t arrive in time.' }
   if (type === 'wait_for_event') return { ...NOTHING, words: `The event ${textOf(output.event)} arrived.` }

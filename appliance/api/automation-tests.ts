@@ -1,0 +1,86 @@
+/** POST /automations/:automation_id/test: what a run would do. Not part of the hosted API. */
+import { Type, type Static } from 'typebox'
+import { RUN_STATUSES } from '../mail/automation.ts'
+import type { Automation, AutomationRunStep as StoredRunStep } from '../storage/storage.ts'
+import { AutomationRunStep, graphInput, presentRunSteps } from './automations.ts'
+import { payloadInput } from './custom-events.ts'
+import { operation } from './operation.ts'
+import { path, pathUuid } from './parameters.ts'
+import { described, kind, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const event = (description: string) => Type.String({ description, examples: ['user.created'] })
+
+/** POST /automations/:automation_id/test */
+export const TestAutomation = Type.Object(
+  {
+    event: event('The event that starts the run: one of its triggers.'),
+    contact_id: optionalText('The contact to run it for. Either this or `email`.'),
+    email: optionalText('The address to run it for, also of nobody who is a contact yet.'),
+    payload: payloadInput,
+    arrivals: Type.Optional(
+      Nullable(
+        Type.Array(
+          Type.Object({
+            event: event('The name of the event.'),
+            payload: payloadInput,
+            after: Type.String({
+              description: 'How long after the start it arrives.',
+              examples: ['2 days'],
+            }),
+          }),
+        ),
+        described('Events that arrive during the run, at most 50. Without them, each wait times out.'),
+      ),
+    ),
+    steps: Type.Optional(graphInput.steps),
+    connections: Type.Optional(graphInput.connections),
+  },
+  described('What happens. With `steps` and `connections`, these are tested instead of the saved ones.'),
+)
+export type TestAutomation = Static<typeof TestAutomation>
+
+export const AutomationTestRun = Type.Object(
+  {
+    object: kind('automation_test_run'),
+    status: literals(
+      RUN_STATUSES.filter((one) => one !== 'running'),
+      described('cancelled: a step needs the contact, which a step before deleted.'),
+    ),
+    started_at: Timestamp,
+    completed_at: Timestamp,
+    steps: Type.Array(AutomationRunStep, described('Its steps, with the times that they would have.')),
+  },
+  described('What a run would do.'),
+)
+export type AutomationTestRun = Static<typeof AutomationTestRun>
+
+export const testAutomation = operation('POST /automations/:automation_id/test', {
+  operationId: 'testAutomation',
+  tags: ['Automations'],
+  summary: 'Test an automation',
+  description:
+    'Shows what a run would do for a contact, from now on, with the time that each step would have. Nothing is stored, no email is sent, and no contact is changed. It does not check quotas, topics and whether the domain may send. Not part of the hosted API.',
+  params: path({ automation_id: pathUuid('The id of the automation.') }),
+  body: TestAutomation,
+  response: { 200: AutomationTestRun },
+  errors: ['404'],
+})
+
+/** Renames the fields of a request. */
+export const testInputOf = ({ contact_id: contactId, ...rest }: TestAutomation) => ({ ...rest, contactId })
+
+/** Formats a test run. */
+export const presentTestRun = (
+  run: Pick<Automation, 'createdAt' | 'graph'> & {
+    status: AutomationTestRun['status']
+    completedAt: number
+    steps: StoredRunStep[]
+  },
+): AutomationTestRun => ({
+  object: 'automation_test_run',
+  status: run.status,
+  started_at: timestamp(run.createdAt),
+  completed_at: timestamp(run.completedAt),
+  steps: presentRunSteps(run),
+})
