@@ -90,15 +90,18 @@ export async function startSimulation({ teams, sources }: SimulationOptions): Pr
   const appliance = await startAppliance({ world, config: config(sourceIps, world) })
   started.defer(() => appliance.close())
   const now = clock.now()
-  await appliance.appliance.storage.saveSource({ ip: sourceIps[0]!, change: { warmUpSince: now } }, now)
+  const { storage } = appliance.appliance
+  // Alert emails would be deliveries that the campaign doesn't have.
+  await storage.setAlertSettings({ teamId: appliance.teamId, settings: { email: false, muted: [] } }, now)
+  await storage.saveSource({ ip: sourceIps[0]!, change: { warmUpSince: now } }, now)
   const database = new Database(join(appliance.config.data_dir, 'posthaste.db'), { readonly: true })
   started.defer(() => void database.close())
   const senders = await makeTeams(appliance, world, teams)
   mendLater(clock, world)
 
   const providers = shippedProviders()
-  const lanes = logLanes(appliance.appliance.storage, (id) => providers.get(id).limits)
-  const work = watchWork(appliance.appliance.storage)
+  const lanes = logLanes(storage, (id) => providers.get(id).limits)
+  const work = watchWork(storage)
   const driver = new Driver({ clock, work, receiversReady: () => receivers.ready(), grain: GRAIN })
   const waits = database.prepare('select 1 from deliveries where expires_at is not null limit 1')
   const outcomes = database.prepare<[], Outcome>(
