@@ -169,7 +169,7 @@ test('keys in the list create, edit and delete, and the help names them', async 
   await row('Spring offers').focus()
   await page.keyboard.press('e')
   await page.getByRole('heading', { name: 'Spring offers' }).waitFor()
-  await page.goBack()
+  await page.goto(at('/broadcasts'))
   await row('Later').focus()
   await page.keyboard.press('Backspace')
   const dialog = page.getByRole('dialog', { name: 'Delete Later?' })
