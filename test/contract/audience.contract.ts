@@ -40,6 +40,21 @@ function contactTests(storage: () => Storage): void {
     expect(await other.counts()).toEqual({ contacts: 0, unsubscribed: 0 })
   })
 
+  test('examples of a property are the values of the newest contacts, each once', async () => {
+    const { teamId, add } = await audienceStage(storage())
+    const other = await audienceStage(storage())
+    await other.add({ properties: { p1: 'theirs' } })
+    for (const p1 of ['oldest', 'second', 'second', 'third']) await add({ properties: { p1 } })
+    await add({ properties: { p2: 4 } })
+    const examples = (label: string, most: number, among: number) =>
+      storage().propertyExamples({ teamId, label, most, among }, T0)
+    expect(await examples('p1', 3, 100)).toEqual(['third', 'second', 'oldest'])
+    expect(await examples('p1', 2, 100)).toEqual(['third', 'second'])
+    expect(await examples('p1', 3, 3)).toEqual(['third', 'second'])
+    expect(await examples('p2', 3, 100)).toEqual([4])
+    expect(await examples('p3', 3, 100)).toEqual([])
+  })
+
   test('nothing is half written where a segment or a topic is missing', async () => {
     const { teamId, addSegment, addTopic, save, counts, told } = await audienceStage(storage())
     const other = await audienceStage(storage())

@@ -66,7 +66,7 @@ const NO_ACT = [
   ...['email export'],
   ...['report list', 'report show'],
   ...['broadcast list', 'broadcast show', 'broadcast review'],
-  ...['automation list', 'automation show', 'automation runs', 'automation run'],
+  ...['automation list', 'automation show', 'automation runs', 'automation run', 'automation test'],
   ...['alert list', 'alert show', 'alert settings'],
   ...['event list', 'event show', 'event sent', 'event send'],
   ...['secrets status', 'secrets rekey'],
