@@ -69,9 +69,15 @@ test('a segment, a topic and a property are created; a bad key is refused', asyn
   await page.goto(at('/audience/topics?new=1'))
   const warning = page.getByRole('status').filter({ hasText: 'You can’t change this later.' })
   await warning.getByText('Nobody gets it now.').waitFor()
-  await page.getByRole('radio', { name: 'Everyone, until they opt out' }).check()
-  await warning.getByText('Your 1 contact and those added later get it until they opt out.').waitFor()
   await field('Name').fill('Offers')
+  // The page of unsubscribe links, as contacts see it who have chosen nothing.
+  const offers = page
+    .frameLocator('iframe[title="Preview of the unsubscribe page"]')
+    .getByRole('checkbox', { name: 'Offers' })
+  await expect.poll(() => offers.isChecked()).toBe(false)
+  await page.getByRole('radio', { name: 'Everyone, until they opt out' }).check()
+  await expect.poll(() => offers.isChecked()).toBe(true)
+  await warning.getByText('Your 1 contact and those added later get it until they opt out.').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Create topic' }).click()
   await row('Offers').getByText('everyone gets it').waitFor()
 })

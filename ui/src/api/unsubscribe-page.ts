@@ -1,6 +1,10 @@
 /** API calls for the design of the preference page, and its settings as a form. */
 import type { UnsubscribePage, UpdateUnsubscribePage } from '../../../appliance/api/unsubscribe-page.ts'
-import { PAGE_LANGUAGES, type PageLanguage } from '../../../appliance/mail/unsubscribe-page.ts'
+import {
+  PAGE_LANGUAGES,
+  type PageLanguage,
+  type UnsubscribePage as Page,
+} from '../../../appliance/mail/unsubscribe-page.ts'
 import { change, read } from './client.ts'
 
 export const getUnsubscribePage = (signal?: AbortSignal) => read<UnsubscribePage>('/unsubscribe-page', signal)
@@ -43,6 +47,17 @@ export const wordsOf = ({ words }: PageForm) =>
       return [language, own.title === null && own.text === null ? null : own] as const
     }),
   )
+
+/** Returns the page that a form describes, to preview it. */
+export function pageOf(form: PageForm): Page {
+  const words = Object.entries(wordsOf(form)).flatMap(([name, own]) => (own === null ? [] : [[name, own]]))
+  return {
+    ...form,
+    words: Object.fromEntries(words) as Page['words'],
+    postalAddress: orNull(form.postalAddress),
+    updatedAt: null,
+  }
+}
 
 export function updateUnsubscribePage(form: PageForm): Promise<UnsubscribePage> {
   const body: UpdateUnsubscribePage = {
