@@ -213,6 +213,13 @@ describe('addresses and providers', () => {
     await page.getByRole('button', { name: 'Remove the assignment to news' }).click()
     await page.getByText('No assignments: all mail uses the default pool.').waitFor()
     await page.goto(at('/sources?ip=127.0.0.2'))
+    // A refresh keeps what is typed.
+    const hostname = page.getByRole('dialog').getByLabel('EHLO name')
+    await hostname.fill('typed.acme.example')
+    await posthaste.call('PATCH', '/sources/127.0.0.2', { warm_up: true })
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await page.getByRole('dialog').getByRole('button', { name: 'End warm-up' }).waitFor()
+    expect(await hostname.inputValue()).toBe('typed.acme.example')
     await page.getByRole('link', { name: 'Remove IP…' }).click()
     const question = page.getByRole('dialog', { name: 'Remove 127.0.0.2?' })
     await question.waitFor()
