@@ -40,7 +40,7 @@ export function formOf(page: UnsubscribePage): PageForm {
 const orNull = (text: string): string | null => (text.trim() === '' ? null : text)
 
 /** Returns the team's own texts; null for each language without any. */
-export const wordsOf = ({ words }: PageForm) =>
+const wordsOf = ({ words }: PageForm) =>
   Object.fromEntries(
     PAGE_LANGUAGES.map((language) => {
       const own = { title: orNull(words[language].title), text: orNull(words[language].text) }
