@@ -29,7 +29,7 @@ export interface Made extends Found {
   email: string
 }
 
-/** Contacts per insert. The connection to PostgreSQL combines inserts by itself. */
+/** Contacts per insert. On PostgreSQL, the connection batches inserts. */
 export const INSERTED = 50
 
 const INSERT = `insert into contacts (id, team_id, email, address_key, first_name, last_name, properties, unsubscribed_at, unsubscribed_by,

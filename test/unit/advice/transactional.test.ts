@@ -23,7 +23,7 @@ test('there are twenty, all different', () => {
 test.each(TRANSACTIONAL.map((sample) => [sample.name, sample] as const))(
   'the email "%s" gets no attention and is not blocked',
   async (_name, { subject, html, text }) => {
-    // Posthaste writes the text part of an email that has none.
+    // Posthaste generates the text part if an email has only HTML.
     const message = { from: FROM, subject, html, text: text ?? (await textFrom(html)) }
     const found = adviseOn(message, domain, Buffer.byteLength(html) * 2)
     const bad = found.filter(({ verdict }) => verdict === 'attention' || verdict === 'block')

@@ -27,7 +27,7 @@ export interface Branch {
 /** Branches within each other; those that are deeper become flows of their own, since a phone is narrow. */
 const MOST_DEPTH = 3
 
-/** Returns the results of a step that have their own connections. A wait has none if one connection covers both results. */
+/** Returns the results with connections of their own: none for a wait whose one `default` connection covers both. */
 export function resultsOf({ connections }: AutomationGraph, { key, type }: AutomationStep): ConnectionType[] {
   if (type === 'condition') return ['condition_met', 'condition_not_met']
   if (type !== 'wait_for_event') return []
