@@ -17,10 +17,13 @@ export const BATCH = 1000
 const MAX_ROWS = 5_000_000
 /** How long a team's import runs while another team waits, in milliseconds. */
 const TURN_MS = 30_000
-/** Writes per second by others above which an import gets only a tenth of the time. */
+/** Writes per second by others from which an import pauses as long as its last batch took. Twice as many: twice as long. */
 const BUSY = 20
-const PAUSES = 9
-const MOST_PAUSE_MS = 500
+/** Maximum pause: as a multiple of the last batch, and in milliseconds. */
+const MOST_PAUSES = 19
+const MOST_PAUSE_MS = 1000
+/** How long the writes of others are counted before the pause changes, in milliseconds. */
+const WINDOW_MS = 250
 /** Default of `pollMs`. */
 const POLL_MS = 5000
 /** How long drafts and lists of rejected rows are kept, in milliseconds. */
@@ -160,19 +163,26 @@ async function seenBefore(path: string, { plan, processed, separator }: ContactI
   }
 }
 
-/** Creates a function that writes a batch, then pauses while there are many other writes. */
+/** Creates a function that writes a batch, then pauses: the longer, the more others write. */
 function createPacing(calls: () => number): <T>(write: () => Promise<T>) => Promise<T> {
   let since = performance.now()
   let before = calls()
+  let own = 0
+  let pauses = 0
   return async (write) => {
     const start = performance.now()
     const result = await write()
+    own++
     const now = performance.now()
-    const others = calls() - before - 1
-    const busy = others * 1000 > BUSY * (now - since)
-    since = now
-    before = calls()
-    if (busy) await rest(Math.min(MOST_PAUSE_MS, PAUSES * (now - start)))
+    // A batch takes some 20 ms, too short a time to tell one write from many.
+    if (now - since >= WINDOW_MS) {
+      const others = ((calls() - before - own) * 1000) / (now - since)
+      pauses = others < BUSY ? 0 : Math.min(MOST_PAUSES, others / BUSY)
+      since = now
+      before = calls()
+      own = 0
+    }
+    if (pauses > 0) await rest(Math.min(MOST_PAUSE_MS, pauses * (now - start)))
     else await setImmediate()
     return result
   }
