@@ -5,6 +5,7 @@ import { lastEventOf, type EventData } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import type { ReturnedReport } from '../mail/returned.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
+import { heedComplaint } from './audience/complaints.ts'
 import { fromNotify } from './deliveries.ts'
 import { createRecordEvents } from './events.ts'
 import { createOwe } from './reports.ts'
@@ -140,9 +141,12 @@ async function settleReturned(db: Db, settled: SettleReturned, now: number): Pro
   for (const bounce of settled.bounces)
     if (!(await bounceLate(db, { teamId, emailId, ...bounce }, now))) lost.add(bounce.deliveryId)
   const complain = preparedOn(db, createComplain)
-  for (const { deliveryId, reason } of complaints)
-    if (complain({ teamId, emailId, deliveryId, reason, suppress: true }, now) !== 'recorded')
-      lost.add(deliveryId)
+  for (const { deliveryId, reason } of complaints) {
+    const about = { teamId, emailId, deliveryId }
+    if (complain({ ...about, reason, suppress: true }, now) === 'recorded')
+      await heedComplaint(db, about, now)
+    else lost.add(deliveryId)
+  }
   const entries = report.entries.map((entry) =>
     lost.has(entry.deliveryId ?? '') ? { ...entry, effect: 'unchanged' as const } : entry,
   )

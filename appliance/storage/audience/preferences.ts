@@ -67,14 +67,14 @@ interface Saving extends PersonArgs {
  * `contact.updated` and `contact.topics.updated` for a contact. If there is no contact, or it has another address by
  * now, keeps opt-outs under the hash of the address.
  */
-async function savePreferences(db: Db, args: Saving, now: number): Promise<void> {
+export async function savePreferences(db: Db, args: Saving, now: number): Promise<void> {
   const before = await getPreferences(db, args)
   if (!before) return
   const { change, act } = args
   const known = new Map(before.topics.map(({ id, subscription }) => [id, subscription]))
   const asked = change.topics.filter(({ id }) => known.has(id))
   const leaves = change.unsubscribed === true || asked.some(({ subscription }) => subscription === 'opt_out')
-  if (leaves && act.source !== null) await noteUnsubscribed(db, act.source)
+  if (leaves && act.origin === 'person' && act.source !== null) await noteUnsubscribed(db, act.source)
   const contact = await findPerson(db, args)
   if (contact) {
     const topics = asked.filter(({ id, subscription }) => known.get(id) !== subscription)
