@@ -31,9 +31,11 @@ export interface ContactProspect {
 
 /** Broadcasts of each status that are compared with a contact. */
 const MOST_OPEN = 20
-/** Contacts per step, and in total. */
+/** Contacts of the segment per step, and in total. */
 const STEP = 2000
 const MOST = 50_000
+/** A step examines 20,000 contacts of the team, of which few may be in the segment. */
+const STEPS = 100
 const SAMPLES = 3
 const SAMPLE_TEXT = 2000
 /** A similar broadcast that is more recent than this may be a mistake (milliseconds). */
@@ -84,7 +86,7 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
         open.map(async (broadcast) => {
           const { segmentId, exclude, topicId } = broadcast
           const asked = { teamId, segmentId, exclude, topicId, contactId, after: '', most: 1 }
-          const [found] = await storage.broadcastCandidates(asked, clock.now())
+          const [found] = (await storage.broadcastCandidates(asked, clock.now())).candidates
           return { broadcast, prospect: found ? (found.out ?? 'eligible') : 'not_in_segment' }
         }),
       )
@@ -165,12 +167,13 @@ async function surveyContacts(
     .filter(({ key }) => !LINKS.includes(key))
     .map(({ key, fallback }) => ({ key, fallback, missing: 0, read: readerFor(key, properties) }))
   const samples: Candidate[] = []
-  let [looked, eligible, after] = [0, 0, '']
-  for (;;) {
+  let [looked, eligible] = [0, 0]
+  let after: string | null = ''
+  for (let step = 0; after !== null && looked < MOST && step < STEPS; step++) {
     const asked = { teamId, segmentId, exclude, topicId, after, most: STEP }
-    const part = await storage.broadcastCandidates(asked, clock.now())
-    looked += part.length
-    for (const one of part) {
+    const { candidates, next } = await storage.broadcastCandidates(asked, clock.now())
+    looked += candidates.length
+    for (const one of candidates) {
       if (one.out !== null) {
         out[one.out] += 1
         continue
@@ -181,12 +184,11 @@ async function surveyContacts(
       // Each contact is equally likely, but the same draft shows the same samples for a while.
       if (samples.length < SAMPLES) samples.push(one)
     }
-    if (part.length < STEP || looked >= MOST) break
-    after = part.at(-1)!.contactId
+    after = next
     await setImmediate()
   }
   const segment = await storage.getSegment({ teamId, id: segmentId }, clock.now())
-  const contacts = looked >= MOST ? Math.max(looked, segment?.contacts ?? 0) : looked
+  const contacts = after === null ? looked : Math.max(looked, segment?.contacts ?? 0)
   const scale = looked === 0 ? 1 : contacts / looked
   const scaled = (n: number): number => Math.round(n * scale)
   return {

@@ -8,6 +8,7 @@ import { audienceContract } from './audience.contract.ts'
 import { auditContract } from './audit.contract.ts'
 import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
+import { broadcastRulesContract } from './broadcast-rules.contract.ts'
 import { complaintsContract } from './complaints.contract.ts'
 import { broadcastsContract } from './broadcasts.contract.ts'
 import { automationsContract } from './automations.contract.ts'
@@ -58,6 +59,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   contactImports: contactImportsContract,
   images: imagesContract,
   insightDays: insightDaysContract,
+  broadcastRules: broadcastRulesContract,
   complaints: complaintsContract,
   preferences: preferencesContract,
   segmentRules: segmentRulesContract,

@@ -2,7 +2,8 @@
 import { effectiveSubscription, type PropertyValue } from '../../mail/audience.ts'
 import { addressDomain } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
-import { memberCondition, providersOf } from './recipients.ts'
+import { endOfScan, memberCondition } from './members.ts'
+import { providersOf } from './recipients.ts'
 
 /** A contact of the segment. */
 export interface Candidate {
@@ -30,9 +31,20 @@ export interface CandidatesArgs {
   contactId?: string | undefined
 }
 
-/** Returns the next contacts of a segment, by id. */
-async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): Promise<Candidate[]> {
+/** Contacts of the team that one call examines at most. */
+const SCANNED = 20_000
+
+/**
+ * Returns the next contacts of a segment, by id, and where to go on; `next` is null at the end. There may be few or none
+ * before the end, because a call examines 20,000 contacts.
+ */
+async function broadcastCandidates(
+  db: Db,
+  args: CandidatesArgs,
+  now: number,
+): Promise<{ candidates: Candidate[]; next: string | null }> {
   const { teamId, segmentId, exclude, topicId, after, most, contactId } = args
+  const end = contactId ?? (await endOfScan(db, { teamId, after, scanned: SCANNED }))
   let members = db
     .selectFrom('contacts')
     .leftJoin('contact_topics as x', (join) =>
@@ -49,6 +61,7 @@ async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): P
     .orderBy('contacts.id')
     .limit(most)
   if (contactId !== undefined) members = members.where('contacts.id', '=', contactId)
+  if (end !== undefined) members = members.where('contacts.id', '<=', end)
   const rows = await members.execute()
   const ids = rows.map(({ id }) => id)
   const excluded = await membersAmong(db, { teamId, exclude, ids }, now)
@@ -57,7 +70,7 @@ async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): P
     db,
     rows.map(({ email }) => addressDomain(email)),
   )
-  return rows.map((row) => {
+  const candidates = rows.map((row): Candidate => {
     const choice = row.subscription === null ? undefined : { subscription: row.subscription }
     const offTopic =
       preset !== null && effectiveSubscription(choice, { defaultSubscription: preset }) === 'opt_out'
@@ -76,6 +89,8 @@ async function broadcastCandidates(db: Db, args: CandidatesArgs, now: number): P
       }),
     }
   })
+  const last = rows.length === most ? rows.at(-1)?.id : end
+  return { candidates, next: contactId === undefined ? (last ?? null) : null }
 }
 
 /** Returns the first reason that applies, in the order in which sending checks. */

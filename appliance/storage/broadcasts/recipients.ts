@@ -6,11 +6,10 @@ import { sql, type SqlBool } from 'kysely'
 import type { PropertyValue } from '../../mail/audience.ts'
 import { addressDomain } from '../../mail/broadcast.ts'
 import { isUnplaced } from '../../mail/queue.ts'
-import type { Rules } from '../../mail/rules.ts'
-import { conditionOf } from '../audience/rules.ts'
 import { ended } from '../deliveries.ts'
 import type { Db } from '../schema.ts'
 import type { Connection } from '../connection.ts'
+import { endOfScan, memberCondition } from './members.ts'
 
 /** The result of a step of expansion. */
 export type Expanded =
@@ -94,6 +93,7 @@ async function expandByRules(
     .executeTakeFirst()
   if (!row) return 'stopped'
   const { seq, team_id: teamId, segment_id: segmentId, cursor, started_at: startedAt } = row
+  const end = await endOfScan(db, { teamId, after: cursor, scanned: most * SCANNED })
   let query = db
     .selectFrom('contacts')
     .select(['contacts.id', 'contacts.address_key'])
@@ -101,6 +101,7 @@ async function expandByRules(
     .where('contacts.id', '>', cursor)
     .where('contacts.created_at', '<=', startedAt!)
     .where(await memberCondition(db, teamId, segmentId, startedAt!))
+  if (end !== undefined) query = query.where('contacts.id', '<=', end)
   for (const other of JSON.parse(row.exclude) as string[]) {
     const excluded = await memberCondition(db, teamId, other, startedAt!)
     query = query.where(sql<SqlBool>`not coalesce(${excluded}, false)`)
@@ -121,30 +122,22 @@ async function expandByRules(
         })),
       )
       .execute()
+  const isFull = contacts.length === most
+  const isEnd = !isFull && end === undefined
   await db
     .updateTable('broadcasts')
     .set((set) => ({
-      cursor: contacts.at(-1)?.id ?? cursor,
+      cursor: (isFull ? contacts.at(-1)?.id : end) ?? cursor,
       expanded: set('expanded', '+', contacts.length),
-      ...(contacts.length < most && { expanded_at: now }),
+      ...(isEnd && { expanded_at: now }),
     }))
     .where('id', '=', id)
     .execute()
-  return contacts.length < most ? 'all' : 'more'
+  return isEnd ? 'all' : 'more'
 }
 
-/** Matches rows of `contacts` that are in a segment, even if it was deleted after a broadcast started. */
-export async function memberCondition(db: Db, teamId: string, segmentId: string, now: number) {
-  const row = await db
-    .selectFrom('segments')
-    .select('filter')
-    .where('id', '=', segmentId)
-    .where('team_id', '=', teamId)
-    .executeTakeFirst()
-  if (row?.filter) return conditionOf(db, teamId, JSON.parse(row.filter) as Rules, now)
-  return sql<SqlBool>`exists (select 1 from contact_segments as m
-    where m.segment_id = ${segmentId} and m.contact_id = contacts.id and m.added_at <= ${now})`
-}
+/** Contacts that a step may examine for each one that it may find: few may match a segment's rules. */
+const SCANNED = 10
 
 /** A recipient that waits to be queued. */
 export interface WaitingRecipient {
