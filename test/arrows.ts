@@ -90,7 +90,7 @@ export const ARROWS: Record<string, string[]> = {
   ],
   api: ['mail', 'shaping', 'queue', 'storage', 'senders', 'audience', 'templates'],
   events: ['mail', 'api', 'clock', 'storage', 'wire', 'watch'],
-  moving: ['mail', 'storage', 'senders', 'events'],
+  moving: ['mail', 'storage', 'senders', 'events', 'audience', 'templates', 'broadcasts', 'automations'],
   http: [
     'mail',
     'advice',

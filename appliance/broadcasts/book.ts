@@ -11,6 +11,8 @@ import { type ResultMethods, resultMethods } from './results.ts'
 import { type ReviewMethods, reviewMethods } from './review.ts'
 import { sendableFrom, type SendingDeps } from './sending.ts'
 
+export type { DraftInput } from './drafts.ts'
+
 export interface BroadcastBook
   extends DraftMethods, ControlMethods, ResultMethods, ReviewMethods, ReachMethods {
   /**

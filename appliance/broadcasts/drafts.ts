@@ -37,6 +37,11 @@ export interface DraftMethods {
     /** Matches part of the name. */
     text?: string | undefined
   }): Promise<{ items: Broadcast[]; hasMore: boolean }>
+  /**
+   * Checks the name and content of a new draft, without storing it.
+   * Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`.
+   */
+  checkBroadcast(draft: Pick<DraftInput, 'name' | 'content'>): void
   /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found` (segment, topic). */
   createBroadcast(args: { teamId: string; draft: DraftInput }): Promise<Broadcast>
   /**
@@ -88,6 +93,7 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
   return {
     getBroadcast: get,
     listBroadcasts: (args) => storage.listBroadcasts(args, clock.now()),
+    checkBroadcast,
     async createBroadcast({ teamId, draft }) {
       const compiled = await compiledDraft(draft)
       const content = wholeContent(compiled.content)
@@ -161,6 +167,11 @@ function readName(name: string, cut: boolean): string {
   if (line.length > MAX.name && !cut)
     throw refuse('invalid_field', { field: 'name', expected: `at most ${MAX.name} characters` })
   return line.slice(0, MAX.name).toWellFormed()
+}
+
+function checkBroadcast({ name = '', content }: Pick<DraftInput, 'name' | 'content'>): void {
+  readName(name, false)
+  checkContent(wholeContent(content))
 }
 
 /** A draft with a compiled document. */

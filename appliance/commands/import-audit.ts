@@ -25,6 +25,16 @@ function actOf(what: Made): { action: AuditAction; target: string; after: object
     }
     case 'suppressions':
       return { action: 'suppression.import', target: 'suppression', after: { added: what.added } }
+    case 'contacts': {
+      const { added, updated } = what
+      return { action: 'contact.import', target: 'contact', after: { added, updated } }
+    }
+    case 'stored': {
+      const { action, id, name } = what
+      const noun = action.slice(0, action.indexOf('.'))
+      const after = noun === 'contact_property' ? { id, key: name } : { id, name }
+      return { action, target: `${noun} ${id}`, after }
+    }
     case 'webhook':
     case 'webhook_enabled': {
       const action = what.kind === 'webhook' ? 'webhook.create' : 'webhook.update'

@@ -7,7 +7,7 @@ import type { Registrar } from './registrar.ts'
 
 /** Registers `import`. */
 export function addImport({ addInTeam, does }: Registrar): void {
-  addInTeam('import', 'Import domains, suppressions, webhooks and API key names from the hosted service')
+  addInTeam('import', 'Import the data of a team from the hosted service')
     .requiredOption('--from <url>', 'URL of its API, such as https://api.example.com')
     .requiredOption('--key-file <file>', 'File with one of its full-access API keys, or - for standard input')
     .option('--only <kinds>', `Comma-separated kinds: ${KINDS.join(',')} (default: all)`, parseKinds)
@@ -25,6 +25,10 @@ export function addImport({ addInTeam, does }: Registrar): void {
     .option(
       '--enable',
       'Enable webhooks that are enabled in the hosted service, including previously imported ones',
+    )
+    .option(
+      '--overwrite',
+      'Change what is already here to what the hosted service has; opt-outs stay (default: leave it unchanged)',
     )
     .option('--secrets <file>', 'Append new tokens and signing secrets to this file instead of printing them')
     .option('--zone <file>', 'Write the DNS records to publish to this file instead of printing them')

@@ -4,7 +4,6 @@ import {
   zoneText,
   type Kind,
   type Made,
-  type NotTaken,
   type Report,
   type MoveCount,
 } from '../moving/moving.ts'
@@ -52,36 +51,45 @@ const WORDS: Record<Kind, string> = {
   suppressions: 'suppressions',
   webhooks: 'webhooks',
   keys: 'API keys',
+  properties: 'contact properties',
+  segments: 'segments',
+  topics: 'topics',
+  contacts: 'contacts',
+  templates: 'templates',
+  broadcasts: 'broadcasts',
+  events: 'event schemas',
+  automations: 'automations',
 }
 
 const countsOf = ({ counts }: Report) => Object.entries(counts) as [Kind, MoveCount][]
 
-/** Formats the report: counts, skipped objects and reasons, differences, and what is never imported. */
+/** Formats the report: counts, skipped objects and reasons, and differences. */
 export function describe(report: Report, { base, team, dryRun }: Title): string[] {
   const all = countsOf(report)
-  const rows = all.map(([kind, { there, added, present, leftOut }]) => [
-    ...[WORDS[kind], String(there), String(added), String(present), String(leftOut)],
-  ])
+  // Only `--overwrite` and opt-outs change what is here.
+  const changed = all.some(([, { updated }]) => updated > 0)
+  const rows = all.map(([kind, { there, added, present, updated, leftOut }]) => {
+    const counts = changed ? [there, added, present, updated, leftOut] : [there, added, present, leftOut]
+    return [WORDS[kind], ...counts.map(String)]
+  })
+  const title = ['', 'THERE', dryRun ? 'TO ADD' : 'ADDED', 'ALREADY HERE']
+  if (changed) title.push(dryRun ? 'TO CHANGE' : 'CHANGED')
+  title.push('SKIPPED')
   const reasons = all.flatMap(([, { reasons }]) => reasons)
   const more = all.reduce((sum, [, count]) => sum + count.leftOut - count.reasons.length, 0)
   const notes = all.flatMap(([, count]) => count.notes)
   return [
     `From ${base} to the team "${team}"${dryRun ? '; dry run, nothing is changed' : ''}:`,
-    ...(rows.length === 0
-      ? ['nothing']
-      : table(['', 'THERE', dryRun ? 'TO ADD' : 'ADDED', 'ALREADY HERE', 'SKIPPED'], rows)),
+    ...(rows.length === 0 ? ['nothing'] : table(title, rows)),
     ...reasons.map(({ what, text }) => `skipped: ${shorten(what, 100)}: ${text}`),
     ...(more > 0 ? [`and ${more} more skipped`] : []),
     ...notes.map(({ what, text }) => `note: ${shorten(what, 100)}: ${text}`),
     ...report.domains.filter(sharesReturnPath).flatMap(({ domain }) => ['', ...paragraph(sharing(domain))]),
-    ...report.notTaken.map((one) => `not supported by this version: ${counted(one)} ${one.kind}`),
   ]
 }
 
 const sharing = ({ name, returnPath }: { name: string; returnPath: string }): string =>
   `note: ${name}: both services use the return path ${returnPath}.${name}, and its records can point to only one of them. The domain is verified here once they point here. To use both services in parallel, remove the domain here and import it again with a different --return-path.`
-
-const counted = ({ count, more }: NotTaken): string => (more ? `more than ${count}` : String(count))
 
 /** Formats the report as JSON. */
 export function presentImport(
@@ -96,7 +104,6 @@ export function presentImport(
     team_id: teamId,
     dry_run: dryRun,
     ...Object.fromEntries(countsOf(report).map(([kind, count]) => [kind, presentCount(count)])),
-    not_taken: report.notTaken.map(({ kind, count, more }) => ({ kind, count, more })),
     domains_here: report.domains.map(({ domain, records, keys }) =>
       presentDomain(domain, records, keys, ways),
     ),
@@ -106,8 +113,8 @@ export function presentImport(
   }
 }
 
-function presentCount({ there, added, present, leftOut, reasons, notes }: MoveCount): object {
+function presentCount({ there, added, present, updated, leftOut, reasons, notes }: MoveCount): object {
   const said = ({ what, text }: { what: string; text: string }) => ({ what, text })
   const remarks = { reasons: reasons.map(said), notes: notes.map(said) }
-  return { there, added, present, left_out: leftOut, ...remarks }
+  return { there, added, present, updated, left_out: leftOut, ...remarks }
 }

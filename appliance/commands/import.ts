@@ -32,6 +32,7 @@ export interface ImportOptions {
   returnPath?: string
   permission?: Permission
   enable?: boolean
+  overwrite?: boolean
   /** File for tokens and secrets; default: they are printed. */
   secrets?: string
   /** File for the DNS records; default: they are printed. */
@@ -49,8 +50,15 @@ export async function importFrom(context: Context, options: ImportOptions): Prom
 }
 
 async function run(context: Context, options: ImportOptions): Promise<void> {
-  const { clock, output, senders, webhooks } = context
-  const { dryRun = false, enable = false, only = [...KINDS], permission = 'sending_access' } = options
+  const { clock, output, senders, webhooks, contacts, templates, broadcasts, automations, customEvents } =
+    context
+  const {
+    dryRun = false,
+    enable = false,
+    overwrite = false,
+    only = [...KINDS],
+    permission = 'sending_access',
+  } = options
   const now = () => clock.now()
   const tell = (line: string): void => output.error(line)
   const base = readBase(options.from)
@@ -63,12 +71,14 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
     await recordMade(context, { teamId, base, what })
   }
   const { returnPath } = options
-  const asked = { only, dryRun, returnPath, permission, enable }
+  const asked = { only, dryRun, returnPath, permission, enable, overwrite }
   const report = newReport()
   const title = { base, team, teamId, dryRun, printed: sink.printed }
   const ways = await context.sources.waysOut()
   try {
-    await move({ hosted, senders, webhooks, teamId, options: asked, made, now }, report)
+    const books = { senders, webhooks, contacts, templates, broadcasts, automations, customEvents }
+    const deps = { ...books, hosted, teamId, options: asked, author: 'command line', made, now, tell }
+    await move(deps, report)
   } catch (error) {
     const failure =
       error instanceof HostedFailed ? error.message : 'The import was interrupted. See the reason below.'

@@ -2,6 +2,8 @@
  * Reads the API of the hosted service (reference: wire format §1, §4): page by page, within its rate limit, with
  * retries. Never changes anything there. The key never appears in a message.
  */
+import { JsonBounds } from '../mail/json-body.ts'
+import { Refusal } from '../mail/refusals.ts'
 import { decide, restAfter, type Answer } from './pace.ts'
 
 /** An object from the hosted service, not validated. */
@@ -158,13 +160,25 @@ function brokenBy(error: unknown): string {
 
 async function bodyOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
+  const bounds = new JsonBounds()
   let size = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length
     if (size > MOST_BYTES) throw new HostedFailed('The hosted API returned more than 16 MB in one response.')
+    feed(bounds, chunk)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
+}
+
+/** Stops before JSON whose structure needs far more memory than its size suggests. */
+function feed(bounds: JsonBounds, chunk: Uint8Array): void {
+  try {
+    bounds.feed(chunk)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new HostedFailed(`The hosted API returned JSON that is too complex. ${error.message}`)
+  }
 }
 
 function parsed(text: string, path: string): unknown {

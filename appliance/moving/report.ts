@@ -2,13 +2,34 @@
 import type { ExpectedRecord } from '../senders/records.ts'
 import type { PublicKey, Senders } from '../senders/senders.ts'
 import type { ApiKey, Domain, Permission, Webhook } from '../storage/storage.ts'
+import type { ContactBook } from '../audience/audience.ts'
+import type { AutomationBook, CustomEvents } from '../automations/book.ts'
+import type { BroadcastBook } from '../broadcasts/book.ts'
 import type { Webhooks } from '../events/events.ts'
+import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
+import type { Templates } from '../templates/templates.ts'
 import type { Hosted } from './hosted.ts'
 import type { HostedRecord } from './objects.ts'
 
-/** What can be moved, in this order, because keys may be restricted to a domain. */
-export const KINDS = ['domains', 'suppressions', 'webhooks', 'keys'] as const
+/**
+ * What can be moved, in this order: keys may be restricted to a domain, contacts are in segments, automations send
+ * templates.
+ */
+export const KINDS = [
+  'domains',
+  'suppressions',
+  'webhooks',
+  'keys',
+  'properties',
+  'segments',
+  'topics',
+  'contacts',
+  'templates',
+  'broadcasts',
+  'events',
+  'automations',
+] as const
 export type Kind = (typeof KINDS)[number]
 
 /** An object of the hosted service, and a remark about it. */
@@ -24,6 +45,8 @@ export interface MoveCount {
   added: number
   /** Already here. */
   present: number
+  /** Of those, changed. */
+  updated: number
   leftOut: number
   /** Why objects were skipped; the first hundred. */
   reasons: Remark[]
@@ -41,19 +64,18 @@ export interface MovedDomain {
   theirs: HostedRecord[]
 }
 
-/** The number of objects of a kind that can't be moved. */
-export interface NotTaken {
-  kind: string
-  count: number
-  /** Whether there are more than were counted. */
-  more: boolean
-}
-
 export interface Report {
   counts: Partial<Record<Kind, MoveCount>>
   domains: MovedDomain[]
-  notTaken: NotTaken[]
 }
+
+/** How the audit log names what is stored without a secret. */
+type StoredAction = Extract<
+  AuditAction,
+  | `${'contact_property' | 'topic' | 'template' | 'broadcast' | 'event' | 'automation'}.${'create' | 'update'}`
+  | 'segment.create'
+  | 'template.publish'
+>
 
 /** Something just created or changed. Tokens and secrets are only available here. */
 export type Made =
@@ -61,6 +83,8 @@ export type Made =
   | { kind: 'suppressions'; added: number }
   | { kind: 'webhook'; webhook: Webhook }
   | { kind: 'webhook_enabled'; webhook: Webhook }
+  | { kind: 'contacts'; added: number; updated: number }
+  | { kind: 'stored'; action: StoredAction; id: string; name: string }
   | { kind: 'api_key'; key: ApiKey; token: string; domain: string | null }
 
 export interface MoveOptions {
@@ -73,12 +97,23 @@ export interface MoveOptions {
   permission: Permission
   /** Enable webhooks that are enabled in the hosted service, including those from an earlier move. */
   enable: boolean
+  /** Change what is here already to what the hosted service has. Lifts no opt-out. */
+  overwrite: boolean
 }
 
 export interface MoveDeps {
   hosted: Hosted
   senders: Senders
   webhooks: Webhooks
+  contacts: ContactBook
+  templates: Templates
+  broadcasts: BroadcastBook
+  automations: AutomationBook
+  customEvents: CustomEvents
+  /** Who wrote the templates, as shown with their versions. */
+  author: string
+  /** Tells the user why nothing happens for a while. */
+  tell: (line: string) => void
   /** The team that will own everything. */
   teamId: string
   options: MoveOptions
@@ -92,7 +127,7 @@ const MOST_REASONS = 100
 
 /** Creates an empty count. */
 export function newMoveCount(): MoveCount {
-  return { there: 0, added: 0, present: 0, leftOut: 0, reasons: [], notes: [] }
+  return { there: 0, added: 0, present: 0, updated: 0, leftOut: 0, reasons: [], notes: [] }
 }
 
 /** Counts an object as skipped. */

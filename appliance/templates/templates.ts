@@ -23,6 +23,7 @@ import { withDocument } from './designed.ts'
 import { readTemplate, type TemplateInput, templateRef } from './input.ts'
 
 export { createFill } from './fill.ts'
+export type { TemplateInput } from './input.ts'
 
 const DAY = 86_400_000
 /** Period for counting the emails of a template, in milliseconds. */
@@ -60,6 +61,8 @@ export interface Templates {
    * `too_many`.
    */
   create(args: { teamId: string; input: TemplateInput; author: string }): Promise<Template>
+  /** Checks a new template like `create`, without storing it. Refuses the same, except `alias_taken` and `too_many`. */
+  check(input: TemplateInput): void
   /**
    * Changes a template.
    * @param args revision: the one that the caller read; undefined: any
@@ -130,8 +133,9 @@ type Get = Templates['get']
 function changing(
   { storage, clock }: TemplatesDeps,
   get: Get,
-): Pick<Templates, 'create' | 'update' | 'duplicate'> {
+): Pick<Templates, 'check' | 'create' | 'update' | 'duplicate'> {
   return {
+    check: (input) => void readNew(input, clock.now()),
     async create({ teamId, input, author }) {
       const change = readNew(input, clock.now())
       return add({ storage, clock }, { teamId, author, change: await withDocument(change, input) })

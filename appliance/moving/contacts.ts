@@ -1,0 +1,196 @@
+/** Moves contacts with their segments, properties and topic choices. Opt-outs come over, and none is lifted here. */
+import { parseMailbox } from '../mail/address.ts'
+import { SUBSCRIPTIONS, type ConsentAct, type PropertyType, type Subscription } from '../mail/audience.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
+import type { Contact } from '../storage/storage.ts'
+import type { Wire } from './hosted.ts'
+import { change, everyOf } from './named.ts'
+import { text } from './objects.ts'
+import type { Ids, Refs } from './refs.ts'
+import { add, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
+
+/** Contacts per entry in the audit log. */
+const AUDITED = 500
+/** The user is told after this many contacts, because each one may take two requests. */
+const TOLD = 1000
+
+/** Recorded in the consent log. Never lifts an opt-out. */
+const ACT: ConsentAct = {
+  origin: 'import',
+  via: 'import',
+  source: null,
+  ip: null,
+  userAgent: null,
+  wording: null,
+  lifts: false,
+}
+
+type NewContact = Parameters<MoveDeps['contacts']['saveContact']>[0]['contact']
+
+/**
+ * Adds the hosted service's contacts, each in one transaction with its segments and choices. An interrupted move finds
+ * those that are here and skips their details. Contacts that are here stay as they are, but an opt-out of all mail is
+ * added. With `overwrite`, they get the values, segments and choices of the hosted service, too.
+ */
+export async function moveContacts(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<void> {
+  const reader = await createReader(deps, refs, count)
+  const unaudited = { added: count.added, updated: count.updated }
+  const audit = async (): Promise<void> => {
+    const [added, updated] = [count.added - unaudited.added, count.updated - unaudited.updated]
+    Object.assign(unaudited, { added: count.added, updated: count.updated })
+    if (added + updated > 0 && !deps.options.dryRun) await deps.made({ kind: 'contacts', added, updated })
+  }
+  try {
+    for await (const wire of everyOf(deps, '/contacts', count)) {
+      count.there += 1
+      await moveOne(deps, wire, { count, reader })
+      if (count.there % AUDITED === 0) await audit()
+      if (count.there % TOLD === 0) deps.tell(`${count.there} contacts read`)
+    }
+  } finally {
+    await audit()
+    reader.finish()
+  }
+}
+
+interface Moving {
+  count: MoveCount
+  reader: Reader
+}
+
+async function moveOne(deps: MoveDeps, wire: Wire, { count, reader }: Moving): Promise<void> {
+  const { contacts, teamId, options } = deps
+  const [id, email] = [text(wire.id), text(wire.email)]
+  if (id === null || email === null)
+    return leaveOut(count, 'a contact', 'the hosted API returned no ID or address for it')
+  if (parseMailbox(email)?.name !== '') return leaveOut(count, email, 'it is not an email address')
+  const here = await contactHere(deps, email)
+  const save = async (contact: NewContact): Promise<void> => {
+    if (!options.dryRun) await contacts.saveContact({ teamId, contact, act: ACT })
+  }
+  if (!here) return add(count, email, async () => save(await reader.read(wire, { id, email })))
+  if (options.overwrite)
+    return change(count, email, async () => {
+      await save(await reader.read(wire, { id, email }))
+      return true
+    })
+  const optsOut = wire.unsubscribed === true && here.optOut === null
+  await change(count, email, async () => {
+    if (optsOut) await save({ email, unsubscribed: true, segmentIds: [], topics: [] })
+    return optsOut
+  })
+}
+
+async function contactHere({ contacts, teamId }: MoveDeps, email: string): Promise<Contact | undefined> {
+  try {
+    return await contacts.getContact({ teamId, idOrEmail: email })
+  } catch (error) {
+    // Most contacts aren't here yet.
+    if (error instanceof Refusal && error.name === refuse('not_found', { resource: 'Contact' }).name)
+      return undefined
+    throw error
+  }
+}
+
+/** Reads contacts with what other endpoints say about them. */
+interface Reader {
+  read(wire: Wire, named: { id: string; email: string }): Promise<NewContact>
+  /** Notes values that could not be moved. */
+  finish(): void
+}
+
+async function createReader(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<Reader> {
+  const { hosted, contacts, teamId, options } = deps
+  const memberships = await membershipsOf(deps, refs)
+  const types = new Map((await contacts.listProperties({ teamId })).map(({ key, type }) => [key, type]))
+  const asksProperties = types.size > 0 && (await hasAny(deps, '/contact-properties'))
+  const topics = await refs.topics()
+  const defaults = new Map(
+    (await contacts.listTopics({ teamId })).map(({ id, defaultSubscription }) => [id, defaultSubscription]),
+  )
+  const dropped = new Map<string, number>()
+  return {
+    async read(wire, { id, email }) {
+      const path = `/contacts/${encodeURIComponent(id)}`
+      const contact: NewContact = {
+        email,
+        firstName: text(wire.first_name) ?? undefined,
+        lastName: text(wire.last_name) ?? undefined,
+        unsubscribed: wire.unsubscribed === true ? true : undefined,
+        segmentIds: memberships.get(id) ?? [],
+        topics: [],
+      }
+      // A dry run would take as long as the move.
+      if (options.dryRun) return contact
+      if (asksProperties)
+        contact.properties = propertiesOf((await hosted.get(path)).properties, types, dropped)
+      if (topics.size > 0)
+        for await (const one of everyOf(deps, `${path}/topics`))
+          contact.topics.push(...choiceOf(one, topics, defaults))
+      return contact
+    },
+    finish() {
+      for (const [key, contactsWithIt] of dropped)
+        count.notes.push({
+          what: key.slice(0, 60),
+          text: `the value of ${contactsWithIt} contacts is not taken: no contact property of this type has the key here`,
+        })
+    },
+  }
+}
+
+async function hasAny(deps: MoveDeps, path: string): Promise<boolean> {
+  for await (const _ of everyOf(deps, path)) return true
+  return false
+}
+
+/** Reads who is in which segment, a list per segment, which takes fewer requests than asking for each contact. */
+async function membershipsOf(deps: MoveDeps, refs: Refs): Promise<Map<string, string[]>> {
+  const { contacts, teamId, options } = deps
+  const members = new Map<string, string[]>()
+  if (options.dryRun) return members
+  const ruled = new Set(
+    (await contacts.listSegments({ teamId })).flatMap(({ id, filter }) => (filter ? [id] : [])),
+  )
+  for (const [theirs, ours] of await refs.segments()) {
+    if (ruled.has(ours)) continue
+    for await (const { id } of everyOf(deps, `/segments/${encodeURIComponent(theirs)}/contacts`)) {
+      const contact = text(id)
+      if (contact === null) continue
+      const known = members.get(contact)
+      if (known) known.push(ours)
+      else members.set(contact, [ours])
+    }
+  }
+  return members
+}
+
+/** Reads values, plain or with their type, that a property here can take. Counts the others by key. */
+function propertiesOf(
+  given: unknown,
+  types: ReadonlyMap<string, PropertyType>,
+  dropped: Map<string, number>,
+): Record<string, string | number> {
+  const values: [string, string | number][] = []
+  const all = typeof given === 'object' && given !== null ? Object.entries(given) : []
+  for (const [key, one] of all as [string, unknown][]) {
+    const value = typeof one === 'object' && one !== null ? (one as Wire).value : one
+    if (value === null || value === undefined) continue
+    const written = typeof value === 'boolean' ? String(value) : value
+    if (typeof written === types.get(key)) values.push([key, written as string | number])
+    else dropped.set(key, (dropped.get(key) ?? 0) + 1)
+  }
+  return Object.fromEntries(values)
+}
+
+/** Reads a choice. The API doesn't tell a choice from the topic's default, so only what differs is kept. */
+function choiceOf(
+  wire: Wire,
+  topics: Ids,
+  defaults: ReadonlyMap<string, Subscription>,
+): { id: string; subscription: Subscription }[] {
+  const id = topics.get(text(wire.id) ?? '')
+  const subscription = SUBSCRIPTIONS.find((one) => one === wire.subscription)
+  if (id === undefined || subscription === undefined || defaults.get(id) === subscription) return []
+  return [{ id, subscription }]
+}
