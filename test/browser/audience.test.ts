@@ -228,14 +228,19 @@ test('groups of rules are built by keyboard, shown in words, and edited as they 
   await posthaste.call('DELETE', `/segments/${id}`)
 })
 
+const csvOf = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
+
 test('a file is mapped, checked and imported, and its progress is found again', async () => {
   const topic = await made('/topics', { name: 'Import news', default_subscription: 'opt_out' })
   await page.goto(at('/audience/imports?new=1'))
   const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('File').setInputFiles(csvOf('without.csv', 'Vorname\nZoe\n'))
+  await dialog.getByRole('button', { name: 'Check file' }).click()
+  await dialog.getByText('CSV missing required email column').waitFor()
   const text = 'E-Mail;Vorname;Tarif\nzoe@import.example;Zoe;pro\nnobody;Max;free\n'
-  const file = { name: 'leser.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
-  await dialog.getByLabel('File').setInputFiles(file)
+  await dialog.getByLabel('File').setInputFiles(csvOf('leser.csv', text))
   await dialog.getByText('Read as UTF-8, separated by semicolons.').waitFor()
+  expect(await dialog.getByText('CSV missing required email column').count()).toBe(0)
   await dialog.getByLabel('What Vorname becomes').selectOption({ label: 'First name' })
   await dialog.getByLabel('What Tarif becomes').selectOption({ label: 'Property' })
   await dialog.getByLabel('Key of the property for Tarif').fill('tarif')
