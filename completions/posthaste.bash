@@ -104,7 +104,7 @@ _posthaste_options() {
         'broadcast review') echo '-c --config --json --team --help' ;;
         'broadcast send') echo '-c --config --json --team --at --yes --help' ;;
         'broadcast pause') echo '-c --config --json --team --help' ;;
-        'broadcast resume') echo '-c --config --json --team --help' ;;
+        'broadcast resume') echo '-c --config --json --team --provider --help' ;;
         'broadcast cancel') echo '-c --config --json --team --help' ;;
         'automation') echo '--help' ;;
         'automation list') echo '-c --config --json --team --status --limit --help' ;;
@@ -293,6 +293,7 @@ _posthaste_values() {
         'broadcast send --at') echo '@any' ;;
         'broadcast pause --team') echo '@any' ;;
         'broadcast resume --team') echo '@any' ;;
+        'broadcast resume --provider') echo '@any' ;;
         'broadcast cancel --team') echo '@any' ;;
         'automation list --team') echo '@any' ;;
         'automation list --status') echo 'enabled disabled' ;;

@@ -321,6 +321,7 @@ complete -c posthaste -n '__posthaste_at broadcast pause' -l team -x -d 'Team na
 complete -c posthaste -n '__posthaste_at broadcast resume' -s c -l config -r -F -d 'Configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at broadcast resume' -l json -d 'Print the result as JSON'
 complete -c posthaste -n '__posthaste_at broadcast resume' -l team -x -d 'Team name or ID (default: the first team)'
+complete -c posthaste -n '__posthaste_at broadcast resume' -l provider -x -d 'Only the part that waits for this mailbox provider'
 complete -c posthaste -n '__posthaste_at broadcast cancel' -s c -l config -r -F -d 'Configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at broadcast cancel' -l json -d 'Print the result as JSON'
 complete -c posthaste -n '__posthaste_at broadcast cancel' -l team -x -d 'Team name or ID (default: the first team)'

@@ -1,5 +1,6 @@
 /** Broadcasts: one email to each contact of a segment. */
 import { Type, type Static } from 'typebox'
+import { holdSentence } from '../mail/brakes.ts'
 import { BROADCAST_STATUSES, DEEDS, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
 import { operation } from './operation.ts'
@@ -83,6 +84,12 @@ export const DuplicateBroadcast = Type.Object(
   described('Whom to leave out.'),
 )
 
+/** POST /broadcasts/:id/resume */
+export const ResumeBroadcast = Type.Object(
+  { provider: optionalText('Only the part for this provider, out of `paused_providers`.') },
+  described('What to resume.'),
+)
+
 const reference = { object: kind('broadcast'), id: Id }
 export const BroadcastRef = Type.Object(reference, described('The broadcast.'))
 export const BroadcastDeleted = Type.Object(
@@ -106,6 +113,14 @@ const summary = {
   topic_id: Nullable(Id, described('The topic it is about; null: none.')),
   paused_at: Nullable(Timestamp, described('When it was paused; null: it is not paused.')),
   pause_reason: Nullable(Type.String(), described('Why it is paused, in a sentence.')),
+  paused_providers: Type.Array(
+    Type.Object({
+      provider: Type.String(described('The mailbox provider.')),
+      paused_at: Timestamp,
+      reason: Type.String(described('Why its recipients wait, in a sentence.')),
+    }),
+    described('Providers whose recipients wait while the others get it.'),
+  ),
   recipients: count('Contacts that it goes to, or went to.'),
   counts: Type.Record(Type.String(), Type.Integer(), described('Its emails by their last event.')),
 }
@@ -187,7 +202,13 @@ export const pauseBroadcast = operation('POST /broadcasts/:id/pause', {
   description: 'Emails that are on their way finish. The others wait.',
 })
 export const resumeBroadcast = operation('POST /broadcasts/:id/resume', {
-  ...{ operationId: 'resumeBroadcast', tags, summary: 'Resume a broadcast', params, response: ref },
+  operationId: 'resumeBroadcast',
+  tags,
+  summary: 'Resume a broadcast',
+  description: 'With `provider`, only the part that waits for that provider.',
+  params,
+  body: Nullable(ResumeBroadcast),
+  response: ref,
 })
 export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
   ...{ operationId: 'duplicateBroadcast', tags, summary: 'Duplicate a broadcast', params },
@@ -208,10 +229,18 @@ export function presentBroadcastSummary(one: Stored): BroadcastSummary {
     topic_id: topicId,
     paused_at: timestampOrNull(paused?.at ?? null),
     pause_reason: paused && pauseSentence(paused.reason, paused.figures),
+    paused_providers: state === 'queued' ? presentHolds(one.holds) : [],
     recipients: one.expanded - skipped,
     counts: one.counts as Record<string, number>,
   }
 }
+
+const presentHolds = (holds: Stored['holds']): BroadcastSummary['paused_providers'] =>
+  Object.entries(holds).flatMap(([provider, { heldAt, figures }]) =>
+    heldAt === null
+      ? []
+      : { provider, paused_at: timestamp(heldAt), reason: holdSentence(provider, figures) },
+  )
 
 /** Formats a broadcast with its content. */
 export function presentBroadcast(one: Stored): Broadcast {

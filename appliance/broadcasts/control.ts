@@ -12,6 +12,8 @@ export interface ControlMethods {
    * Resumes a broadcast; if its scheduled time has passed, sends it now. Refuses: `not_found`, `broadcast_not_paused`.
    */
   resumeBroadcast(ref: BroadcastRef): Promise<void>
+  /** Resumes the part for a provider that a brake held. Refuses: `not_found`, `broadcast_provider_not_paused`. */
+  resumeProvider(ref: BroadcastRef & { provider: string }): Promise<void>
 }
 
 /**
@@ -41,6 +43,12 @@ export function controlMethods({ storage, clock }: BroadcastDeps, changed: () =>
         late && broadcast.paused
           ? await storage.scheduleBroadcast({ ...ref, at: now }, now)
           : await storage.resumeBroadcast(ref, now)
+      refuseUnless(answer, 'broadcast_not_paused')
+      changed()
+    },
+    async resumeProvider(ref) {
+      const answer = await storage.resumeProvider(ref, clock.now())
+      if (answer === 'wrong_status') throw refuse('broadcast_provider_not_paused', { provider: ref.provider })
       refuseUnless(answer, 'broadcast_not_paused')
       changed()
     },

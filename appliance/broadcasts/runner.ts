@@ -6,7 +6,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { PreferencesTokens } from '../audience/audience.ts'
 import { steady } from '../clock/clock.ts'
-import { BRAKE_WINDOW, BROADCAST_LIFETIME_MS, brakeOf, LATE_MS, pauseSentence } from '../mail/broadcast.ts'
+import { BRAKE_WINDOW, brakesOf, heldProviders, holdSentence } from '../mail/brakes.ts'
+import { BROADCAST_LIFETIME_MS, LATE_MS, pauseSentence } from '../mail/broadcast.ts'
 import { newId } from '../mail/ids.ts'
 import type { ReturnPaths } from '../senders/senders.ts'
 import type { Broadcast, BroadcastEmail, WaitingRecipient } from '../storage/storage.ts'
@@ -128,14 +129,20 @@ async function startIfDue(deps: RunnerDeps, broadcast: Broadcast): Promise<boole
   return true
 }
 
-/** Counts results, and pauses the broadcast if they are bad. */
-async function look({ storage, clock, log }: RunnerDeps, { id, teamId, paused }: Broadcast): Promise<void> {
+/** Counts results, and pauses the broadcast, or its part for a provider, if they are bad. */
+async function look({ storage, clock, log }: RunnerDeps, broadcast: Broadcast): Promise<void> {
+  const { id, teamId, paused, resumedAt, holds } = broadcast
   const counts = await storage.countBroadcast({ id }, clock.now())
   await storage.saveBroadcastCounts({ id, counts }, clock.now())
   if (paused) return
-  const brake = brakeOf(await storage.recentOutcomes({ id, most: BRAKE_WINDOW }, clock.now()))
-  if (!brake) return
-  const { reason, figures } = brake
+  const since = resumedAt ?? 0
+  const recent = await storage.recentEmails({ id, since, most: BRAKE_WINDOW }, clock.now())
+  const { held, pause } = brakesOf(recent, holds)
+  if (Object.keys(held).length > 0) await storage.holdProviders({ teamId, id, held }, clock.now())
+  for (const [provider, figures] of Object.entries(held))
+    log.warn({ broadcast: id, provider, ...figures }, `held a part: ${holdSentence(provider, figures)}`)
+  if (!pause) return
+  const { reason, figures } = pause
   await storage.pauseBroadcast({ teamId, id, reason, figures }, clock.now())
   log.warn({ broadcast: id, ...figures }, `paused a broadcast: ${pauseSentence(reason, figures)}`)
 }
@@ -159,7 +166,7 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacit
   const places = await placesOf(deps, broadcast, capacity)
   const found = await storage.waitingRecipients({ id, closed: places.closed, most: places.most }, clock.now())
   if (found.length === 0) {
-    if (expandedAt !== null && places.closed.length === 0 && places.most > 0) await finish(deps, broadcast)
+    if (expandedAt !== null && places.idle && places.most > 0) await finish(deps, broadcast)
     return false
   }
   if (!(await deps.hasRoom())) {
@@ -192,7 +199,7 @@ interface Capacity {
 /** Returns the free capacity for each provider. */
 async function placesOf(
   { storage, clock }: RunnerDeps,
-  { id, startedAt, expanded, enqueued, expandedAt }: Broadcast,
+  { id, startedAt, expanded, enqueued, expandedAt, holds }: Broadcast,
   { windowFor, loads }: Capacity,
 ) {
   const large = expanded > LARGE || expandedAt === null
@@ -203,10 +210,14 @@ async function placesOf(
   const seen =
     canary && enqueued > 0 && ((await storage.countBroadcast({ id }, clock.now())).queued ?? 0) === 0
   let left = Math.min(BATCH, seen ? BATCH : first)
-  const room = (provider: string): number => windowFor(provider) - (load[provider] ?? 0)
-  const closed = Object.keys(load).filter((provider) => room(provider) <= 0)
+  const held = new Set(heldProviders(holds))
+  const room = (provider: string): number =>
+    held.has(provider) ? 0 : windowFor(provider) - (load[provider] ?? 0)
+  const closed = [...new Set([...Object.keys(load), ...held])].filter((provider) => room(provider) <= 0)
   return {
     closed,
+    /** Whether no provider has queued or parked emails that keep others waiting. */
+    idle: closed.every((provider) => held.has(provider) && !load[provider]),
     most: Math.max(0, left),
     /** Chooses the recipients to queue, alternating between providers. */
     take(found: readonly WaitingRecipient[]): WaitingRecipient[] {

@@ -9,7 +9,7 @@ import { presentList, presentRef } from '../api/shared.ts'
 import type { BroadcastBook } from '../broadcasts/book.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
-import { agrees, instant, table } from './output.ts'
+import { agrees, instant, paragraph, table } from './output.ts'
 import { shapingOf } from './provider.ts'
 
 /** Registers `broadcast`. */
@@ -34,7 +34,9 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
     .option('--yes', 'Skip the confirmation prompt')
     .action(doesWith(sendBroadcast))
   one('pause', 'Stop sending a broadcast until it is resumed').action(doesTo(pauseBroadcast))
-  one('resume', 'Continue a paused broadcast').action(doesTo(resumeBroadcast))
+  one('resume', 'Continue a paused broadcast')
+    .option('--provider <provider>', 'Only the part that waits for this mailbox provider')
+    .action(doesWith(resumeBroadcast))
   one('cancel', 'End a broadcast; emails that were sent stay sent').action(doesTo(cancelBroadcast))
 }
 
@@ -79,8 +81,6 @@ async function showBroadcast({ broadcasts, output, team }: Context, id: string):
     ['Name', shown.name],
     ['ID', shown.id],
     ['Status', statusOf(found)],
-    ...(shown.pause_reason === null ? [] : [['Why paused', shown.pause_reason]]),
-    ...(shown.problem === null ? [] : [['Why failed', shown.problem]]),
     ['Created', instant(found.createdAt)],
     ...(found.scheduledAt === null ? [] : [['Scheduled', instant(found.scheduledAt)]]),
     ...(found.finishedAt === null ? [] : [['Ended', instant(found.finishedAt)]]),
@@ -94,6 +94,13 @@ async function showBroadcast({ broadcasts, output, team }: Context, id: string):
     ),
   ]
   output.text(...table(['FIELD', 'VALUE'], facts))
+  // Sentences would widen the table beyond a terminal.
+  const reasons = [
+    ...(shown.pause_reason === null ? [] : [`Why paused: ${shown.pause_reason}`]),
+    ...shown.paused_providers.map(({ provider, reason }) => `Paused for ${provider}: ${reason}`),
+    ...(shown.problem === null ? [] : [`Why failed: ${shown.problem}`]),
+  ]
+  for (const reason of reasons) output.text('', ...paragraph(reason))
 }
 
 /** Runs `broadcast review`: prints what the review page of a draft shows. */
@@ -155,8 +162,19 @@ const pauseBroadcast = (context: Context, id: string): Promise<void> =>
   change(context, id, 'pauseBroadcast', 'Paused')
 
 /** Runs `broadcast resume`. */
-const resumeBroadcast = (context: Context, id: string): Promise<void> =>
-  change(context, id, 'resumeBroadcast', 'Resumed')
+async function resumeBroadcast(
+  context: Context,
+  [id = '']: string[],
+  { provider }: { provider?: string },
+): Promise<void> {
+  if (provider === undefined) return change(context, id, 'resumeBroadcast', 'Resumed')
+  const { broadcasts, output, team } = context
+  const { id: teamId } = await team()
+  const { name } = await broadcasts.getBroadcast({ teamId, id })
+  await broadcasts.resumeProvider({ teamId, id, provider })
+  output.object(presentRef('broadcast', id))
+  output.text(`Resumed ${name} for ${provider}.`)
+}
 
 /** Runs `broadcast cancel`. */
 const cancelBroadcast = (context: Context, id: string): Promise<void> =>

@@ -42,28 +42,6 @@ export interface PauseFigures {
 /** Emails of a broadcast by their last event. */
 export type BroadcastCounts = Partial<Record<string, number>>
 
-/** How many recent emails the brakes consider. */
-export const BRAKE_WINDOW = 1000
-/** The rates that pause a broadcast, and the minimum count. */
-const BRAKES = {
-  bounces: { share: 0.05, least: 10 },
-  complaints: { share: 0.003, least: 4 },
-} as const
-
-/** Whether too many of the last emails of a broadcast bounced or were complained about, so that it must pause. */
-export function brakeOf(
-  counts: BroadcastCounts,
-): { reason: keyof typeof BRAKES; figures: PauseFigures } | undefined {
-  const of = Object.values(counts).reduce<number>((sum, n = 0) => sum + n, 0)
-  const seen = { bounces: counts.bounced ?? 0, complaints: counts.complained ?? 0 }
-  for (const reason of ['complaints', 'bounces'] as const) {
-    const count = seen[reason]
-    if (count >= BRAKES[reason].least && count > of * BRAKES[reason].share)
-      return { reason, figures: { count, of } }
-  }
-  return undefined
-}
-
 /** Explains in a sentence why a broadcast is paused. */
 export function pauseSentence(reason: PauseReason, figures: PauseFigures | null): string {
   const share = figures ? `${figures.count} of the last ${figures.of} emails` : 'Too many emails'

@@ -284,6 +284,12 @@ export const REFUSALS = {
     'Only scheduled broadcasts and those that are being sent can be paused.',
   ),
   broadcast_not_paused: entry('validation_error', 403, '554 5.7.1', 'This broadcast is not paused.'),
+  broadcast_provider_not_paused: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'This broadcast is not paused for {provider}.',
+  ),
   broadcast_without_unsubscribe: entry(
     'validation_error',
     403,

@@ -267,6 +267,12 @@ test('a schedule that was missed asks, a brake says why, and sending is canceled
   await page.getByText('60 of the last 1000 emails bounced, which harms your reputation.').waitFor()
   await chip('paused')
   await picture(page, 'broadcast-brake')
+  const held = { google: { count: 24, of: 60 } }
+  expect(await storage.holdProviders({ teamId, id, held }, Date.now())).toBe('done')
+  await page.getByText('google refused 24 of the last 60 emails as spam').waitFor()
+  await picture(page, 'broadcast-held-provider')
+  await press('Resume for google')
+  await page.getByText('google refused 24').waitFor({ state: 'detached' })
   await follow('Cancel broadcast')
   await page.getByText('What was sent stays sent. You can’t resume it').waitFor()
   await inDialog('Cancel broadcast')

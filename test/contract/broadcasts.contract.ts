@@ -360,12 +360,12 @@ function resultTests(storage: () => Storage): void {
   test('are counted, also by provider, and the last ones alone', async () => {
     const { id, domain, get } = await sent()
     expect(await storage().countBroadcast({ id }, T0)).toEqual({ delivered: 1, bounced: 1 })
-    expect(await storage().recentOutcomes({ id, most: 1 }, T0)).toEqual({ bounced: 1 })
-    const provider = `?${domain}.example`
-    const first = await storage().broadcastOutcomes({ id, after: '', most: 1 }, T0)
-    expect(first.outcomes).toEqual([{ provider, lastEvent: 'delivered', n: 1 }])
-    const rest = await storage().broadcastOutcomes({ id, after: first.next!, most: 9 }, T0)
-    expect(rest).toEqual({ outcomes: [{ provider, lastEvent: 'bounced', n: 1 }], next: null })
+    const recent = await storage().recentEmails({ id, since: 0, most: 1 }, T0)
+    expect(recent).toMatchObject([{ provider: '', lastEvent: 'bounced', sentAt: T0 + MINUTE }])
+    const look = (after: string) => storage().broadcastOutcomes({ id, after, most: 1 }, T0)
+    const first = await look('')
+    expect(first.outcomes).toEqual([{ provider: `?${domain}.example`, lastEvent: 'delivered', n: 1 }])
+    expect(await look(first.next!)).toMatchObject({ outcomes: [{ lastEvent: 'bounced', n: 1 }] })
     await storage().saveBroadcastCounts({ id, counts: { delivered: 1 } }, T0 + 7)
     expect(await get(id)).toMatchObject({ counts: { delivered: 1 }, countedAt: T0 + 7 })
   })

@@ -81,5 +81,29 @@ export function racesOfBroadcasts(race: Racing): void {
       expect(['done', 'wrong_status']).toContain(resumed)
       expect(await lease(T0 + 2 * MINUTE)).toEqual([])
     })
+
+    race(
+      'two providers are held at once, and one of them is resumed meanwhile',
+      async ({ storage, atOnce }) => {
+        const { teamId, sending, get } = await broadcastStage(storage)
+        const id = await sending()
+        const [first, second] = [
+          { count: 10, of: 20 },
+          { count: 11, of: 20 },
+        ]
+        const hold = (held: Record<string, typeof first>) => (at: typeof storage) =>
+          at.holdProviders({ teamId, id, held }, T0)
+        await hold({ google: first })(storage)
+        const answers = await atOnce(hold({ yahoo: second }), (at) =>
+          at.resumeProvider({ teamId, id, provider: 'google' }, T0 + 1),
+        )
+        expect(answers).toEqual(['done', 'done'])
+        await hold({ yahoo: first })(storage)
+        expect((await get(id))!.holds).toEqual({
+          google: { heldAt: null, figures: first, resumedAt: T0 + 1 },
+          yahoo: { heldAt: T0, figures: second, resumedAt: null },
+        })
+      },
+    )
   })
 }

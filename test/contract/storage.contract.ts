@@ -10,6 +10,7 @@ import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
 import { broadcastRulesContract } from './broadcast-rules.contract.ts'
 import { complaintsContract } from './complaints.contract.ts'
+import { broadcastHoldsContract } from './broadcast-holds.contract.ts'
 import { broadcastsContract } from './broadcasts.contract.ts'
 import { automationsContract } from './automations.contract.ts'
 import { customEventsContract } from './custom-events.contract.ts'
@@ -67,6 +68,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   templates: templatesContract,
   audit: auditContract,
   broadcasts: broadcastsContract,
+  broadcastHolds: broadcastHoldsContract,
   automations: automationsContract,
   customEvents: customEventsContract,
   duties: dutiesContract,

@@ -130,7 +130,10 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
     return ref(request.params.id)
   })
   serve(app, api.resumeBroadcast, resumed, async (request) => {
-    await broadcasts.resumeBroadcast(which(request))
+    // Typed clients send "" for unset fields.
+    const provider = request.body?.provider ?? ''
+    if (provider === '') await broadcasts.resumeBroadcast(which(request))
+    else await broadcasts.resumeProvider({ ...which(request), provider })
     return ref(request.params.id)
   })
 }

@@ -1,5 +1,6 @@
 /** Broadcasts: drafts and their changes. For their states, see states.ts; for recipients, recipients.ts. */
 import type { Selectable } from 'kysely'
+import type { ProviderHolds } from '../../mail/brakes.ts'
 import type {
   BroadcastContent,
   BroadcastCounts,
@@ -41,6 +42,10 @@ export interface Broadcast {
   expandedAt: number | null
   /** Null: it isn't paused. */
   paused: { at: number; reason: PauseReason; figures: PauseFigures | null } | null
+  /** When it was last resumed. */
+  resumedAt: number | null
+  /** The providers that a brake held, also those that were resumed since. */
+  holds: ProviderHolds
   /** Why it failed. */
   problem: string | null
   /** When a test of the content was last sent; null: not since its last change. */
@@ -87,6 +92,8 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
           reason: row.pause_reason!,
           figures: parsed<PauseFigures | null>(row.pause_figures, null),
         },
+  resumedAt: row.resumed_at,
+  holds: parsed<ProviderHolds>(row.holds, {}),
   problem: row.problem,
   testedAt: row.tested_at,
   counts: parsed<BroadcastCounts>(row.counts, {}),

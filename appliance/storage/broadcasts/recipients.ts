@@ -4,6 +4,7 @@
  */
 import { sql, type SqlBool } from 'kysely'
 import type { PropertyValue } from '../../mail/audience.ts'
+import { heldProviders, type ProviderHolds } from '../../mail/brakes.ts'
 import { addressDomain } from '../../mail/broadcast.ts'
 import { isUnplaced } from '../../mail/queue.ts'
 import { ended } from '../deliveries.ts'
@@ -339,27 +340,33 @@ async function endQueued(db: Db, { id, most }: { id: string; most: number }, now
 }
 
 /**
- * Queues the next `most` emails that were parked while their broadcast was paused. Their retry period starts anew.
- * Returns false if none is left.
+ * Queues the next `most` emails that were parked while their broadcast or its part for their provider was held. Their
+ * retry period starts anew. Returns false if none is left.
  */
 async function releaseParked(
   db: Db,
   { id, most, expiresAt }: { id: string; most: number; expiresAt: number },
   now: number,
 ): Promise<boolean> {
-  const rows = await db
+  const broadcast = await db
+    .selectFrom('broadcasts')
+    .select('holds')
+    .where('id', '=', id)
+    .where('status', '=', 'queued')
+    .where('paused_at', 'is', null)
+    .executeTakeFirst()
+  if (!broadcast) return false
+  const held = heldProviders(JSON.parse(broadcast.holds ?? '{}') as ProviderHolds)
+  let query = db
     .selectFrom('emails as e')
     .innerJoin('deliveries as d', 'd.email_id', 'e.id')
-    .innerJoin('broadcasts as b', 'b.id', 'e.broadcast_id')
     .select(['d.id', 'd.email_id'])
     .where('e.broadcast_id', '=', id)
     .where('e.last_event', 'in', ['queued', 'sent', 'delivery_delayed'])
-    .where('b.status', '=', 'queued')
-    .where('b.paused_at', 'is', null)
     .where('d.state', '=', 'held')
     .where('d.touched_by', '=', id)
-    .limit(most)
-    .execute()
+  if (held.length > 0) query = query.where('d.provider', 'not in', held)
+  const rows = await query.limit(most).execute()
   if (rows.length === 0) return false
   await db
     .updateTable('deliveries')

@@ -1,7 +1,10 @@
 /** Results of a broadcast: counts, recipients and links. */
 import { sql } from 'kysely'
 import type { BroadcastCounts } from '../../mail/broadcast.ts'
+import type { RecentEmail } from '../../mail/brakes.ts'
 import { LAST_EVENTS, type EventData } from '../../mail/event.ts'
+import { isUnplaced } from '../../mail/queue.ts'
+import type { Cause } from '../../mail/verdict.ts'
 import { contains, type Page, type PageArgs } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { Connection } from '../connection.ts'
@@ -19,21 +22,30 @@ async function countBroadcast(db: Db, { id }: { id: string }): Promise<Broadcast
 }
 
 /**
- * Counts the last `most` emails that were attempted in the same way. Reads at most that many of each last event: without
- * that, it would read all queued emails first, which are the newest.
+ * Lists the last `most` emails that were first attempted after a time, newest first. Reads at most that many of each
+ * last event: without that, it would read all queued emails first, which are the newest.
  */
-async function recentOutcomes(db: Db, { id, most }: { id: string; most: number }): Promise<BroadcastCounts> {
+async function recentEmails(
+  db: Db,
+  { id, since, most }: { id: string; since: number; most: number },
+): Promise<RecentEmail[]> {
   const newest = ATTEMPTED.map((event) => {
-    const found = sql`select id, last_event from emails
-      where broadcast_id = ${id} and last_event = ${event} and sent_at is not null order by id desc limit ${most}`
-    return sql`select id, last_event from (${found}) as ${sql.ref(event)}`
+    const found = sql`select id, last_event, sent_at from emails
+      where broadcast_id = ${id} and last_event = ${event} and sent_at > ${since} order by id desc limit ${most}`
+    return sql`select id, last_event, sent_at from (${found}) as ${sql.ref(event)}`
   })
-  const { rows } = await sql<{ last_event: string; n: number }>`
-    select last_event, count(*) as n from (
-      select last_event from (${sql.join(newest, sql` union all `)}) as every order by id desc limit ${most}) as recent
-    group by last_event
+  const { rows } = await sql<{ provider: string; last_event: string; sent_at: number; cause: string | null }>`
+    select d.provider, recent.last_event, recent.sent_at,
+      case when recent.last_event in ('bounced', 'delivery_delayed') then d.cause end as cause
+    from (select id, last_event, sent_at from (${sql.join(newest, sql` union all `)}) as every order by id desc limit ${most}) as recent
+    join deliveries d on d.email_id = recent.id
   `.execute(db)
-  return Object.fromEntries(rows.map(({ last_event: event, n }) => [event, Number(n)]))
+  return rows.map(({ provider, last_event: lastEvent, sent_at: sentAt, cause }) => ({
+    provider: isUnplaced(provider) ? '' : provider,
+    lastEvent,
+    category: cause === null ? null : ((JSON.parse(cause) as Cause).category ?? null),
+    sentAt: Number(sentAt),
+  }))
 }
 
 /** Last events of emails that were attempted. */
@@ -341,7 +353,7 @@ export function createCountHit(
 export const methods = {
   reads: {
     countBroadcast,
-    recentOutcomes,
+    recentEmails,
     broadcastOutcomes,
     broadcastReach,
     listBroadcastRecipients,

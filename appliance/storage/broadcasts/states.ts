@@ -1,4 +1,5 @@
 /** The states of broadcasts: scheduled, started, paused, canceled and ended; and the frozen content of started ones. */
+import type { ProviderHolds } from '../../mail/brakes.ts'
 import type { BroadcastStatus, PauseFigures, PauseReason } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
 import { type BroadcastAnswer, type BroadcastRef, getBroadcast } from './broadcasts.ts'
@@ -112,12 +113,57 @@ async function pauseBroadcast(
 async function resumeBroadcast(db: Db, { teamId, id }: BroadcastRef, now: number): Promise<BroadcastAnswer> {
   const resumed = await db
     .updateTable('broadcasts')
-    .set({ ...going, updated_at: now })
+    .set({ ...going, resumed_at: now, updated_at: now })
     .where('team_id', '=', teamId)
     .where('id', '=', id)
     .where('paused_at', 'is not', null)
     .executeTakeFirstOrThrow()
   return answer(db, { teamId, id }, resumed.numUpdatedRows)
+}
+
+/** Holds the parts of a broadcast in progress for some providers. Those that are already held keep their figures. */
+async function holdProviders(
+  db: Db,
+  { teamId, id, held }: BroadcastRef & { held: Readonly<Record<string, PauseFigures>> },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const current = await getBroadcast(db, { teamId, id })
+  if (!current) return 'unknown'
+  if (current.status !== 'queued') return 'wrong_status'
+  const holds: Record<string, ProviderHolds[string]> = { ...current.holds }
+  for (const [provider, figures] of Object.entries(held)) {
+    const before = holds[provider]
+    if ((before?.heldAt ?? null) === null)
+      holds[provider] = { heldAt: now, figures, resumedAt: before?.resumedAt ?? null }
+  }
+  await saveHolds(db, id, holds, now)
+  return 'done'
+}
+
+/**
+ * Resumes the part of a broadcast for a provider. Call `releaseParked` to queue its parked mail again. `wrong_status`:
+ * it isn't held.
+ */
+async function resumeProvider(
+  db: Db,
+  { teamId, id, provider }: BroadcastRef & { provider: string },
+  now: number,
+): Promise<BroadcastAnswer> {
+  const current = await getBroadcast(db, { teamId, id })
+  if (!current) return 'unknown'
+  const hold = Object.hasOwn(current.holds, provider) ? current.holds[provider] : undefined
+  if ((hold?.heldAt ?? null) === null || current.status !== 'queued') return 'wrong_status'
+  const resumed = { ...hold!, heldAt: null, resumedAt: now }
+  await saveHolds(db, id, { ...current.holds, [provider]: resumed }, now)
+  return 'done'
+}
+
+async function saveHolds(db: Db, id: string, holds: ProviderHolds, now: number): Promise<void> {
+  await db
+    .updateTable('broadcasts')
+    .set({ holds: JSON.stringify(holds), updated_at: now })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Records that a started broadcast has ended, or that one couldn't start. Does nothing if its state has changed. */
@@ -158,6 +204,8 @@ export const methods = {
     cancelBroadcast,
     pauseBroadcast,
     resumeBroadcast,
+    holdProviders,
+    resumeProvider,
     endBroadcast,
   },
 }

@@ -33,6 +33,9 @@ export interface BroadcastsTable {
   pause_reason: PauseReason | null
   /** JSON: PauseFigures. */
   pause_figures: string | null
+  resumed_at: number | null
+  /** JSON: ProviderHolds; null: none. */
+  holds: string | null
   problem: string | null
   tested_at: number | null
   /** JSON: BroadcastCounts. */

@@ -1,4 +1,5 @@
 /** Queues the recipients of a broadcast, and keeps back the mail of a paused or canceled one. */
+import { heldProviders, type ProviderHolds } from '../../mail/brakes.ts'
 import type { SkipReason } from '../../mail/broadcast.ts'
 import { canceledEnd } from '../broadcasts/recipients.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
@@ -79,19 +80,29 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
 interface Gated {
   row: number
   email_id: string
+  provider: string
   broadcast_id: string | null
 }
 
+/** What a gate reads of a broadcast that doesn't send everything. */
+interface Stopped {
+  id: string
+  canceled: 0 | 1
+  paused: 0 | 1
+  /** JSON: ProviderHolds; null: none. */
+  holds: string | null
+}
+
 /**
- * Part of `lease`: keeps back mail of a broadcast that isn't running. Mail of a paused one is parked outside the queues
- * until `releaseParked`; mail of a canceled one ends.
+ * Part of `lease`: keeps back mail of a broadcast that isn't running. Mail of a paused one, and mail to a provider that
+ * is held, is parked outside the queues until `releaseParked`; mail of a canceled one ends.
  */
 export function createGate(
   db: Connection,
 ): <R extends Gated>(rows: readonly R[], now: number) => readonly R[] {
-  const find = db.prepare<[string], { id: string; canceled: 0 | 1 }>(
-    `select id, status = 'canceled' as canceled from broadcasts
-     where id in (select value from json_each(?)) and (paused_at is not null or status = 'canceled')`,
+  const find = db.prepare<[string], Stopped>(
+    `select id, status = 'canceled' as canceled, paused_at is not null as paused, holds from broadcasts
+     where id in (select value from json_each(?)) and (paused_at is not null or status = 'canceled' or holds is not null)`,
   )
   const park = db.prepare(`update deliveries set state = 'held', touched_by = ? where rowid = ?`)
   const end = db.prepare(
@@ -101,19 +112,25 @@ export function createGate(
   return (rows, now) => {
     const ids = new Set(rows.flatMap(({ broadcast_id: id }) => id ?? []))
     if (ids.size === 0) return rows
-    const stopped = new Map(find.all(JSON.stringify([...ids])).map((one) => [one.id, one]))
+    const stopped = new Map(
+      find.all(JSON.stringify([...ids])).map((one) => [one.id, { ...one, held: heldBy(one) }]),
+    )
     if (stopped.size === 0) return rows
-    return rows.filter(({ row, email_id: emailId, broadcast_id: id }) => {
+    return rows.filter(({ row, email_id: emailId, provider, broadcast_id: id }) => {
       const broadcast = id === null ? undefined : stopped.get(id)
       if (!broadcast) return true
       if (broadcast.canceled) {
         end.run(canceledEnd.state, canceledEnd.cause, now, row)
         updateEmail.run(emailId)
-      } else park.run(id, row)
+      } else if (broadcast.paused || broadcast.held.has(provider)) park.run(id, row)
+      else return true
       return false
     })
   }
 }
+
+const heldBy = ({ holds }: Stopped): Set<string> =>
+  new Set(holds === null ? [] : heldProviders(JSON.parse(holds) as ProviderHolds))
 
 export const methods = {
   prepared: { enqueueBroadcast: createEnqueue },

@@ -33,6 +33,8 @@ beforeAll(async () => {
   }
   const revision = { id: newId(0), content: '{}' }
   expect(await storage.startBroadcast({ teamId, id: going, edits: 0, revision }, 0)).toBe('done')
+  const held = { google: { count: 12, of: 40 } }
+  expect(await storage.holdProviders({ teamId, id: going, held }, 0)).toBe('done')
   await storage.close()
 })
 
@@ -44,10 +46,16 @@ test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
   expect((await run(['broadcast', 'list', '--status', 'draft'])).stdout).not.toContain('Autumn')
   expect(await status()).toBe('queued')
   expect(await run(['broadcast', 'pause', going])).toMatchObject({ code: 0, stdout: 'Paused Autumn.\n' })
-  expect((await run(['broadcast', 'show', going])).stdout).toMatch(/^Why paused +Somebody paused it\.$/m)
+  expect((await run(['broadcast', 'show', going])).stdout).toMatch(/^Why paused: Somebody paused it\.$/m)
   expect(await status()).toBe('paused')
   expect(await run(['broadcast', 'resume', going])).toMatchObject({ code: 0, stdout: 'Resumed Autumn.\n' })
   expect(await status()).toBe('queued')
+  expect((await run(['broadcast', 'show', going])).stdout).toMatch(
+    /^Paused for google: google refused 12 of the last 40 emails as spam/m,
+  )
+  const part = ['broadcast', 'resume', going, '--provider', 'google']
+  expect(await run(part)).toMatchObject({ code: 0, stdout: 'Resumed Autumn for google.\n' })
+  expect((await run(part)).stderr).toContain('This broadcast is not paused for google.')
   expect(await run(['broadcast', 'cancel', going])).toMatchObject({ code: 0, stdout: 'Canceled Autumn.\n' })
   expect(await status()).toBe('canceled')
 })

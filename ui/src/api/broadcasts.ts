@@ -71,7 +71,9 @@ export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?:
 
 export const pauseBroadcast = (id: string) => change('POST', `${at(id)}/pause`)
 
-export const resumeBroadcast = (id: string) => change('POST', `${at(id)}/resume`)
+/** @param provider only the part that waits for this provider */
+export const resumeBroadcast = (id: string, provider?: string) =>
+  change('POST', `${at(id)}/resume`, provider === undefined ? undefined : { provider })
 
 export const cancelBroadcast = (id: string) => change('POST', `${at(id)}/cancel`)
 

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { brakesOf, heldProviders, holdSentence, type RecentEmail } from '../../../appliance/mail/brakes.ts'
+
+/** The brakes of a broadcast: what stops all of it, and what stops one provider's part. */
+
+const emails = (count: number, more: Partial<RecentEmail>): RecentEmail[] =>
+  Array.from({ length: count }, () => ({
+    provider: 'google',
+    lastEvent: 'delivered',
+    category: null,
+    sentAt: 1000,
+    ...more,
+  }))
+const NONE = { held: {}, pause: null }
+const spam = { lastEvent: 'bounced', category: 'content' } as const
+
+test('more than 5% bounces or 0.3% complaints pause it, from a least number on', () => {
+  const bounced = { lastEvent: 'bounced', category: 'recipient' } as const
+  expect(brakesOf([...emails(9, bounced), ...emails(10, {})], {})).toEqual(NONE)
+  expect(brakesOf([...emails(10, bounced), ...emails(190, {})], {})).toEqual(NONE)
+  expect(brakesOf([...emails(10, bounced), ...emails(189, {})], {})).toEqual({
+    held: {},
+    pause: { reason: 'bounces', figures: { count: 10, of: 199 } },
+  })
+  const complained = emails(4, { lastEvent: 'complained' })
+  expect(brakesOf([...complained.slice(1), ...emails(300, {})], {})).toEqual(NONE)
+  expect(brakesOf([...complained, ...emails(996, {})], {})).toMatchObject({
+    pause: { reason: 'complaints', figures: { count: 4, of: 1000 } },
+  })
+})
+
+test.each([
+  ['a bounce about the content', spam],
+  ['a bounce about the reputation', { lastEvent: 'bounced', category: 'reputation' }],
+  ['a delay for the reputation', { lastEvent: 'delivery_delayed', category: 'reputation' }],
+] as const)('more than 20%% refused by one provider hold its part alone: %s', (_, refused) => {
+  const others = emails(100, { provider: 'yahoo' })
+  expect(brakesOf([...emails(10, refused), ...emails(40, {}), ...others], {})).toMatchObject({ held: {} })
+  expect(brakesOf([...emails(10, refused), ...emails(39, {}), ...others], {})).toEqual({
+    held: { google: { count: 10, of: 49 } },
+    pause: null,
+  })
+})
+
+test('what says nothing of the sender holds no part: a full mailbox, a greylisting, an unknown provider', () => {
+  const full = emails(30, { lastEvent: 'delivery_delayed', category: 'mailbox-full' })
+  const grey = emails(30, { lastEvent: 'delivery_delayed', category: 'temporary' })
+  const unknown = emails(30, { provider: '', lastEvent: 'delivery_delayed', category: 'reputation' })
+  expect(brakesOf([...full, ...grey, ...unknown], {})).toEqual(NONE)
+})
+
+test('a part that is held counts nowhere, and a resumed one counts from then on', () => {
+  const figures = { count: 10, of: 20 }
+  const recent = [...emails(20, spam), ...emails(60, { provider: 'yahoo' })]
+  const held = { google: { heldAt: 2000, figures, resumedAt: null } }
+  expect(brakesOf(recent, held)).toEqual(NONE)
+  const resumed = { google: { heldAt: null, figures, resumedAt: 1500 } }
+  expect(brakesOf(recent, resumed)).toEqual(NONE)
+  expect(brakesOf([...recent, ...emails(10, { ...spam, sentAt: 1501 })], resumed)).toMatchObject({
+    held: { google: { count: 10, of: 10 } },
+  })
+  expect([heldProviders(held), heldProviders(resumed)]).toEqual([['google'], []])
+})
+
+test('the reason names the provider and the numbers', () => {
+  expect(holdSentence('google', { count: 24, of: 60 })).toBe(
+    'google refused 24 of the last 60 emails as spam or because of your reputation. Its recipients wait; the others still get it.',
+  )
+})
