@@ -202,7 +202,7 @@ _posthaste_options() {
         'secrets') echo '--help' ;;
         'secrets status') echo '-c --config --json --help' ;;
         'secrets rekey') echo '-c --config --json --new-key-file --help' ;;
-        'import') echo '-c --config --json --team --from --key-file --only --dry-run --return-path --permission --enable --overwrite --secrets --zone --help' ;;
+        'import') echo '-c --config --json --team --from --key-file --files --only --dry-run --return-path --permission --enable --overwrite --secrets --zone --help' ;;
         'retention') echo '-c --config --json --team --help' ;;
         'erase') echo '-c --config --json --team --dry-run --yes --help' ;;
         'migrate') echo '-c --config --json --help' ;;
@@ -537,6 +537,7 @@ _posthaste_values() {
         'import --team') echo '@any' ;;
         'import --from') echo '@any' ;;
         'import --key-file') echo '@file' ;;
+        'import --files') echo '@any' ;;
         'import --only') echo '@any' ;;
         'import --return-path') echo '@any' ;;
         'import --permission') echo 'full_access sending_access' ;;

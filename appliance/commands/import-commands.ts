@@ -1,15 +1,19 @@
 /** The command that moves a team here from the hosted service. */
 import { InvalidArgumentError, Option } from 'commander'
-import { KINDS, type Kind } from '../moving/moving.ts'
+import { EXPORTERS, KINDS, type Kind } from '../moving/moving.ts'
 import type { Permission } from '../storage/storage.ts'
 import { importFrom } from './import.ts'
 import type { Registrar } from './registrar.ts'
 
 /** Registers `import`. */
 export function addImport({ addInTeam, does }: Registrar): void {
-  addInTeam('import', 'Import the data of a team from the hosted service')
-    .requiredOption('--from <url>', 'URL of its API, such as https://api.example.com')
-    .requiredOption('--key-file <file>', 'File with one of its full-access API keys, or - for standard input')
+  addInTeam('import', 'Import the data of a team from the hosted service, or from files of another service')
+    .requiredOption(
+      '--from <source>',
+      `URL of its API, such as https://api.example.com, or the service that exported the files: ${EXPORTERS.join(', ')}`,
+    )
+    .option('--key-file <file>', 'File with one of its full-access API keys, or - for standard input')
+    .option('--files <file...>', 'Exported files')
     .option('--only <kinds>', `Comma-separated kinds: ${KINDS.join(',')} (default: all)`, parseKinds)
     .option('--dry-run', 'Show what would be imported, without changing anything')
     .option(

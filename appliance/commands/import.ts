@@ -1,15 +1,9 @@
-import { open, readFile, writeFile, type FileHandle } from 'node:fs/promises'
+import { open, writeFile, type FileHandle } from 'node:fs/promises'
 import { constants } from 'node:fs'
-import { text as readAll } from 'node:stream/consumers'
-import { setTimeout as wait } from 'node:timers/promises'
 import {
-  createHosted,
   HostedFailed,
-  KINDS,
   move,
   newReport,
-  readBase,
-  readKey,
   zoneText,
   type Kind,
   type Made,
@@ -19,14 +13,11 @@ import type { Permission } from '../storage/storage.ts'
 import { Failure, type Context } from './context.ts'
 import { recordMade } from './import-audit.ts'
 import { describe, presentImport, secretOf, type Secret } from './import-text.ts'
-import { fileReason } from './failure.ts'
+import { openSource, type SourceOptions } from './import-source.ts'
+import { fileReason, Misuse } from './failure.ts'
 
 /** The options of `import`. */
-export interface ImportOptions {
-  /** URL of the other service's API. */
-  from: string
-  /** File with an API key of the other service, or `-`. */
-  keyFile: string
+export interface ImportOptions extends SourceOptions {
   only?: Kind[]
   dryRun?: boolean
   returnPath?: string
@@ -52,20 +43,18 @@ export async function importFrom(context: Context, options: ImportOptions): Prom
 async function run(context: Context, options: ImportOptions): Promise<void> {
   const { clock, output, senders, webhooks, contacts, templates, broadcasts, automations, customEvents } =
     context
-  const {
-    dryRun = false,
-    enable = false,
-    overwrite = false,
-    only = [...KINDS],
-    permission = 'sending_access',
-  } = options
+  const { dryRun = false, enable = false, overwrite = false, permission = 'sending_access' } = options
   const now = () => clock.now()
   const tell = (line: string): void => output.error(line)
-  const base = readBase(options.from)
-  const key = readKey(await readGiven(options.keyFile))
+  const source = await openSource(context, options)
+  const { hosted, kinds } = source
+  const { base } = hosted
+  const only = options.only ?? [...kinds]
+  const missing = only.find((kind) => !kinds.includes(kind))
+  if (missing !== undefined)
+    throw new Misuse(`Exports of ${base} have no ${missing}, only: ${kinds.join(', ')}.`)
   const { id: teamId, name: team } = await context.team()
   await using sink = await openSink(context, dryRun ? undefined : options.secrets)
-  const hosted = createHosted({ base, key, agent: 'Posthaste', wait, now, tell })
   const made = async (what: Made): Promise<void> => {
     await sink.keep(what)
     await recordMade(context, { teamId, base, what })
@@ -79,6 +68,7 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
     const books = { senders, webhooks, contacts, templates, broadcasts, automations, customEvents }
     const deps = { ...books, hosted, teamId, options: asked, author: 'command line', made, now, tell }
     await move(deps, report)
+    source.finish(report)
   } catch (error) {
     const failure =
       error instanceof HostedFailed ? error.message : 'The import was interrupted. See the reason below.'
@@ -94,15 +84,6 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
     throw new Failure(
       `${left === 1 ? '1 object was' : `${left} objects were`} skipped for the reasons above.`,
     )
-}
-
-async function readGiven(file: string): Promise<string> {
-  if (file === '-') return readAll(process.stdin)
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw new Failure(`Cannot read the key file: ${fileReason(error)}`, { cause: error })
-  }
 }
 
 /** Writes the DNS records to publish, to the file or standard output. */

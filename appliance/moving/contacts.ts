@@ -1,7 +1,7 @@
 /** Moves contacts with their segments, properties and topic choices. Opt-outs come over, and none is lifted here. */
 import { parseMailbox } from '../mail/address.ts'
 import { SUBSCRIPTIONS, type ConsentAct, type PropertyType, type Subscription } from '../mail/audience.ts'
-import { Refusal, refuse } from '../mail/refusals.ts'
+import { Refusal } from '../mail/refusals.ts'
 import type { Contact } from '../storage/storage.ts'
 import type { Wire } from './hosted.ts'
 import { change, everyOf } from './named.ts'
@@ -86,8 +86,7 @@ async function contactHere({ contacts, teamId }: MoveDeps, email: string): Promi
     return await contacts.getContact({ teamId, idOrEmail: email })
   } catch (error) {
     // Most contacts aren't here yet.
-    if (error instanceof Refusal && error.name === refuse('not_found', { resource: 'Contact' }).name)
-      return undefined
+    if (error instanceof Refusal && error.key === 'not_found') return undefined
     throw error
   }
 }

@@ -14,8 +14,8 @@ export class HostedFailed extends Error {
   /** HTTP status; null when there was none or it isn't the problem. */
   readonly status: number | null
 
-  constructor(message: string, status: number | null = null) {
-    super(message)
+  constructor(message: string, status: number | null = null, options?: ErrorOptions) {
+    super(message, options)
     this.status = status
   }
 }

@@ -15,6 +15,8 @@ import { moveSuppressions } from './suppressions.ts'
 import { moveTemplates } from './templates.ts'
 import { moveWebhooks } from './webhooks.ts'
 
+export { EXPORTERS, openExport, type Exporter, type OpenedExport } from './exports.ts'
+export { MAX_EXPORT, type ExportFile } from './files.ts'
 export { createHosted, HostedFailed, readBase, readKey } from './hosted.ts'
 export { KINDS, type Kind, type Made, type Report, type MoveCount } from './report.ts'
 export { sharesReturnPath, zoneText } from './zone.ts'

@@ -1,0 +1,80 @@
+/** Opens what an import reads: the API of the hosted service, or files that another service exported. */
+import { readFile } from 'node:fs/promises'
+import { text as readAll } from 'node:stream/consumers'
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  createHosted,
+  EXPORTERS,
+  KINDS,
+  MAX_EXPORT,
+  openExport,
+  readBase,
+  readKey,
+  type Exporter,
+  type ExportFile,
+  type OpenedExport,
+} from '../moving/moving.ts'
+import { fileReason, Misuse } from './failure.ts'
+import { Failure, type Context } from './context.ts'
+
+/** The options that say where an import reads. */
+export interface SourceOptions {
+  /** URL of the other service's API, or the name of a service whose files are read. */
+  from: string
+  /** File with an API key of the other service, or `-`. */
+  keyFile?: string
+  /** Exported files. */
+  files?: string[]
+}
+
+/** Where an import reads. `hosted.base` names it. */
+export type OpenedSource = OpenedExport
+
+/** Opens the source. Throws `Misuse` if the options don't go together. */
+export async function openSource(
+  { clock, output }: Context,
+  { from, keyFile, files }: SourceOptions,
+): Promise<OpenedSource> {
+  const exporter = EXPORTERS.find((one) => one === from)
+  if (exporter) return openFiles(exporter, { keyFile, files, now: clock.now() })
+  const base = readBase(from)
+  if (files !== undefined)
+    throw new Misuse(`--files is for exported files: use --from ${EXPORTERS.join(', ')} with it.`)
+  if (keyFile === undefined) throw new Misuse('Add --key-file: a file with an API key of the hosted service.')
+  const key = readKey(await readGiven(keyFile))
+  const now = () => clock.now()
+  const tell = (line: string): void => output.error(line)
+  const hosted = createHosted({ base, key, agent: 'Posthaste', wait, now, tell })
+  return { hosted, kinds: KINDS, finish: () => undefined }
+}
+
+async function openFiles(
+  exporter: Exporter,
+  { keyFile, files = [], now }: { keyFile?: string | undefined; files?: string[] | undefined; now: number },
+): Promise<OpenedSource> {
+  if (keyFile !== undefined)
+    throw new Misuse(`--key-file is for the API of the hosted service. From ${exporter}, files are read.`)
+  if (files.length === 0) throw new Misuse(`Add --files: the files that ${exporter} exported.`)
+  const read: ExportFile[] = []
+  for (const name of files) read.push({ name, bytes: await readExported(name) })
+  return openExport(exporter, read, now)
+}
+
+async function readExported(name: string): Promise<Uint8Array> {
+  try {
+    const bytes = await readFile(name)
+    if (bytes.length <= MAX_EXPORT) return bytes
+  } catch (error) {
+    throw new Failure(`Cannot read ${name}: ${fileReason(error)}`, { cause: error })
+  }
+  throw new Failure(`${name} is larger than ${MAX_EXPORT / 1024 / 1024} MB. Split it.`)
+}
+
+async function readGiven(file: string): Promise<string> {
+  if (file === '-') return readAll(process.stdin)
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new Failure(`Cannot read the key file: ${fileReason(error)}`, { cause: error })
+  }
+}
