@@ -830,7 +830,7 @@ complete -c posthaste -n '__posthaste_at secrets rekey' -l new-key-file -r -F -d
 complete -c posthaste -n '__posthaste_at import' -s c -l config -r -F -d 'Configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at import' -l json -d 'Print the result as JSON'
 complete -c posthaste -n '__posthaste_at import' -l team -x -d 'Team name or ID (default: the first team)'
-complete -c posthaste -n '__posthaste_at import' -l from -x -d 'URL of its API, such as https://api.example.com, or the service that exported the files: ses, postal'
+complete -c posthaste -n '__posthaste_at import' -l from -x -d 'URL of its API, such as https://api.example.com, or the service that exported the files: ses, mailchimp, listmonk, postal'
 complete -c posthaste -n '__posthaste_at import' -l key-file -r -F -d 'File with one of its full-access API keys, or - for standard input'
 complete -c posthaste -n '__posthaste_at import' -l files -x -d 'Exported files'
 complete -c posthaste -n '__posthaste_at import' -l only -x -d 'Comma-separated kinds: domains,suppressions,webhooks,keys,properties,segments,topics,contacts,templates,broadcasts,events,automations (default: all)'

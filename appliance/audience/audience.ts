@@ -33,6 +33,7 @@ export {
   type RenderedPage,
   renderPreferencePage,
 } from './preference-page.ts'
+export { type ContactFile, readContactFile } from './contact-file.ts'
 export { MOST_RULED } from './lists.ts'
 export { readName, readProperties } from './values.ts'
 export { WORDS } from './page-words.ts'

@@ -1,12 +1,14 @@
 /** The services whose exported files can be moved. */
 import { serveExport, type Export, type ExportFile, type ExportRemark } from './files.ts'
 import type { Hosted } from './hosted.ts'
+import { readListmonk } from './listmonk.ts'
+import { readMailchimp } from './mailchimp.ts'
 import { readPostal } from './postal.ts'
 import { leaveOut, type Kind, type Report } from './report.ts'
 import { readSes } from './ses.ts'
 
 /** Services, as given on the command line. */
-export const EXPORTERS = ['ses', 'postal'] as const
+export const EXPORTERS = ['ses', 'mailchimp', 'listmonk', 'postal'] as const
 export type Exporter = (typeof EXPORTERS)[number]
 
 /** How the files of each service are read, and the kinds that they can hold. */
@@ -15,6 +17,11 @@ const READERS: Record<
   { read: (files: readonly ExportFile[], now: number) => Export; kinds: readonly Kind[] }
 > = {
   ses: { read: readSes, kinds: ['suppressions', 'templates'] },
+  mailchimp: { read: readMailchimp, kinds: ['suppressions', 'properties', 'segments', 'contacts'] },
+  listmonk: {
+    read: readListmonk,
+    kinds: ['properties', 'segments', 'contacts', 'templates', 'broadcasts'],
+  },
   postal: { read: readPostal, kinds: ['domains', 'suppressions'] },
 }
 

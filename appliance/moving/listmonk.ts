@@ -1,0 +1,208 @@
+/**
+ * Reads what listmonk exports: the CSV file of subscribers, and the JSON of its API for lists, subscribers, templates and
+ * campaigns. Pure.
+ */
+import { readContactFile } from '../audience/audience.ts'
+import { Refusal } from '../mail/refusals.ts'
+import { newExport, readJson, store, textOf, type Export, type ExportFile } from './files.ts'
+import { fromGoTemplate } from './go-templates.ts'
+import { HostedFailed, type Wire } from './hosted.ts'
+import { text } from './objects.ts'
+import { People } from './people.ts'
+
+/** The objects of the API's answers, by kind. */
+interface Objects {
+  lists: Wire[]
+  subscribers: Wire[]
+  templates: Wire[]
+  campaigns: Wire[]
+}
+
+/** Where campaigns insert their content. */
+const CONTENT = /\{\{-?\s*template\s+"content"\s+\.\s*-?\}\}/
+
+/** Reads the files. Lists become segments, campaigns drafts of broadcasts. */
+export function readListmonk(files: readonly ExportFile[]): Export {
+  const found = newExport()
+  const people = new People(found)
+  const objects: Objects = { lists: [], subscribers: [], templates: [], campaigns: [] }
+  for (const file of files)
+    if (/^\uFEFF?\s*\{/.test(textOf(file))) sortAll(file, objects)
+    else takeCsv(file, found, people)
+  for (const { name } of objects.lists) people.segment(text(name) ?? '')
+  const unconfirmed = objects.subscribers.reduce(
+    (sum, one) => sum + takeSubscriber(one, { people, lists: objects.lists }),
+    0,
+  )
+  if (unconfirmed > 0)
+    found.notes.push({
+      kind: 'contacts',
+      what: `${unconfirmed} subscriptions`,
+      text: 'unconfirmed, and not known to be for a list with single opt-in: those contacts are not in its segment',
+    })
+  for (const one of objects.templates) if (one.type === 'tx') takeTemplate(one, found)
+  for (const one of objects.campaigns) takeCampaign(one, { found, people, templates: objects.templates })
+  return found
+}
+
+const isObject = (value: unknown): value is Wire =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const objectsIn = (value: unknown): Wire[] =>
+  (Array.isArray(value) ? (value as unknown[]) : [value]).filter(isObject)
+
+/** Sorts the objects of a file by their fields. */
+function sortAll(file: ExportFile, objects: Objects): void {
+  for (const { line, value } of readJson(file)) {
+    const { data } = value
+    for (const one of objectsIn(isObject(data) && Array.isArray(data.results) ? data.results : data)) {
+      const kind = kindOf(one)
+      if (!kind)
+        throw new HostedFailed(
+          `${file.name}, line ${line}: expected the answer of listmonk's /api/lists, /api/subscribers, /api/templates or /api/campaigns.`,
+        )
+      objects[kind].push(one)
+    }
+    if (data === undefined) throw new HostedFailed(`${file.name}, line ${line}: expected a field data.`)
+  }
+}
+
+function kindOf(one: Wire): keyof Objects | undefined {
+  if ('from_email' in one) return 'campaigns'
+  if ('email' in one) return 'subscribers'
+  if ('body' in one) return 'templates'
+  return 'optin' in one || 'subscriber_count' in one ? 'lists' : undefined
+}
+
+function takeCsv(file: ExportFile, found: Export, people: People): void {
+  const nameOf = (line: number) => `${file.name}, line ${line}`
+  for (const { line, reason } of readCsvFile(file, found, people, nameOf))
+    found.problems.push({ kind: 'contacts', what: nameOf(line), text: reason })
+}
+
+function readCsvFile(
+  file: ExportFile,
+  found: Export,
+  people: People,
+  nameOf: (line: number) => string,
+): { line: number; reason: string }[] {
+  try {
+    const { service, contacts, failed } = readContactFile(textOf(file))
+    if (service !== 'listmonk')
+      throw new HostedFailed(
+        `${file.name}, line 1: expected the columns of a listmonk export: uuid, email, name, attributes, status.`,
+      )
+    for (const { line, email, cells, unsubscribed } of contacts) {
+      const attributes = attributesOf(cells.get('attributes') ?? '')
+      if (attributes === undefined)
+        found.notes.push({
+          kind: 'contacts',
+          what: nameOf(line),
+          text: 'its attributes are not a JSON object',
+        })
+      const optedOut = unsubscribed === true || cells.get('status') === 'disabled'
+      const properties = attributes ?? {}
+      people.add({ email, ...namesOf(cells.get('name')), unsubscribed: optedOut, properties, segments: [] })
+    }
+    return failed
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new HostedFailed(`${file.name}, line 1: ${error.message}`, null, { cause: error })
+  }
+}
+
+function attributesOf(cell: string): Wire | undefined {
+  try {
+    const value: unknown = JSON.parse(cell === '' ? '{}' : cell)
+    return isObject(value) ? value : undefined
+  } catch {
+    // The contact is moved without them.
+    return undefined
+  }
+}
+
+/** Splits a name like listmonk does: the first word, and the rest. */
+function namesOf(name: string | null | undefined): { firstName?: string; lastName?: string } {
+  const [first, ...rest] = (name ?? '').trim().split(/\s+/)
+  if (first === undefined || first === '') return {}
+  return rest.length === 0 ? { firstName: first } : { firstName: first, lastName: rest.join(' ') }
+}
+
+/**
+ * Takes a subscriber with the lists that they are on. Those who unsubscribed from a list aren't, nor those who didn't
+ * confirm, unless the list is known to need no confirmation. Returns how many subscriptions weren't confirmed.
+ */
+function takeSubscriber(one: Wire, { people, lists }: { people: People; lists: readonly Wire[] }): number {
+  const subscriptions = objectsIn(one.lists ?? [])
+  const needsNone = ({ id, optin }: Wire): boolean =>
+    (optin ?? lists.find((list) => list.id === id)?.optin) === 'single'
+  const on = subscriptions.filter(
+    (list) =>
+      list.subscription_status === 'confirmed' ||
+      (list.subscription_status === 'unconfirmed' && needsNone(list)),
+  )
+  people.add({
+    email: text(one.email) ?? '',
+    ...namesOf(text(one.name)),
+    unsubscribed: one.status !== 'enabled',
+    properties: isObject(one.attribs) ? one.attribs : {},
+    segments: on.flatMap(({ name }) => text(name) ?? []),
+  })
+  return subscriptions.filter((list) => list.subscription_status === 'unconfirmed' && !needsNone(list)).length
+}
+
+function takeTemplate(one: Wire, found: Export): void {
+  const name = text(one.name) ?? ''
+  const subject = fromGoTemplate(text(one.subject) ?? '')
+  const html = fromGoTemplate(text(one.body) ?? '')
+  const left = [...new Set([...subject.left, ...html.left])]
+  if (left.length > 0)
+    found.notes.push({
+      kind: 'templates',
+      what: name,
+      text: `it stays a draft: rewrite ${left.slice(0, 5).join(', ')}`,
+    })
+  store(found, '/templates', {
+    name,
+    subject: subject.text,
+    html: html.text,
+    status: left.length > 0 ? 'draft' : 'published',
+    variables: [...new Set([...subject.keys, ...html.keys])].map((key) => ({ key, type: 'string' })),
+  })
+}
+
+interface CampaignDeps {
+  found: Export
+  people: People
+  templates: readonly Wire[]
+}
+
+/** Takes a campaign within its template. */
+function takeCampaign(one: Wire, { found, people, templates }: CampaignDeps): void {
+  const name = text(one.name) ?? ''
+  const note = (note: string) => found.notes.push({ kind: 'broadcasts', what: name, text: note })
+  const [first, ...others] = objectsIn(one.lists ?? []).flatMap((list) => text(list.name) ?? [])
+  if (others.length > 0) note(`it goes to one segment, ${first}; there it also had ${others.join(', ')}`)
+  const template = templates.find(({ id }) => id === one.template_id)
+  if (typeof one.template_id === 'number' && !template)
+    note('its template is not in the files; only its content is taken')
+  const isPlain = one.content_type === 'plain' || one.content_type === 'markdown'
+  const body = text(one.body) ?? ''
+  // A function, because the body may contain `$&`.
+  const whole = template && !isPlain ? (text(template.body) ?? '').replace(CONTENT, () => body) : body
+  if (one.content_type === 'markdown') note('its Markdown is taken as plain text')
+  const subject = fromGoTemplate(text(one.subject) ?? '')
+  const content = fromGoTemplate(whole)
+  const alternative = fromGoTemplate(text(one.altbody) ?? '')
+  const left = [...new Set([subject, content, alternative].flatMap((part) => part.left))]
+  if (left.length > 0) note(`rewrite before sending: ${left.slice(0, 5).join(', ')}`)
+  const plain = alternative.text === '' ? null : alternative.text
+  store(found, '/broadcasts', {
+    name,
+    segment_id: first === undefined ? null : people.segment(first),
+    from: text(one.from_email),
+    subject: subject.text,
+    html: isPlain ? null : content.text,
+    text: isPlain ? content.text : plain,
+    status: one.status === 'finished' ? 'sent' : one.status,
+  })
+}
