@@ -14,7 +14,7 @@ _posthaste_commands() {
         'email') echo 'export' ;;
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
-        'broadcast') echo 'list show review send pause resume cancel' ;;
+        'broadcast') echo 'list show review export send pause resume cancel' ;;
         'automation') echo 'list show runs run retry test enable stop' ;;
         'alert') echo 'list show settings mute unmute email' ;;
         'event') echo 'list show sent send' ;;
@@ -102,6 +102,7 @@ _posthaste_options() {
         'broadcast list') echo '-c --config --json --team --status --limit --help' ;;
         'broadcast show') echo '-c --config --json --team --help' ;;
         'broadcast review') echo '-c --config --json --team --help' ;;
+        'broadcast export') echo '-c --config --json --team --type --help' ;;
         'broadcast send') echo '-c --config --json --team --at --yes --help' ;;
         'broadcast pause') echo '-c --config --json --team --help' ;;
         'broadcast resume') echo '-c --config --json --team --provider --help' ;;
@@ -289,6 +290,8 @@ _posthaste_values() {
         'broadcast list --limit') echo '@any' ;;
         'broadcast show --team') echo '@any' ;;
         'broadcast review --team') echo '@any' ;;
+        'broadcast export --team') echo '@any' ;;
+        'broadcast export --type') echo 'sent delivered opened clicked bounced complained unsubscribed suppressed' ;;
         'broadcast send --team') echo '@any' ;;
         'broadcast send --at') echo '@any' ;;
         'broadcast pause --team') echo '@any' ;;

@@ -1,13 +1,15 @@
 /** The results, recipients and clicked links of a broadcast. */
 import { Type, type Static } from 'typebox'
-import type { CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
-import type { BroadcastReach, BroadcastRecipient } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import type { BroadcastReach, CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
+import type { BroadcastRecipient, RecipientRow } from '../storage/storage.ts'
+import { csvRecord } from '../mail/csv.ts'
+import { operation, other } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
 import { count, described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { timestamp } from './timestamp.ts'
+import { isoTimestamp, timestamp } from './timestamp.ts'
 
-const TYPES = [
+/** The types that recipients can be listed by. */
+export const TYPES = [
   ...(['sent', 'delivered', 'opened', 'clicked'] as const),
   ...(['bounced', 'complained', 'unsubscribed', 'suppressed'] as const),
 ] as const
@@ -107,6 +109,16 @@ export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients
   }),
   response: { 200: RecipientList },
 })
+export const exportBroadcastRecipients = operation('GET /broadcasts/:id/recipients/export.csv', {
+  operationId: 'exportBroadcastRecipients',
+  tags,
+  summary: 'Export recipients of a broadcast',
+  description:
+    'All recipients with what happened, also those that got nothing. Only owners and admins, and API keys with full access. Not part of the hosted API.',
+  params,
+  querystring: query({ type: choiceCondition(TYPES, 'Only those to whom this happened.') }),
+  response: { 200: other('text/csv', 'The recipients, with a header row.') },
+})
 export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links', {
   ...{ operationId: 'listBroadcastLinks', tags, summary: 'List clicked links of a broadcast', params },
   querystring: query({ limit, ...cursors }),
@@ -132,6 +144,42 @@ export function presentRecipient(
     ...(type === 'bounced' &&
       bounceType && { bounce_type: bounceType.toLowerCase() as (typeof BOUNCE_TYPES)[number] }),
   }
+}
+
+/** Formats a row of GET /broadcasts/:id/recipients/export.csv. `status`: the last event, `waiting` or `skipped`. */
+export const presentRecipientRow = (row: RecipientRow) => ({
+  email: row.email ?? '',
+  contact_id: row.contactId,
+  email_id: row.emailId ?? '',
+  status: row.lastEvent ?? (row.skipped === null ? 'waiting' : 'skipped'),
+  reason: row.skipped ?? '',
+  sent_at: row.sentAt === null ? '' : isoTimestamp(row.sentAt),
+  opens: row.opens,
+  clicks: row.clicks,
+  unsubscribed: row.unsubscribed,
+  bounce_type: row.bounceType?.toLowerCase() ?? '',
+})
+
+const COLUMNS = [
+  'email',
+  'contact_id',
+  'email_id',
+  'status',
+  'reason',
+  'sent_at',
+  'opens',
+  'clicks',
+  'unsubscribed',
+  'bounce_type',
+] as const
+
+/** The header row of the file. */
+export const recipientColumns = (): string => csvRecord(COLUMNS)
+
+/** Formats a recipient as a CSV row. */
+export function recipientRecord(row: RecipientRow): string {
+  const shown = presentRecipientRow(row)
+  return csvRecord(COLUMNS.map((column) => String(shown[column])))
 }
 
 /** Formats the response of GET /broadcasts/:id/results. */

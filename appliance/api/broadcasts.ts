@@ -4,7 +4,7 @@ import { holdSentence } from '../mail/brakes.ts'
 import { BROADCAST_STATUSES, DEEDS, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
 import { operation } from './operation.ts'
-import { choiceCondition, page, path, pathUuid, query, text } from './parameters.ts'
+import { choiceCondition, id, page, path, pathUuid, query, text } from './parameters.ts'
 import {
   count,
   Deleted,
@@ -92,6 +92,11 @@ export const ResumeBroadcast = Type.Object(
 
 const reference = { object: kind('broadcast'), id: Id }
 export const BroadcastRef = Type.Object(reference, described('The broadcast.'))
+/** POST /broadcasts/:id/pause */
+export const BroadcastPaused = Type.Object(
+  { ...reference, in_flight: count('Emails on the wire, or waiting for a connection. They finish.') },
+  described('The paused broadcast.'),
+)
 export const BroadcastDeleted = Type.Object(
   { ...reference, deleted: Deleted },
   described('The deleted broadcast.'),
@@ -123,6 +128,9 @@ const summary = {
   ),
   recipients: count('Contacts that it goes to, or went to.'),
   counts: Type.Record(Type.String(), Type.Integer(), described('Its emails by their last event.')),
+  opened: count('Recipients that opened it, at most a minute ago.'),
+  clicked: count('Recipients that clicked a link, at most a minute ago.'),
+  unsubscribed: count('Recipients that unsubscribed with its link, at most a minute ago.'),
 }
 export const BroadcastSummary = Type.Object(summary, described('A broadcast.'))
 export type BroadcastSummary = Static<typeof BroadcastSummary>
@@ -142,6 +150,7 @@ export const Broadcast = Type.Object(
     exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
     edits: Type.Integer(described('Raised by each change of the draft.')),
     problem: Nullable(Type.String(), described('Why it failed.')),
+    in_flight: count('Emails on the wire, or waiting for a connection. A pause lets them finish.'),
     skipped: Type.Object(
       Object.fromEntries(SKIP_REASONS.map((reason) => [reason, count('Contacts.')])) as Record<
         (typeof SKIP_REASONS)[number],
@@ -169,6 +178,7 @@ export const listBroadcasts = operation('GET /broadcasts', {
     ...page,
     status: choiceCondition(BROADCAST_STATUSES, 'Only those with this status.'),
     text: text(Type.String(described('Only broadcasts with this text in the name.'))),
+    segment_id: id('Only broadcasts to this segment.'),
   }),
   response: { 200: BroadcastList },
 })
@@ -198,7 +208,11 @@ export const cancelBroadcast = operation('POST /broadcasts/:id/cancel', {
   description: 'A scheduled one becomes a draft. One that is being sent stops for good.',
 })
 export const pauseBroadcast = operation('POST /broadcasts/:id/pause', {
-  ...{ operationId: 'pauseBroadcast', tags, summary: 'Pause a broadcast', params, response: ref },
+  operationId: 'pauseBroadcast',
+  tags,
+  summary: 'Pause a broadcast',
+  params,
+  response: { 200: BroadcastPaused },
   description: 'Emails that are on their way finish. The others wait.',
 })
 export const resumeBroadcast = operation('POST /broadcasts/:id/resume', {
@@ -232,6 +246,9 @@ export function presentBroadcastSummary(one: Stored): BroadcastSummary {
     paused_providers: state === 'queued' ? presentHolds(one.holds) : [],
     recipients: one.expanded - skipped,
     counts: one.counts as Record<string, number>,
+    opened: one.reach.opened,
+    clicked: one.reach.clicked,
+    unsubscribed: one.reach.unsubscribed,
   }
 }
 
@@ -243,7 +260,7 @@ const presentHolds = (holds: Stored['holds']): BroadcastSummary['paused_provider
   )
 
 /** Formats a broadcast with its content. */
-export function presentBroadcast(one: Stored): Broadcast {
+export function presentBroadcast(one: Stored, inFlight: number): Broadcast {
   const { from, subject, replyTo, previewText, html, text: plain } = one.content
   const { unsubscribed = 0, topic = 0, deleted = 0, canceled = 0 } = one.skipped
   return {
@@ -252,6 +269,7 @@ export function presentBroadcast(one: Stored): Broadcast {
     ...{ from, subject, reply_to: replyTo.length > 0 ? replyTo : null, preview_text: previewText },
     document: presentDocument(one.document),
     ...{ html, text: plain, exclude_segment_ids: one.exclude, edits: one.edits, problem: one.problem },
+    in_flight: inFlight,
     skipped: { unsubscribed, topic, deleted, canceled },
   }
 }

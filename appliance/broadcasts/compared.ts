@@ -1,6 +1,6 @@
 /** How a broadcast did in its first hours, and how earlier broadcasts of the team did. */
-import type { CurvePoint, EarlierRates } from '../mail/broadcast.ts'
-import { quarterOf, type Broadcast, type BroadcastReach } from '../storage/storage.ts'
+import type { BroadcastReach, CurvePoint, EarlierRates } from '../mail/broadcast.ts'
+import { quarterOf, type Broadcast } from '../storage/storage.ts'
 import type { BroadcastDeps } from './drafts.ts'
 
 const HOUR = 3_600_000

@@ -36,6 +36,7 @@ export interface DraftMethods {
     status?: BroadcastStatus | undefined
     /** Matches part of the name. */
     text?: string | undefined
+    segmentId?: string | undefined
   }): Promise<{ items: Broadcast[]; hasMore: boolean }>
   /**
    * Checks the name and content of a new draft, without storing it.

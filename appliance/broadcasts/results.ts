@@ -1,15 +1,22 @@
 /** The results of a broadcast, as counts. */
 import { setImmediate } from 'node:timers/promises'
-import type { CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
+import type {
+  BroadcastCounts,
+  BroadcastReach,
+  CurvePoint,
+  EarlierRates,
+  ProviderResult,
+} from '../mail/broadcast.ts'
 import { refuse } from '../mail/refusals.ts'
 import { isUnplaced } from '../mail/queue.ts'
 import type {
   Broadcast,
-  BroadcastReach,
   BroadcastRecipient,
   BroadcastRef,
   ClickedLink,
+  RecipientRow,
   RecipientsArgs,
+  RecipientType,
 } from '../storage/storage.ts'
 import { createEarlier, curveOf } from './compared.ts'
 import { type BroadcastDeps, noBroadcast } from './drafts.ts'
@@ -21,6 +28,8 @@ export interface ResultMethods {
    */
   refreshed(broadcast: Broadcast): Promise<Broadcast>
   broadcastReach(ref: BroadcastRef): Promise<BroadcastReach>
+  /** Returns how many emails are on the wire, or wait for a connection. They are sent despite a pause. */
+  inFlight(ref: BroadcastRef): Promise<number>
   /** Returns results by provider, largest first; at most 10 s old. */
   providerResults(ref: BroadcastRef): Promise<ProviderResult[]>
   /** Returns totals by hour for the first 48 hours; empty before sending begins. Refuses: `not_found`. */
@@ -29,6 +38,10 @@ export interface ResultMethods {
   earlierRates(ref: BroadcastRef): Promise<EarlierRates>
   /** Refuses: `not_found`. */
   listRecipients(args: RecipientsArgs): Promise<{ items: BroadcastRecipient[]; hasMore: boolean }>
+  /** Every recipient, also those that got nothing, in pages. A page may be empty. */
+  allRecipients(
+    args: BroadcastRef & { type?: RecipientType | undefined },
+  ): AsyncGenerator<RecipientRow[], void>
   /** Refuses: `not_found`. */
   listClickedLinks(
     args: BroadcastRef & { offset: number; limit: number },
@@ -44,6 +57,8 @@ const FRESH_MS = 60_000
 const NEW_MS = 10_000
 const HOUR_MS = 3_600_000
 const COUNTED_MS = 7 * 24 * 3_600_000
+/** Recipients read per page of an export. */
+const PAGE = 200
 /** Emails counted per step. */
 const STEP = 5000
 /** Maximum number of broadcasts whose provider tables are cached. */
@@ -58,9 +73,8 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
     const lasts = since < HOUR_MS ? NEW_MS : FRESH_MS
     const fresh = countedAt !== null && now - countedAt < (status === 'queued' ? 0 : lasts)
     if (revisionId === null || over || fresh) return broadcast
-    const counts = await storage.countBroadcast({ id }, now)
-    await storage.saveBroadcastCounts({ id, counts }, now)
-    return { ...broadcast, counts, countedAt: now }
+    const counted = await recount({ storage, clock }, id)
+    return { ...broadcast, ...counted, countedAt: now }
   }
   const earlier = createEarlier({ storage, clock }, refreshed)
   const tables = new Map<string, { at: number; rows: ProviderResult[] }>()
@@ -74,6 +88,10 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
     async broadcastReach(ref) {
       await demand(ref)
       return storage.broadcastReach(ref, clock.now())
+    },
+    async inFlight(ref) {
+      await demand(ref)
+      return storage.broadcastInFlight({ id: ref.id }, clock.now())
     },
     async providerResults(ref) {
       await demand(ref)
@@ -91,12 +109,56 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
       await demand(args)
       return storage.listBroadcastRecipients(args, clock.now())
     },
+    allRecipients: (args) => pagesOfRecipients({ storage, clock }, args),
     async listClickedLinks(args) {
       await demand(args)
       if (!Number.isSafeInteger(args.offset) || args.offset < 0)
         throw refuse('invalid_parameter', { parameter: 'after', expected: 'the id of a row of this list' })
       return storage.listClickedLinks(args, clock.now())
     },
+  }
+}
+
+/** Counts the emails and the recipients of a broadcast, and stores the numbers for lists. */
+export async function recount(
+  { storage, clock }: Pick<BroadcastDeps, 'storage' | 'clock'>,
+  id: string,
+): Promise<{ counts: BroadcastCounts; reach: BroadcastReach }> {
+  const counts = await storage.countBroadcast({ id }, clock.now())
+  const reach = await storage.broadcastReach({ id }, clock.now())
+  await storage.saveBroadcastCounts({ id, counts, reach }, clock.now())
+  return { counts, reach }
+}
+
+async function* pagesOfRecipients(
+  { storage, clock }: Pick<BroadcastDeps, 'storage' | 'clock'>,
+  { type, ...ref }: BroadcastRef & { type?: RecipientType | undefined },
+): AsyncGenerator<RecipientRow[], void> {
+  for (let after = ''; ;) {
+    const rows = await storage.broadcastRecipientRows({ ...ref, after, most: PAGE }, clock.now())
+    yield type === undefined ? rows : rows.filter((row) => isOfType(row, type))
+    if (rows.length < PAGE) return
+    after = rows.at(-1)!.contactId
+  }
+}
+
+/** As the conditions of `listBroadcastRecipients`. */
+function isOfType(row: RecipientRow, type: RecipientType): boolean {
+  switch (type) {
+    case 'sent':
+      return row.sentAt !== null && row.lastEvent !== 'queued'
+    case 'delivered':
+      return (KINDS.delivered as readonly (string | null)[]).includes(row.lastEvent)
+    case 'opened':
+      return row.opens > 0
+    case 'clicked':
+      return row.clicks > 0
+    case 'unsubscribed':
+      return row.unsubscribed
+    case 'bounced':
+    case 'complained':
+    case 'suppressed':
+      return row.lastEvent === type
   }
 }
 

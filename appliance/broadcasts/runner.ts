@@ -16,6 +16,7 @@ import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { createLoads, type Loads, restAfter } from './load.ts'
 import { type BroadcastMail, messageIdOf, unsubscribeLink, writeRecord } from './mail.ts'
+import { recount } from './results.ts'
 import { type ParsedRevision, readerOf, subjectFor, valuesFor } from './revision.ts'
 import { type SendingDeps, startScheduled } from './sending.ts'
 import { createWindows, type LaneRate, type Windows } from './windows.ts'
@@ -132,8 +133,7 @@ async function startIfDue(deps: RunnerDeps, broadcast: Broadcast): Promise<boole
 /** Counts results, and pauses the broadcast, or its part for a provider, if they are bad. */
 async function look({ storage, clock, log }: RunnerDeps, broadcast: Broadcast): Promise<void> {
   const { id, teamId, paused, resumedAt, holds } = broadcast
-  const counts = await storage.countBroadcast({ id }, clock.now())
-  await storage.saveBroadcastCounts({ id, counts }, clock.now())
+  await recount({ storage, clock }, id)
   if (paused) return
   const since = resumedAt ?? 0
   const recent = await storage.recentEmails({ id, since, most: BRAKE_WINDOW }, clock.now())
@@ -274,9 +274,8 @@ async function finish(
 ): Promise<void> {
   const out = Object.values(skipped).reduce((sum, n = 0) => sum + n, 0)
   if (expanded > enqueued + out) return
-  const counts = await storage.countBroadcast({ id }, clock.now())
+  const { counts } = await recount({ storage, clock }, id)
   if ((counts.queued ?? 0) > 0) return
-  await storage.saveBroadcastCounts({ id, counts }, clock.now())
   if (await storage.endBroadcast({ id, was: 'queued', status: 'sent', problem: null }, clock.now()))
     log.info({ broadcast: id, emails: enqueued }, 'a broadcast was sent')
 }

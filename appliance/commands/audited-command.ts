@@ -73,6 +73,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'automation enable': { action: 'automation.update', noun: 'automation' },
   'automation retry': { action: 'automation.retry', noun: 'automation' },
   'automation stop': { action: 'automation.stop', noun: 'automation' },
+  'broadcast export': { action: 'broadcast.export', noun: 'broadcast' },
   'broadcast send': { action: 'broadcast.send', noun: 'broadcast' },
   'broadcast pause': { action: 'broadcast.pause', noun: 'broadcast' },
   'broadcast resume': { action: 'broadcast.resume', noun: 'broadcast' },

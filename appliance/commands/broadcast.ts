@@ -1,8 +1,9 @@
 /** The commands about broadcasts. */
 import { parseCount, parseId } from './values.ts'
-import { BROADCAST_STATUSES } from '../mail/broadcast.ts'
+import { BROADCAST_STATUSES, onTheWire } from '../mail/broadcast.ts'
 import type { Registrar } from './registrar.ts'
 import { Argument, Option } from 'commander'
+import { presentRecipientRow, recipientColumns, recipientRecord, TYPES } from '../api/broadcast-results.ts'
 import { presentReview } from '../api/broadcast-review.ts'
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
@@ -29,6 +30,9 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
   one('review', 'Check a draft: findings, recipients, and how long sending takes').action(
     doesTo(reviewBroadcast),
   )
+  one('export', 'Print the recipients of a broadcast as CSV, with what happened')
+    .addOption(new Option('--type <type>', 'Only those to whom this happened').choices(TYPES))
+    .action(doesWith(exportRecipients))
   one('send', 'Send a draft; the running server checks it once more')
     .option('--at <time>', 'Send it later: ISO 8601, or words such as "in 2 hours"')
     .option('--yes', 'Skip the confirmation prompt')
@@ -75,7 +79,7 @@ async function listBroadcasts(
 async function showBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
   const { id: teamId } = await team()
   const found = await broadcasts.refreshed(await broadcasts.getBroadcast({ teamId, id }))
-  const shown = presentBroadcast(found)
+  const shown = presentBroadcast(found, await broadcasts.inFlight({ teamId, id }))
   output.object(shown)
   const facts = [
     ['Name', shown.name],
@@ -89,6 +93,8 @@ async function showBroadcast({ broadcasts, output, team }: Context, id: string):
     ['Segment', shown.segment_id],
     ['Recipients', String(shown.recipients)],
     ...Object.entries(shown.counts).map(([event, count]) => [`Emails ${event}`, String(count)]),
+    ...(shown.in_flight === 0 ? [] : [['On the wire', String(shown.in_flight)]]),
+    ['Unsubscribed', String(shown.unsubscribed)],
     ...Object.entries(shown.skipped).flatMap(([reason, count]) =>
       count === 0 ? [] : [[`Left out: ${reason}`, String(count)]],
     ),
@@ -131,6 +137,24 @@ async function reviewBroadcast(context: Context, id: string): Promise<void> {
   if (providers.length > 0) output.text('', ...table(['PROVIDER', 'CONTACTS', 'SENDING TIME'], providers))
 }
 
+/** Runs `broadcast export`. */
+async function exportRecipients(
+  { broadcasts, output, team }: Context,
+  [id = '']: string[],
+  { type }: { type?: (typeof TYPES)[number] },
+): Promise<void> {
+  const { id: teamId } = await team()
+  await broadcasts.getBroadcast({ teamId, id })
+  output.text(recipientColumns().trimEnd())
+  const objects: ReturnType<typeof presentRecipientRow>[] = []
+  for await (const page of broadcasts.allRecipients({ teamId, id, type })) {
+    if (page.length === 0) continue
+    output.text(page.map(recipientRecord).join('').trimEnd())
+    objects.push(...page.map(presentRecipientRow))
+  }
+  output.object(presentList(objects))
+}
+
 /** `broadcast send`: passes the broadcast to the daemon, now or at a later time. */
 async function sendBroadcast(
   { broadcasts, storage, clock, output, team }: Context,
@@ -158,8 +182,15 @@ async function sendBroadcast(
 }
 
 /** Runs `broadcast pause`. */
-const pauseBroadcast = (context: Context, id: string): Promise<void> =>
-  change(context, id, 'pauseBroadcast', 'Paused')
+async function pauseBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
+  const { id: teamId } = await team()
+  const { name } = await broadcasts.getBroadcast({ teamId, id })
+  await broadcasts.pauseBroadcast({ teamId, id })
+  const count = await broadcasts.inFlight({ teamId, id })
+  output.object({ ...presentRef('broadcast', id), in_flight: count })
+  output.text(`Paused ${name}.`)
+  if (count > 0) output.text(onTheWire(count))
+}
 
 /** Runs `broadcast resume`. */
 async function resumeBroadcast(
@@ -183,7 +214,7 @@ const cancelBroadcast = (context: Context, id: string): Promise<void> =>
 async function change(
   { broadcasts, output, team }: Context,
   id: string,
-  method: 'pauseBroadcast' | 'resumeBroadcast' | 'cancelBroadcast',
+  method: 'resumeBroadcast' | 'cancelBroadcast',
   done: string,
 ): Promise<void> {
   const { id: teamId } = await team()

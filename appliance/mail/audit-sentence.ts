@@ -178,6 +178,11 @@ const SENTENCES: Record<AuditAction, Say> = {
   'broadcast.cancel': simple('canceled', 'cancel', (name) => `the broadcast${quoted(name)}`),
   'broadcast.create': simple('created', 'create', (name) => `the broadcast${quoted(name)}`),
   'broadcast.delete': simple('deleted', 'delete', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.export': simple(
+    'exported',
+    'export',
+    (name) => `the recipients of the broadcast${quoted(name)}`,
+  ),
   'broadcast.pause': simple('paused', 'pause', (name) => `the broadcast${quoted(name)}`),
   'broadcast.resume': simple('resumed', 'resume', (name) => `the broadcast${quoted(name)}`),
   'broadcast.send': simple('sent', 'send', (name) => `the broadcast${quoted(name)}`),

@@ -41,6 +41,7 @@ export const AUDIT_ACTIONS = [
   'broadcast.cancel',
   'broadcast.create',
   'broadcast.delete',
+  'broadcast.export',
   'broadcast.pause',
   'broadcast.resume',
   'broadcast.send',

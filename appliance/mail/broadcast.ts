@@ -42,6 +42,14 @@ export interface PauseFigures {
 /** Emails of a broadcast by their last event. */
 export type BroadcastCounts = Partial<Record<string, number>>
 
+/** Numbers of recipients, not of emails. */
+export interface BroadcastReach {
+  opened: number
+  clicked: number
+  unsubscribed: number
+}
+export const NO_REACH: BroadcastReach = { opened: 0, clicked: 0, unsubscribed: 0 }
+
 /** Explains in a sentence why a broadcast is paused. */
 export function pauseSentence(reason: PauseReason, figures: PauseFigures | null): string {
   const share = figures ? `${figures.count} of the last ${figures.of} emails` : 'Too many emails'
@@ -58,6 +66,12 @@ export function pauseSentence(reason: PauseReason, figures: PauseFigures | null)
       return 'It was restored from a backup. Whoever got it after the backup was made would get it again.'
   }
 }
+
+/** Says what happens to the emails that are on the wire when a broadcast pauses. */
+export const onTheWire = (count: number): string =>
+  count === 1
+    ? '1 email is on the wire and will finish.'
+    : `${count.toLocaleString('en')} emails are on the wire and will finish.`
 
 /** A schedule missed by more than this waits for confirmation (milliseconds). */
 export const LATE_MS = 3_600_000

@@ -34,6 +34,7 @@ import { methods as sentEvents } from './automations/sent-events.ts'
 import { methods as broadcasts } from './broadcasts/broadcasts.ts'
 import { methods as broadcastCandidates } from './broadcasts/candidates.ts'
 import { methods as broadcastRecipients } from './broadcasts/recipients.ts'
+import { methods as broadcastRecipientRows } from './broadcasts/recipient-rows.ts'
 import { methods as broadcastResults } from './broadcasts/results.ts'
 import { methods as broadcastStates } from './broadcasts/states.ts'
 import { methods as domains } from './domains.ts'
@@ -101,6 +102,7 @@ export const nouns = {
   broadcastCandidates,
   broadcastMetrics,
   broadcastRecipients,
+  broadcastRecipientRows,
   broadcastResults,
   broadcasts,
   broadcastStates,

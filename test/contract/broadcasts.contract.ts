@@ -360,14 +360,14 @@ function resultTests(storage: () => Storage): void {
   test('are counted, also by provider, and the last ones alone', async () => {
     const { id, domain, get } = await sent()
     expect(await storage().countBroadcast({ id }, T0)).toEqual({ delivered: 1, bounced: 1 })
-    const recent = await storage().recentEmails({ id, since: 0, most: 1 }, T0)
-    expect(recent).toMatchObject([{ provider: '', lastEvent: 'bounced', sentAt: T0 + MINUTE }])
+    expect(await storage().recentEmails({ id, since: 0, most: 1 }, T0)).toHaveLength(1)
     const look = (after: string) => storage().broadcastOutcomes({ id, after, most: 1 }, T0)
     const first = await look('')
     expect(first.outcomes).toEqual([{ provider: `?${domain}.example`, lastEvent: 'delivered', n: 1 }])
     expect(await look(first.next!)).toMatchObject({ outcomes: [{ lastEvent: 'bounced', n: 1 }] })
-    await storage().saveBroadcastCounts({ id, counts: { delivered: 1 } }, T0 + 7)
-    expect(await get(id)).toMatchObject({ counts: { delivered: 1 }, countedAt: T0 + 7 })
+    const reach = { opened: 3, clicked: 2, unsubscribed: 1 }
+    await storage().saveBroadcastCounts({ id, counts: {}, reach }, T0 + 7)
+    expect(await get(id)).toMatchObject({ counts: {}, reach, countedAt: T0 + 7 })
   })
 
   test('are listed by recipient, with links and bounces', async () => {

@@ -9,6 +9,7 @@ import { refuse } from '../../mail/refusals.ts'
 import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { CSV, download } from '../download.ts'
 import { serve } from '../serve.ts'
 import { countTests } from '../rate.ts'
 
@@ -24,6 +25,7 @@ export function broadcastRoutes(app: App, deps: HttpDeps): void {
   testRoute(app, deps)
   contactRoute(app, deps)
   resultRoutes(app, deps)
+  exportRoute(app, deps)
 }
 
 /** Formats a broadcast for the audit log, without its long HTML. */
@@ -83,13 +85,15 @@ function draftRoutes(app: App, deps: HttpDeps): void {
   })
   serve(app, api.listBroadcasts, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const page = await broadcasts.listBroadcasts({ teamId, ...request.query })
+    const { segment_id: segmentId, ...query } = request.query
+    const page = await broadcasts.listBroadcasts({ teamId, segmentId, ...query })
     const items = await Promise.all(page.items.map((one) => broadcasts.refreshed(one)))
     return presentList(items.map(api.presentBroadcastSummary), page.hasMore)
   })
-  serve(app, api.getBroadcast, {}, async (request) =>
-    api.presentBroadcast(await broadcasts.refreshed(await broadcasts.getBroadcast(which(request)))),
-  )
+  serve(app, api.getBroadcast, {}, async (request) => {
+    const found = await broadcasts.refreshed(await broadcasts.getBroadcast(which(request)))
+    return api.presentBroadcast(found, await broadcasts.inFlight(which(request)))
+  })
   const updated = { right: 'send', audit: { action: 'broadcast.update', noun, read } } as const
   serve(app, api.updateBroadcast, updated, async (request) => {
     const { edits } = request.body
@@ -127,7 +131,8 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   })
   serve(app, api.pauseBroadcast, paused, async (request) => {
     await broadcasts.pauseBroadcast(which(request))
-    return ref(request.params.id)
+    const inFlight = await broadcasts.inFlight(which(request))
+    return { ...ref(request.params.id), in_flight: inFlight }
   })
   serve(app, api.resumeBroadcast, resumed, async (request) => {
     // Typed clients send "" for unset fields.
@@ -218,6 +223,24 @@ function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
       ...{ id: cursorOf(offset + at), url, clicks, unique_clicks: uniqueClicks },
     }))
     return presentList(rows, end === undefined ? page.hasMore : offset > 0)
+  })
+}
+
+/** Route for a file of all recipients. */
+function exportRoute(app: App, deps: HttpDeps): void {
+  const { broadcasts } = deps
+  const audit = { action: 'broadcast.export', noun: 'broadcast', read: reader(deps) } as const
+  serve(app, resultApi.exportBroadcastRecipients, { right: 'export', audit }, async (request, reply) => {
+    // Before the response begins, so that an unknown broadcast is refused.
+    await broadcasts.getBroadcast(which(request))
+    const file = {
+      name: 'broadcast-recipients.csv',
+      type: CSV,
+      pages: broadcasts.allRecipients({ ...which(request), type: request.query.type }),
+      head: resultApi.recipientColumns(),
+      write: resultApi.recipientRecord,
+    }
+    return download(request, reply, file, deps)
   })
 }
 

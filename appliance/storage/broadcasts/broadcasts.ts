@@ -4,11 +4,13 @@ import type { ProviderHolds } from '../../mail/brakes.ts'
 import type {
   BroadcastContent,
   BroadcastCounts,
+  BroadcastReach,
   BroadcastStatus,
   PauseFigures,
   PauseReason,
   SkipReason,
 } from '../../mail/broadcast.ts'
+import { NO_REACH } from '../../mail/broadcast.ts'
 import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { BroadcastsTable } from './tables.ts'
@@ -52,6 +54,8 @@ export interface Broadcast {
   testedAt: number | null
   /** Its emails by last event, as of the last count. */
   counts: BroadcastCounts
+  /** The recipients that did something, as of the last count. */
+  reach: BroadcastReach
   countedAt: number | null
 }
 
@@ -97,18 +101,27 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   problem: row.problem,
   testedAt: row.tested_at,
   counts: parsed<BroadcastCounts>(row.counts, {}),
+  reach: parsed<BroadcastReach>(row.reach, NO_REACH),
   countedAt: row.counted_at,
 })
 
+/** What broadcasts to list. */
+export interface BroadcastFilter {
+  text?: string | undefined
+  status?: BroadcastStatus | undefined
+  segmentId?: string | undefined
+}
+
 /**
  * Lists broadcasts, newest first.
- * @param args text: part of the name
+ * @param args text: part of the name; segmentId: the segment it goes to
  */
 async function listBroadcasts(
   db: Db,
-  { text, status, ...args }: PageArgs & { text?: string | undefined; status?: BroadcastStatus | undefined },
+  { text, status, segmentId, ...args }: PageArgs & BroadcastFilter,
 ): Promise<Page<Broadcast>> {
   let query = db.selectFrom('broadcasts').selectAll().where('team_id', '=', args.teamId)
+  if (segmentId !== undefined) query = query.where('segment_id', '=', segmentId)
   if (status !== undefined) query = query.where('status', '=', status)
   if (text !== undefined) query = query.where(contains('name', text))
   return pageOf(query, args, toBroadcast)

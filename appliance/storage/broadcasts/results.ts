@@ -1,6 +1,6 @@
 /** Results of a broadcast: counts, recipients and links. */
 import { sql } from 'kysely'
-import type { BroadcastCounts } from '../../mail/broadcast.ts'
+import type { BroadcastCounts, BroadcastReach } from '../../mail/broadcast.ts'
 import type { RecentEmail } from '../../mail/brakes.ts'
 import { LAST_EVENTS, type EventData } from '../../mail/event.ts'
 import { isUnplaced } from '../../mail/queue.ts'
@@ -54,12 +54,12 @@ const ATTEMPTED = LAST_EVENTS.filter((event) => event !== 'queued' && event !== 
 /** Stores counts, so that lists needn't count, and the numbers outlive the emails. */
 async function saveBroadcastCounts(
   db: Db,
-  { id, counts }: { id: string; counts: BroadcastCounts },
+  { id, counts, reach }: { id: string; counts: BroadcastCounts; reach: BroadcastReach },
   now: number,
 ): Promise<void> {
   await db
     .updateTable('broadcasts')
-    .set({ counts: JSON.stringify(counts), counted_at: now })
+    .set({ counts: JSON.stringify(counts), reach: JSON.stringify(reach), counted_at: now })
     .where('id', '=', id)
     .execute()
 }
@@ -209,7 +209,8 @@ async function withDetails(
   }))
 }
 
-async function bouncesOf(db: Db, rows: readonly RecipientRow[]): Promise<Map<string, EventData>> {
+/** Returns the data of the bounces of emails, by email id. */
+export async function bouncesOf(db: Db, rows: readonly { id: string }[]): Promise<Map<string, EventData>> {
   if (rows.length === 0) return new Map()
   const events = await db
     .selectFrom('events')
@@ -266,13 +267,6 @@ async function listClickedLinks(
     .execute()
   const items = rows.map(({ url, clicks, unique_clicks: uniqueClicks }) => ({ url, clicks, uniqueClicks }))
   return { items: items.slice(0, limit), hasMore: rows.length > limit }
-}
-
-/** Numbers of recipients, not of emails. */
-export interface BroadcastReach {
-  opened: number
-  clicked: number
-  unsubscribed: number
 }
 
 /** Counts the recipients that opened, clicked and unsubscribed. */

@@ -186,6 +186,19 @@ async function endBroadcast(
   return ended.numUpdatedRows > 0n
 }
 
+/** Counts the emails that a process has leased: they are on the wire, or wait for a connection. */
+async function broadcastInFlight(db: Db, { id }: { id: string }, now: number): Promise<number> {
+  const row = await db
+    .selectFrom('deliveries as d')
+    .innerJoin('emails as e', 'e.id', 'd.email_id')
+    .select((one) => one.fn.countAll<number>().as('n'))
+    .where('d.lease_owner', 'is not', null)
+    .where('d.lease_until', '>', now)
+    .where('e.broadcast_id', '=', id)
+    .executeTakeFirstOrThrow()
+  return Number(row.n)
+}
+
 /** Returns the revision as JSON; undefined if its broadcast was deleted. */
 async function getRevision(db: Db, { id }: { id: string }): Promise<string | undefined> {
   const row = await db
@@ -197,7 +210,7 @@ async function getRevision(db: Db, { id }: { id: string }): Promise<string | und
 }
 
 export const methods = {
-  reads: { getRevision },
+  reads: { getRevision, broadcastInFlight },
   writes: {
     scheduleBroadcast,
     startBroadcast,

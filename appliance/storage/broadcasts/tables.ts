@@ -40,6 +40,8 @@ export interface BroadcastsTable {
   tested_at: number | null
   /** JSON: BroadcastCounts. */
   counts: string | null
+  /** JSON: BroadcastReach. */
+  reach: string | null
   counted_at: number | null
 }
 

@@ -56,6 +56,8 @@ test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
   const part = ['broadcast', 'resume', going, '--provider', 'google']
   expect(await run(part)).toMatchObject({ code: 0, stdout: 'Resumed Autumn for google.\n' })
   expect((await run(part)).stderr).toContain('This broadcast is not paused for google.')
+  const head = 'email,contact_id,email_id,status,reason,sent_at,opens,clicks,unsubscribed,bounce_type\n'
+  expect(await run(['broadcast', 'export', going])).toMatchObject({ code: 0, stdout: head })
   expect(await run(['broadcast', 'cancel', going])).toMatchObject({ code: 0, stdout: 'Canceled Autumn.\n' })
   expect(await status()).toBe('canceled')
 })

@@ -257,6 +257,7 @@ const OWN: Record<string, string> = {
   'user password': 'operators only',
   'user reset-link': 'operators only',
   'user reset-factors': 'operators only',
+  'broadcast export': 'prints the rows of GET /broadcasts/:id/recipients/export.csv as objects',
   'certificate issue': 'asks the running daemon, then prints what certificate list prints',
   'certificate renew': 'asks the running daemon, then prints what certificate list prints',
   'metrics recompute': 'operators only',

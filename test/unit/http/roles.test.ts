@@ -65,6 +65,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'POST /contacts/batch/check': 'view',
   'POST /contacts/batch/count': 'view',
   'GET /contacts/export.csv': 'export',
+  'GET /broadcasts/{id}/recipients/export.csv': 'export',
   'GET /contacts/{id}/export.json': 'export',
   'GET /contacts/imports/{id}/rejects.csv': 'export',
   'PUT /provider-rules': 'security',

@@ -1,16 +1,22 @@
 import { expect, test } from 'vitest'
-import { progressOf, shareWords } from '../../../ui/src/state/broadcast-progress.ts'
+import { percent, progressOf, shareWords } from '../../../ui/src/state/broadcast-progress.ts'
 
 test('an address on the suppression list counts neither as sent nor as a recipient', () => {
   const counts = { delivered: 3, clicked: 1, bounced: 1, suppressed: 2, queued: 3 }
-  expect(progressOf({ recipients: 10, counts })).toEqual({
+  const reach = { opened: 3, clicked: 2, unsubscribed: 1 }
+  expect(progressOf({ recipients: 10, counts, ...reach })).toEqual({
     recipients: 8,
     tried: 5,
     delivered: 4,
-    opened: 1,
-    clicked: 1,
     bounced: 1,
+    complained: 0,
+    ...reach,
   })
+})
+
+test('small shares keep the digits that are compared with a limit of 0.1%', () => {
+  const shares = [0, 0.0004, 0.0096, 0.013, 0.09, 0.124, 1].map((share) => percent(share, 1))
+  expect(shares).toEqual(['0%', '0.04%', '0.96%', '1.3%', '9%', '12%', '100%'])
 })
 
 test('a share of nothing has no words', () => {

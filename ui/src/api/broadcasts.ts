@@ -3,6 +3,7 @@ import type { Static } from 'typebox'
 import type {
   Broadcast,
   BroadcastList,
+  BroadcastPaused,
   BroadcastRef,
   BroadcastSummary,
   CreateBroadcast,
@@ -15,6 +16,7 @@ import type {
   RecipientList,
 } from '../../../appliance/api/broadcast-results.ts'
 import type { BroadcastReview as Review, TestBroadcast } from '../../../appliance/api/broadcast-review.ts'
+import { onTheWire } from '../../../appliance/mail/broadcast.ts'
 import { change, read } from './client.ts'
 
 export type { Broadcast, BroadcastSummary }
@@ -26,7 +28,13 @@ const at = (id: string) => `/broadcasts/${encodeURIComponent(id)}`
 
 /** Lists one page of broadcasts. @param filter empty strings are ignored */
 export function listBroadcasts(
-  filter: { text: string; status: string; after: string | null; before: string | null },
+  filter: {
+    text: string
+    status: string
+    segment_id: string
+    after: string | null
+    before: string | null
+  },
   signal?: AbortSignal,
 ) {
   const query = new URLSearchParams({ limit: '50' })
@@ -34,6 +42,10 @@ export function listBroadcasts(
     if (value !== null && value !== '') query.set(name, value)
   return read<Static<typeof BroadcastList>>(`/broadcasts?${query}`, signal)
 }
+
+/** Lists the broadcasts that are being sent or are paused meanwhile, at most 20. */
+export const sendingBroadcasts = async (signal?: AbortSignal) =>
+  (await read<Static<typeof BroadcastList>>('/broadcasts?limit=20&status=queued', signal)).data
 
 /** Lists the last 100 broadcasts that were sent, newest first. */
 export const lastBroadcasts = async (signal?: AbortSignal) =>
@@ -69,13 +81,20 @@ export const reviewBroadcast = (id: string, signal?: AbortSignal) =>
 export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?: number }) =>
   change('POST', `${at(id)}/send`, body)
 
-export const pauseBroadcast = (id: string) => change('POST', `${at(id)}/pause`)
+/** Pauses a broadcast. Returns what to tell: how many emails are on the wire and finish. */
+export async function pauseBroadcast(id: string): Promise<string> {
+  const { in_flight: count } = await change<Static<typeof BroadcastPaused>>('POST', `${at(id)}/pause`)
+  return count === 0 ? 'Broadcast paused.' : `Broadcast paused. ${onTheWire(count)}`
+}
 
 /** @param provider only the part that waits for this provider */
 export const resumeBroadcast = (id: string, provider?: string) =>
   change('POST', `${at(id)}/resume`, provider === undefined ? undefined : { provider })
 
 export const cancelBroadcast = (id: string) => change('POST', `${at(id)}/cancel`)
+
+/** The address of a CSV file with all recipients. */
+export const recipientsFile = (id: string) => `${at(id)}/recipients/export.csv`
 
 export const getResults = (id: string, signal?: AbortSignal) =>
   read<BroadcastResults>(`${at(id)}/results`, signal)

@@ -7,9 +7,12 @@ export interface Progress {
   /** Emails after their first attempt, or final. */
   tried: number
   delivered: number
+  /** Recipients. */
   opened: number
   clicked: number
+  unsubscribed: number
   bounced: number
+  complained: number
 }
 
 /** Last events of emails before their first attempt. */
@@ -21,7 +24,10 @@ const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
 export function progressOf({
   recipients,
   counts,
-}: Pick<BroadcastSummary, 'recipients' | 'counts'>): Progress {
+  opened,
+  clicked,
+  unsubscribed,
+}: Pick<BroadcastSummary, 'recipients' | 'counts' | 'opened' | 'clicked' | 'unsubscribed'>): Progress {
   const sum = (events: readonly string[]) => events.reduce((all, event) => all + (counts[event] ?? 0), 0)
   const suppressed = sum(['suppressed'])
   const emails = sum(Object.keys(counts)) - suppressed
@@ -29,17 +35,23 @@ export function progressOf({
     recipients: Math.max(recipients - suppressed, emails),
     tried: emails - sum(WAITING),
     delivered: sum(RECEIVED),
-    opened: sum(['opened', 'clicked']),
-    clicked: sum(['clicked']),
+    opened,
+    clicked,
+    unsubscribed,
     bounced: sum(['bounced']),
+    complained: sum(['complained']),
   }
 }
 
-/** Formats a share as `12%`, with a decimal below 10%; `–` if the whole is 0. */
+/** The share of complaints that receivers tolerate. */
+export const COMPLAINT_LIMIT = 0.001
+
+/** Formats a share as `12%`, with a decimal below 10% and two below 1%; `–` if the whole is 0. */
 export function percent(part: number, whole: number): string {
   if (whole === 0) return '–'
   const share = (100 * part) / whole
-  return `${share > 0 && share < 10 ? Number(share.toFixed(1)) : Math.round(share)}%`
+  if (share >= 10) return `${Math.round(share)}%`
+  return `${Number(share.toFixed(share < 1 ? 2 : 1))}%`
 }
 
 /** Formats a share of a whole as `12% of sent`; empty if the whole is 0. */

@@ -1023,7 +1023,7 @@ CREATE TABLE broadcasts (
   pause_figures text,
   problem text,
   counts text,
-  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text,
+  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text, reach text,
   check ((paused_at is null) = (pause_reason is null))
 );
 

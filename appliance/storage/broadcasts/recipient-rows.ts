@@ -1,0 +1,68 @@
+/** All recipients of a broadcast with what became of them, for exports. */
+import type { SkipReason } from '../../mail/broadcast.ts'
+import type { LastEvent } from '../../mail/event.ts'
+import type { Db } from '../schema.ts'
+import type { BroadcastRef } from './broadcasts.ts'
+import { bouncesOf } from './results.ts'
+
+/** A recipient, also one that got nothing. */
+export interface RecipientRow {
+  contactId: string
+  /** Null: it got nothing, and its contact was deleted. */
+  email: string | null
+  /** Null: it waits for its place in the queue, or was skipped. */
+  emailId: string | null
+  lastEvent: LastEvent | null
+  /** Why it got nothing. */
+  skipped: SkipReason | null
+  /** The first attempt (Unix milliseconds). */
+  sentAt: number | null
+  opens: number
+  clicks: number
+  unsubscribed: boolean
+  /** For emails that bounced. */
+  bounceType: 'Permanent' | 'Transient' | 'Undetermined' | null
+}
+
+/** Lists the next `most` recipients by the id of their contacts, which is the order in which contacts were created. */
+async function broadcastRecipientRows(
+  db: Db,
+  { teamId, id, after, most }: BroadcastRef & { after: string; most: number },
+): Promise<RecipientRow[]> {
+  const broadcast = await db
+    .selectFrom('broadcasts')
+    .select('seq')
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!broadcast) return []
+  const rows = await db
+    .selectFrom('broadcast_recipients as r')
+    .leftJoin('emails as e', 'e.id', 'r.email_id')
+    .leftJoin('contacts as c', (join) => join.onRef('c.id', '=', 'r.contact_id').on('c.team_id', '=', teamId))
+    .select(['r.contact_id', 'r.email_id', 'r.skipped', 'r.opens', 'r.clicks', 'r.unsubscribed'])
+    .select(['e.to_header', 'e.last_event', 'e.sent_at', 'c.email'])
+    .where('r.broadcast', '=', broadcast.seq)
+    .where('r.contact_id', '>', after)
+    .orderBy('r.contact_id')
+    .limit(most)
+    .execute()
+  const bounced = rows.flatMap(({ email_id: emailId, last_event: event }) =>
+    emailId !== null && event === 'bounced' ? [{ id: emailId }] : [],
+  )
+  const bounces = await bouncesOf(db, bounced)
+  return rows.map((row) => ({
+    contactId: row.contact_id,
+    email: row.to_header === null ? row.email : (JSON.parse(row.to_header) as string[])[0]!,
+    emailId: row.email_id,
+    lastEvent: row.last_event,
+    skipped: row.skipped,
+    sentAt: row.sent_at,
+    opens: row.opens,
+    clicks: row.clicks,
+    unsubscribed: row.unsubscribed === 1,
+    bounceType: bounces.get(row.email_id ?? '')?.bounce?.type ?? null,
+  }))
+}
+
+export const methods = { reads: { broadcastRecipientRows } }
