@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate provider-rules reputation insights bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
@@ -16,6 +16,7 @@ _posthaste_commands() {
         'template') echo 'list show publish' ;;
         'broadcast') echo 'list show review export send pause resume cancel' ;;
         'automation') echo 'list show runs run retry test enable stop' ;;
+        'form') echo 'list show html enable disable remove' ;;
         'alert') echo 'list show settings mute unmute email' ;;
         'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
@@ -116,6 +117,13 @@ _posthaste_options() {
         'automation test') echo '-c --config --json --team --payload --arrives --help' ;;
         'automation enable') echo '-c --config --json --team --help' ;;
         'automation stop') echo '-c --config --json --team --help' ;;
+        'form') echo '--help' ;;
+        'form list') echo '-c --config --json --team --help' ;;
+        'form show') echo '-c --config --json --team --help' ;;
+        'form html') echo '-c --config --json --team --help' ;;
+        'form enable') echo '-c --config --json --team --help' ;;
+        'form disable') echo '-c --config --json --team --help' ;;
+        'form remove') echo '-c --config --json --team --help' ;;
         'alert') echo '--help' ;;
         'alert list') echo '-c --config --json --team --status --kind --limit --help' ;;
         'alert show') echo '-c --config --json --team --help' ;;
@@ -312,6 +320,12 @@ _posthaste_values() {
         'automation test --arrives') echo '@any' ;;
         'automation enable --team') echo '@any' ;;
         'automation stop --team') echo '@any' ;;
+        'form list --team') echo '@any' ;;
+        'form show --team') echo '@any' ;;
+        'form html --team') echo '@any' ;;
+        'form enable --team') echo '@any' ;;
+        'form disable --team') echo '@any' ;;
+        'form remove --team') echo '@any' ;;
         'alert list --team') echo '@any' ;;
         'alert list --status') echo 'open closed' ;;
         'alert list --kind') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;

@@ -10,6 +10,7 @@ const DOORS: Record<string, string[]> = {
   advice: ['advice.ts'],
   alerts: ['alerts.ts'],
   automations: ['automations.ts', 'book.ts'],
+  forms: ['forms.ts', 'book.ts', 'page.ts'],
   broadcasts: ['broadcasts.ts', 'book.ts'],
   clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],

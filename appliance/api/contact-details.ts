@@ -92,7 +92,9 @@ export const ContactConsent = Type.Object(
     source_id: Nullable(Type.String(), { description: 'The API key, user, import or email; null: none.' }),
     ip: Nullable(Type.String(), { description: "The person's IP address; null: unknown." }),
     user_agent: Nullable(Type.String(), { description: "The person's user agent; null: unknown." }),
-    wording_id: Nullable(Type.String(), { description: 'The text that the person saw; null: unknown.' }),
+    wording_id: Nullable(Type.String(), {
+      description: 'The text that the person saw, or its version; null: unknown.',
+    }),
     created_at: Timestamp,
   },
   { description: 'A change of a subscription.' },

@@ -17,6 +17,7 @@ export const TAGS = [
   { name: 'Templates', description: 'Content that is stored once and sent often.' },
   { name: 'Topics', description: 'What contacts choose to get mail about.' },
   { name: 'Contact properties', description: 'The properties that contacts can have.' },
+  { name: 'Forms', description: 'Sign-up forms with double opt-in.' },
   { name: 'Broadcasts', description: 'One email to each contact of a segment.' },
   { name: 'Alerts', description: 'What is about to go wrong with the mail of a team.' },
   { name: 'Automations', description: 'Steps that run for a contact when an event arrives.' },

@@ -30,12 +30,11 @@ export {
   type PageNotice,
   type PageTopic,
   renderNotFound,
-  type RenderedPage,
   renderPreferencePage,
 } from './preference-page.ts'
 export { type ContactFile, readContactFile } from './contact-file.ts'
 export { MOST_RULED } from './lists.ts'
-export { readName, readProperties } from './values.ts'
+export { readName, readProperties, readText } from './values.ts'
 export { WORDS } from './page-words.ts'
 export {
   createPreferencesTokens,

@@ -7,6 +7,7 @@ import {
   createCustomEvents,
   type CustomEvents,
 } from '../automations/book.ts'
+import { createFormBook, type FormBook } from '../forms/book.ts'
 import { type BroadcastBook, createBroadcastBook } from '../broadcasts/book.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
@@ -118,6 +119,7 @@ export interface Context {
   broadcasts: BroadcastBook
   automations: AutomationBook
   customEvents: CustomEvents
+  forms: FormBook
   gate: ProviderGate
   webhooks: Webhooks
   /** Created on first use. */
@@ -189,6 +191,7 @@ export async function withContext(
       broadcasts: createBroadcastBook({ ...{ storage, clock, senders, gate }, tracking: trackingOf(config) }),
       automations: createAutomationBook({ storage, clock }),
       customEvents: createCustomEvents({ storage, clock }),
+      forms: createFormBook({ storage, clock, senders, originFor: () => Promise.resolve(originOf(config)) }),
       gate,
       webhooks: hooks.webhooks,
       output,

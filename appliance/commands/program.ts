@@ -37,6 +37,7 @@ import {
 import { addContacts } from './contact-commands.ts'
 import { addAlerts } from './alert.ts'
 import { addAutomations } from './automation.ts'
+import { addForms } from './form.ts'
 import { addBroadcasts } from './broadcast.ts'
 import { addEmails } from './email.ts'
 import { addEvents } from './event.ts'
@@ -76,6 +77,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addTemplates(registrar)
   addBroadcasts(registrar)
   addAutomations(registrar)
+  addForms(registrar)
   addAlerts(registrar)
   addEvents(registrar)
   addSuppressions(registrar)

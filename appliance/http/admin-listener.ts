@@ -17,6 +17,7 @@ const OPEN = [
   '/.well-known/acme-challenge/:token',
   '/downloads/',
   '/shared/',
+  '/f/',
   '/i/',
   '/l/',
   '/o/',

@@ -25,6 +25,7 @@ import type { ShapingBook } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { AutomationBook, CustomEvents } from '../automations/book.ts'
+import type { Forms } from '../forms/forms.ts'
 import type { Broadcasts } from '../broadcasts/broadcasts.ts'
 import type { Templates } from '../templates/templates.ts'
 import type { Tracking } from '../tracking/tracking.ts'
@@ -97,6 +98,7 @@ export interface HttpDeps {
   broadcasts: Omit<Broadcasts, 'messageOf' | 'start' | 'close'>
   automations: AutomationBook
   customEvents: CustomEvents
+  forms: Omit<Forms, 'start' | 'close'>
   intake: Intake
   /** Parses stored messages. */
   mime: MimeReader

@@ -41,6 +41,8 @@ import { emailRoutes } from './routes/emails.ts'
 import { providerRuleRoutes } from './routes/provider-rules.ts'
 import { erasureRoutes, retentionRoutes } from './routes/retention.ts'
 import { invitationRoutes } from './routes/invitations.ts'
+import { formRoutes } from './routes/forms.ts'
+import { signUpRoutes } from './routes/sign-ups.ts'
 import { imageRoutes } from './routes/images.ts'
 import { identityRoutes } from './routes/identities.ts'
 import { liveRoutes } from './routes/live.ts'
@@ -243,6 +245,8 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   broadcastRoutes(app, deps)
   unsubscribePageRoutes(app, deps)
   preferenceRoutes(app, deps)
+  formRoutes(app, deps)
+  signUpRoutes(app, deps)
   suppressionRoutes(app, deps)
   erasureRoutes(app, deps)
   webhookRoutes(app, deps)

@@ -14,6 +14,7 @@ const NAME_FIELDS: Record<string, readonly string[]> = {
   segment: ['name'],
   topic: ['name'],
   event: ['name'],
+  form: ['name'],
   automation: ['name'],
   broadcast: ['name'],
   template: ['name'],

@@ -100,10 +100,14 @@ export function nightColors({ background, text, accent }: PageColors): PageColor
 }
 
 /**
- * Picks the language for an Accept-Language field (RFC 9110 §12.5.4): the supported one with the highest weight, else
+ * Picks the language for an Accept-Language field (RFC 9110 §12.5.4): the one of `among` with the highest weight, else
  * `fallback`.
  */
-export function chooseLanguage(field: string | undefined, fallback: PageLanguage): PageLanguage {
+export function chooseLanguage(
+  field: string | undefined,
+  fallback: PageLanguage,
+  among: readonly PageLanguage[] = PAGE_LANGUAGES,
+): PageLanguage {
   const wanted = (field ?? '')
     .slice(0, 200)
     .split(',')
@@ -113,7 +117,7 @@ export function chooseLanguage(field: string | undefined, fallback: PageLanguage
       return { language: range.split('-', 1)[0]!, quality: quality ? Number(quality.slice(2)) : 1 }
     })
   const known = (language: string): language is PageLanguage =>
-    (PAGE_LANGUAGES as readonly string[]).includes(language)
+    (among as readonly string[]).includes(language)
   const [best] = wanted
     .filter(({ language, quality }) => known(language) && quality > 0)
     .sort((a, b) => b.quality - a.quality)

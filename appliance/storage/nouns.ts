@@ -14,6 +14,8 @@ import { methods as contactProperties } from './audience/contact-properties.ts'
 import { methods as contactRows } from './audience/contact-rows.ts'
 import { methods as contacts } from './audience/contacts.ts'
 import { methods as audienceCounts } from './audience/counts.ts'
+import { methods as forms } from './audience/forms.ts'
+import { methods as formSignups } from './audience/form-signups.ts'
 import { methods as importRows } from './audience/import-rows.ts'
 import { methods as importUndo } from './audience/import-undo.ts'
 import { methods as imports } from './audience/imports.ts'
@@ -123,6 +125,8 @@ export const nouns = {
   erasures,
   events,
   factors,
+  forms,
+  formSignups,
   identities,
   images,
   importRows,

@@ -28,6 +28,7 @@ export type { ContactProperty, PropertyUse } from './audience/contact-properties
 export type { Contact, ContactRef } from './audience/contact-rows.ts'
 export type { ContactChange, NewContact } from './audience/contacts.ts'
 export type { AudienceDay, ContactCounts } from './audience/counts.ts'
+export type { NewSignup, Signup, SignupValues } from './audience/form-signups.ts'
 export type { ImportBatch, ImportRow } from './audience/import-rows.ts'
 export type { ContactImport, ImportPlan, ImportReject, NewContactImport } from './audience/imports.ts'
 export type { Membership as ContactSegment, MissingRef } from './audience/memberships.ts'

@@ -26,6 +26,7 @@ type DutyName =
   | 'forwarded mail'
   | 'alerts'
   | 'insights'
+  | 'forms'
 
 /**
  * Whether this process holds the duty; takes it if it is free. Called when there is work, so that nothing is written

@@ -7,6 +7,7 @@ import { racesOfAlerts } from './races-alerts.contract.ts'
 import { racesOfAudience } from './races-audience.contract.ts'
 import { racesOfAutomations } from './races-automations.contract.ts'
 import { racesOfBroadcasts } from './races-broadcasts.contract.ts'
+import { racesOfForms } from './races-forms.contract.ts'
 import { racesOfHousekeeping } from './races-housekeeping.contract.ts'
 import { racesOfImports } from './races-imports.contract.ts'
 import { racesOfMail } from './races-mail.contract.ts'
@@ -20,6 +21,7 @@ const parts: Record<string, (race: Racing) => void> = {
   accounts: racesOfAccounts,
   alerts: racesOfAlerts,
   audience: racesOfAudience,
+  forms: racesOfForms,
   imports: racesOfImports,
   automations: racesOfAutomations,
   broadcasts: racesOfBroadcasts,

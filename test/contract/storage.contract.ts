@@ -16,6 +16,7 @@ import { automationsContract } from './automations.contract.ts'
 import { customEventsContract } from './custom-events.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
 import { domainReportsContract } from './domain-reports.contract.ts'
+import { formsContract } from './forms.contract.ts'
 import { eventsContract } from './events.contract.ts'
 import { identitiesContract } from './identities.contract.ts'
 import { emailSearchContract } from './email-search.contract.ts'
@@ -73,6 +74,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   customEvents: customEventsContract,
   duties: dutiesContract,
   nodes: nodesContract,
+  forms: formsContract,
   events: eventsContract,
   sessions: sessionsContract,
   identities: identitiesContract,

@@ -1,6 +1,5 @@
 /** The pages behind unsubscribe links. The token in the path is sufficient: no cookie, script or sign-in. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createHash } from 'node:crypto'
 import {
   type OpenedPreferences,
   PAGE_ACTIONS,
@@ -9,7 +8,6 @@ import {
   type PageTopic,
   PREFERENCES_PATH,
   renderNotFound,
-  type RenderedPage,
   renderPreferencePage,
   type Visitor,
   WORDS,
@@ -17,18 +15,13 @@ import {
 import { chooseLanguage, DEFAULT_PAGE } from '../../mail/unsubscribe-page.ts'
 import type { PreferenceChange } from '../../storage/storage.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { PERSONAL_HEADERS, sendPublicPage } from '../public-page.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether the body is a form whatever its content type says; the route gets its octets. */
     form?: boolean
   }
-}
-
-const HEADERS = {
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-robots-tag': 'noindex, nofollow',
 }
 
 type PublicDeps = Pick<HttpDeps, 'audience'>
@@ -52,7 +45,7 @@ export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
     const opened = await audience.openPreferences({ token })
     const language = languageOf(request, opened)
     return reply
-      .headers({ ...HEADERS, 'content-type': 'text/plain; charset=utf-8' })
+      .headers({ ...PERSONAL_HEADERS, 'content-type': 'text/plain; charset=utf-8' })
       .send(`${WORDS[language].done}\n`)
   }
 
@@ -127,21 +120,17 @@ interface Shown {
 }
 
 function show(request: FastifyRequest, reply: FastifyReply, { opened, ...shown }: Shown): FastifyReply {
-  return send(reply, renderPreferencePage({ ...opened, ...shown, language: languageOf(request, opened) }))
+  return sendPublicPage(
+    reply,
+    renderPreferencePage({ ...opened, ...shown, language: languageOf(request, opened) }),
+    PERSONAL_HEADERS,
+  )
 }
 
 /** Shows the same page for any invalid token. */
 function showNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return send(reply.code(404), renderNotFound(DEFAULT_PAGE, languageOf(request, undefined)))
-}
-
-/** Sends a page that runs and loads nothing and can't post elsewhere; its style is allowed by hash. */
-function send(reply: FastifyReply, { html, style }: RenderedPage): FastifyReply {
-  const hash = createHash('sha256').update(style).digest('base64')
-  const policy = `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`
-  return reply
-    .headers({ ...HEADERS, 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy })
-    .send(html)
+  const page = renderNotFound(DEFAULT_PAGE, languageOf(request, undefined))
+  return sendPublicPage(reply.code(404), page, PERSONAL_HEADERS)
 }
 
 /** Matches the one-click field in multipart data (RFC 8058 §3.1, RFC 7578). */

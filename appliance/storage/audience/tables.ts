@@ -134,6 +134,32 @@ export interface UnsubscribePagesTable {
   updated_at: number
 }
 
+export interface FormsTable {
+  id: string
+  team_id: string
+  /** JSON. */
+  settings: string
+  enabled: number
+  submitted: number
+  confirmed: number
+  created_at: number
+  updated_at: number
+}
+
+export interface FormSignupsTable {
+  id: string
+  team_id: string
+  form_id: string
+  email: string
+  address_key: string
+  /** JSON. */
+  given: string
+  language: PageLanguage
+  wording: string
+  state: 'due' | 'mailed' | 'confirmed'
+  created_at: number
+}
+
 export interface ContactImportsTable {
   id: string
   team_id: string
@@ -193,4 +219,6 @@ export interface AudienceTables {
   consents: ConsentsTable
   audience_counts: AudienceCountsTable
   unsubscribe_pages: UnsubscribePagesTable
+  forms: FormsTable
+  form_signups: FormSignupsTable
 }

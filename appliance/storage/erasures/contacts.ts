@@ -1,4 +1,5 @@
 /** Erases the contact with an address. */
+import { suppressionKey } from '../../mail/suppression.ts'
 import { removeContact } from '../audience/contact-address.ts'
 import { type Contact, getContact } from '../audience/contact-rows.ts'
 import type { Db } from '../schema.ts'
@@ -9,7 +10,7 @@ export const contactOf = (db: Db, { teamId, address }: Scan): Promise<Contact | 
   getContact(db, { teamId, ref: { email: address } })
 
 /**
- * Removes the contact. Keeps its opt-outs and its consent log under the hash, the log without IP addresses and the
+ * Removes the contact, and pending sign-ups through forms. Keeps its opt-outs and its consent log under the hash, the log without IP addresses and the
  * like. Records the deletion for webhooks with only the contact's id.
  */
 export async function contactsPhase(db: Db, scan: Scan, _after: string, now: number): Promise<Part> {
@@ -21,6 +22,12 @@ export async function contactsPhase(db: Db, scan: Scan, _after: string, now: num
       firstName: null,
       lastName: null,
     })
+  if (scan.write)
+    await db
+      .deleteFrom('form_signups')
+      .where('team_id', '=', scan.teamId)
+      .where('address_key', '=', suppressionKey(scan.address))
+      .execute()
   const logged = db
     .selectFrom('consents')
     .select('id')

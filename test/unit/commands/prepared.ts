@@ -4,6 +4,7 @@ import { systemClock } from '../../../appliance/clock/clock.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
+import { newForm } from '../../contract/forms.contract.ts'
 import { newAlert } from '../../contract/alerts.contract.ts'
 import { newImport, plan } from '../../contract/contact-imports.contract.ts'
 import { newDomainReport } from '../../contract/domain-reports.contract.ts'
@@ -18,6 +19,7 @@ export async function prepareObjects(storage: Storage): Promise<[string, string]
     ['template', await prepareTemplate(storage)],
     ['event', await prepareEvent(storage)],
     ['alert', await prepareAlert(storage)],
+    ['form', await prepareForm(storage)],
     ...(await prepareAutomation(storage)),
     ['draft', await prepareBroadcast(storage, 'draft')],
     ['broadcast', await prepareBroadcast(storage, 'queued')],
@@ -50,6 +52,14 @@ async function prepareAudience(storage: Storage): Promise<[string, string][]> {
     ['segment', segment],
     ['topic', topic],
   ]
+}
+
+/** Creates a sign-up form. */
+async function prepareForm(storage: Storage): Promise<string> {
+  const now = Date.now()
+  const form = newForm((await storage.firstTeam({}, now))!.id, { id: newId(now), createdAt: now })
+  await storage.createForm({ form, most: 9 }, now)
+  return form.id
 }
 
 /** Opens an alert. */

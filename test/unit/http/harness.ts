@@ -50,6 +50,7 @@ import { viewDisk } from '../../../appliance/housekeeping/housekeeping.ts'
 import { type Broadcasts, createBroadcasts } from '../../../appliance/broadcasts/broadcasts.ts'
 import { type Automations, createAutomations } from '../../../appliance/automations/automations.ts'
 import { createCustomEvents } from '../../../appliance/automations/book.ts'
+import { type SignUpForms, signUpForms } from './sign-up-forms.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
@@ -61,9 +62,8 @@ import { createNotices } from '../../../appliance/intake/notice.ts'
 
 const providers = loadProviders({ connections: 10 })
 const providerRules = loadProviderRules()
-
 /** Shared by the API's tests: the real server on real storage, with one team. */
-export interface Api {
+export interface Api extends SignUpForms {
   capacity: Capacity
   /** `http://127.0.0.1:port` */
   url: string
@@ -189,7 +189,6 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const makeKey: Api['makeKey'] = async (permission, domainId) =>
     (await senders.createKey({ teamId, name: permission, permission, domainId })).token
   const [full, sending] = [await makeKey('full_access'), await makeKey('sending_access')]
-
   const quotas = createQuotas({ storage, clock, plans: options.plans ?? new Map() })
   const gate = createProviderGate({ storage, clock, rules: () => options.rules ?? providerRules })
   const wake = () => void api.woken++
@@ -233,11 +232,12 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     ...{ storage, clock, log, senders, gate, tokens, composer, wake, pollMs: 1000 },
     returnPaths: createReturnPaths({ storage, clock }),
     tracking: { originFor: () => 'https://links.acme.example', planWith: () => null },
-    laneRates: () => Promise.resolve([]),
-    hasRoom: () => Promise.resolve(true),
+    laneRates: async () => [],
+    hasRoom: async () => true,
   })
   const templates = createTemplates({ storage, clock })
   const automations = createAutomations({ storage, clock, log, intake, templates, pollMs: 1000 })
+  const signUps = signUpForms({ storage, clock, log, senders, intake })
   const http = await createHttp({
     storage,
     capacity,
@@ -267,6 +267,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     audience,
     templates,
     automations,
+    forms: signUps.forms,
     customEvents: createCustomEvents({ storage, clock }),
     broadcasts,
     retention: {
@@ -311,26 +312,24 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     sandboxInbox: options.sandboxInbox,
   })
   const [url] = await http.listen(['127.0.0.1:0'])
-
   const api: Api = {
-    ...{
-      url: url!,
-      capacity,
-      dataDir,
-      storage,
-      senders,
-      accounts,
-      clock,
-      teamId,
-      domain,
-      unverified,
-      full,
-      sending,
-      woken: 0,
-      tokens,
-      automations,
-      broadcasts,
-    },
+    url: url!,
+    capacity,
+    dataDir,
+    storage,
+    senders,
+    accounts,
+    clock,
+    teamId,
+    domain,
+    unverified,
+    full,
+    sending,
+    woken: 0,
+    tokens,
+    ...signUps,
+    automations,
+    broadcasts,
     makeKey,
     count: async () => (await storage.listEmails({ teamId, limit: 100_000 }, clock.now())).items.length,
     call: (method, path, body, headers) =>
@@ -339,6 +338,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       await http.close()
       await erasures.stop()
       await audience.close()
+      await signUps.forms.close()
       await broadcasts.close()
       await composer.close()
       await intake.close()

@@ -55,6 +55,7 @@ const KINDS: Record<Noun, string> = {
   contact: 'Contacts',
   segment: 'Segments',
   topic: 'Topics',
+  form: 'Sign-up forms',
   event: 'Custom events',
   automation: 'Automations',
   broadcast: 'Broadcasts',

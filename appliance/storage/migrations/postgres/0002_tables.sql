@@ -1372,3 +1372,37 @@ CREATE TABLE insight_days (
 );
 
 CREATE INDEX insight_days_day on insight_days (day);
+
+CREATE TABLE forms (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  settings text not null,
+  enabled bigint not null check (enabled in (0, 1)),
+  submitted bigint not null,
+  confirmed bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+
+CREATE INDEX forms_team on forms (team_id, id);
+
+CREATE TABLE form_signups (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  form_id text not null references forms (id) on delete cascade,
+  email text not null,
+  address_key text not null,
+  given text not null,
+  language text not null,
+  wording text not null,
+  state text not null check (state in ('due', 'mailed', 'confirmed')),
+  created_at bigint not null
+);
+
+CREATE INDEX form_signups_address on form_signups (team_id, address_key, created_at);
+
+CREATE INDEX form_signups_form on form_signups (form_id, created_at);
+
+CREATE INDEX form_signups_due on form_signups (id) where state = 'due';
+
+CREATE INDEX form_signups_created on form_signups (state, created_at);

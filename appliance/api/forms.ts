@@ -1,0 +1,219 @@
+/** Sign-up forms with double opt-in. */
+import { Type, type Static } from 'typebox'
+import { type FormDetails, FORM_STATUSES } from '../mail/form.ts'
+import { PAGE_LANGUAGES } from '../mail/unsubscribe-page.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query, shortPage } from './parameters.ts'
+import {
+  count,
+  Deleted,
+  described,
+  Id,
+  kind,
+  listOf,
+  literals,
+  Nullable,
+  optionalText,
+  Timestamp,
+} from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const USUAL = 'null: the usual text.'
+const own = (what: string, most: string) =>
+  Nullable(Type.String(), described(`${what}, at most ${most} characters; ${USUAL}`))
+const texts = {
+  title: own('Heading of the page', '100'),
+  text: own('Text below the heading', '1,000'),
+  consent: Nullable(
+    Type.String(),
+    described('What the person agrees to, at most 1,000 characters; null: nothing.'),
+  ),
+  button: own('Button', '50'),
+  subject: own('Subject of the confirmation email', '200'),
+  message: own('First paragraph of the confirmation email', '1,000'),
+  labels: Type.Record(
+    Type.String(),
+    Type.String(),
+    described(
+      'Labels of fields, by name, at most 100 characters each. A property without one shows its key.',
+    ),
+  ),
+}
+const Words = Type.Object(texts, described('Your own texts in one language.'))
+const GivenWords = Type.Partial(
+  Type.Object(texts),
+  described('Your own texts in one language; absent: the usual text.'),
+)
+
+const Field = Type.Object(
+  {
+    name: Type.String({
+      description: '`first_name`, `last_name`, or the key of a contact property.',
+      examples: ['first_name'],
+    }),
+    required: Type.Boolean(described('Whether it can’t be left empty.')),
+  },
+  described('A value that the form asks for besides the address.'),
+)
+const name = Type.String({
+  description: 'For your team only. At most 100 characters.',
+  examples: ['Newsletter on the website'],
+})
+const from = Type.String({
+  description: 'Sender of the confirmation email, at a verified domain.',
+  examples: ['Acme <news@acme.com>'],
+})
+const status = literals(
+  FORM_STATUSES,
+  described('disabled: it takes no sign-ups. Links in emails still work.'),
+)
+const ids = (what: string) => Type.Array(Type.String(), described(what))
+const SEGMENTS = 'Segments without rules that people are added to, at most 20.'
+const TOPICS = 'Topics that people are subscribed to, at most 20.'
+const FIELDS = 'What the form asks for besides the address, in order, at most 20.'
+const LANGUAGES = `Languages of the page and the email: ${PAGE_LANGUAGES.join(', ')}. The first is for browsers that ask for none of them.`
+const ORIGINS = 'Other sites that may contain the form, at most 20, such as `https://acme.com`.'
+
+/** GET /forms/:id. Not part of the hosted API. */
+export const Form = Type.Object(
+  {
+    object: kind('form'),
+    id: Id,
+    name,
+    status,
+    segment_ids: ids(SEGMENTS),
+    topic_ids: ids(TOPICS),
+    fields: Type.Array(Field, described(FIELDS)),
+    from,
+    languages: Type.Array(literals(PAGE_LANGUAGES), described(LANGUAGES)),
+    words: Type.Record(Type.String(), Words, described('Your own texts by language.')),
+    submitted_url: Nullable(
+      Type.String(),
+      described('Where the browser goes after the sign-up; null: to a page of this server.'),
+    ),
+    confirmed_url: Nullable(
+      Type.String(),
+      described('Where it goes after the confirmation; null: to a page of this server.'),
+    ),
+    allowed_origins: Type.Array(Type.String(), described(ORIGINS)),
+    url: Nullable(Type.String(), described('The form’s own page; null: the server has no public address.')),
+    html: Nullable(Type.String(), described('The form as HTML for your site; null without `url`.')),
+    submitted: count('Sign-ups so far.'),
+    confirmed: count('Confirmed sign-ups so far.'),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  described('A sign-up form.'),
+)
+export type Form = Static<typeof Form>
+export const FormList = listOf(Form, 'forms')
+
+const optional = {
+  status: Type.Optional(status),
+  segment_ids: Type.Optional(ids(SEGMENTS)),
+  topic_ids: Type.Optional(ids(TOPICS)),
+  fields: Type.Optional(Type.Array(Field, described(FIELDS))),
+  languages: Type.Optional(Type.Array(Type.String(), described(`${LANGUAGES} Default: en.`))),
+  words: Type.Optional(
+    Type.Record(
+      Type.String(),
+      Nullable(GivenWords),
+      described('Your own texts by language; null removes those of a language.'),
+    ),
+  ),
+  submitted_url: optionalText('Where the browser goes after the sign-up; null: to a page of this server.'),
+  confirmed_url: optionalText('Where it goes after the confirmation; null: to a page of this server.'),
+  allowed_origins: Type.Optional(Type.Array(Type.String(), described(ORIGINS))),
+}
+/** POST /forms */
+export const CreateForm = Type.Object({ name, from, ...optional }, described('A form to create.'))
+/** PATCH /forms/:id */
+export const UpdateForm = Type.Object(
+  { name: Type.Optional(name), from: Type.Optional(from), ...optional },
+  described('What to change. Other fields stay the same.'),
+)
+export type UpdateForm = Static<typeof UpdateForm>
+export const FormDeleted = Type.Object(
+  { object: kind('form'), id: Id, deleted: Deleted },
+  described('The deleted form.'),
+)
+
+const params = path({ id: pathId })
+const tags = ['Forms'] as const
+const OURS = 'Not part of the hosted API.'
+
+export const createForm = operation('POST /forms', {
+  operationId: 'createForm',
+  tags,
+  summary: 'Create a sign-up form',
+  description: `People who sign up get an email, and become contacts when they confirm it. A team can have at most 100. ${OURS}`,
+  body: CreateForm,
+  response: { 201: Form },
+})
+export const listForms = operation('GET /forms', {
+  operationId: 'listForms',
+  tags,
+  summary: 'List sign-up forms',
+  description: OURS,
+  querystring: query(shortPage),
+  response: { 200: FormList },
+})
+export const getForm = operation('GET /forms/:id', {
+  operationId: 'getForm',
+  tags,
+  summary: 'Get a sign-up form',
+  description: OURS,
+  params,
+  response: { 200: Form },
+})
+export const updateForm = operation('PATCH /forms/:id', {
+  operationId: 'updateForm',
+  tags,
+  summary: 'Change a sign-up form',
+  description: `Takes effect at once, also for sign-ups that wait for confirmation. ${OURS}`,
+  params,
+  body: UpdateForm,
+  response: { 200: Form },
+})
+export const deleteForm = operation('DELETE /forms/:id', {
+  operationId: 'deleteForm',
+  tags,
+  summary: 'Delete a sign-up form',
+  description: `Its contacts stay. Sign-ups that wait for confirmation are deleted. ${OURS}`,
+  params,
+  response: { 200: FormDeleted },
+})
+
+export const presentForm = (form: FormDetails): Form => ({
+  object: 'form',
+  id: form.id,
+  name: form.name,
+  status: form.status,
+  segment_ids: form.segmentIds,
+  topic_ids: form.topicIds,
+  fields: form.fields.map(({ name: field, required }) => ({ name: field, required })),
+  from: form.from,
+  languages: form.languages,
+  words: form.words,
+  submitted_url: form.submittedUrl,
+  confirmed_url: form.confirmedUrl,
+  allowed_origins: form.origins,
+  url: form.url,
+  html: form.html,
+  submitted: form.submitted,
+  confirmed: form.confirmed,
+  created_at: timestamp(form.createdAt),
+  updated_at: timestamp(form.updatedAt),
+})
+
+/** Formats what a person decided about a form, for the audit log. */
+export function presentFormSetting(form: FormDetails): Partial<Form> {
+  const {
+    html: _html,
+    submitted: _submitted,
+    confirmed: _confirmed,
+    updated_at: _at,
+    ...setting
+  } = presentForm(form)
+  return setting
+}

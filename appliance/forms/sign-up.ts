@@ -1,0 +1,207 @@
+/**
+ * Takes what visitors of a form send, and what they confirm. Answers never tell whether an address is known, suppressed,
+ * or just got an email.
+ */
+import { createThrottle } from '../clock/throttle.ts'
+import { parseMailbox } from '../mail/address.ts'
+import { type Form, FORM_LIMITS, type FormField, inputName } from '../mail/form.ts'
+import { newId } from '../mail/ids.ts'
+import { Refusal } from '../mail/refusals.ts'
+import { maskAddress, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
+import type { ContactProperty, SignupValues, StorageOf } from '../storage/storage.ts'
+import { sourceNetwork } from '../wire/networks.ts'
+import { type BookDeps, inputsFor, urlOf } from './book.ts'
+import { TRAP, wordingOf } from './page.ts'
+import type { FormTokens } from './tokens.ts'
+import { labelOf, SIGN_UP_WORDS } from './words.ts'
+
+/** A form as its public page needs it. */
+export interface OpenedForm {
+  form: Form
+  team: string
+  page: UnsubscribePage
+  fields: FormField[]
+  /** Names of the inputs for numbers. */
+  numbers: string[]
+  /** Of the form's page. */
+  url: string | null
+}
+
+/** A visitor's form. */
+export interface Submitted {
+  values: URLSearchParams
+  language: PageLanguage
+  /** The site with the form, as the browser says; null: none. */
+  origin: string | null
+  ip: string
+}
+
+/**
+ * sent: the visitor is asked to look into the mailbox, whatever happened · problem: shown with the form again, with the
+ * proof for it · foreign: from a site that may not have the form
+ */
+export type SubmitResult =
+  { kind: 'sent' | 'closed' | 'busy' | 'foreign' } | { kind: 'problem'; problem: string; shown: string }
+
+/** What a confirmation link opens. */
+export interface OpenedSignup extends Omit<OpenedForm, 'fields' | 'numbers' | 'url'> {
+  id: string
+  /** Masked, because mail gets forwarded. */
+  address: string
+  language: PageLanguage
+}
+
+export interface SignUps {
+  /** Undefined: there is no such form. */
+  openForm(args: { id: string }): Promise<OpenedForm | undefined>
+  /** Returns the proof that goes with a form's page. */
+  prove(formId: string): string
+  submit(opened: OpenedForm, given: Submitted): Promise<SubmitResult>
+  /** `used`: the link doesn't confirm anything (any more). Undefined: this server didn't create it. */
+  openSignup(args: { token: string }): Promise<OpenedSignup | 'used' | undefined>
+  /** Confirms a sign-up. Returns false if it was confirmed before, or is too old. */
+  confirm(args: { id: string; ip: string; userAgent: string | null }): Promise<boolean>
+}
+
+export interface SignUpDeps extends BookDeps {
+  storage: BookDeps['storage'] & StorageOf<'formSignups' | 'teams' | 'unsubscribePages'>
+  tokens: FormTokens
+  /** Divides a limit that each node counts separately. */
+  shareOf: (limit: number) => number
+}
+
+/** How soon after it was shown, and until when, a page can be sent, in milliseconds. */
+const SOONEST = 2000
+const LATEST = 24 * 3_600_000
+const HOUR = 3_600_000
+const USER_AGENT = 500
+const MAX = { name: 250, value: 2000, address: 254 }
+
+/** Control characters, line separators and lone surrogates. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
+
+/** @param wake called when a confirmation email is to be sent */
+export function createSignUps(deps: SignUpDeps, wake: () => void): SignUps {
+  const { storage, clock, tokens, shareOf } = deps
+  const networks = createThrottle(clock, () => shareOf(FORM_LIMITS.networkPerHour), HOUR)
+  const around = async (form: Form) => {
+    const team = await storage.getTeam({ id: form.teamId }, clock.now())
+    const page = await storage.getUnsubscribePage({ teamId: form.teamId }, clock.now())
+    return { form, team: team?.name ?? '', page }
+  }
+  return {
+    async openForm({ id }) {
+      const form = await storage.findForm({ id }, clock.now())
+      if (!form) return undefined
+      const properties = await storage.listContactProperties({ teamId: form.teamId }, clock.now())
+      return { ...(await around(form)), ...inputsFor(form, properties), url: await urlOf(deps, form) }
+    },
+    prove: (formId) => tokens.shownAt(formId, clock.now()),
+    async submit(opened, given) {
+      const { form } = opened
+      if (form.status !== 'enabled') return { kind: 'closed' }
+      if ((given.values.get(TRAP) ?? '') !== '') return { kind: 'sent' }
+      const late = checkProof(deps, form, given)
+      if (late) return late
+      const properties = await storage.listContactProperties({ teamId: form.teamId }, clock.now())
+      const read = readSignup(opened, given, properties)
+      if ('problem' in read)
+        return {
+          kind: 'problem',
+          ...read,
+          shown: given.values.get('shown') ?? tokens.shownAt(form.id, clock.now()),
+        }
+      if (networks.attempt([sourceNetwork(given.ip, 48)]) > 0) return { kind: 'busy' }
+      if (!(await mayAsk(deps, form))) return { kind: 'closed' }
+      const { language } = given
+      const now = clock.now()
+      const wording = wordingOf({ ...opened, language })
+      const signup = { ...read, id: newId(now), formId: form.id, language, wording }
+      const result = await storage.submitSignup({ signup }, now)
+      wake()
+      if (result === 'full') return { kind: 'busy' }
+      return { kind: result === 'closed' ? 'closed' : 'sent' }
+    },
+    async openSignup({ token }) {
+      const id = tokens.signupOf(token)
+      if (id === undefined) return undefined
+      const signup = await storage.getSignup({ id }, clock.now())
+      const form = signup && (await storage.findForm({ id: signup.formId }, clock.now()))
+      if (!form || !signup.open) return 'used'
+      const { language, email } = signup
+      return { ...(await around(form)), id, language, address: maskAddress(email) }
+    },
+    async confirm({ id, ip, userAgent }) {
+      const visitor = { ip, userAgent: userAgent?.slice(0, USER_AGENT) ?? null }
+      return (await storage.confirmSignup({ id, ...visitor }, clock.now())) !== undefined
+    },
+  }
+}
+
+/** Whether the team may still send as the form's sender. */
+async function mayAsk({ senders }: SignUpDeps, { teamId, from }: Form): Promise<boolean> {
+  try {
+    await senders.authorize({ teamId, apiKey: null }, { domain: parseMailbox(from)?.domain ?? '' })
+    return true
+  } catch (error) {
+    // Visitors don't need to know why.
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}
+
+/**
+ * Checks when the form's own page was shown, or which other site had the form. Undefined: nothing is wrong. Programs
+ * send a page at once, or much later.
+ */
+function checkProof(
+  { tokens, clock }: SignUpDeps,
+  form: Form,
+  { values, origin, language }: Submitted,
+): SubmitResult | undefined {
+  const proof = values.get('shown') ?? ''
+  const now = clock.now()
+  const at = tokens.timeOf(form.id, proof)
+  if (at === undefined)
+    return origin !== null && form.origins.includes(origin) ? undefined : { kind: 'foreign' }
+  if (now - at >= SOONEST && now - at <= LATEST) return undefined
+  const shown = now - at < SOONEST ? proof : tokens.shownAt(form.id, now)
+  return { kind: 'problem', problem: SIGN_UP_WORDS[language].once, shown }
+}
+
+interface ReadSignup {
+  email: string
+  given: SignupValues
+}
+
+/** Reads what was typed, or says what is wrong with it. */
+function readSignup(
+  { form, fields, numbers }: OpenedForm,
+  { values, language }: Submitted,
+  properties: readonly ContactProperty[],
+): ReadSignup | { problem: string } {
+  const words = SIGN_UP_WORDS[language]
+  const typed = values.get('email')?.trim() ?? ''
+  const mailbox = typed.length <= MAX.address ? parseMailbox(typed) : undefined
+  if (mailbox?.name !== '') return { problem: words.badEmail }
+  const given: SignupValues = {}
+  const labels = new Map(properties.map(({ key, label }) => [key, label]))
+  for (const { name, required } of fields) {
+    const shown = labelOf(name, form.words[language], words)
+    const input = inputName(name)
+    const text = values.get(input)?.trim() ?? ''
+    if (text === '' && required) return { problem: words.missing(shown) }
+    if (text === '') continue
+    if (text.length > (input === name ? MAX.name : MAX.value) || unprintable.test(text))
+      return { problem: words.tooLong(shown) }
+    if (name === 'first_name') given.firstName = text
+    else if (name === 'last_name') given.lastName = text
+    else {
+      const value = numbers.includes(input) ? Number(text.replace(',', '.')) : text
+      if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER))
+        return { problem: words.noNumber(shown) }
+      given.properties = { ...given.properties, [labels.get(name)!]: value }
+    }
+  }
+  return { email: mailbox.address, given }
+}

@@ -1,0 +1,268 @@
+/** Sign-ups through forms: pending until the person confirms the address. */
+import { type Selectable, sql } from 'kysely'
+import type { ConsentAct, PropertyValue } from '../../mail/audience.ts'
+import { CONFIRM_MS, FORM_LIMITS, type Form } from '../../mail/form.ts'
+import { newId } from '../../mail/ids.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
+import type { PageLanguage } from '../../mail/unsubscribe-page.ts'
+import type { Db } from '../schema.ts'
+import { methods as suppressions } from '../suppressions.ts'
+import { recordConsents } from './consents.ts'
+import { getContact } from './contact-rows.ts'
+import { methods as contacts } from './contacts.ts'
+import { toForm } from './forms.ts'
+import { keptOptOuts } from './opt-outs.ts'
+import type { FormSignupsTable } from './tables.ts'
+
+/** What a person typed, besides the address. Property values by label. */
+export interface SignupValues {
+  firstName?: string | undefined
+  lastName?: string | undefined
+  properties?: Record<string, PropertyValue> | undefined
+}
+
+export interface NewSignup {
+  id: string
+  formId: string
+  /** The domain in A-labels. */
+  email: string
+  given: SignupValues
+  language: PageLanguage
+  /** The texts that the person saw. */
+  wording: string
+}
+
+export interface Signup extends NewSignup {
+  teamId: string
+  /** Whether a link still confirms it. */
+  open: boolean
+  /** Unix milliseconds. */
+  createdAt: number
+}
+
+const HOUR = 3_600_000
+const DAY = 86_400_000
+
+const toSignup = (row: Selectable<FormSignupsTable>, now: number): Signup => ({
+  id: row.id,
+  teamId: row.team_id,
+  formId: row.form_id,
+  email: row.email,
+  given: JSON.parse(row.given) as SignupValues,
+  language: row.language,
+  wording: row.wording,
+  open: row.state !== 'confirmed' && row.created_at > now - CONFIRM_MS,
+  createdAt: row.created_at,
+})
+
+/**
+ * Takes a sign-up. `taken` says nothing about the address: if it is suppressed, or got as many confirmation emails as it
+ * may, only the count changes. `full`: the form has reached its limit. `closed`: it takes none.
+ */
+async function submitSignup(
+  db: Db,
+  { signup }: { signup: NewSignup },
+  now: number,
+): Promise<'taken' | 'full' | 'closed'> {
+  const { id, formId, email, given, language, wording } = signup
+  // Also locks the row, so that of two nodes one counts after the other.
+  const form = await db
+    .updateTable('forms')
+    .set({ submitted: sql`submitted + 1` })
+    .where('id', '=', formId)
+    .where('enabled', '=', 1)
+    .returning('team_id')
+    .executeTakeFirst()
+  if (!form) return 'closed'
+  const teamId = form.team_id
+  if ((await countOf(db, { formId, since: now - HOUR })) >= FORM_LIMITS.formPerHour) return 'full'
+  const key = suppressionKey(email)
+  const found = await suppressions.reads.findSuppressed(db, { teamId, addresses: [email] })
+  if (found.length > 0 || !(await mayMail(db, teamId, key, now))) return 'taken'
+  await db
+    .insertInto('form_signups')
+    .values({
+      id,
+      team_id: teamId,
+      form_id: formId,
+      email,
+      address_key: key,
+      given: JSON.stringify(given),
+      language,
+      wording,
+      state: 'due',
+      created_at: now,
+    })
+    .execute()
+  return 'taken'
+}
+
+async function countOf(db: Db, { formId, since }: { formId: string; since: number }): Promise<number> {
+  const { n } = await db
+    .selectFrom('form_signups')
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('form_id', '=', formId)
+    .where('created_at', '>', since)
+    .executeTakeFirstOrThrow()
+  return Number(n)
+}
+
+/** Whether an address may get another confirmation email of a team. */
+async function mayMail(db: Db, teamId: string, key: string, now: number): Promise<boolean> {
+  const rows = await db
+    .selectFrom('form_signups')
+    .select('created_at')
+    .where('team_id', '=', teamId)
+    .where('address_key', '=', key)
+    .where('created_at', '>', now - DAY)
+    .execute()
+  const lately = rows.filter((row) => row.created_at > now - HOUR)
+  return rows.length < FORM_LIMITS.addressPerDay && lately.length < FORM_LIMITS.addressPerHour
+}
+
+async function getSignup(db: Db, { id }: { id: string }, now: number): Promise<Signup | undefined> {
+  const row = await db.selectFrom('form_signups').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toSignup(row, now)
+}
+
+/** Lists sign-ups whose confirmation email is to be sent, with their forms, oldest first. */
+async function dueSignups(
+  db: Db,
+  { after, most }: { after: string; most: number },
+  now: number,
+): Promise<{ signup: Signup; form: Form }[]> {
+  const rows = await db
+    .selectFrom('form_signups')
+    .selectAll()
+    .where('state', '=', 'due')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(most)
+    .execute()
+  if (rows.length === 0) return []
+  const ids = [...new Set(rows.map((row) => row.form_id))]
+  const forms = await db.selectFrom('forms').selectAll().where('id', 'in', ids).execute()
+  const byId = new Map(forms.map((row) => [row.id, toForm(row)]))
+  return rows.flatMap((row) => {
+    const form = byId.get(row.form_id)
+    return form ? [{ signup: toSignup(row, now), form }] : []
+  })
+}
+
+/** Records that the confirmation email was sent. `sent` false: it can't be sent, so the sign-up is removed. */
+async function settleSignup(db: Db, { id, sent }: { id: string; sent: boolean }): Promise<void> {
+  if (sent)
+    await db
+      .updateTable('form_signups')
+      .set({ state: 'mailed' })
+      .where('id', '=', id)
+      .where('state', '=', 'due')
+      .execute()
+  else await db.deleteFrom('form_signups').where('id', '=', id).where('state', '=', 'due').execute()
+}
+
+/**
+ * Confirms a sign-up once: creates or changes the contact, lifts its opt-outs, and records the consent. Returns
+ * undefined if it was confirmed before or is too old.
+ */
+async function confirmSignup(
+  db: Db,
+  { id, ip, userAgent }: { id: string; ip: string; userAgent: string | null },
+  now: number,
+): Promise<Form | undefined> {
+  const row = await db
+    .updateTable('form_signups')
+    .set({ state: 'confirmed' })
+    .where('id', '=', id)
+    .where('state', '!=', 'confirmed')
+    .where('created_at', '>', now - CONFIRM_MS)
+    .returningAll()
+    .executeTakeFirst()
+  if (!row) return undefined
+  await db.updateTable('form_signups').set({ given: '{}', wording: '' }).where('id', '=', id).execute()
+  const counted = await db
+    .updateTable('forms')
+    .set({ confirmed: sql`confirmed + 1` })
+    .where('id', '=', row.form_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  const form = toForm(counted)
+  const act: ConsentAct = {
+    origin: 'person',
+    via: 'form',
+    source: form.id,
+    ip,
+    userAgent,
+    wording: row.wording,
+    lifts: true,
+  }
+  await subscribe(db, { signup: toSignup(row, now), form, act }, now)
+  return form
+}
+
+/** Stores what a person confirmed. Segments and topics that were deleted meanwhile are left out. */
+async function subscribe(
+  db: Db,
+  { signup, form, act }: { signup: Signup; form: Form; act: ConsentAct },
+  now: number,
+): Promise<void> {
+  const { teamId, email, given } = signup
+  const { segmentIds, topicIds } = await existingRefs(db, form)
+  const before = await getContact(db, { teamId, ref: { email } })
+  const kept = before ? undefined : await keptOptOuts(db, teamId, email)
+  const topics = topicIds.map((topic) => ({ id: topic, subscription: 'opt_in' as const }))
+  const contact = { ...given, id: newId(now), teamId, email, segmentIds, topics, unsubscribed: false }
+  const saved = await contacts.writes.saveContact(db, { contact, act }, now)
+  if (!('contact' in saved)) throw new Error(`A contact could not be saved: ${saved.kind}.`)
+  // The lifted opt-out of a contact is in the log already. Others confirm what they had, or begin.
+  if (before?.optOut) return
+  const was = before ? 'opt_in' : kept?.ofAll ? 'opt_out' : null
+  await recordConsents(db, saved.contact, [{ scope: '', was, subscription: 'opt_in' }], act, now)
+}
+
+/** Returns the segments and topics of a form that people can still be added to. */
+async function existingRefs(
+  db: Db,
+  { teamId, segmentIds, topicIds }: Form,
+): Promise<{ segmentIds: string[]; topicIds: string[] }> {
+  const ids = async (table: 'segments' | 'topics', wanted: string[]): Promise<string[]> => {
+    if (wanted.length === 0) return []
+    let query = db
+      .selectFrom(table)
+      .select('id')
+      .where('team_id', '=', teamId)
+      .where('id', 'in', wanted)
+      .where('deleted_at', 'is', null)
+    if (table === 'segments') query = query.where(sql<boolean>`filter is null`)
+    return (await query.execute()).map(({ id }) => id)
+  }
+  return { segmentIds: await ids('segments', segmentIds), topicIds: await ids('topics', topicIds) }
+}
+
+/** Removes sign-ups that can't be confirmed any more, and confirmed ones after a day. Returns how many. */
+async function purgeSignups(db: Db, { most }: { most: number }, now: number): Promise<number> {
+  let removed = 0
+  for (const [state, age] of [
+    ['due', CONFIRM_MS],
+    ['mailed', CONFIRM_MS],
+    ['confirmed', DAY],
+  ] as const) {
+    const old = db
+      .selectFrom('form_signups')
+      .select('id')
+      .where('state', '=', state)
+      .where('created_at', '<=', now - age)
+      .limit(most)
+    const { numDeletedRows } = await db
+      .deleteFrom('form_signups')
+      .where('id', 'in', old)
+      .executeTakeFirstOrThrow()
+    removed += Number(numDeletedRows)
+  }
+  return removed
+}
+
+export const methods = {
+  reads: { getSignup, dueSignups },
+  writes: { submitSignup, settleSignup, confirmSignup, purgeSignups },
+}
