@@ -150,6 +150,10 @@ export function renderDone(view: FormPageView, address: string): RenderedPage {
   return framePage(view, words.doneTitle, body, STYLE)
 }
 
+/** Turns an input of our page into one for pages with another style. */
+const paragraph = (row: string): string =>
+  `<p>${row.replace('<label class="field">', '<label>').replace('</span>', '</span> ')}</p>`
+
 /** Renders a form as plain HTML for another site. @param url of the form's own page */
 export function embedCode(
   view: Pick<InputsView, 'form' | 'fields' | 'language' | 'numbers'>,
@@ -160,10 +164,10 @@ export function embedCode(
   const lines = [
     `<form action="${escapeHtml(url)}" method="post" accept-charset="utf-8">`,
     `<input type="hidden" name="language" value="${language}">`,
-    inputsOf(view, {}).replaceAll('<label class="field">', '<label>').replaceAll('</span>', '</span> '),
+    ...inputsOf(view, {}).split('\n').map(paragraph),
     trap(language, 'style="position:absolute;left:-10000px"'),
     own?.consent ? `<p>${escapeHtml(own.consent)}</p>` : '',
-    `<button>${escapeHtml(own?.button ?? SIGN_UP_WORDS[language].button)}</button>`,
+    `<p><button>${escapeHtml(own?.button ?? SIGN_UP_WORDS[language].button)}</button></p>`,
     '</form>',
   ]
   return `${lines.filter((line) => line !== '').join('\n')}\n`

@@ -43,6 +43,7 @@ test('an empty audience says what it is for, and how to begin', async () => {
     ['Segments', 'No segments yet'],
     ['Topics', 'No topics yet'],
     ['Properties', 'No properties yet'],
+    ['Forms', 'No forms yet'],
     ['Imports', 'No imports yet'],
   ] as const) {
     await page.getByRole('navigation', { name: 'Audience' }).getByRole('link', { name: tab }).click()

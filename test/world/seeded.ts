@@ -2,6 +2,7 @@ import { startAppliance, type TestAppliance } from './appliance.ts'
 import { createJumpingClock, type JumpingClock } from './jumping-clock.ts'
 import { PATIENCE } from './patience.ts'
 import { startReceiver, type Receiver } from './receiver.ts'
+import { seedForm } from './seeded-forms.ts'
 import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
 import { seedReceived } from './seeded-received.ts'
 import { seedAlerts } from './seeded-alerts.ts'
@@ -24,6 +25,7 @@ export interface Seeded {
       | 'report'
       | 'contact'
       | 'segment'
+      | 'form'
       | 'template'
       | 'blocks'
       | 'automation'
@@ -50,7 +52,6 @@ const STEPS = [5, 4, 6, 9]
 /** Each batch's share of the day's emails, in percent. */
 const SHARES = [20, 40, 30, 10]
 const BATCH = 100
-
 type Browser = <T = unknown>(method: string, path: string, body?: unknown) => Promise<T>
 
 /** Signs in as the owner and makes requests like the dashboard does. */
@@ -166,7 +167,6 @@ async function blocks(posthaste: TestAppliance): Promise<string> {
 }
 
 const READERS = ['Ada Marsh', 'Ben Okafor', 'Clara Lindqvist', 'Dmitri Orlov', 'Elif Kaya', 'Farah Haddad']
-
 /** Creates the shop's contacts and their topic choices. */
 async function readers(posthaste: TestAppliance): Promise<{ contact: string; segment: string }> {
   const made = async (path: string, body: unknown) =>
@@ -274,7 +274,6 @@ async function staff(browse: Browser): Promise<void> {
 /** Polls before the clock is advanced: deliveries may be waiting behind receivers that asked Posthaste to slow down. */
 const LOOKS_UNHELPED = 20
 const LOOKS = 2000
-
 /** Waits until nothing is in flight. The rest of the queue waits for a later day. */
 async function quiet(posthaste: TestAppliance, clock: JumpingClock): Promise<void> {
   for (let looks = 1; looks <= LOOKS; looks++) {
@@ -379,6 +378,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
     ...audience,
     ...{ broadcast, sentBroadcast },
     ...(await automationOf(posthaste, audience.segment)),
+    form: await seedForm(posthaste),
     domain,
     webhook,
     report: await seedReports(posthaste, { id: domain, name: SHOP }, clock.now()),

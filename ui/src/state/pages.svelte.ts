@@ -38,6 +38,7 @@ const PAGES: readonly Page[] = [
   { pattern: '/audience/:id', load: () => import('../pages/Audience.svelte') },
   { pattern: '/audience/contacts/:id', load: () => import('../pages/Contact.svelte') },
   { pattern: '/audience/segments/:id', load: () => import('../pages/Segment.svelte') },
+  { pattern: '/audience/forms/:id', load: () => import('../pages/SignUpForm.svelte'), rare: true },
   { pattern: '/broadcasts', load: () => import('../pages/Broadcasts.svelte') },
   { pattern: '/broadcasts/:id', load: () => import('../pages/Broadcast.svelte') },
   { pattern: '/templates', load: () => import('../pages/Templates.svelte') },

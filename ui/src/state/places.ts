@@ -79,6 +79,7 @@ const AUDIENCE: readonly Place[] = [
   { path: '/audience/segments', label: 'Audience: Segments', icon: Contact },
   { path: '/audience/topics', label: 'Audience: Topics', icon: Contact },
   { path: '/audience/properties', label: 'Audience: Properties', icon: Contact },
+  { path: '/audience/forms', label: 'Audience: Forms', icon: Contact },
 ]
 
 /** Actions that can be started from any page. */
@@ -89,6 +90,7 @@ export const ACTIONS: readonly Place[] = [
   { path: '/audience/contacts?new=1', label: 'Add contacts', icon: Plus, right: 'configure' },
   { path: '/audience/segments?new=1', label: 'Create segment', icon: Plus, right: 'configure' },
   { path: '/audience/topics?new=1', label: 'Create topic', icon: Plus, right: 'configure' },
+  { path: '/audience/forms?new=1', label: 'Create sign-up form', icon: Plus, right: 'configure' },
   { path: '/broadcasts?new=1', label: 'Create broadcast', icon: Plus, right: 'send' },
   { path: '/templates?new=1', label: 'Create template', icon: Plus, right: 'configure' },
   { path: '/automations?new=1', label: 'Create automation', icon: Plus, right: 'send' },
