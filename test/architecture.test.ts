@@ -19,6 +19,7 @@ const DOORS: Record<string, string[]> = {
     'self-signed.ts',
     'fetch.ts',
     'listeners.ts',
+    'milter.ts',
     'certificates.ts',
     'client-hello.ts',
     'der.ts',

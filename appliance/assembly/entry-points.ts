@@ -14,7 +14,13 @@ import { createCustomEvents } from '../automations/book.ts'
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
 import { createSetUp } from '../accounts/accounts.ts'
-import { bringTo, createDnsbl, createPublicMx, createSpamFilter } from '../inbound/public-mx.ts'
+import {
+  bringTo,
+  createDnsbl,
+  createMilters,
+  createPublicMx,
+  createSpamFilter,
+} from '../inbound/public-mx.ts'
 import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import {
@@ -64,6 +70,7 @@ import {
   intakeOptions,
   noticeOptions,
   retentionOf,
+  milterOptions,
   spamFilterOptions,
   submissionOptions,
 } from './options.ts'
@@ -319,7 +326,7 @@ interface PublicMxDeps extends InboundDeps {
   started: Started
   config: Config
   options: Ground['options']
-  instruments: Pick<Instruments, 'blocklistAsked' | 'spamFilterAsked'>
+  instruments: Pick<Instruments, 'blocklistAsked' | 'milterAsked' | 'spamFilterAsked'>
   /** Null outside the sandbox. */
   sandbox: Sandbox | null
 }
@@ -332,9 +339,11 @@ function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): MailHandler 
   const { config, instruments } = deps
   const filter = spamFilterOptions(config)
   const spamFilter = filter && createSpamFilter({ ...deps, ...filter, count: instruments.spamFilterAsked })
+  const filters = milterOptions(config)
+  const milters = filters && createMilters({ ...deps, ...filters, count: instruments.milterAsked })
   // The node that reads stored mail isn't always the one that received it.
   const polls = isShared(config) ? domainPolls(deps) : {}
-  const inbound = createInbound({ ...deps, ...polls, spamFilter })
+  const inbound = createInbound({ ...deps, ...polls, spamFilter, milters })
   started.defer(() => inbound.close())
   const dnsbl = createDnsbl({ ...deps, ...dnsblOptions(config), count: instruments.blocklistAsked })
   const handler = createPublicMx(inbound, dnsbl)

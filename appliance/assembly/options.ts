@@ -113,6 +113,12 @@ export const dnsblOptions = ({ inbound }: Config) => ({
   allow: parseNetworks(inbound.dnsbl_allow),
 })
 
+/** Returns how to ask milters; undefined: there are none. */
+export const milterOptions = ({ inbound, hostname }: Config) =>
+  inbound.milters.length === 0
+    ? undefined
+    : { milters: inbound.milters, unavailable: inbound.milter_unavailable, hostname }
+
 /** Returns how to ask the spam filter; undefined: there is none. */
 export const spamFilterOptions = ({ inbound }: Config) =>
   inbound.rspamd_url === undefined

@@ -90,6 +90,16 @@ export const FORMATS: Record<string, Format> = {
       return parts !== undefined && isPort(parts.port) && (isIP(parts.host) > 0 || isHostname(parts.host))
     },
   },
+  milter: {
+    expected: 'an address with a port, such as 127.0.0.1:8891, or unix: with an absolute path',
+    plural: 'addresses with ports, such as 127.0.0.1:8891, or unix: with an absolute path',
+    test(text) {
+      if (text.startsWith('unix:')) return isAbsolute(text.slice('unix:'.length)) && !text.includes('\0')
+      const parts = splitHostPort(text)
+      if (parts === undefined || !isPort(parts.port) || parts.port === '0') return false
+      return isIP(parts.host) > 0 || isHostname(parts.host)
+    },
+  },
   'ip-optional-port': {
     expected: 'an IP address, with or without a port, such as 127.0.0.1:53 or [::1]:53',
     plural: 'IP addresses, with or without ports, such as 127.0.0.1:53 or [::1]:53',

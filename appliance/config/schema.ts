@@ -138,6 +138,15 @@ export const ConfigSchema = Type.Object(
         description:
           'What to do with mail while rspamd does not answer: "accept" it without a verdict, or "defer" it with a temporary refusal.',
       }),
+      milters: strings(
+        'Mail filters to ask about mail to receiving domains over the milter protocol, in this order, such as 127.0.0.1:8891 or unix:/run/opendkim/opendkim.sock (docs/receiving.md).',
+        'milter',
+      ),
+      milter_unavailable: Type.Union([Type.Literal('accept'), Type.Literal('defer')], {
+        default: 'accept',
+        description:
+          'What to do with mail while a milter does not answer: "accept" it without a verdict, or "defer" it with a temporary refusal.',
+      }),
     }),
     dns: section('Name resolution.', {
       servers: strings(

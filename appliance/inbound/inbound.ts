@@ -106,6 +106,7 @@ export interface InboundDeps {
   resolver: ReceiveDeps['resolver']
   /** Default: none. */
   spamFilter?: ReceiveDeps['spamFilter']
+  milters?: ReceiveDeps['milters']
   clock: Clock
   log: Logger
   /** Default: this is the only process. */

@@ -7,6 +7,7 @@ import type { Addressee, Inbound } from './inbound.ts'
 import type { Received } from './receive.ts'
 
 export { createDnsbl } from './dnsbl.ts'
+export { createMilters } from './milters.ts'
 export { createSpamFilter } from './spam-filter.ts'
 
 /** Time for the largest message at a little over 256 kbit/s. */

@@ -6,7 +6,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Throttle } from '../clock/throttle.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
-import type { Authentication } from '../mail/inbound.ts'
+import type { Authentication, SpamVerdict } from '../mail/inbound.ts'
 import type { ReceivingRule } from '../mail/receiving-rules.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
@@ -14,6 +14,7 @@ import type { ReceivedLimits, Receiver, Storage } from '../storage/storage.ts'
 import { verify, withTrace } from '../verification/verification.ts'
 import type { Logger } from '../watch/log.ts'
 import { outlineOf, type Outline } from './outline.ts'
+import type { Milters } from './milters.ts'
 import type { SpamFilter } from './spam-filter.ts'
 
 export interface ReceiveDeps {
@@ -25,6 +26,8 @@ export interface ReceiveDeps {
   hostname: string
   /** Default: none. */
   spamFilter?: SpamFilter | undefined
+  /** Default: none. */
+  milters?: Milters | undefined
   /** Events per team about email that is not stored, in 24 hours. */
   events: Throttle
 }
@@ -61,12 +64,15 @@ const isAuthenticated = ({ spf, dkim, dmarc }: Authentication): boolean =>
 export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<Received> {
   const { storage, clock, hostname, log } = deps
   const now = clock.now()
-  const { mailFrom, ip, helo, tls, bytes } = args
-  const [authentication, spam, attachments] = await Promise.all([
+  const { mailFrom, ip, helo, tls } = args
+  const [authentication, judged, filtered] = await Promise.all([
     verify(args, deps),
     deps.spamFilter?.judge(args) ?? null,
-    attachmentsOf(bytes, deps),
+    deps.milters?.filter(args) ?? { bytes: args.bytes, quarantined: null },
   ])
+  const { bytes, quarantined } = filtered
+  const spam = quarantined === null ? judged : inQuarantine(judged, quarantined)
+  const attachments = await attachmentsOf(bytes, deps)
   const outline = outlineOf(bytes)
   const byTeam = Map.groupBy(args.recipients, ({ receiver }) => receiver.teamId)
   const emails = await Promise.all(
@@ -112,6 +118,12 @@ export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<Rec
   for (const { id, teamId, size } of emails)
     log.info({ ...lineOf(id, teamId, size, authentication), spam: spam?.score }, 'received an email')
   return { id: emails[0]!.id, wanted: isAuthenticated(authentication) && !spam?.flagged }
+}
+
+/** Marks a message that a milter put into quarantine like one that the spam filter marks. */
+const inQuarantine = (judged: SpamVerdict | null, reason: string): SpamVerdict => {
+  const { score = 0, rejectScore = 0, symbols = [] } = judged ?? {}
+  return { flagged: true, score, rejectScore, symbols: [`quarantine: ${reason}`, ...symbols] }
 }
 
 const lineOf = (id: string, teamId: string, size: number, { spf, dkim, dmarc }: Authentication) => ({

@@ -35,7 +35,7 @@ import { judgeListeners, tryListener, type Listener } from './listeners.ts'
 import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
 import { askPublicMx, judgePublicMx } from './public-mx.ts'
-import { askSpamFilter, judgeSpamFilter } from './spam-filter.ts'
+import { askMilter, askSpamFilter, judgeMilter, judgeSpamFilter } from './spam-filter.ts'
 import { askTime, judgeTime } from './time.ts'
 import { machineAddresses } from '../wire/networks.ts'
 
@@ -123,6 +123,7 @@ export async function examine(
     examineMachine(deps),
     examineForecast(deps),
     examineSpamFilter(deps),
+    examineMilters(deps),
     'unavailable' in deps.storage ? [] : examineDatabase(deps.storage),
     // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
@@ -344,6 +345,13 @@ async function examineSpamFilter({ config: { inbound } }: DoctorDeps): Promise<F
   const { rspamd_url: url, rspamd_unavailable: unavailable } = inbound
   return url === undefined ? [] : [judgeSpamFilter(await askSpamFilter(url), { url, unavailable })]
 }
+
+const examineMilters = ({ config: { inbound } }: DoctorDeps): Promise<Finding[]> =>
+  Promise.all(
+    inbound.milters.map(async (milter) =>
+      judgeMilter(await askMilter(milter), { milter, unavailable: inbound.milter_unavailable }),
+    ),
+  )
 
 /** Forecasts the disk usage; empty if the usage is unknown. */
 async function examineForecast({ storage, clock, config }: DoctorDeps): Promise<Finding[]> {

@@ -1,5 +1,6 @@
 /** Checks whether the spam filter for received mail can be reached. */
 import type { Finding } from '../mail/finding.ts'
+import { openMilter } from '../wire/milter.ts'
 
 /** What the filter answers to a ping; `down`: why it doesn't. */
 export type FilterAnswer = { kind: 'up' } | { kind: 'down'; reason: string }
@@ -24,6 +25,42 @@ export async function askSpamFilter(url: string): Promise<FilterAnswer> {
   }
 }
 
+/** Agrees on the protocol with a milter, and leaves. Never rejects. */
+export async function askMilter(milter: string): Promise<FilterAnswer> {
+  const signal = AbortSignal.timeout(TIMEOUT)
+  try {
+    const connection = await openMilter(milter, signal)
+    connection.close()
+    return { kind: 'up' }
+  } catch (error) {
+    const { message, code } = error as NodeJS.ErrnoException
+    const reason = signal.aborted ? 'does not answer' : `can't be asked (${code ?? message})`
+    return { kind: 'down', reason }
+  }
+}
+
+/** Judges a milter's answer. @param unavailable what happens to mail without its verdict */
+export function judgeMilter(
+  answer: FilterAnswer,
+  { milter, unavailable }: { milter: string; unavailable: 'accept' | 'defer' },
+): Finding {
+  const about = { id: `milter:${milter}`, title: `Milter ${milter}` }
+  if (answer.kind === 'up')
+    return { ...about, status: 'ok', found: `The milter at ${milter} answers.`, advice: null }
+  return {
+    ...about,
+    status: unavailable === 'accept' ? 'warning' : 'failed',
+    found: `The milter at ${milter} ${answer.reason}. ${EFFECT[unavailable]}`,
+    advice: 'Start the filter, or change inbound.milters.',
+  }
+}
+
+/** What happens to mail meanwhile. */
+const EFFECT = {
+  accept: 'Received mail is accepted without a verdict.',
+  defer: 'Mail to receiving domains is refused temporarily.',
+}
+
 /** Judges the answer. @param unavailable what happens to mail without a verdict */
 export function judgeSpamFilter(
   answer: FilterAnswer,
@@ -32,14 +69,10 @@ export function judgeSpamFilter(
   const about = { id: 'spam-filter', title: 'Spam filter' }
   if (answer.kind === 'up')
     return { ...about, status: 'ok', found: `rspamd at ${url} answers.`, advice: null }
-  const effect =
-    unavailable === 'accept'
-      ? 'Received mail is accepted without a verdict.'
-      : 'Mail to receiving domains is refused temporarily.'
   return {
     ...about,
     status: unavailable === 'accept' ? 'warning' : 'failed',
-    found: `rspamd at ${url} ${answer.reason}. ${effect}`,
+    found: `rspamd at ${url} ${answer.reason}. ${EFFECT[unavailable]}`,
     advice: 'Start rspamd, or change inbound.rspamd_url.',
   }
 }

@@ -18,6 +18,8 @@ export interface Instruments {
   blocklistAsked(zone: string, result: string): void
   /** The spam filter was asked about a received message. */
   spamFilterAsked(result: string): void
+  /** A milter was asked about a received message. */
+  milterAsked(milter: string, result: string): void
   webhookAttempted(success: boolean, seconds: number): void
   stored(method: string, seconds: number, failed: boolean): void
   /** A recurring task succeeded. Lets a monitor detect that it stopped. */
@@ -65,15 +67,6 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
   const delivery = histogram('delivery_seconds', 'Time from accepted to a final state', LONG, ['state'])
   const attempt = histogram('attempt_seconds', 'Duration of one conversation with a mail exchanger', LONG)
   const outcomes = counter('attempted_deliveries_total', 'Delivery attempts', ['state', 'provider'])
-  const blocklists = counter('inbound_blocklist_total', 'Blocklist lookups about servers that deliver mail', [
-    'zone',
-    'result',
-  ])
-  const spamFilter = counter(
-    'inbound_spam_filter_total',
-    'Received messages that the spam filter was asked about',
-    ['result'],
-  )
   const inFlight = gauge('deliveries_in_flight', 'Deliveries being attempted', ['provider'])
   const webhooks = histogram('webhook_attempt_seconds', 'Requests to webhooks', QUICK, ['outcome'])
   const calls = histogram('storage_call_seconds', 'Duration of storage calls; writes until durable', QUICK, [
@@ -99,8 +92,7 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
     },
     attempted: (seconds) => attempt.observe(Math.max(0, seconds)),
     inFlight: (provider, change) => inFlight.inc({ provider: group(provider) }, change),
-    blocklistAsked: (zone, result) => blocklists.inc({ zone, result }),
-    spamFilterAsked: (result) => spamFilter.inc({ result }),
+    ...createInboundTold(series),
     webhookAttempted: (success, seconds) =>
       webhooks.observe({ outcome: success ? 'success' : 'failure' }, seconds),
     stored(method, seconds, failed) {
@@ -108,6 +100,23 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
       if (failed) failures.inc({ method })
     },
     succeeded: (what) => successes.set({ what }, clock.now() / 1000),
+  }
+}
+
+/** Counts what others say about received mail. */
+function createInboundTold({
+  counter,
+}: SeriesOf): Pick<Told, 'blocklistAsked' | 'spamFilterAsked' | 'milterAsked'> {
+  const lookups = 'Blocklist lookups about servers that deliver mail'
+  const blocklists = counter('inbound_blocklist_total', lookups, ['zone', 'result'])
+  const judged = 'Received messages that the spam filter was asked about'
+  const spamFilter = counter('inbound_spam_filter_total', judged, ['result'])
+  const filtered = 'Received messages that a milter was asked about'
+  const milters = counter('inbound_milter_total', filtered, ['milter', 'result'])
+  return {
+    blocklistAsked: (zone, result) => blocklists.inc({ zone, result }),
+    spamFilterAsked: (result) => spamFilter.inc({ result }),
+    milterAsked: (milter, result) => milters.inc({ milter, result }),
   }
 }
 

@@ -65,6 +65,7 @@ function configFor(dataDir: string, { world, config }: TestApplianceOptions): Co
     storage: { ...base.storage, reserve_mb: 0, ...config?.storage },
     http: { ...base.http, listen: ['127.0.0.1:0'], ...config?.http },
     smtp: { ...base.smtp, starttls: [], implicit_tls: [], ...config?.smtp },
+    inbound: { ...base.inbound, ...config?.inbound },
     dns: { ...base.dns, servers: world?.dnsServers ?? [], ...config?.dns },
     delivery: {
       ...base.delivery,

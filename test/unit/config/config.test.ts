@@ -45,7 +45,13 @@ describe('a sound configuration', () => {
         max_unknown_connections_per_address: 200,
       },
       sign_in: { providers: [] },
-      inbound: { dnsbl: [], dnsbl_allow: [], rspamd_unavailable: 'accept' },
+      inbound: {
+        dnsbl: [],
+        dnsbl_allow: [],
+        rspamd_unavailable: 'accept',
+        milters: [],
+        milter_unavailable: 'accept',
+      },
       smtp: {
         starttls: ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
         implicit_tls: ['0.0.0.0:465', '0.0.0.0:2465'],
