@@ -4,10 +4,10 @@ import { SUBSCRIPTIONS, type ConsentAct, type PropertyType, type Subscription } 
 import { Refusal } from '../mail/refusals.ts'
 import type { Contact } from '../storage/storage.ts'
 import type { Wire } from './hosted.ts'
-import { change, everyOf } from './named.ts'
+import { everyOf } from './named.ts'
 import { text } from './objects.ts'
 import type { Ids, Refs } from './refs.ts'
-import { add, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
+import { add, change, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
 
 /** Contacts per entry in the audit log. */
 const AUDITED = 500

@@ -25,6 +25,9 @@ const READERS: Record<
   postal: { read: readPostal, kinds: ['domains', 'suppressions'] },
 }
 
+/** Notes of each kind; a file may give one for every line. */
+const MOST_NOTES = 100
+
 /** An export that was read. */
 export interface OpenedExport {
   /** Serves its content like the API. */
@@ -51,7 +54,9 @@ export function openExport(from: Exporter, files: readonly ExportFile[], now: nu
           leaveOut(count, what, text)
         })
       for (const note of found.notes)
-        withCount(report, note.kind, (count) => void count.notes.push(remarkOf(note)))
+        withCount(report, note.kind, (count) => {
+          if (count.notes.length < MOST_NOTES) count.notes.push(remarkOf(note))
+        })
     },
   }
 }

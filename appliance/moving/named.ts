@@ -1,8 +1,7 @@
 /** Moves objects that are matched by name: those of the hosted service and those here, each counted once. */
-import { Refusal } from '../mail/refusals.ts'
 import { HostedFailed, type Wire } from './hosted.ts'
 import { text } from './objects.ts'
-import { add, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
+import { add, change, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
 
 /** How objects of a kind are read, matched and created. */
 export interface Named<Here extends { id: string }> {
@@ -78,17 +77,6 @@ export async function moveNamed<Here extends { id: string }>(
     else if (overwrite && making.change)
       await change(count, name, async () => (await making.change?.(wire, here)) === true)
     else count.present += 1
-  }
-}
-
-/** Runs `work` on an object that is here; counts it as skipped when the change is refused. */
-export async function change(count: MoveCount, what: string, work: () => Promise<boolean>): Promise<void> {
-  try {
-    if (await work()) count.updated += 1
-    count.present += 1
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    leaveOut(count, what, error.message)
   }
 }
 

@@ -9,7 +9,7 @@ import type { Webhooks } from '../events/events.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { Templates } from '../templates/templates.ts'
-import type { Hosted } from './hosted.ts'
+import { HostedFailed, type Hosted } from './hosted.ts'
 import type { HostedRecord } from './objects.ts'
 
 /**
@@ -142,7 +142,24 @@ export async function add(count: MoveCount, what: string, work: () => Promise<vo
     await work()
     count.added += 1
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    leaveOut(count, what, error.message)
+    leaveOut(count, what, reasonToSkip(error))
   }
+}
+
+/** Runs `work` on an object that is here, and counts it as changed if it says so; as skipped when it is refused. */
+export async function change(count: MoveCount, what: string, work: () => Promise<boolean>): Promise<void> {
+  try {
+    if (await work()) count.updated += 1
+    count.present += 1
+  } catch (error) {
+    leaveOut(count, what, reasonToSkip(error))
+  }
+}
+
+/** Returns why an object is skipped. Throws the error again if it is not about this object alone. */
+function reasonToSkip(error: unknown): string {
+  if (error instanceof Refusal) return error.message
+  // Someone deleted it after the list was read.
+  if (error instanceof HostedFailed && error.status === 404) return 'the hosted API no longer has it'
+  throw error
 }

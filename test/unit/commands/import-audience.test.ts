@@ -371,6 +371,31 @@ describe('from the hosted service', () => {
     expect(hosted.asked.every((one) => one.startsWith('GET '))).toBe(true)
   })
 
+  test('what is deleted there during the import is skipped, and the rest comes over', async () => {
+    hosted.content = {
+      '/contact-properties': [{ id: 'k1', key: 'city', type: 'string' }],
+      '/contacts': [
+        { id: 'c1', email: 'deleted@acme.example' },
+        { id: 'c2', email: 'stays@acme.example' },
+      ],
+      '/contacts/c2': { id: 'c2', properties: { city: 'Oslo' } },
+      '/templates': [{ id: 'p1', name: 'Deleted' }],
+    }
+    const run = await bring('properties,contacts,templates')
+    expect(run.code).toBe(1)
+    const { contacts, templates } = result(run)
+    expect(contacts).toMatchObject({
+      there: 2,
+      added: 1,
+      left_out: 1,
+      reasons: [{ what: 'deleted@acme.example', text: 'the hosted API no longer has it' }],
+    })
+    expect(templates).toMatchObject(tally(1, 0, 0, 1))
+    expect(await here.json('contact', 'show', 'stays@acme.example')).toMatchObject({
+      properties: { city: { value: 'Oslo' } },
+    })
+  })
+
   test('JSON that is nested too deeply is refused before it is parsed', async () => {
     hosted.instead = () => ({ status: 200, raw: `{"data":${'['.repeat(100)}` })
     const { code, stderr } = await bring('segments')
