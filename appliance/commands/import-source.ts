@@ -37,6 +37,10 @@ export async function openSource(
 ): Promise<OpenedSource> {
   const exporter = EXPORTERS.find((one) => one === from)
   if (exporter) return openFiles(exporter, { keyFile, files, now: clock.now() })
+  if (!URL.canParse(from))
+    throw new Misuse(
+      `--from must be the URL of the API, such as https://api.example.com, or one of ${EXPORTERS.join(', ')}.`,
+    )
   const base = readBase(from)
   if (files !== undefined)
     throw new Misuse(`--files is for exported files: use --from ${EXPORTERS.join(', ')} with it.`)

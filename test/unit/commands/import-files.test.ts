@@ -138,6 +138,9 @@ describe('SES', () => {
       const { code, stderr } = await run('import', ...args)
       return `${code} ${stderr}`
     }
+    expect(await says('--from', 'sess', '--files', good)).toMatch(
+      /^2 --from must be the URL .*ses, mailchimp/,
+    )
     expect(await says('--from', 'ses')).toMatch(/^2 Add --files/)
     expect(await says('--from', 'ses', '--files', good, '--key-file', good)).toMatch(
       /^2 --key-file is for the API/,

@@ -118,6 +118,11 @@ describe('a service that does not answer', () => {
     world.instead = () => ({ status: 200, raw: 'x'.repeat(17 * 1024 * 1024) })
     expect((await failure(hosted().get('/things'))).message).toContain('more than 16 MB')
   })
+
+  test('with JSON that is nested too deeply, is refused before it is parsed', async () => {
+    world.instead = () => ({ status: 200, raw: `{"data":${'['.repeat(100)}` })
+    expect((await failure(hosted().get('/things'))).message).toMatch(/too complex.*64 levels of nesting/)
+  })
 })
 
 describe('the key', () => {
