@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { addMember, givePassword, type Person } from './people.ts'
+import { picture } from './sound.ts'
 
 /** Tests the template pages in a real browser, on a real appliance. */
 
@@ -113,6 +114,25 @@ test('published, changed and restored', async () => {
   await press('Restore as draft')
   await toast('Version restored. It’s the draft now.')
   expect(await stored()).toMatchObject({ subject: 'Order {{{NUMBER}}}', has_unpublished_versions: true })
+})
+
+test('what publishing changes is shown before, as fields, side by side and as source', async () => {
+  const { html } = await stored()
+  const change = { subject: 'Your order {{{NUMBER}}}', html: `${html as string}<p>Thank you</p>` }
+  expect((await posthaste.call('PATCH', '/templates/order', change)).status).toBe(200)
+  await page.reload()
+  await page.getByRole('link', { name: 'Review changes' }).click()
+  const fields = page.getByRole('table', { name: 'Changed fields' }).locator('tbody tr')
+  await expect
+    .poll(() => fields.allInnerTexts())
+    .toEqual([expect.stringMatching(/Subject\s+Order \{\{\{NUMBER\}\}\}\s+Your order/) as string])
+  await page.getByRole('region', { name: 'Published' }).getByText('Order [NUMBER]', { exact: true }).waitFor()
+  await page.getByRole('region', { name: 'Draft' }).getByText('Your order [NUMBER]').waitFor()
+  await page.getByRole('group', { name: 'Changes to the HTML' }).getByText('+ <p>Thank you</p>').waitFor()
+  await picture(page, 'template-changes')
+  await press('Publish changes')
+  await status('published')
+  await expect.poll(() => page.getByRole('link', { name: 'Changes' }).count()).toBe(0)
 })
 
 test('a template is duplicated, found and deleted', async () => {
