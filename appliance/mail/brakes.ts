@@ -87,4 +87,4 @@ function pauseOf(emails: readonly RecentEmail[]): Braking['pause'] {
 
 /** Explains in a sentence why the part of a broadcast for a provider is held. */
 export const holdSentence = (provider: string, { count, of }: PauseFigures): string =>
-  `${provider} refused ${count} of the last ${of} emails as spam or because of your reputation. Its recipients wait; the others still get it.`
+  `${provider} refused ${count} of the last ${of} emails as spam or because of your reputation. Only its recipients wait.`

@@ -64,6 +64,6 @@ test('a part that is held counts nowhere, and a resumed one counts from then on'
 
 test('the reason names the provider and the numbers', () => {
   expect(holdSentence('google', { count: 24, of: 60 })).toBe(
-    'google refused 24 of the last 60 emails as spam or because of your reputation. Its recipients wait; the others still get it.',
+    'google refused 24 of the last 60 emails as spam or because of your reputation. Only its recipients wait.',
   )
 })

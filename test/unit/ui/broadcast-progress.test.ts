@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { percent, progressOf, shareWords } from '../../../ui/src/state/broadcast-progress.ts'
+import {
+  percent,
+  progressOf,
+  rateOf,
+  shareWords,
+  withSample,
+} from '../../../ui/src/state/broadcast-progress.ts'
 
 test('an address on the suppression list counts neither as sent nor as a recipient', () => {
   const counts = { delivered: 3, clicked: 1, bounced: 1, suppressed: 2, queued: 3 }
@@ -17,6 +23,18 @@ test('an address on the suppression list counts neither as sent nor as a recipie
 test('small shares keep the digits that are compared with a limit of 0.1%', () => {
   const shares = [0, 0.0004, 0.0096, 0.013, 0.09, 0.124, 1].map((share) => percent(share, 1))
   expect(shares).toEqual(['0%', '0.04%', '0.96%', '1.3%', '9%', '12%', '100%'])
+})
+
+test('the rate is that of the last minute, and falls while nothing is sent', () => {
+  let samples = withSample([], { at: 0, tried: 0 })
+  expect(rateOf(samples, 60_000)).toBeNull()
+  samples = withSample(samples, { at: 5000, tried: 100 })
+  expect(rateOf(samples, 5000)).toBeNull()
+  expect(rateOf(samples, 10_000)).toBe(600)
+  expect(rateOf(samples, 60_000)).toBe(100)
+  samples = withSample(samples, { at: 61_000, tried: 240 })
+  expect(samples).toHaveLength(2)
+  expect(rateOf(samples, 61_000)).toBe(150)
 })
 
 test('a share of nothing has no words', () => {

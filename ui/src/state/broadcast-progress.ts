@@ -43,6 +43,29 @@ export function progressOf({
   }
 }
 
+/** How many emails had been tried at a time (Unix milliseconds). */
+export interface Sample {
+  at: number
+  tried: number
+}
+/** How long samples are kept, and the least time that a rate is calculated from (milliseconds). */
+const KEPT_MS = 60_000
+const LEAST_MS = 10_000
+
+/** Adds a sample, and forgets those that are too old. */
+export const withSample = (samples: readonly Sample[], last: Sample): Sample[] => [
+  ...samples.filter(({ at }) => last.at - at < KEPT_MS),
+  last,
+]
+
+/** Calculates emails per minute since the oldest sample; null if it is too early to tell, or nothing is sent. */
+export function rateOf(samples: readonly Sample[], now: number): number | null {
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (!first || !last || now - first.at < LEAST_MS) return null
+  const rate = ((last.tried - first.tried) * 60_000) / (now - first.at)
+  return rate > 0 ? rate : null
+}
+
 /** The share of complaints that receivers tolerate. */
 export const COMPLAINT_LIMIT = 0.001
 
