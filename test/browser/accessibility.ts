@@ -24,7 +24,8 @@ const LOOKS = `{
   const isShown = (element) => {
     if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false
     const { left, right, top, bottom } = element.getBoundingClientRect()
-    return right > 0 && left < innerWidth && bottom + scrollY > 0 && right > left && bottom > top
+    // Text for screen readers only is one pixel large; axe-core doesn't check its contrast.
+    return right > 0 && left < innerWidth && bottom + scrollY > 0 && right > left + 1 && bottom > top + 1
   }
   const hasText = (element) => element.placeholder || element.value ||
     [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '')
@@ -40,31 +41,44 @@ const LOOKS = `{
 }`
 
 /**
- * `contrastOf(theme)` returns the violations of the contrast rule among looks that have not passed in this theme yet. It
- * checks one element per look. Where axe-core can't tell, because something covers the element, it checks all others
- * with that look; if it can't tell for any of them, the look is checked again on the next view.
+ * `contrastOf(theme)` returns the violations of the contrast rule among looks that have not passed in this theme yet,
+ * whether on this view or before the page was loaded again. It checks one element per look. Where axe-core can't tell,
+ * because something covers the element, it checks all others with that look; if it can't tell for any of them, the look
+ * is checked again on the next view. It never can where the look itself has a gradient or an image in its background;
+ * such a look is checked once.
  */
 const CONTRAST = `{
   const sound = {}
-  const options = { iframes: false, preload: false, elementRef: true, resultTypes: ['violations', 'passes'], runOnly: ['color-contrast'] }
+  // Pages without an origin of their own have no storage.
+  const storage = location.protocol === 'http:' ? sessionStorage : undefined
+  const options = { iframes: false, preload: false, elementRef: true,
+    resultTypes: ['violations', 'passes', 'incomplete'], runOnly: ['color-contrast'] }
+  const hasPicture = (element) =>
+    element !== null && (getComputedStyle(element).backgroundImage !== 'none' || hasPicture(element.parentElement))
+  const isOnPicture = ({ element, any }) =>
+    ['bgGradient', 'bgImage'].includes(any[0]?.data?.messageKey) && hasPicture(element)
   globalThis.contrastOf = async (theme) => {
-    const known = (sound[theme] ??= new Set())
+    const known = (sound[theme] ??= new Set(JSON.parse(storage?.getItem('looks ' + theme) ?? '[]')))
     const left = new Map([...looks()].filter(([look]) => !known.has(look)))
     const found = []
+    const onPicture = new Set()
     const check = async (elements) => {
       const include = elements.filter((element) => element.isConnected)
       if (include.length === 0) return
-      const { violations, passes } = await axe.run({ include }, options)
+      const { violations, passes, incomplete } = await axe.run({ include }, options)
       const [failed, passed] = [violations, passes].map((rules) =>
         new Set(rules.flatMap(({ nodes }) => nodes).map(({ element }) => element)))
       for (const [look, elements] of left) {
         if (elements.some((element) => failed.has(element))) left.delete(look)
         else if (elements.some((element) => passed.has(element))) left.delete(look) && known.add(look)
       }
+      for (const node of incomplete.flatMap(({ nodes }) => nodes)) if (isOnPicture(node)) onPicture.add(node.element)
       found.push(...violations)
     }
     await check([...left.values()].map(([element]) => element))
     await check([...left.values()].flatMap((elements) => elements.slice(1)))
+    for (const [look, elements] of left) if (elements.every((element) => onPicture.has(element))) known.add(look)
+    storage?.setItem('looks ' + theme, JSON.stringify([...known]))
     return found
   }
 }`
