@@ -226,9 +226,11 @@ export const deleteTemplate = operation('DELETE /templates/:id', {
   operationId: 'deleteTemplate',
   tags,
   summary: 'Delete a template',
-  description: 'Deletes all its versions. Emails that were made from it stay.',
+  description:
+    'Deletes all its versions. Emails that were made from it stay. Refused while an enabled automation sends it.',
   params,
   response: { 200: TemplateDeleted },
+  errors: ['409'],
 })
 export const publishTemplate = operation('POST /templates/:id/publish', {
   operationId: 'publishTemplate',

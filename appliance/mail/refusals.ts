@@ -576,6 +576,12 @@ export const REFUSALS = {
     '451 4.3.2',
     'The automation `{name}` was stopped, and its runs are being ended. Try again in a minute.',
   ),
+  template_in_use: entry(
+    'resource_locked',
+    409,
+    '554 5.5.1',
+    'The automation `{name}` sends this template. Disable the automation, or choose another template in it.',
+  ),
   template_unpublished: entry(
     'validation_error',
     422,

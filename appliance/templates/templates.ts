@@ -71,7 +71,7 @@ export interface Templates {
   update(
     args: TemplateName & { input: TemplateInput; author: string; revision?: number | undefined },
   ): Promise<Template>
-  /** Deletes a template. Refuses: `not_found`. */
+  /** Deletes a template. Refuses: `not_found`; `template_in_use` while an enabled automation sends it. */
   remove(args: TemplateName): Promise<TemplateSummary>
   /** Publishes the draft. Refuses: `not_found`. */
   publish(args: TemplateName): Promise<TemplateSummary>
@@ -88,7 +88,7 @@ export interface Templates {
 
 export interface TemplatesDeps {
   storage: StorageOf<'templates' | 'templateRows'> &
-    Pick<Storage, 'getContact' | 'listContactProperties' | 'useImages'>
+    Pick<Storage, 'automationsSending' | 'getContact' | 'listContactProperties' | 'useImages'>
   clock: Clock
 }
 
@@ -113,6 +113,10 @@ export function createTemplates(deps: TemplatesDeps): Templates {
     },
     get,
     async remove(name) {
+      const { id, alias } = await get(name)
+      const templates = alias === null ? [id] : [id, alias]
+      const [user] = await storage.automationsSending({ teamId: name.teamId, templates }, clock.now())
+      if (user !== undefined) throw refuse('template_in_use', { name: user })
       const template = await storage.deleteTemplate(storedRef(name), clock.now())
       if (!template) throw notFound()
       return template

@@ -105,6 +105,14 @@ function definitionTests(storage: () => Storage): void {
       updatedAt: T0 + 1,
     })
     expect(await storage().getAutomationVersion({ id: automation.versionId }, T0)).toEqual(graph)
+    const letter = { key: 'mail', type: 'send_email', config: { template: { id: 'hello' } } } as const
+    const letters = { id: newId(T0), graph: { steps: [...graph.steps, letter], connections: [] } }
+    const enabled = { name: 'Hi', status: 'enabled', version: letters } as const
+    const sending = (teamId = team.id) =>
+      storage().automationsSending({ teamId, templates: [newId(T0), 'hello'] }, T0)
+    expect(await sending()).toEqual([])
+    await storage().updateAutomation({ teamId: team.id, id: automation.id, change: enabled }, T0 + 1)
+    expect([await sending(), await sending(other.id)]).toEqual([['Hi'], []])
     const remove = (teamId: string) =>
       storage().stopAutomation({ teamId, id: automation.id, reason: null, deleted: true }, T0 + 2)
     expect([await remove(other.id), await remove(team.id), await remove(team.id)]).toEqual([

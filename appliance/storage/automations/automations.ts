@@ -196,7 +196,26 @@ export async function stopAutomation(
   return updated.numUpdatedRows > 0n
 }
 
+/** Lists the names of the enabled automations that send one of these templates, by id or alias. Oldest first. */
+async function automationsSending(
+  db: Db,
+  { teamId, templates }: { teamId: string; templates: readonly string[] },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('automations as a')
+    .innerJoin('automation_versions as v', 'v.id', 'a.version_id')
+    .select(['a.name', 'v.content'])
+    .where('a.team_id', '=', teamId)
+    .where('a.status', '=', 'enabled')
+    .where('a.deleted_at', 'is', null)
+    .orderBy('a.id')
+    .execute()
+  const sends = ({ steps }: AutomationGraph): boolean =>
+    steps.some(({ type, config }) => type === 'send_email' && templates.includes(config.template.id))
+  return rows.filter(({ content }) => sends(JSON.parse(content) as AutomationGraph)).map(({ name }) => name)
+}
+
 export const methods = {
-  reads: { listAutomations, getAutomation, getAutomationVersion },
+  reads: { listAutomations, getAutomation, getAutomationVersion, automationsSending },
   writes: { createAutomation, updateAutomation, stopAutomation },
 }

@@ -246,7 +246,16 @@ test('a failed run is retried with the step that failed', async () => {
   await publish()
   const letter = { key: 'mail', type: 'send_email', config: { template: { id: 'welcome' } } }
   const id = await enabled('Retry', line(start('retry'), letter))
-  expect((await api.call('DELETE', '/templates/welcome')).status).toBe(200)
+  expect(await api.call('DELETE', '/templates/welcome')).toMatchObject({
+    status: 409,
+    json: {
+      name: 'resource_locked',
+      message:
+        'The automation `Retry` sends this template. Disable the automation, or choose another template in it.',
+    },
+  })
+  expect((await api.call('PATCH', '/templates/welcome', { alias: 'former' })).status).toBe(200)
+  expect((await api.call('DELETE', '/templates/former')).status).toBe(200)
   const email = 'retry@customer.example'
   await api.call('POST', '/events/send', { event: 'retry', email })
   await settled(id, 'failed')
