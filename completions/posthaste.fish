@@ -863,7 +863,7 @@ complete -c posthaste -n '__posthaste_at import' -l team -x -d 'Team name or ID 
 complete -c posthaste -n '__posthaste_at import' -l from -x -d 'URL of its API, such as https://api.example.com, or the service that exported the files: ses, mailchimp, listmonk, postal'
 complete -c posthaste -n '__posthaste_at import' -l key-file -r -F -d 'File with one of its full-access API keys, or - for standard input'
 complete -c posthaste -n '__posthaste_at import' -l files -x -d 'Exported files'
-complete -c posthaste -n '__posthaste_at import' -l only -x -d 'Comma-separated kinds: domains,suppressions,webhooks,keys,properties,segments,topics,contacts,templates,broadcasts,events,automations (default: all)'
+complete -c posthaste -n '__posthaste_at import' -l only -x -d 'Kinds, separated by commas: domains, suppressions, webhooks, keys, properties, segments, topics, contacts, templates, broadcasts, events, automations (default: all)'
 complete -c posthaste -n '__posthaste_at import' -l dry-run -d 'Show what would be imported, without changing anything'
 complete -c posthaste -n '__posthaste_at import' -l return-path -x -d 'Return path label of all imported domains (default: keep the label of each)'
 complete -c posthaste -n '__posthaste_at import' -l permission -x -a 'full_access sending_access' -d 'Permission of keys for which the hosted API does not report it (default: sending_access)'

@@ -14,7 +14,7 @@ export function addImport({ addInTeam, does }: Registrar): void {
     )
     .option('--key-file <file>', 'File with one of its full-access API keys, or - for standard input')
     .option('--files <file...>', 'Exported files')
-    .option('--only <kinds>', `Comma-separated kinds: ${KINDS.join(',')} (default: all)`, parseKinds)
+    .option('--only <kinds>', `Kinds, separated by commas: ${KINDS.join(', ')} (default: all)`, parseKinds)
     .option('--dry-run', 'Show what would be imported, without changing anything')
     .option(
       '--return-path <label>',
