@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { broadcastStage } from './broadcast-stage.ts'
-import { DAY, T0, unique } from './fixtures.ts'
+import { DAY, MINUTE, T0, unique } from './fixtures.ts'
 
 /** The part of a broadcast for one provider, which a brake holds. */
 export function broadcastHoldsContract(storage: () => Storage): void {
@@ -32,5 +32,25 @@ export function broadcastHoldsContract(storage: () => Storage): void {
       expect(await lease()).toEqual([first.email])
       expect(await storage().resumeProvider({ teamId: newId(T0), id, provider: slow }, T0)).toBe('unknown')
     })
+  })
+
+  test('recipients of a broadcast are listed page by page, and counted while an attempt runs', async () => {
+    const { teamId, join, sending, enqueue, lease } = await broadcastStage(storage())
+    const [ada, bob] = [await join(), await join({ unsubscribed: true })]
+    const id = await sending()
+    const rows = (after: string, most: number, team = teamId) =>
+      storage().broadcastRecipientRows({ teamId: team, id, after, most }, T0)
+    const inFlight = (now: number) => storage().broadcastInFlight({ id }, now)
+    expect(await rows('', 9)).toMatchObject([
+      { contactId: ada.id, email: ada.email, emailId: null, lastEvent: null },
+      { contactId: bob.id, email: bob.email, emailId: null },
+    ])
+    await enqueue(id)
+    expect(await rows('', 1)).toMatchObject([{ contactId: ada.id, email: ada.email, lastEvent: 'queued' }])
+    expect(await rows(ada.id, 9)).toMatchObject([{ contactId: bob.id, skipped: 'unsubscribed' }])
+    expect([await rows(bob.id, 9), await rows('', 9, newId(T0))]).toEqual([[], []])
+    expect(await inFlight(T0 + MINUTE)).toBe(0)
+    expect(await lease()).toEqual([ada.email])
+    expect([await inFlight(T0 + MINUTE), await inFlight(T0 + 31 * MINUTE)]).toEqual([1, 0])
   })
 }

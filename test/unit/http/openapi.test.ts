@@ -82,6 +82,7 @@ describe('GET /openapi.json', () => {
       'http/dashboard.ts',
       'http/routes/preferences.ts',
       'http/routes/shares.ts',
+      'http/routes/sign-ups.ts',
       'http/routes/tls.ts',
       'http/routes/tracking.ts',
     ])
