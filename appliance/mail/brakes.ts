@@ -7,7 +7,7 @@ export interface RecentEmail {
   /** Empty if it isn't known yet. */
   provider: string
   lastEvent: string
-  /** What its failure or delay is about; null: it has none. */
+  /** The category of its failure or delay; null if it neither failed nor was delayed. */
   category: Category | null
   /** Its first attempt (Unix milliseconds). */
   sentAt: number

@@ -341,7 +341,7 @@ async function endQueued(db: Db, { id, most }: { id: string; most: number }, now
 
 /**
  * Queues the next `most` emails that were parked while their broadcast or its part for their provider was held. Their
- * retry period starts anew. Returns false if none is left.
+ * retry period starts again. Returns false if nothing is left to release.
  */
 async function releaseParked(
   db: Db,
