@@ -1,47 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { zip } from '../inbound/samples/reports.ts'
-import { installation, posthaste, type Run } from './program.ts'
+import { importStage, result, said, tally } from './import-stage.ts'
 
-interface Tally {
-  there: number
-  added: number
-  present: number
-  left_out: number
-  reasons: { what: string; text: string }[]
-  notes: { what: string; text: string }[]
-}
-type Printed = Record<string, Tally>
-
-let folder: string
-let run: (...args: string[]) => Promise<Run>
-beforeEach(async () => {
-  const { config } = installation('[dns]\nservers = ["127.0.0.1:9"]\n')
-  folder = mkdtempSync(join(tmpdir(), 'posthaste-people-'))
-  run = (...args) => posthaste([...args, '--config', config])
-  await posthaste(['setup', '--email', 'owner@here.test', '--config', config], { input: 'a long password\n' })
-})
-
-const file = (name: string, content: string | Uint8Array): string => {
-  const path = join(folder, name)
-  writeFileSync(path, content)
-  return path
-}
-const json = async <T>(...args: string[]): Promise<T> =>
-  JSON.parse((await run(...args, '--json')).stdout) as T
-const bring = (from: string, ...args: string[]): Promise<Run> =>
-  run('import', '--from', from, '--json', '--files', ...args)
-const result = ({ stdout }: Run): Printed => JSON.parse(stdout) as Printed
-const tally = (there: number, added: number, present = 0, left_out = 0) => ({
-  there,
-  added,
-  present,
-  left_out,
-})
-const said = (remarks: { what: string; text: string }[]) =>
-  remarks.map(({ what, text }) => `${what}: ${text}`)
+const { run, file, json, bring } = importStage()
 const shown = async (email: string) => (await run('contact', 'show', email)).stdout
 const segments = async () => {
   const { data } = await json<{ data: { name: string; contacts: number }[] }>('segment', 'list')
