@@ -1,4 +1,5 @@
 /** Opens everything that sends mail: delivery, TLS policies, reports and sending IPs. */
+import type { Storage } from '../storage/storage.ts'
 import { createDelivery, type Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
 import { createReporter } from '../reports/reports.ts'
 import type { SourceBook } from '../sources/sources.ts'
@@ -17,7 +18,7 @@ const DRAIN_MS = 15_000
 
 /** Starts delivery, and the reports that it records as due. */
 async function startDelivery(
-  deps: DeliveryDeps & { duties: Duties },
+  deps: DeliveryDeps & { storage: Storage; duties: Duties },
   started: AsyncDisposableStack,
 ): Promise<Delivery> {
   const { log } = deps

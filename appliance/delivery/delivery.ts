@@ -7,18 +7,23 @@ import type { Resolver } from '../dns/dns.ts'
 import type { BounceRule } from '../mail/bounce.ts'
 import { AUTO, DEFAULT_POOL, type Source } from '../mail/source.ts'
 import type { LaneActivity, ProviderTable } from '../shaping/shaping.ts'
-import { createSigner } from '../signing/signing.ts'
+import { createSigner, type Signer } from '../signing/signing.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { type Cidr, refreshedAddresses } from '../wire/networks.ts'
-import { attempt } from './attempt.ts'
+import { attempt, type AttemptDeps } from './attempt.ts'
 import { createClassifier } from '../mail/classify.ts'
-import { createConnections } from './connections.ts'
-import { createDispatcher, type Dispatcher } from './dispatch.ts'
-import { Lanes } from './lanes.ts'
-import type { TlsPolicies } from './policy/policy.ts'
+import { createConnections, type Connections } from './connections.ts'
+import { createDispatcher, type DispatchDeps, type Dispatcher } from './dispatch.ts'
+import { Lanes, type LanesDeps } from './lanes.ts'
 
+export type { Call, Connections, Said } from './connections.ts'
+export { createHostMemory } from './host-memory.ts'
+export type { Failure } from './outcome.ts'
 export { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from './policy/policy.ts'
+
+/** What delivery needs of the storage. */
+export type DeliveryStorage = DispatchDeps['storage'] & AttemptDeps['storage'] & LanesDeps['storage']
 
 export interface DeliveryOptions {
   /** EHLO name. */
@@ -56,13 +61,15 @@ export interface DeliveryOptions {
 }
 
 export interface DeliveryDeps {
-  storage: Storage
-  resolver: Resolver
+  storage: DeliveryStorage
+  resolver: Pick<Resolver, 'resolve'>
   /** The TLS policies of recipient domains. */
-  policies: TlsPolicies
+  policies: AttemptDeps['policies']
   clock: Clock
   log: Logger
   options: DeliveryOptions
+  /** Replaces the parts that reach the network, use a processor or are random; for simulations. */
+  parts?: { connections: Connections; signer: Signer; random: () => number }
 }
 
 /** The delivery module; it begins with `start()`. */
@@ -81,15 +88,15 @@ export interface Delivery extends Dispatcher {
 }
 
 /** Creates the delivery module. */
-export function createDelivery({ storage, resolver, policies, clock, log, options }: DeliveryDeps): Delivery {
+export function createDelivery(deps: DeliveryDeps): Delivery {
+  const { storage, resolver, policies, clock, log, options } = deps
   const { hostname, port, owner, allowNetworks, testDomains, maxConnections, onReportDue } = options
   const ownAddresses = refreshedAddresses(clock, options.ownAddresses)
-  const random = Math.random
+  const { random, connections, signer } = deps.parts ?? realParts(clock)
   const fallback = sourcesOf(options.sourceIps)
   const { nodeId } = options
   const lanes = new Lanes({ storage, clock, log, table: options.providers, fallback, random, nodeId })
-  const connections = createConnections({ clock })
-  const deps = {
+  const attempting = {
     storage: {
       ...storage,
       getDomain: briefly((of: Parameters<Storage['getDomain']>[0], now) => storage.getDomain(of, now)),
@@ -99,7 +106,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     lanes,
     policies,
     connections,
-    signer: createSigner(),
+    signer,
     clock,
     random,
     classify: createClassifier(options.bounces),
@@ -111,7 +118,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     clock,
     log,
     owner,
-    attempt: (batch, placed) => attempt(batch, deps, placed),
+    attempt: (batch, placed) => attempt(batch, attempting, placed),
     abandon: () => connections.destroy(),
     fenced: options.fenced,
     maxConnections,
@@ -139,6 +146,12 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     },
   }
 }
+
+const realParts = (clock: Clock): NonNullable<DeliveryDeps['parts']> => ({
+  connections: createConnections({ clock }),
+  signer: createSigner(),
+  random: Math.random,
+})
 
 /** Returns the sources of the configuration: without warm-up, in the default pool, IPv6 not checked. */
 function sourcesOf(sourceIps: readonly string[]): Source[] {
