@@ -21,6 +21,7 @@ import {
   newestPostgresSchema,
   openPostgres,
   postgresSealing,
+  readPostgres,
   type PostgresTarget,
 } from '../storage/postgres/postgres.ts'
 import { remembered } from '../storage/remembered.ts'
@@ -34,6 +35,7 @@ import {
   makeDirectory,
   newestSchema,
   openSqlite,
+  readSqlite,
   restore,
   sqliteSealing,
   StorageRefused,
@@ -45,6 +47,7 @@ import type {
   BackupDone,
   MoveDone,
   MoveCall,
+  ReadOnlyStorage,
   Restored,
   SealingStorage,
   Snapshot,
@@ -95,6 +98,12 @@ async function openEngine(config: Config, { alone, ...listeners }: OpenOptions):
   await makeDirectory(dataDir)
   const lock = alone ? { node: await ownNodeId(config) } : undefined
   return openPostgres({ ...target, lock, dataDir, ...listeners })
+}
+
+/** Opens the storage for reading only: creates, migrates and writes nothing. Secrets stay encrypted. */
+export async function readStorage(config: Config): Promise<ReadOnlyStorage> {
+  const target = postgresTarget(config)
+  return orCannotStart(target === undefined ? readSqlite(config.data_dir) : readPostgres(target))
 }
 
 /** Additional options for a daemon's storage. */

@@ -133,6 +133,7 @@ export type { AuditEntry } from '../mail/audit.ts'
 export type { ErasureCounts } from '../mail/erasure.ts'
 export { BEFORE_ALL, earlier, type EventCursor, formatCursor, isAfter, readCursor } from './event-cursor.ts'
 export { secretPlace } from './secrets.ts'
+export { Turns } from './spool/turns.ts'
 export { QUARTER, quarterOf, startOfSum, SUMMED, type SummedBy } from './metrics/counters.ts'
 
 type Nouns = typeof nouns
@@ -231,6 +232,12 @@ export interface Storage extends ReadMethods, WriteMethods, MessageMethods {
   /** Returns version, size and connections of the database server; null for SQLite. */
   databaseServer(): Promise<DatabaseServer | null>
   /** Finishes pending calls and closes the engine. */
+  close(): Promise<void>
+}
+
+/** A storage that only reads. */
+export interface ReadOnlyStorage extends ReadMethods {
+  /** Finishes pending calls and closes the database. */
   close(): Promise<void>
 }
 

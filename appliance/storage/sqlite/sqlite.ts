@@ -5,8 +5,11 @@ import { type Bodies, MessageFiles } from '../bodies.ts'
 import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
 import { type StorageLost, StorageRefused } from '../engine/failures.ts'
 import { refuseMoved } from '../move/marker.ts'
-import { refuseVanished } from './connection.ts'
+import { openReader, refuseVanished } from './connection.ts'
+import { missing, shippedMigrations } from './migrate.ts'
+import { onLost, READER, readOnly } from '../read-only.ts'
 import { Thread } from '../engine/thread.ts'
+import type { ReadOnlyStorage } from '../storage.ts'
 
 export { StorageLost, StorageRefused } from '../engine/failures.ts'
 export { giveToOwnerOf, lockDataDir, makeDirectory } from './directory.ts'
@@ -82,5 +85,35 @@ export async function openSqlite(options: SqliteOptions): Promise<EngineStorage>
   } catch (error) {
     await writer.close()
     throw error
+  }
+}
+
+/**
+ * Opens the database of a data directory for reading, with or without a running daemon. Creates and updates nothing.
+ * @throws StorageRefused when the database is missing, damaged, foreign, or not of this program's schema
+ */
+export async function readSqlite(dataDir: string): Promise<ReadOnlyStorage> {
+  const file = join(dataDir, DATABASE)
+  refuseMoved(dataDir)
+  refuseVanished(dataDir)
+  refuseOutdated(file)
+  const reader = await Thread.start({
+    name: READER,
+    script: new URL('./reader.ts', import.meta.url),
+    data: { file },
+    onLost,
+  })
+  return readOnly(reader)
+}
+
+function refuseOutdated(file: string): void {
+  const db = openReader(file)
+  try {
+    if (missing(db, shippedMigrations()).length > 0)
+      throw new StorageRefused(
+        `The database ${file} was made by an older version. Start the server, or run: posthaste migrate`,
+      )
+  } finally {
+    db.close()
   }
 }
