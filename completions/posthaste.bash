@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor simulate crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate provider-rules reputation insights bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
@@ -205,6 +205,7 @@ _posthaste_options() {
         'certificate renew') echo '-c --config --json --help' ;;
         'status') echo '-c --config --json --help' ;;
         'doctor') echo '-c --config --json --domain --help' ;;
+        'simulate') echo '-c --config --json --team --volume --segment --contacts --domain --bounces --transactional --days --at --seed --receivers --plot --help' ;;
         'crashtest') echo '-c --config --json --kills --engine --url --nodes --seed --duration --help' ;;
         'backup') echo '-c --config --json --no-bodies --no-verify --no-master-key --recipient --passphrase-file --help' ;;
         'restore') echo '-c --config --json --data-dir --identity-file --passphrase-file --help' ;;
@@ -539,6 +540,18 @@ _posthaste_values() {
         'metrics breakdown --domain') echo '@any' ;;
         'metrics breakdown --provider') echo '@any' ;;
         'doctor --domain') echo '@any' ;;
+        'simulate --team') echo '@any' ;;
+        'simulate --volume') echo '@any' ;;
+        'simulate --segment') echo '@any' ;;
+        'simulate --contacts') echo '@file' ;;
+        'simulate --domain') echo '@any' ;;
+        'simulate --bounces') echo '@any' ;;
+        'simulate --transactional') echo '@any' ;;
+        'simulate --days') echo '@any' ;;
+        'simulate --at') echo '@any' ;;
+        'simulate --seed') echo '@any' ;;
+        'simulate --receivers') echo '@file' ;;
+        'simulate --plot') echo '@file' ;;
         'crashtest --kills') echo '@any' ;;
         'crashtest --engine') echo 'sqlite postgres' ;;
         'crashtest --url') echo '@any' ;;

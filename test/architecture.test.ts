@@ -78,6 +78,7 @@ const DOORS: Record<string, string[]> = {
   moving: ['moving.ts'],
   reports: ['reports.ts', 'tls-reports.ts'],
   sandbox: ['sandbox.ts', 'zone.ts'],
+  simulation: ['simulation.ts'],
   crashtest: ['crashtest.ts'],
 }
 

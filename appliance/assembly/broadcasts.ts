@@ -2,7 +2,7 @@
 import { type Broadcasts, type BroadcastsDeps, createBroadcasts, isRecord } from '../broadcasts/broadcasts.ts'
 import { createComposer } from '../intake/intake.ts'
 import { createReturnPaths } from '../senders/senders.ts'
-import type { ShapingBook } from '../shaping/shaping.ts'
+import { type LaneBook, laneRatesOf } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ComposeOptions } from './appliance.ts'
 
@@ -22,22 +22,6 @@ export function withBroadcastMail<S extends Pick<Storage, 'getMessage'>>(
     return stored && isRecord(stored) ? (await promise)(emailId, stored) : stored
   }
   return { storage: { ...engine, getMessage }, composed: resolve }
-}
-
-type LaneBook = Pick<ShapingBook, 'lanes' | 'providers'>
-
-/** Returns the rate of each lane, and for providers without a lane the rate that their first lane would start with. */
-async function laneRatesOf(shaping: LaneBook): Promise<{ provider: string; perMinute: number }[]> {
-  const lanes = (await shaping.lanes()).map(({ provider, allowed, paused }) => ({
-    provider,
-    perMinute: paused === null ? allowed.messagesPerMinute : 0,
-  }))
-  const known = new Set(lanes.map(({ provider }) => provider))
-  const others = (await shaping.providers()).filter(({ id }) => !known.has(id))
-  return [
-    ...lanes,
-    ...others.map(({ id, limits }) => ({ provider: id, perMinute: limits.messagesPerMinute })),
-  ]
 }
 
 /** The parts of a daemon that broadcasts need. */

@@ -9,6 +9,7 @@ import { type SampleMethods, sampleMethods } from './sample.ts'
 import { type SendingMethods, sendingMethods } from './sending.ts'
 
 export { isRecord } from './mail.ts'
+export { createWindows, type LaneRate } from './windows.ts'
 
 export interface Broadcasts
   extends DraftMethods, SampleMethods, SendingMethods, ResultMethods, ReviewMethods, ReachMethods {

@@ -38,6 +38,7 @@ import type {
   Domain,
   MoveDone,
   MoveCall,
+  ReadOnlyStorage,
   Restored,
   Snapshot,
   Storage,
@@ -58,6 +59,7 @@ export interface CommonOptions {
 /** The real storage and resolver, which only the object graph may import; loaded when a command needs them. */
 export type Adapters = () => Promise<{
   openStorage: (config: Config) => Promise<Storage>
+  readStorage: (config: Config) => Promise<ReadOnlyStorage>
   openResolver: (
     config: Config,
     clock: Clock,

@@ -51,6 +51,7 @@ import { addAudit } from './audit.ts'
 import { addBackups } from './restore.ts'
 import { addCertificates } from './certificate.ts'
 import { addSecrets } from './secrets.ts'
+import { addSimulate } from './simulate.ts'
 
 /** Builds the command line; `finish` receives the exit code of the command. */
 export function createProgram(adapters: Adapters, version: string, finish: (code: number) => void): Command {
@@ -93,6 +94,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addCertificates(registrar)
   addStatus(registrar, adapters)
   addDoctor(registrar, adapters)
+  addSimulate(registrar, adapters)
   addCrashtest(registrar, adapters)
   addBackups(registrar, adapters)
   addSecrets(registrar, adapters)

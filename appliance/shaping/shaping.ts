@@ -46,7 +46,9 @@ export { countedToday, warmUpJudged, warmUpOf } from './warm-up.ts'
 export { nextMidnight, utcDay } from './warm-up.ts'
 export {
   createShapingBook,
+  laneRatesOf,
   MOST_PAUSE_MINUTES,
+  type LaneBook,
   type LaneFacts,
   type QueueLaneFacts,
   type ShapingBook,

@@ -13,6 +13,7 @@ import type {
   PutArgs,
   PutResult,
   ReadMethods,
+  ReadOnlyStorage,
   ReportRef,
   Storage,
   WriteMethods,
@@ -43,6 +44,20 @@ interface Parts {
 
 /** Combines the threads and the storage for large messages. */
 export const assemble = (parts: Parts): EngineStorage => new Assembly(parts).storage
+
+/**
+ * Makes a storage of the thread that reads, for commands that must not change anything, not even the schema. There is
+ * no thread that writes, and no sweep of message files.
+ */
+export function readOnly(reader: Thread): ReadOnlyStorage {
+  const calls = reader.methods.map(({ name }) => [
+    name,
+    (args: unknown, now: number): Promise<unknown> => reader.call(name, args, now),
+  ])
+  // The types are right because they come from the list that the thread runs.
+  const methods = Object.fromEntries(calls) as ReadMethods
+  return { ...methods, close: () => reader.close() }
+}
 
 class Assembly {
   readonly storage: EngineStorage

@@ -1,7 +1,7 @@
 /** Draws the pictures of docs/deliverability.md from what a run's receivers counted. Pure. */
 import { countBy, putOffs, takenBySource, transactionsOf } from '../../test/world/simulation/curves.ts'
 import { laneFinder, type Run } from '../../test/world/simulation/run.ts'
-import { drawChart } from './chart.ts'
+import { drawChart } from '../../appliance/simulation/chart.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -1,8 +1,7 @@
 /** The storage on a PostgreSQL server, with the same threads and methods as on SQLite. */
-import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
+import { assemble, readOnly, type EngineStorage, type StorageLog } from '../assembly.ts'
 import type { Bodies } from '../bodies.ts'
 import type { DatabaseServer, ReadOnlyStorage } from '../storage.ts'
-import { onLost, READER, readOnly } from '../read-only.ts'
 import { StorageFailure, type StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
 import { methods as nodes } from '../nodes.ts'
@@ -104,10 +103,11 @@ function withHeartbeat(storage: EngineStorage, session: Session): EngineStorage 
 /** Opens a database for reading only; doesn't update its schema. @throws StorageRefused when it can't be reached */
 export async function readPostgres({ url, tls }: PostgresTarget): Promise<ReadOnlyStorage> {
   const reader = await Thread.start({
-    name: READER,
+    name: 'storage reader',
     script: new URL('./postgres-reader.ts', import.meta.url),
     data: { target: { url, tls } },
-    onLost,
+    // Pending calls fail by themselves.
+    onLost: () => undefined,
   })
   return readOnly(reader)
 }

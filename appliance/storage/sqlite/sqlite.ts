@@ -1,13 +1,12 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { assemble, type EngineStorage, type StorageLog } from '../assembly.ts'
+import { assemble, readOnly, type EngineStorage, type StorageLog } from '../assembly.ts'
 import { type Bodies, MessageFiles } from '../bodies.ts'
 import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
 import { type StorageLost, StorageRefused } from '../engine/failures.ts'
 import { refuseMoved } from '../move/marker.ts'
 import { openReader, refuseVanished } from './connection.ts'
 import { missing, shippedMigrations } from './migrate.ts'
-import { onLost, READER, readOnly } from '../read-only.ts'
 import { Thread } from '../engine/thread.ts'
 import type { ReadOnlyStorage } from '../storage.ts'
 
@@ -98,10 +97,11 @@ export async function readSqlite(dataDir: string): Promise<ReadOnlyStorage> {
   refuseVanished(dataDir)
   refuseOutdated(file)
   const reader = await Thread.start({
-    name: READER,
+    name: 'storage reader',
     script: new URL('./reader.ts', import.meta.url),
     data: { file },
-    onLost,
+    // Pending calls fail by themselves.
+    onLost: () => undefined,
   })
   return readOnly(reader)
 }

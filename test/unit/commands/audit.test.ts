@@ -19,6 +19,7 @@ const NO_ACT = [
     'version',
     'status',
     'doctor',
+    'simulate',
     'crashtest',
     'backup',
     'restore',

@@ -272,6 +272,7 @@ const OWN: Record<string, string> = {
   serve: 'runs the server',
   setup: 'prints the team and its owner, which POST /setup leaves to the session',
   status: 'operators only',
+  simulate: 'operators only',
   crashtest: 'operators only',
   backup: 'operators only',
   restore: 'operators only',

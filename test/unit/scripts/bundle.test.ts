@@ -17,7 +17,9 @@ test('every file that a source starts as a thread or process is beside the progr
   )
   // Each storage engine starts two threads by name.
   const engines = ['reader', 'writer', 'postgres-reader', 'postgres-writer']
-  const names = [...started.filter((name) => name !== './${name}'), ...engines].map((name) => basename(name))
+  const named = [...started.filter((name) => name !== './${name}'), ...engines].map((name) => basename(name))
+  // Readers are started alone, too.
+  const names = [...new Set(named)]
   expect(names.sort()).toEqual([
     'compose-worker',
     'json-worker',

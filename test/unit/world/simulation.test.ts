@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { drawChart, ticks } from '../../../scripts/simulations/chart.ts'
+import { drawChart, ticks } from '../../../appliance/simulation/chart.ts'
 import { checkLimits, compareStories, mostInAMinute } from '../../world/simulation/check.ts'
 import { PERSONALITIES } from '../../world/simulation/personalities.ts'
 import { planCampaign } from '../../world/simulation/plan.ts'

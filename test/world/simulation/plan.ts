@@ -1,4 +1,5 @@
 import type { Stream } from '../../../appliance/mail/source.ts'
+import { dice } from '../../../appliance/simulation/recipients.ts'
 import { PERSONALITIES } from './personalities.ts'
 import { domainsOf, type Mailbox, type Personality } from './personality.ts'
 
@@ -33,17 +34,6 @@ const TO_SEVERAL = 0.03
 const SEVERAL = 5
 
 export const TEAMS = TEAM_SHARES.length
-
-/** Returns a generator of pseudo-random numbers in [0, 1), determined by the seed (mulberry32). */
-export function dice(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /** Plans a campaign with this many deliveries. The same seed gives the same plan. */
 export function planCampaign(count: number, seed: number): Plan {

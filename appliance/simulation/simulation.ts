@@ -1,0 +1,255 @@
+/**
+ * Simulates a large sending: what would happen if it began now. The decisions are the server's own: the dispatcher, the
+ * lanes with their pace and warm-up, routing, the classification of replies and the retry schedule. Simulated are the
+ * clock, the storage, DNS, and the conversations with the receivers, which are models (config/receivers.toml). Nothing
+ * reaches the network or the disk.
+ */
+import { createDelivery, type Delivery as DeliveryModule } from '../delivery/delivery.ts'
+import type { BounceRule } from '../mail/bounce.ts'
+import type { Receiver } from '../mail/receiver.ts'
+import { choosePool, type Assignment, type Source, type Stream } from '../mail/source.ts'
+import { createShapingBook, laneRatesOf, type ProviderTable } from '../shaping/shaping.ts'
+import type { LaneRecord } from '../storage/storage.ts'
+import { silentLogger } from '../watch/log.ts'
+import { VirtualClock } from './clock.ts'
+import { createSimulatedConnections } from './connections.ts'
+import { feedBroadcast, feedTransactional, type BroadcastFeed } from './feeder.ts'
+import { Counter, type Delays, type ReceiverFigures } from './figures.ts'
+import { createInternet, type Internet } from './internet.ts'
+import { SimulatedQueue } from './queue.ts'
+import {
+  createRecipients,
+  dice,
+  shuffle,
+  type Composition,
+  type Mailboxes,
+  type Recipient,
+} from './recipients.ts'
+import { createSimulatedStorage } from './storage.ts'
+
+export { plotProgress } from './plot.ts'
+export { drawBars, totalByMinute } from './text-chart.ts'
+export type { Delays, ReceiverFigures } from './figures.ts'
+export { byProvider, countAddresses, divide, sharesOf, type Composition } from './recipients.ts'
+
+/** The present state of the server. */
+export interface Present {
+  hostname: string
+  /** `delivery.source_ips`: used while `sources` is empty. */
+  sourceIps: string[]
+  sources: readonly Source[]
+  lanes: readonly LaneRecord[]
+  /** Limits changed at run time, by provider. */
+  providerSettings: readonly { provider: string; settings: Record<string, unknown> }[]
+  assignments: readonly Assignment[]
+  providers: ProviderTable
+  bounces: readonly BounceRule[]
+  maxConnections: number
+  /** Whose mail it is, which decides the pool; null if unknown. */
+  sender: { teamId: string; domainId: string | null } | null
+}
+
+export interface SimulationOptions {
+  present: Present
+  receivers: readonly Receiver[]
+  composition: Composition
+  mailboxes: Mailboxes
+  /** Transactional mail per hour while the broadcast is sent. */
+  transactionalPerHour: number
+  seed: number
+  /** When it begins, Unix milliseconds, and how long it lasts at most. */
+  start: number
+  days: number
+}
+
+export interface SimulationResult {
+  recipients: number
+  receivers: ReceiverFigures[]
+  /** Milliseconds until the first attempt for each recipient ended, and until no mail waited; null: not in time. */
+  attemptedAfter: number | null
+  finishedAfter: number | null
+  transactional: Delays
+  /** Broadcast mail delivered in each minute since the start, by receiver. */
+  minutes: ReadonlyMap<string, ReadonlyMap<number, number>>
+  /** The IPs that the broadcast's pool uses, and the day of their warm-up's start; null for warm ones. */
+  sources: { ip: string; warmUpSince: number | null }[]
+  pool: string
+}
+
+const DAY = 24 * 3_600_000
+/** How often an idle dispatcher looks for due mail by itself. Nobody else writes to this queue. */
+const POLL_MS = 600_000
+
+/** Runs a simulation. The same options give the same result. */
+export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
+  const run = new Run(options)
+  await run.run()
+  return run.result()
+}
+
+class Run {
+  readonly #options: SimulationOptions
+  readonly #clock: VirtualClock
+  readonly #counter: Counter
+  readonly #queue: SimulatedQueue
+  readonly #internet: Internet
+  readonly #delivery: DeliveryModule
+  readonly #feed: BroadcastFeed
+  readonly #random: () => number
+  readonly #count: number
+  /** Recipients of the broadcast without an attempt, and without a final result. */
+  #unattempted: number
+  #open: number
+  #attemptedAt: number | null = null
+  #finishedAt: number | null = null
+
+  constructor(options: SimulationOptions) {
+    const { present, receivers, seed, start } = options
+    this.#options = options
+    this.#random = dice(seed)
+    this.#clock = new VirtualClock(start)
+    this.#counter = new Counter(start)
+    this.#internet = createInternet(receivers, present)
+    this.#queue = new SimulatedQueue({
+      settled: (delivery, change, now) => {
+        this.#counter.settled(delivery, change, now)
+        if (delivery.stream === 'broadcast')
+          this.#progress(delivery.to.domain, delivery.attempts === 1, change.state !== 'waiting', now)
+      },
+    })
+    const storage = createSimulatedStorage(this.#queue, present)
+    this.#delivery = this.#createDelivery(storage)
+    const clock = this.#clock
+    const table = () => present.providers
+    const book = createShapingBook({ storage, clock, table })
+    const recipients = this.#recipients()
+    this.#count = this.#unattempted = this.#open = recipients.length
+    this.#feed = feedBroadcast(recipients, {
+      clock,
+      queue: this.#queue,
+      pool: this.#poolFor('broadcast'),
+      laneRates: () => laneRatesOf(book),
+      wake: () => this.#delivery.wake(),
+    })
+  }
+
+  async run(): Promise<void> {
+    const { start, days, transactionalPerHour, receivers, composition } = this.#options
+    await this.#delivery.start()
+    this.#feed.start()
+    const one = createRecipients(this.#random, { unknown: 0, full: 0 })
+    const byId = new Map(receivers.map((receiver) => [receiver.id, receiver]))
+    feedTransactional(transactionalPerHour, () => one(byId.get(pick(composition, this.#random))!), {
+      clock: this.#clock,
+      queue: this.#queue,
+      pool: this.#poolFor('transactional'),
+      wake: () => this.#delivery.wake(),
+      random: this.#random,
+      isOver: () => this.#unattempted === 0,
+    })
+    await this.#clock.run(() => this.#open === 0, start + days * DAY)
+  }
+
+  result(): SimulationResult {
+    const { receivers, composition, start, present } = this.#options
+    const after = (at: number | null): number | null => (at === null ? null : at - start)
+    const pool = this.#poolFor('broadcast')
+    const used = receivers.filter(({ id }) => (composition.get(id) ?? 0) > 0)
+    return {
+      recipients: this.#count,
+      receivers: used.map((receiver) => {
+        const { server, provider } = this.#internet.of(receiver)
+        return this.#counter.figuresOf(server, provider, composition.get(receiver.id)!)
+      }),
+      attemptedAfter: after(this.#attemptedAt),
+      finishedAfter: after(this.#finishedAt),
+      transactional: this.#counter.delays(this.#queue.all(), this.#clock.now()),
+      minutes: this.#counter.minutes,
+      sources: sourcesOf(present, pool),
+      pool,
+    }
+  }
+
+  #progress(domain: string, first: boolean, final: boolean, now: number): void {
+    this.#feed.settled(domain, first, final)
+    if (first) this.#unattempted -= 1
+    if (final) this.#open -= 1
+    if (this.#unattempted === 0) this.#attemptedAt ??= now
+    if (this.#open === 0) this.#finishedAt ??= now
+  }
+
+  #recipients(): Recipient[] {
+    const { receivers, composition, mailboxes } = this.#options
+    const one = createRecipients(this.#random, mailboxes)
+    const all = receivers.flatMap((receiver) =>
+      Array.from({ length: composition.get(receiver.id) ?? 0 }, () => one(receiver)),
+    )
+    return shuffle(all, this.#random)
+  }
+
+  #poolFor(stream: Stream): string {
+    const { assignments, sender } = this.#options.present
+    const { teamId, domainId } = sender ?? { teamId: '', domainId: null }
+    return choosePool(assignments, { teamId, domainId, stream })
+  }
+
+  #createDelivery(storage: ReturnType<typeof createSimulatedStorage>): DeliveryModule {
+    const { present } = this.#options
+    const clock = this.#clock
+    return createDelivery({
+      storage,
+      resolver: this.#internet.resolver,
+      policies: NO_POLICIES,
+      clock,
+      log: silentLogger(),
+      options: {
+        hostname: present.hostname,
+        port: 25,
+        sourceIps: present.sourceIps,
+        allowNetworks: this.#internet.networks,
+        ownAddresses: () => [],
+        bounces: () => present.bounces,
+        providers: () => present.providers,
+        maxConnections: present.maxConnections,
+        owner: 'simulation',
+        pollMs: POLL_MS,
+      },
+      parts: {
+        connections: createSimulatedConnections(clock, (ip) => this.#internet.serverAt(ip)),
+        signer: { sign: () => Promise.resolve(new Uint8Array()) },
+        random: this.#random,
+      },
+    })
+  }
+}
+
+type Policies = Parameters<typeof createDelivery>[0]['policies']
+
+/** Receivers in the simulation have no TLS policies. */
+const NO_POLICIES: Policies = {
+  policyFor: (domain, mxAuthentic) =>
+    Promise.resolve({ domain, mxAuthentic, sts: { held: null, trouble: null }, note: null }),
+  demandFor: ({ domain }) =>
+    Promise.resolve({
+      kind: 'demand',
+      demand: { kind: 'opportunistic' },
+      watched: null,
+      policy: { type: 'no-policy-found', domain, strings: [], mxHosts: [] },
+      note: null,
+    }),
+  record: () => undefined,
+}
+
+/** Picks a receiver with a probability proportional to its recipients. */
+function pick(composition: Composition, random: () => number): string {
+  let left = random() * [...composition.values()].reduce((sum, count) => sum + count, 0)
+  for (const [id, count] of composition) if ((left -= count) < 0) return id
+  return [...composition.keys()].at(-1)!
+}
+
+function sourcesOf({ sources, sourceIps }: Present, pool: string): SimulationResult['sources'] {
+  const own = sources.filter((source) => source.pool === pool && source.state === 'active')
+  const usable = own.length > 0 ? own : sources.filter(({ pool: name }) => name === 'default')
+  if (sources.length > 0) return usable.map(({ ip, warmUpSince }) => ({ ip, warmUpSince }))
+  return (sourceIps.length > 0 ? sourceIps : ['auto']).map((ip) => ({ ip, warmUpSince: null }))
+}

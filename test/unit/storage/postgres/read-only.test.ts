@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openPostgres, readPostgres } from '../../../../appliance/storage/postgres/postgres.ts'
+import { makeTeam, T0 } from '../../../contract/fixtures.ts'
+import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
+
+/** A storage that only reads: what `posthaste simulate` opens beside a running server. */
+
+let cluster: Cluster
+beforeAll(async () => {
+  cluster = await startCluster(postgresPrograms(), { safe: true })
+})
+afterAll(() => cluster?.close())
+
+test('sees what others store, and has nothing to write with', async () => {
+  const url = await cluster.createDatabase()
+  const storage = await openPostgres({ url })
+  const { team } = await makeTeam(storage)
+  const reads = await readPostgres({ url })
+  try {
+    expect((await reads.listTeams({}, T0)).map(({ id }) => id)).toEqual([team.id])
+    expect(reads).not.toHaveProperty('saveLanes')
+    const other = await makeTeam(storage)
+    expect((await reads.listTeams({}, T0)).map(({ id }) => id)).toContain(other.team.id)
+  } finally {
+    await reads.close()
+    await storage.close()
+  }
+})
+
+test('does not create tables', async () => {
+  const url = await cluster.createDatabase()
+  const reads = await readPostgres({ url })
+  await expect(reads.listTeams({}, T0)).rejects.toThrow()
+  await reads.close()
+})
