@@ -79,13 +79,13 @@ async function measure(deps: AlertDeps, going: () => boolean, onDuty: OnDuty): P
 
 /** Opens, updates and closes the alerts of a team. Writes nothing while nothing changes. */
 async function decide(
-  { storage, clock, log }: AlertDeps,
+  { storage, clock, log, levels }: AlertDeps,
   { teamId, scope, readings }: Pick<AlertReading, 'scope'> & { teamId: string; readings: AlertReading[] },
   onDuty: OnDuty,
 ): Promise<void> {
   const now = clock.now()
   const known = (await storage.openAlerts({ teamId }, now)).filter((alert) => alert.scope === scope)
-  const { open, update, close } = decideAlerts(known, readings, now)
+  const { open, update, close } = decideAlerts(known, readings, now, levels)
   if (open.length + update.length + close.length === 0 || !(await onDuty())) return
   const { email, muted } =
     open.length > 0 ? await storage.alertSettings({ teamId }, now) : DEFAULT_ALERT_SETTINGS

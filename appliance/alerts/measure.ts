@@ -1,7 +1,7 @@
 /** Reads what alerts are decided by. Does no DNS lookups: domains and IPs are judged by their last background check. */
 import type { Clock } from '../clock/clock.ts'
 import { sumInPieces } from '../events/metrics.ts'
-import { ALERT_LEVELS } from '../mail/alert.ts'
+import { ALERT_LEVELS, type AlertLevels } from '../mail/alert.ts'
 import type { ProviderRules } from '../mail/provider-rules.ts'
 import { AGE_BANDS } from '../mail/queue.ts'
 import type { ProviderGate } from '../senders/senders.ts'
@@ -23,6 +23,8 @@ export interface MeasureDeps {
   gate: Pick<ProviderGate, 'rules' | 'standing'>
   /** The providers that have names. Called each time, because the table can be replaced. */
   providers: () => readonly { id: string; name: string }[]
+  /** When alerts open and close. Default: `ALERT_LEVELS`. */
+  levels?: AlertLevels | undefined
 }
 
 const HOUR = 3_600_000
@@ -54,7 +56,8 @@ function resultsBy(sums: readonly { key: string; counter: string; n: number }[])
 }
 
 /** Reads what is the same for all teams. */
-export async function readAround({ storage, clock, gate, providers }: MeasureDeps): Promise<Around> {
+export async function readAround(deps: MeasureDeps): Promise<Around> {
+  const { storage, clock, gate, providers, levels = ALERT_LEVELS } = deps
   const now = clock.now()
   const rules = gate.rules()
   const lanes = await storage.listLanes({}, now)
@@ -64,6 +67,7 @@ export async function readAround({ storage, clock, gate, providers }: MeasureDep
     paused: new Set(lanes.filter(({ pausedUntil }) => (pausedUntil ?? 0) > now).map((lane) => lane.provider)),
     // The mail of a domain that wasn't looked up yet counts under `?` and its name.
     nameOf: (id) => names.get(id) ?? id.replace(/^\?/, ''),
+    levels,
   }
 }
 
@@ -120,11 +124,11 @@ export async function readTeam(deps: MeasureDeps, teamId: string, old: number): 
 
 /** Judges the domains that may soon be bulk senders, each at the provider where it is nearest to that. */
 async function readBulk(
-  { gate }: MeasureDeps,
+  { gate, levels = ALERT_LEVELS }: MeasureDeps,
   domains: readonly Domain[],
   day: ReadonlyMap<string, Results>,
 ): Promise<BulkStanding[]> {
-  const nearly = ALERT_LEVELS.bulk.closes
+  const nearly = levels.bulk.closes
   const least = Math.min(...gate.rules().providers.map(({ bulk }) => bulk)) * nearly
   const found: BulkStanding[] = []
   for (const domain of domains) {

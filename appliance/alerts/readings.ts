@@ -1,5 +1,11 @@
 /** Turns what is known of a team's mail into readings for its alerts. Pure. */
-import { ALERT_LEVELS, BOUNCE_LIMIT, type AlertReading, type AlertScope } from '../mail/alert.ts'
+import {
+  ALERT_LEVELS,
+  BOUNCE_LIMIT,
+  type AlertLevels,
+  type AlertReading,
+  type AlertScope,
+} from '../mail/alert.ts'
 import type { Insight } from '../mail/insight.ts'
 import { reasonOf } from '../mail/provider-rules.ts'
 import type { Source } from '../mail/source.ts'
@@ -48,6 +54,8 @@ export interface Around {
   paused: ReadonlySet<string>
   /** Returns a provider's name. */
   nameOf: (provider: string) => string
+  /** When alerts open and close. */
+  levels: AlertLevels
 }
 
 const percent = (share: number): string => `${Number((share * 100).toFixed(share < 0.01 ? 2 : 1))}%`
@@ -66,9 +74,13 @@ export function addResults(all: Iterable<Results>): Results {
 type Subject = AlertReading['subject']
 type Reading = Omit<AlertReading, 'scope'>
 
-function bounceReading(subject: Subject, { delivered, bounced, failed }: Results): Reading {
+function bounceReading(
+  subject: Subject,
+  { delivered, bounced, failed }: Results,
+  { bounces }: AlertLevels,
+): Reading {
   const all = delivered + bounced
-  const value = shareOf(failed, all, all >= ALERT_LEVELS.bounces.least)
+  const value = shareOf(failed, all, all >= bounces.least)
   const note = `${percent(value)} of ${number(all)} emails in the last 24 hours bounced permanently. The limit is ${percent(BOUNCE_LIMIT)}.`
   return { kind: 'bounces', subject, value, limit: BOUNCE_LIMIT, note }
 }
@@ -77,8 +89,9 @@ function complaintReading(
   subject: Subject,
   { delivered, complained }: Results,
   { limit, provider }: NonNullable<Around['complaints']>,
+  { complaints }: AlertLevels,
 ): Reading {
-  const value = shareOf(complained, delivered, complained >= ALERT_LEVELS.complaints.least)
+  const value = shareOf(complained, delivered, complained >= complaints.least)
   const note = `${percent(value)} of ${number(delivered)} emails delivered in the last 7 days were reported as spam. ${provider} accepts less than ${percent(limit)}.`
   return { kind: 'complaints', subject, value, limit, note }
 }
@@ -86,11 +99,11 @@ function complaintReading(
 function deferralReading(
   provider: string,
   { delivered, bounced, deferred }: Results,
-  { nameOf, paused }: Around,
+  { nameOf, paused, levels }: Around,
 ): Reading {
   const name = nameOf(provider)
   const all = delivered + bounced + deferred
-  const value = shareOf(deferred, all, all >= ALERT_LEVELS.deferrals.least)
+  const value = shareOf(deferred, all, all >= levels.deferrals.least)
   return {
     kind: 'deferrals',
     subject: { type: 'provider', id: provider, name },
@@ -140,10 +153,11 @@ function reportReading(
   kind: 'dmarc' | 'tls',
   { id, name }: Domain,
   reports: readonly ReportTotal[],
+  levels: AlertLevels,
 ): Reading {
   const found = reports.find((one) => one.domainId === id && one.kind === kind)
   const { total, failed } = found ?? { total: 0, failed: 0 }
-  const value = shareOf(failed, total, total >= ALERT_LEVELS[kind].least)
+  const value = shareOf(failed, total, total >= levels[kind].least)
   const what = kind === 'dmarc' ? 'messages in DMARC reports' : 'sessions in TLS reports'
   return {
     kind,
@@ -186,16 +200,17 @@ const NONE = addResults([])
 /** Returns the readings of a team. */
 export function teamReadings(facts: TeamFacts, around: Around): AlertReading[] {
   const { domains, day, week, hour, reports, bulk, old } = facts
+  const { levels } = around
   return scoped('team', [
     ...domains.flatMap((domain) => {
       const subject = { type: 'domain' as const, id: domain.id, name: domain.name }
       const seven = week.get(domain.id) ?? NONE
       return [
-        bounceReading(subject, day.get(domain.id) ?? NONE),
-        ...(around.complaints ? [complaintReading(subject, seven, around.complaints)] : []),
+        bounceReading(subject, day.get(domain.id) ?? NONE, levels),
+        ...(around.complaints ? [complaintReading(subject, seven, around.complaints, levels)] : []),
         dnsReading(domain, seven.delivered),
-        reportReading('dmarc', domain, reports),
-        reportReading('tls', domain, reports),
+        reportReading('dmarc', domain, reports, levels),
+        reportReading('tls', domain, reports, levels),
       ]
     }),
     ...bulk.map((one) => bulkReading(one, around)),
@@ -241,6 +256,7 @@ export function serverReadings(
     bounceReading(
       subject,
       together(({ day }) => day),
+      around.levels,
     ),
     ...(around.complaints
       ? [
@@ -248,6 +264,7 @@ export function serverReadings(
             subject,
             together(({ week }) => week),
             around.complaints,
+            around.levels,
           ),
         ]
       : []),

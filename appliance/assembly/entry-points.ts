@@ -9,6 +9,7 @@ import {
 } from '../audience/audience.ts'
 import { adviseOn } from '../advice/advice.ts'
 import { createAlerts } from '../alerts/alerts.ts'
+import { alertLevels } from './alert-levels.ts'
 import { createAutomations } from '../automations/automations.ts'
 import { createCustomEvents } from '../automations/book.ts'
 import { createHttp } from '../http/http.ts'
@@ -197,7 +198,7 @@ function watchAlerts(
   const { peopleUrl = null } = httpOptions(config)
   const url = peopleUrl === null ? null : `${peopleUrl}/dashboard/alerts`
   const providers = () => tables.providers().providers
-  const alerts = createAlerts({ ...ground, ...parts, providers, url })
+  const alerts = createAlerts({ ...ground, ...parts, providers, url, levels: alertLevels(config) })
   started.defer(() => alerts.stop())
   alerts.start()
 }

@@ -21,6 +21,7 @@ export function crossCheck(
   for (const { key, message } of checkStorage(values, given)) complain(key, message)
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
   for (const { key, message } of checkListeners(values, given)) complain(key, message)
+  for (const { key, message } of checkAlerts(values, given)) complain(key, message)
   const postmaster = values.get('smtp.postmaster') as string | undefined
   if (postmaster?.toLowerCase().endsWith(`@${String(values.get('hostname')).toLowerCase()}`))
     complain(
@@ -38,6 +39,34 @@ export function crossCheck(
     complaints.push({ ...(place ?? { file: null, line: null, variable: null, key: null }), message })
   }
   return complaints
+}
+
+/** Kinds of alerts with levels, and the end of the names of their keys. */
+const LEVELS = [
+  ['bounces', '_percent'],
+  ['complaints', '_percent'],
+  ['deferrals', '_percent'],
+  ['bulk', '_percent'],
+  ['dmarc', '_percent'],
+  ['tls', '_percent'],
+  ['queue', ''],
+] as const
+
+/** Checks that each kind of alert closes below the level at which it opens. */
+function checkAlerts(
+  values: ReadonlyMap<string, unknown>,
+  given: ReadonlyMap<string, Given>,
+): { key: string; message: string }[] {
+  return LEVELS.flatMap(([kind, end]) => {
+    const opens = `alerts.${kind}_opens${end}`
+    const closes = `alerts.${kind}_closes${end}`
+    const [high, low] = [values.get(opens), values.get(closes)] as (number | undefined)[]
+    const key = given.has(closes) ? closes : opens
+    if (high === undefined && low === undefined) return []
+    if (high === undefined || low === undefined)
+      return [{ key, message: `${opens} and ${closes} belong together: set both or neither.` }]
+    return low < high ? [] : [{ key, message: `${closes} is ${low}, not below ${opens} (${high}).` }]
+  })
 }
 
 /** Listeners in the order of their messages. */

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { PROVIDERS_DESCRIPTION, ProviderSchema } from './sign-in.ts'
 import { acmeSection } from './schema-acme.ts'
 import { smtpSection } from './schema-smtp.ts'
+import { alertsSection } from './schema-alerts.ts'
 import { storageSection } from './schema-storage.ts'
 import { section, strings } from './formats.ts'
 
@@ -376,6 +377,7 @@ export const ConfigSchema = Type.Object(
         }),
       ),
     }),
+    alerts: alertsSection,
     metrics: section('Endpoints for Prometheus and load balancers: GET /metrics, /healthz and /readyz.', {
       listen: strings(
         'Addresses of a separate listener without authentication, host:port. Choose addresses that are not reachable from outside. An empty list turns this listener off. On http.listen, /metrics requires an API key of the team that operates the server.',

@@ -76,11 +76,14 @@ export interface AlertLevel {
   least: number
 }
 
+/** The levels of all kinds. */
+export type AlertLevels = Readonly<Record<AlertKind, AlertLevel>>
+
 /**
- * The levels. Mailbox providers publish one limit for complaints (Gmail and Yahoo: 0.3%; Gmail advises to stay below
+ * The default levels. Mailbox providers publish one limit for complaints (Gmail and Yahoo: 0.3%; Gmail advises to stay below
  * 0.1%, a third of it). Hosted sending services act on bounce rates of 4% to 5%, which receivers don't publish.
  */
-export const ALERT_LEVELS: Readonly<Record<AlertKind, AlertLevel>> = {
+export const ALERT_LEVELS: AlertLevels = {
   bounces: { opens: 0.75, closes: 0.5, ofLimit: true, least: 100 },
   complaints: { opens: 1 / 3, closes: 0.2, ofLimit: true, least: 4 },
   // Greylisting defers each message once, which is a share of 0.5.
@@ -131,16 +134,17 @@ export function decideAlerts(
   open: readonly Alert[],
   readings: readonly AlertReading[],
   now: number,
+  levels: AlertLevels = ALERT_LEVELS,
 ): AlertDecision {
   const decision: AlertDecision = { open: [], update: [], close: [] }
   for (const reading of readings) {
-    const level = ALERT_LEVELS[reading.kind]
+    const level = levels[reading.kind]
     if (open.some((alert) => isSame(alert, reading))) continue
     if (reading.value !== null && reading.value >= at(level, level.opens, reading.limit))
       decision.open.push(reading)
   }
   for (const alert of open) {
-    const level = ALERT_LEVELS[alert.kind]
+    const level = levels[alert.kind]
     const found = readings.find((reading) => isSame(alert, reading))
     const { value, note, limit } = found ?? { value: 0, note: alert.note, limit: alert.limit }
     if (value === null) continue

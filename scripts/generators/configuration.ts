@@ -28,6 +28,8 @@ const examples: Record<string, unknown> = {
   'storage.tls': 'verify',
   'storage.tls_ca': '/etc/posthaste/database-ca.pem',
   'doctor.targets': '/etc/posthaste/doctor.toml',
+  'alerts.complaints_opens_percent': 0.1,
+  'alerts.complaints_closes_percent': 0.06,
   'retention.disk_budget_mb': 20_000,
   'limits.plans': '/etc/posthaste/plans.toml',
   'tls.cert': '/etc/posthaste/cert.pem',

@@ -7,7 +7,7 @@ import {
   type TeamFacts,
   teamReadings,
 } from '../../../appliance/alerts/readings.ts'
-import { type AlertReading, decideAlerts } from '../../../appliance/mail/alert.ts'
+import { ALERT_LEVELS, type AlertReading, decideAlerts } from '../../../appliance/mail/alert.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import type { Domain, RecordStatus } from '../../../appliance/storage/storage.ts'
 import { newDomain, T0 } from '../../contract/fixtures.ts'
@@ -16,6 +16,7 @@ const around: Around = {
   complaints: { limit: 0.003, provider: 'Gmail' },
   paused: new Set(['yahoo']),
   nameOf: (id) => ({ google: 'Gmail', yahoo: 'Yahoo' })[id] ?? id,
+  levels: ALERT_LEVELS,
 }
 const results = (more: Partial<Results>): Results => ({ ...addResults([]), ...more })
 const check = (key: string, status: RecordStatus) => ({

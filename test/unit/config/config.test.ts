@@ -2,8 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { formatComplaint, loadConfig } from '../../../appliance/config/config.ts'
-import type { LoadArgs } from '../../../appliance/config/config.ts'
+import { formatComplaint, loadConfig, type LoadArgs } from '../../../appliance/config/config.ts'
 import { renderExample } from '../../../scripts/generators/configuration.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-config-'))
@@ -78,6 +77,7 @@ describe('a sound configuration', () => {
         warm_up: false,
         test_domains: ['resend.dev', 'test.posthaste.invalid'],
       },
+      alerts: expect.any(Object) as object,
       metrics: { listen: [] },
       notices: {},
       retention: { bodies_days: 30, attempts_days: 90, events_days: 90, emails_days: 365, audit_days: 730 },
