@@ -1,7 +1,7 @@
 import type { Email } from '../../../appliance/api/emails.ts'
 
 /** Quotes text for a POSIX shell, in single quotes. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+export const quotedForShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /**
  * Returns a curl command that sends the same content. The API key is a variable, since shells record commands.
@@ -11,8 +11,8 @@ export function curlOf(email: Email, origin: string): string {
   const { from, to, cc, bcc, reply_to, subject, html, text, tags } = email
   const body = { from, to, cc, bcc, reply_to, subject, html, text, tags: tags.length > 0 ? tags : null }
   const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
-  return `curl ${quoted(`${origin}/emails`)} \\
+  return `curl ${quotedForShell(`${origin}/emails`)} \\
   -H "Authorization: Bearer $POSTHASTE_API_KEY" \\
   -H 'Content-Type: application/json' \\
-  -d ${quoted(JSON.stringify(given, null, 2))}`
+  -d ${quotedForShell(JSON.stringify(given, null, 2))}`
 }

@@ -36,6 +36,10 @@ const SAMPLES: Record<string, string> = {
   'contact.email': 'ada@example.com',
 }
 
+/** Returns a sample value of a variable without a fallback. */
+export const sampleValue = (key: string, type: 'string' | 'number'): string | number =>
+  type === 'number' ? 1 : (SAMPLES[key] ?? `[${key}]`)
+
 /** Returns sample values: fallbacks, fields of a sample contact, or the variable's name. */
 function samplesOf(variables: Content['variables']): MergeValues {
   const fallbacks = new Map(variables.map((one) => [one.key, one.fallback_value?.toString() ?? null]))
