@@ -29,19 +29,23 @@ export const BroadcastTested = Type.Object(
   described('A test that was sent.'),
 )
 
+const whoGetsIt = {
+  contacts: count('Contacts of the segment.'),
+  eligible: count('Those that would get it.'),
+  estimated: Type.Boolean(described('Whether the numbers are estimated from the first 50,000.')),
+  out: Type.Record(Type.String(), Type.Integer(), described('Those that would not, by reason.')),
+}
+/** GET /broadcasts/:id/eligible */
+export const BroadcastEligible = Type.Object(
+  { object: kind('broadcast_eligible'), id: Id, ...whoGetsIt },
+  described('Who would get a draft if it were sent now.'),
+)
+
 /** GET /broadcasts/:id/review */
 export const BroadcastReview = Type.Object(
   {
     findings: Type.Array(Insight, described('What was checked, the most urgent first.')),
-    recipients: Type.Object(
-      {
-        contacts: count('Contacts of the segment.'),
-        eligible: count('Those that would get it.'),
-        estimated: Type.Boolean(described('Whether the numbers are estimated from the first 50,000.')),
-        out: Type.Record(Type.String(), Type.Integer(), described('Those that would not, by reason.')),
-      },
-      described('Who would get it.'),
-    ),
+    recipients: Type.Object(whoGetsIt, described('Who would get it.')),
     providers: providerForecast,
     tags: Type.Array(
       Type.Object({
@@ -77,6 +81,16 @@ export const testBroadcast = operation('POST /broadcasts/:id/test', {
 export const reviewBroadcast = operation('GET /broadcasts/:id/review', {
   ...{ operationId: 'reviewBroadcast', tags, summary: 'Review a draft', params },
   response: { 200: BroadcastReview },
+})
+
+export const countEligible = operation('GET /broadcasts/:id/eligible', {
+  operationId: 'countBroadcastEligible',
+  tags,
+  summary: 'Count who would get a draft',
+  params,
+  description:
+    'The contacts of the segment, those who would get the draft if it were sent now, and why the others would not: `excluded`, `unsubscribed`, `topic` or `suppressed`. Not part of the hosted API.',
+  response: { 200: BroadcastEligible },
 })
 
 /** Formats the response of GET /broadcasts/:id/review. */

@@ -4,13 +4,14 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { parseMailbox } from '../mail/address.ts'
+import { isId } from '../mail/ids.ts'
 import type { Prospect, Review } from '../mail/broadcast.ts'
 import { withRules } from '../mail/provider-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import type { Broadcast, Candidate, Domain } from '../storage/storage.ts'
+import type { Broadcast, BroadcastRef, Candidate, Domain } from '../storage/storage.ts'
 import { noBroadcast } from './drafts.ts'
 import { checkDraft, type Repeat } from './checks.ts'
 import { parseContent, propertiesOf, type Revision } from './revision.ts'
@@ -19,6 +20,8 @@ import type { SendingDeps } from './sending.ts'
 export interface ReviewMethods {
   /** Refuses: `not_found`. */
   reviewBroadcast(args: { caller: Caller; id: string }): Promise<Review>
+  /** Counts who would get a draft, like the review. Refuses: `not_found`. */
+  countEligible(ref: BroadcastRef): Promise<Review['recipients']>
   /** Lists the newest scheduled broadcasts, then the newest drafts, with whether the contact would get each now. */
   contactProspects(args: { teamId: string; contactId: string }): Promise<ContactProspect[]>
 }
@@ -76,6 +79,12 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
       if (!domain) return { findings, pool, ...survey }
       const ruled = await gate.standing({ domain, broadcast: { origin: tracking.originFor(domain) } })
       return { findings: withRules(findings, ruled.insights), pool, ...survey }
+    },
+
+    async countEligible(ref) {
+      const broadcast = isId(ref.id) ? await storage.getBroadcast(ref, clock.now()) : undefined
+      if (!broadcast) throw noBroadcast()
+      return (await surveyContacts(deps, broadcast, [], [])).recipients
     },
 
     async contactProspects({ teamId, contactId }) {

@@ -23,6 +23,7 @@ export function broadcastRoutes(app: App, deps: HttpDeps): void {
   draftRoutes(app, deps)
   sendingRoutes(app, deps)
   testRoute(app, deps)
+  eligibleRoute(app, deps)
   contactRoute(app, deps)
   resultRoutes(app, deps)
   exportRoute(app, deps)
@@ -141,6 +142,14 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
     else await broadcasts.resumeProvider({ ...which(request), provider })
     return ref(request.params.id)
   })
+}
+
+/** Route for the number of contacts that would get a draft. */
+function eligibleRoute(app: App, { broadcasts }: HttpDeps): void {
+  serve(app, reviewApi.countEligible, {}, async (request) => ({
+    ...presentRef('broadcast_eligible', request.params.id),
+    ...(await broadcasts.countEligible(which(request))),
+  }))
 }
 
 /** Route for the drafts that a contact would get. */

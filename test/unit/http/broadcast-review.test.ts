@@ -258,3 +258,33 @@ describe('rules of mailbox providers', () => {
     expect((await to('ada@gmail.com')).status).toBe(200)
   })
 })
+
+test('who would get a draft is counted like in the review, with why the others would not', async () => {
+  const readers = await made('/segments', { name: 'Counted' })
+  const out = await made('/segments', { name: 'Left out' })
+  const topic = await made('/topics', { name: 'Counted', default_subscription: 'opt_in' })
+  const join = (name: string, more: object = {}) =>
+    made('/contacts', { email: `${name}@counted.example`, segments: [readers], ...more })
+  await join('gets')
+  await join('left', { unsubscribed: true })
+  await join('excluded', { segments: [readers, out] })
+  await join('off', { topics: [{ id: topic, subscription: 'opt_out' }] })
+  await join('stopped')
+  await api.call('POST', '/suppressions', { email: 'stopped@counted.example' })
+  const id = await draft({ segment_id: readers })
+  const count = async (of = id) => (await api.call('GET', `/broadcasts/${of}/eligible`)).json
+  expect(await count()).toMatchObject({ contacts: 5, eligible: 3, estimated: false })
+  await api.call('PATCH', `/broadcasts/${id}`, { topic_id: topic, exclude_segment_ids: [out] })
+  expect(await count()).toEqual({
+    object: 'broadcast_eligible',
+    id,
+    contacts: 5,
+    eligible: 1,
+    estimated: false,
+    out: { unsubscribed: 1, topic: 1, suppressed: 1, excluded: 1 },
+  })
+  const { recipients } = (await api.call('GET', `/broadcasts/${id}/review`)).json as { recipients: object }
+  expect(await count()).toMatchObject(recipients)
+  for (const unknown of [newId(0), 'no-id'])
+    expect((await api.call('GET', `/broadcasts/${unknown}/eligible`)).status).toBeGreaterThanOrEqual(404)
+})

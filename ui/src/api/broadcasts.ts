@@ -15,7 +15,11 @@ import type {
   ClickedLinkList,
   RecipientList,
 } from '../../../appliance/api/broadcast-results.ts'
-import type { BroadcastReview as Review, TestBroadcast } from '../../../appliance/api/broadcast-review.ts'
+import type {
+  BroadcastEligible,
+  BroadcastReview as Review,
+  TestBroadcast,
+} from '../../../appliance/api/broadcast-review.ts'
 import { onTheWire } from '../../../appliance/mail/broadcast.ts'
 import { change, read } from './client.ts'
 
@@ -76,6 +80,10 @@ export const testBroadcast = (id: string, body: Static<typeof TestBroadcast>) =>
 
 export const reviewBroadcast = (id: string, signal?: AbortSignal) =>
   read<BroadcastReview>(`${at(id)}/review`, signal)
+
+/** Counts who would get a draft. */
+export const countEligible = (id: string, signal?: AbortSignal) =>
+  read<Static<typeof BroadcastEligible>>(`${at(id)}/eligible`, signal)
 
 /** Sends a broadcast, at once if no time is given. @param body with the `edits` number that was reviewed */
 export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?: number }) =>
