@@ -7,12 +7,20 @@ import { type ReviewMethods, reviewMethods } from './review.ts'
 import { createBroadcastRunner, type RunnerDeps } from './runner.ts'
 import { type SampleMethods, sampleMethods } from './sample.ts'
 import { type SendingMethods, sendingMethods } from './sending.ts'
+import { type VersionMethods, versionMethods } from './versions.ts'
 
 export { isRecord } from './mail.ts'
 export { createWindows, type LaneRate } from './windows.ts'
 
 export interface Broadcasts
-  extends DraftMethods, SampleMethods, SendingMethods, ResultMethods, ReviewMethods, ReachMethods {
+  extends
+    DraftMethods,
+    VersionMethods,
+    SampleMethods,
+    SendingMethods,
+    ResultMethods,
+    ReviewMethods,
+    ReachMethods {
   /**
    * Returns the message of an email: the stored bytes, or composed from a stored record. Undefined if its broadcast was
    * deleted.
@@ -31,6 +39,7 @@ export function createBroadcasts(deps: BroadcastsDeps): Broadcasts {
   const runner = createBroadcastRunner({ ...deps, mail })
   return {
     ...draftMethods(deps),
+    ...versionMethods(deps),
     ...sampleMethods(deps),
     ...sendingMethods(deps, () => runner.wake()),
     ...resultMethods(deps),

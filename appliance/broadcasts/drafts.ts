@@ -5,7 +5,7 @@ import type { BroadcastContent, BroadcastStatus, Deed } from '../mail/broadcast.
 import { isId, newId } from '../mail/ids.ts'
 import { imagesIn } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Broadcast, BroadcastAnswer, BroadcastRef, Storage } from '../storage/storage.ts'
+import type { Broadcast, BroadcastAnswer, BroadcastRef, Storage, VersionRecord } from '../storage/storage.ts'
 import { segmentOfDeed } from './deeds.ts'
 import { mailboxOf, parseContent } from './revision.ts'
 
@@ -44,13 +44,15 @@ export interface DraftMethods {
    */
   checkBroadcast(draft: Pick<DraftInput, 'name' | 'content'>): void
   /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found` (segment, topic). */
-  createBroadcast(args: { teamId: string; draft: DraftInput }): Promise<Broadcast>
+  createBroadcast(args: { teamId: string; draft: DraftInput; author: string }): Promise<Broadcast>
   /**
    * @param args edits: the version of the draft that the caller read; undefined: any
    *
    * Refuses: the same as `createBroadcast`, `broadcast_started`, `broadcast_changed`.
    */
-  updateBroadcast(args: BroadcastRef & { draft: DraftInput; edits?: number | undefined }): Promise<void>
+  updateBroadcast(
+    args: BroadcastRef & { draft: DraftInput; author: string; edits?: number | undefined },
+  ): Promise<void>
   /** Refuses: `not_found`, `broadcast_kept`. */
   deleteBroadcast(ref: BroadcastRef): Promise<void>
   /**
@@ -59,13 +61,36 @@ export interface DraftMethods {
    *
    * Refuses: `not_found`, `invalid_field` (without), `too_many`.
    */
-  duplicateBroadcast(args: BroadcastRef & { without?: Deed | undefined }): Promise<Broadcast>
+  duplicateBroadcast(args: BroadcastRef & { author: string; without?: Deed | undefined }): Promise<Broadcast>
 }
 
 /** Maximum lengths in characters. */
 const MAX = { name: 70, subject: 998, previewText: 998, body: 2_000_000 }
 const MAX_REPLY_TO = 10
 const MAX_EXCLUDED = 20
+
+/** Versions of a broadcast to keep. */
+const KEPT = 50
+/** Changes that one author makes within this time are one version (milliseconds), because drafts save themselves. */
+const TOGETHER = 5 * 60_000
+
+/** Returns how to record a change of a draft. */
+export const versionBy = (author: string, now: number): VersionRecord => ({
+  id: newId(now),
+  author,
+  together: TOGETHER,
+  keep: KEPT,
+})
+
+/** Marks the images of a broadcast as used, so that they aren't removed. */
+export async function keepImages(
+  { storage, clock }: BroadcastDeps,
+  teamId: string,
+  html: string | null | undefined,
+): Promise<void> {
+  const ids = imagesIn(html ?? '')
+  if (ids.length > 0) await storage.useImages({ teamId, ids }, clock.now())
+}
 
 export const noBroadcast = () => refuse('not_found', { resource: 'Broadcast' })
 
@@ -75,27 +100,23 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     if (!found) throw noBroadcast()
     return found
   }
-  /** Marks the images of a broadcast as used, so that they aren't removed. */
-  const keepImages = async (teamId: string, html: string | null | undefined): Promise<void> => {
-    const ids = imagesIn(html ?? '')
-    if (ids.length > 0) await storage.useImages({ teamId, ids }, clock.now())
-  }
   const store = async (
     broadcast: Omit<Broadcast, 'id' | 'createdAt'> & { teamId: string },
+    author: string,
   ): Promise<Broadcast> => {
     const now = clock.now()
     const { teamId, name, segmentId, exclude, topicId, content, document } = broadcast
     const draft = { teamId, name, segmentId, exclude, topicId, content, document }
     const made = { id: newId(now), ...draft, createdAt: now }
-    await keepImages(teamId, content.html)
-    await storage.createBroadcast({ broadcast: made }, now)
+    await keepImages({ storage, clock }, teamId, content.html)
+    await storage.createBroadcast({ broadcast: made, version: versionBy(author, now) }, now)
     return get(made)
   }
   return {
     getBroadcast: get,
     listBroadcasts: (args) => storage.listBroadcasts(args, clock.now()),
     checkBroadcast,
-    async createBroadcast({ teamId, draft }) {
+    async createBroadcast({ teamId, draft, author }) {
       const compiled = await compiledDraft(draft)
       const content = wholeContent(compiled.content)
       const { document = null } = compiled
@@ -104,28 +125,31 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       const checked = { segmentId, exclude, topicId, content, document }
       await check({ storage, clock }, teamId, checked)
       const name = draft.name === undefined || draft.name === '' ? content.subject : draft.name
-      return store({ ...(checked as Broadcast), teamId, name: readName(name, draft.name === undefined) })
+      const named = { ...(checked as Broadcast), teamId, name: readName(name, draft.name === undefined) }
+      return store(named, author)
     },
-    async updateBroadcast({ teamId, id, draft: given, edits }) {
+    async updateBroadcast({ teamId, id, draft: given, author, edits }) {
       const draft = await compiledDraft(given)
       await check({ storage, clock }, teamId, draft)
-      await keepImages(teamId, draft.content.html)
+      await keepImages({ storage, clock }, teamId, draft.content.html)
       const name = draft.name === undefined ? undefined : readName(draft.name, false)
       const { segmentId, exclude, topicId, document } = draft
       const content = Object.keys(draft.content).length === 0 ? undefined : draft.content
       const change = { name, segmentId, exclude, topicId, content, document }
-      const answer = await storage.updateBroadcast({ teamId, id, change, edits }, clock.now())
+      const now = clock.now()
+      const version = versionBy(author, now)
+      const answer = await storage.updateBroadcast({ teamId, id, change, edits, version }, now)
       refuseUnless(answer, 'broadcast_started')
     },
     async deleteBroadcast(ref) {
       refuseUnless(await storage.deleteBroadcast(ref, clock.now()), 'broadcast_kept')
     },
-    async duplicateBroadcast({ without, ...ref }) {
+    async duplicateBroadcast({ without, author, ...ref }) {
       const original = await get(ref)
       const suffix = without === undefined ? ' (copy)' : ` (not ${without})`
       const name = original.name.slice(0, MAX.name - suffix.length).toWellFormed() + suffix
       const exclude = await exclusions({ storage, clock }, original, without)
-      return store({ ...original, name, exclude })
+      return store({ ...original, name, exclude }, author)
     },
   }
 }

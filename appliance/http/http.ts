@@ -59,6 +59,7 @@ import { queueRoutes } from './routes/queue.ts'
 import { resetRoutes } from './routes/reset.ts'
 import { sandboxRoutes } from './routes/sandbox.ts'
 import { secondStepRoutes } from './routes/second-step.ts'
+import { broadcastVersionRoutes } from './routes/broadcast-versions.ts'
 import { broadcastRoutes } from './routes/broadcasts.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { sessionRoutes } from './routes/session.ts'
@@ -243,6 +244,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   customEventRoutes(app, deps)
   templateRoutes(app, deps)
   broadcastRoutes(app, deps)
+  broadcastVersionRoutes(app, deps)
   unsubscribePageRoutes(app, deps)
   preferenceRoutes(app, deps)
   formRoutes(app, deps)

@@ -34,7 +34,7 @@ const broadcastNames = (deps: MoveDeps): Named<Broadcast> => ({
 
 /** Moves broadcasts with their segment, topic and content. */
 export async function moveBroadcasts(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<void> {
-  const { broadcasts, teamId, options, made } = deps
+  const { broadcasts, teamId, options, author, made } = deps
   const elsewhere = new Map<string, number>()
   const making: Making<Broadcast> = {
     async create(summary, name) {
@@ -44,7 +44,7 @@ export async function moveBroadcasts(deps: MoveDeps, refs: Refs, count: MoveCoun
       const status = text(wire.status) ?? 'draft'
       if (status !== 'draft') elsewhere.set(status, (elsewhere.get(status) ?? 0) + 1)
       if (options.dryRun) return
-      const { id } = await broadcasts.createBroadcast({ teamId, draft })
+      const { id } = await broadcasts.createBroadcast({ teamId, draft, author })
       await made({ kind: 'stored', action: 'broadcast.create', id, name })
     },
     async change(summary, { id, name, status }) {
@@ -52,7 +52,7 @@ export async function moveBroadcasts(deps: MoveDeps, refs: Refs, count: MoveCoun
       const draft = await draftOf(await wholeOf(deps, PATH, summary), name, refs)
       broadcasts.checkBroadcast(draft)
       if (options.dryRun) return true
-      await broadcasts.updateBroadcast({ teamId, id, draft })
+      await broadcasts.updateBroadcast({ teamId, id, draft, author })
       await made({ kind: 'stored', action: 'broadcast.update', id, name })
       return true
     },

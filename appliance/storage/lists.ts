@@ -1,6 +1,6 @@
 /** Helpers for lists: pages of rows whose ids begin with their time, and search conditions. */
 import { type Expression, type SelectQueryBuilder, sql, type SqlBool } from 'kysely'
-import type { Tables } from './schema.ts'
+import type { Db, Tables } from './schema.ts'
 
 /** Arguments of a page. Pages run newest first. `after` and `before` are exclusive ids. */
 export interface PageArgs {
@@ -38,6 +38,30 @@ export async function pageOf<T extends keyof Tables, Row, Item>(
     .execute()
   const items = rows.slice(0, limit).map(toItem)
   return { items: upwards ? items.reverse() : items, hasMore: rows.length > limit }
+}
+
+/**
+ * Deletes the oldest versions of something.
+ * @param args table and owner: the table of versions, and its column with the id of what they are versions of. keep: how
+ * many stay. except: a version that also stays
+ */
+export async function dropOldVersions(
+  db: Db,
+  { table, owner, id, keep, except }: OldVersions,
+): Promise<void> {
+  const [rows, column] = [sql.table(table), sql.ref(owner)]
+  const newest = sql`select id from ${rows} where ${column} = ${id} order by id desc limit ${keep}`
+  await sql`delete from ${rows} where ${column} = ${id} and id <> ${except ?? ''} and id not in (${newest})`.execute(
+    db,
+  )
+}
+
+interface OldVersions {
+  table: 'template_versions' | 'broadcast_versions'
+  owner: 'template_id' | 'broadcast_id'
+  id: string
+  keep: number
+  except?: string | null
 }
 
 /**

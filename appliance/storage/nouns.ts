@@ -39,6 +39,7 @@ import { methods as broadcastRecipients } from './broadcasts/recipients.ts'
 import { methods as broadcastRecipientRows } from './broadcasts/recipient-rows.ts'
 import { methods as broadcastResults } from './broadcasts/results.ts'
 import { methods as broadcastStates } from './broadcasts/states.ts'
+import { methods as broadcastVersions } from './broadcasts/versions.ts'
 import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
 import { methods as domainReportSums } from './domain-report-sums.ts'
@@ -108,6 +109,7 @@ export const nouns = {
   broadcastResults,
   broadcasts,
   broadcastStates,
+  broadcastVersions,
   consents,
   contactBatches,
   contactList,

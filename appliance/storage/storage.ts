@@ -46,6 +46,7 @@ export type { AutomationRun, AutomationRunStep, ContactRun } from './automations
 export type { CustomEvent } from './automations/custom-events.ts'
 export type { SentEvent } from './automations/sent-events.ts'
 export type { Broadcast, BroadcastAnswer, BroadcastRef, NewBroadcast } from './broadcasts/broadcasts.ts'
+export type { BroadcastVersion, BroadcastVersionSummary, VersionRecord } from './broadcasts/versions.ts'
 export type { Candidate } from './broadcasts/candidates.ts'
 export type { WaitingRecipient } from './broadcasts/recipients.ts'
 export type { BroadcastRecipient, ClickedLink, RecipientsArgs, RecipientType } from './broadcasts/results.ts'

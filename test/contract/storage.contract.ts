@@ -11,6 +11,7 @@ import { contactImportsContract } from './contact-imports.contract.ts'
 import { broadcastRulesContract } from './broadcast-rules.contract.ts'
 import { complaintsContract } from './complaints.contract.ts'
 import { broadcastHoldsContract } from './broadcast-holds.contract.ts'
+import { broadcastVersionsContract } from './broadcast-versions.contract.ts'
 import { broadcastsContract } from './broadcasts.contract.ts'
 import { automationsContract } from './automations.contract.ts'
 import { customEventsContract } from './custom-events.contract.ts'
@@ -70,6 +71,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   audit: auditContract,
   broadcasts: broadcastsContract,
   broadcastHolds: broadcastHoldsContract,
+  broadcastVersions: broadcastVersionsContract,
   automations: automationsContract,
   customEvents: customEventsContract,
   duties: dutiesContract,

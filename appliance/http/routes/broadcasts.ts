@@ -7,7 +7,7 @@ import { readRequest } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { answerAccepted, sameness } from '../accepted.ts'
-import { callerOf } from '../access.ts'
+import { authorOf, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download } from '../download.ts'
 import { serve } from '../serve.ts'
@@ -30,7 +30,7 @@ export function broadcastRoutes(app: App, deps: HttpDeps): void {
 }
 
 /** Formats a broadcast for the audit log, without its long HTML. */
-const reader =
+export const broadcastReader =
   ({ broadcasts }: HttpDeps) =>
   async (request: FastifyRequest) => {
     const { id, name, status, segment_id, topic_id, scheduled_at } = api.presentBroadcastSummary(
@@ -70,7 +70,7 @@ function draftOf(body: api.UpdateBroadcast) {
 
 function draftRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
-  const read = reader(deps)
+  const read = broadcastReader(deps)
   const noun = 'broadcast' as const
   const created = { right: 'send', audit: { action: 'broadcast.create', noun } } as const
   serve(app, api.createBroadcast, created, async (request, reply) => {
@@ -79,7 +79,9 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     if (scheduledAt !== null && send !== true)
       throw refuse('invalid_field', { field: 'scheduled_at', expected: 'only with `send`: true' })
     const caller = callerOf(request)
-    const { id } = await broadcasts.createBroadcast({ teamId: caller.teamId, draft: draftOf(request.body) })
+    const author = authorOf(request)
+    const draft = draftOf(request.body)
+    const { id } = await broadcasts.createBroadcast({ teamId: caller.teamId, draft, author })
     if (send) await broadcasts.sendBroadcast({ caller, id, scheduledAt })
     void reply.code(201)
     return ref(id)
@@ -98,7 +100,8 @@ function draftRoutes(app: App, deps: HttpDeps): void {
   const updated = { right: 'send', audit: { action: 'broadcast.update', noun, read } } as const
   serve(app, api.updateBroadcast, updated, async (request) => {
     const { edits } = request.body
-    await broadcasts.updateBroadcast({ ...which(request), draft: draftOf(request.body), edits })
+    const by = { author: authorOf(request), edits }
+    await broadcasts.updateBroadcast({ ...which(request), draft: draftOf(request.body), ...by })
     return ref(request.params.id)
   })
   const deleted = { right: 'send', audit: { action: 'broadcast.delete', noun, read } } as const
@@ -107,14 +110,15 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     return { ...ref(request.params.id), deleted: true as const }
   })
   // The audit entry is about the new broadcast.
-  serve(app, api.duplicateBroadcast, created, async (request) =>
-    ref((await broadcasts.duplicateBroadcast({ ...which(request), without: request.body?.without })).id),
-  )
+  serve(app, api.duplicateBroadcast, created, async (request) => {
+    const by = { author: authorOf(request), without: request.body?.without }
+    return ref((await broadcasts.duplicateBroadcast({ ...which(request), ...by })).id)
+  })
 }
 
 function sendingRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
-  const read = reader(deps)
+  const read = broadcastReader(deps)
   const about = { noun: 'broadcast', read } as const
   const sent = { right: 'send', audit: { action: 'broadcast.send', ...about } } as const
   const canceled = { right: 'send', audit: { action: 'broadcast.cancel', ...about } } as const
@@ -238,7 +242,7 @@ function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
 /** Route for a file of all recipients. */
 function exportRoute(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
-  const audit = { action: 'broadcast.export', noun: 'broadcast', read: reader(deps) } as const
+  const audit = { action: 'broadcast.export', noun: 'broadcast', read: broadcastReader(deps) } as const
   serve(app, resultApi.exportBroadcastRecipients, { right: 'export', audit }, async (request, reply) => {
     // Before the response begins, so that an unknown broadcast is refused.
     await broadcasts.getBroadcast(which(request))

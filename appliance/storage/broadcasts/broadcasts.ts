@@ -14,6 +14,7 @@ import { NO_REACH } from '../../mail/broadcast.ts'
 import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { BroadcastsTable } from './tables.ts'
+import { recordVersion, type VersionRecord } from './versions.ts'
 
 export interface Broadcast {
   id: string
@@ -156,7 +157,12 @@ export type NewBroadcast = Pick<
   'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'document' | 'createdAt'
 >
 
-async function createBroadcast(db: Db, { broadcast }: { broadcast: NewBroadcast }): Promise<void> {
+/** Stores a draft. @param args version: records its first version; undefined: none */
+async function createBroadcast(
+  db: Db,
+  { broadcast, version }: { broadcast: NewBroadcast; version?: VersionRecord | undefined },
+  now: number,
+): Promise<void> {
   const { id, teamId, name, segmentId, exclude, topicId, content, document, createdAt } = broadcast
   await db
     .insertInto('broadcasts')
@@ -174,6 +180,7 @@ async function createBroadcast(db: Db, { broadcast }: { broadcast: NewBroadcast 
       updated_at: createdAt,
     })
     .execute()
+  if (version) await recordVersion(db, broadcast, version, now)
 }
 
 /** A change to a broadcast. Undefined fields stay. */
@@ -186,16 +193,24 @@ export interface BroadcastChange {
   document?: string | null | undefined
 }
 
+/** A change of a broadcast by a caller. */
+export interface BroadcastUpdate extends BroadcastRef {
+  change: BroadcastChange
+  edits?: number | undefined
+  version?: VersionRecord | undefined
+}
+
 /** The result of a change; `stale`: someone else has changed it since it was read. */
 export type BroadcastAnswer = 'done' | 'unknown' | 'wrong_status' | 'stale'
 
 /**
  * Changes a broadcast. After it has started, only the name can change.
- * @param args edits: the version that the caller read; undefined: any
+ * @param args edits: the version that the caller read; undefined: any. version: records what the draft says now;
+ * undefined: no version is recorded
  */
 async function updateBroadcast(
   db: Db,
-  { teamId, id, change, edits }: BroadcastRef & { change: BroadcastChange; edits?: number | undefined },
+  { teamId, id, change, edits, version }: BroadcastUpdate,
   now: number,
 ): Promise<BroadcastAnswer> {
   const current = await getBroadcast(db, { teamId, id })
@@ -204,7 +219,9 @@ async function updateBroadcast(
   const { name, segmentId, exclude, topicId, content, document } = change
   const onlyName = [segmentId, exclude, topicId, content, document].every((value) => value === undefined)
   if (!onlyName && current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
-  const written = JSON.stringify({ ...current.content, ...content })
+  const said = { ...current.content, ...content }
+  const written = JSON.stringify(said)
+  const isRewritten = written !== JSON.stringify(current.content)
   await db
     .updateTable('broadcasts')
     .set({
@@ -213,13 +230,16 @@ async function updateBroadcast(
       ...(exclude !== undefined && { exclude: JSON.stringify(exclude) }),
       ...(topicId !== undefined && { topic_id: topicId }),
       ...(content !== undefined && { content: written }),
-      ...(written !== JSON.stringify(current.content) && { tested_at: null }),
+      ...(isRewritten && { tested_at: null }),
       ...(document !== undefined && { document }),
       ...(!onlyName && { edits: current.edits + 1 }),
       updated_at: now,
     })
     .where('id', '=', id)
     .execute()
+  const draft = { id, teamId, content: said, document: document === undefined ? current.document : document }
+  if (version && (isRewritten || draft.document !== current.document))
+    await recordVersion(db, draft, version, now)
   return 'done'
 }
 

@@ -54,6 +54,20 @@ export interface BroadcastRevisionsTable {
   created_at: number
 }
 
+export interface BroadcastVersionsTable {
+  id: string
+  team_id: string
+  broadcast_id: string
+  subject: string
+  /** JSON: BroadcastContent. */
+  content: string
+  /** JSON: EmailDocument; null: the HTML was written as code. */
+  document: string | null
+  author: string
+  created_at: number
+  updated_at: number
+}
+
 export interface BroadcastRecipientsTable {
   broadcast: number
   contact_id: string
@@ -82,6 +96,7 @@ export interface BroadcastClicksTable {
 export interface BroadcastTables {
   broadcasts: BroadcastsTable
   broadcast_revisions: BroadcastRevisionsTable
+  broadcast_versions: BroadcastVersionsTable
   broadcast_recipients: BroadcastRecipientsTable
   broadcast_links: BroadcastLinksTable
   broadcast_clicks: BroadcastClicksTable

@@ -1,4 +1,5 @@
 /** Changes of templates. A version can be changed until it is published; then the next change creates a new one. */
+import { dropOldVersions } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import {
   contentColumns,
@@ -95,7 +96,8 @@ async function updateTemplate(
   const makesDraft = changesContent && old.currentVersionId === old.publishedVersionId
   if (makesDraft) {
     await insertVersion(db, old, { id: newVersionId, content, author }, now)
-    await dropOldVersions(db, old, args.keep)
+    const versions = { table: 'template_versions', owner: 'template_id', id: old.id } as const
+    await dropOldVersions(db, { ...versions, keep: args.keep, except: old.publishedVersionId })
   } else if (changesContent)
     await db
       .updateTable('template_versions')
@@ -118,26 +120,6 @@ async function updateTemplate(
 async function isTaken(db: Db, teamId: string, alias: string, id: string): Promise<boolean> {
   const other = await findTemplate(db, { teamId, ref: { alias } })
   return other !== undefined && other.id !== id
-}
-
-/** Deletes the oldest versions of a template, except the published one. */
-async function dropOldVersions(
-  db: Db,
-  { id, publishedVersionId }: Pick<TemplateSummary, 'id' | 'publishedVersionId'>,
-  keep: number,
-): Promise<void> {
-  const newest = db
-    .selectFrom('template_versions')
-    .select('id')
-    .where('template_id', '=', id)
-    .orderBy('id', 'desc')
-    .limit(keep)
-  await db
-    .deleteFrom('template_versions')
-    .where('template_id', '=', id)
-    .where('id', '!=', publishedVersionId ?? '')
-    .where('id', 'not in', newest)
-    .execute()
 }
 
 /** Publishes the current version. Returns undefined if there is no such template. */

@@ -15,6 +15,7 @@ import type {
   ClickedLinkList,
   RecipientList,
 } from '../../../appliance/api/broadcast-results.ts'
+import type { BroadcastVersion, BroadcastVersionList } from '../../../appliance/api/broadcast-versions.ts'
 import type {
   BroadcastEligible,
   BroadcastReview as Review,
@@ -84,6 +85,16 @@ export const reviewBroadcast = (id: string, signal?: AbortSignal) =>
 /** Counts who would get a draft. */
 export const countEligible = (id: string, signal?: AbortSignal) =>
   read<Static<typeof BroadcastEligible>>(`${at(id)}/eligible`, signal)
+
+export const listBroadcastVersions = (id: string, signal?: AbortSignal) =>
+  read<BroadcastVersionList>(`${at(id)}/versions?limit=100`, signal)
+
+export const getBroadcastVersion = (id: string, version: string, signal?: AbortSignal) =>
+  read<BroadcastVersion>(`${at(id)}/versions/${encodeURIComponent(version)}`, signal)
+
+/** @param edits of the draft that was read: refused if somebody changed it since */
+export const restoreBroadcastVersion = (id: string, version: string, edits: number) =>
+  change<Ref>('POST', `${at(id)}/versions/${encodeURIComponent(version)}/restore`, { edits })
 
 /** Sends a broadcast, at once if no time is given. @param body with the `edits` number that was reviewed */
 export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?: number }) =>

@@ -1406,3 +1406,17 @@ CREATE INDEX form_signups_form on form_signups (form_id, created_at);
 CREATE INDEX form_signups_due on form_signups (id) where state = 'due';
 
 CREATE INDEX form_signups_created on form_signups (state, created_at);
+
+CREATE TABLE broadcast_versions (
+  id text primary key not null,
+  team_id text not null,
+  broadcast_id text not null references broadcasts (id) on delete cascade,
+  subject text not null,
+  content text not null,
+  document text,
+  author text not null,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+
+CREATE INDEX broadcast_versions_broadcast on broadcast_versions (broadcast_id, id);

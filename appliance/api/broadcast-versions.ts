@@ -1,0 +1,119 @@
+/** Versions of drafts of broadcasts. */
+import { Type, type Static } from 'typebox'
+import type {
+  BroadcastVersion as Stored,
+  BroadcastVersionSummary as StoredSummary,
+} from '../storage/storage.ts'
+import { BroadcastRef } from './broadcasts.ts'
+import { operation } from './operation.ts'
+import { page, path, pathUuid, query } from './parameters.ts'
+import {
+  described,
+  Id,
+  kind,
+  listOf,
+  Nullable,
+  presentDocument,
+  StoredDocument,
+  Timestamp,
+} from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const summary = {
+  id: Id,
+  subject: Type.String(described('The subject.')),
+  author: Type.String(described('The person or API key that changed it last; empty: not known.')),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
+/** An element of GET /broadcasts/:id/versions. */
+export const BroadcastVersionSummary = Type.Object(summary, described('A version of a draft.'))
+export const BroadcastVersionList = listOf(BroadcastVersionSummary, 'versions')
+export type BroadcastVersionList = Static<typeof BroadcastVersionList>
+
+/** GET /broadcasts/:id/versions/:version_id */
+export const BroadcastVersion = Type.Object(
+  {
+    object: kind('broadcast_version'),
+    broadcast_id: Id,
+    ...summary,
+    from: Type.String(described('The From field.')),
+    reply_to: Nullable(Type.Array(Type.String()), described('Where answers go.')),
+    preview_text: Nullable(Type.String(), described('The preview text.')),
+    html: Nullable(Type.String(), described('The HTML.')),
+    text: Nullable(Type.String(), described('The plain text.')),
+    document: StoredDocument,
+  },
+  described('A version of a draft, with its content.'),
+)
+export type BroadcastVersion = Static<typeof BroadcastVersion>
+
+/** POST /broadcasts/:id/versions/:version_id/restore */
+export const RestoreBroadcastVersion = Type.Object(
+  {
+    edits: Type.Optional(
+      Type.Integer(described('The `edits` that you read: refused with 409 if somebody changed it since.')),
+    ),
+  },
+  described('What the caller knows of the draft.'),
+)
+
+const id = pathUuid('The id of the broadcast.')
+const params = path({ id })
+const versionParams = path({ id, version_id: pathUuid('The id of the version.') })
+const tags = ['Broadcasts'] as const
+
+export const listBroadcastVersions = operation('GET /broadcasts/:id/versions', {
+  operationId: 'listBroadcastVersions',
+  tags,
+  summary: 'List the versions of a draft',
+  description:
+    'The last 50. The newest is what the draft says now. Changes by one author within 5 minutes are one version. Not part of the hosted API.',
+  params,
+  querystring: query(page),
+  response: { 200: BroadcastVersionList },
+})
+export const getBroadcastVersion = operation('GET /broadcasts/:id/versions/:version_id', {
+  operationId: 'getBroadcastVersion',
+  tags,
+  summary: 'Get a version of a draft',
+  description: 'Not part of the hosted API.',
+  params: versionParams,
+  response: { 200: BroadcastVersion },
+})
+export const restoreBroadcastVersion = operation('POST /broadcasts/:id/versions/:version_id/restore', {
+  operationId: 'restoreBroadcastVersion',
+  tags,
+  summary: 'Restore a version of a draft',
+  description:
+    'The draft says what the version said: sender, subject, preview text and content. Who gets it stays. Not part of the hosted API.',
+  params: versionParams,
+  body: Nullable(RestoreBroadcastVersion),
+  response: { 200: BroadcastRef },
+  errors: ['409'],
+})
+
+export const presentBroadcastVersionSummary = (
+  version: StoredSummary,
+): Static<typeof BroadcastVersionSummary> => ({
+  id: version.id,
+  subject: version.subject,
+  author: version.author,
+  created_at: timestamp(version.createdAt),
+  updated_at: timestamp(version.updatedAt),
+})
+
+export function presentBroadcastVersion(version: Stored): BroadcastVersion {
+  const { from, replyTo, previewText, html, text } = version.content
+  return {
+    object: 'broadcast_version',
+    broadcast_id: version.broadcastId,
+    ...presentBroadcastVersionSummary(version),
+    from,
+    reply_to: replyTo.length > 0 ? replyTo : null,
+    preview_text: previewText,
+    html,
+    text,
+    document: presentDocument(version.document),
+  }
+}

@@ -1,0 +1,31 @@
+import type { FastifyRequest } from 'fastify'
+import * as api from '../../api/broadcast-versions.ts'
+import { presentList, presentRef } from '../../api/shared.ts'
+import { authorOf, callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+import { broadcastReader } from './broadcasts.ts'
+
+/** Routes for the versions of drafts of broadcasts. */
+export function broadcastVersionRoutes(app: App, deps: HttpDeps): void {
+  const { broadcasts } = deps
+  const named = (request: FastifyRequest & { params: { id: string } }) => ({
+    teamId: callerOf(request).teamId,
+    id: request.params.id,
+  })
+  serve(app, api.listBroadcastVersions, {}, async (request) => {
+    const versions = await broadcasts.listBroadcastVersions({ ...named(request), ...request.query })
+    return presentList(versions.items.map(api.presentBroadcastVersionSummary), versions.hasMore)
+  })
+  serve(app, api.getBroadcastVersion, {}, async (request) => {
+    const { version_id: version } = request.params
+    return api.presentBroadcastVersion(await broadcasts.getBroadcastVersion({ ...named(request), version }))
+  })
+  const audit = { action: 'broadcast.update', noun: 'broadcast', read: broadcastReader(deps) } as const
+  serve(app, api.restoreBroadcastVersion, { right: 'send', audit }, async (request) => {
+    const { version_id: version } = request.params
+    const about = { version, author: authorOf(request), edits: request.body?.edits }
+    await broadcasts.restoreBroadcastVersion({ ...named(request), ...about })
+    return presentRef('broadcast', request.params.id)
+  })
+}
