@@ -45,6 +45,9 @@ const draftFields = {
 export const CreateBroadcast = Type.Object(
   {
     ...draftFields,
+    template_id: optionalText(
+      'Id or alias of the template that you made the content from, so that the template says where it is used. It sets no content.',
+    ),
     send: Type.Optional(Nullable(Type.Boolean(), described('true: send it at once, or at `scheduled_at`.'))),
     scheduled_at: optionalText('When to send it, as in `POST /emails`. Needs `send`.'),
   },
@@ -147,6 +150,7 @@ export const Broadcast = Type.Object(
     html: Nullable(Type.String(), described('The HTML.')),
     text: Nullable(Type.String(), described('The plain text.')),
     document: StoredDocument,
+    template_id: Nullable(Id, described('The template that the content was made from; null: none.')),
     exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
     edits: Type.Integer(described('Raised by each change of the draft.')),
     problem: Nullable(Type.String(), described('Why it failed.')),
@@ -268,6 +272,7 @@ export function presentBroadcast(one: Stored, inFlight: number): Broadcast {
     ...presentBroadcastSummary(one),
     ...{ from, subject, reply_to: replyTo.length > 0 ? replyTo : null, preview_text: previewText },
     document: presentDocument(one.document),
+    template_id: one.templateId,
     ...{ html, text: plain, exclude_segment_ids: one.exclude, edits: one.edits, problem: one.problem },
     in_flight: inFlight,
     skipped: { unsubscribed, topic, deleted, canceled },

@@ -103,7 +103,14 @@ const summary = {
 }
 /** An element of GET /templates. */
 export const TemplateSummary = Type.Object(
-  { ...summary, emails: Type.Integer(described('Emails made from it in the last 30 days.')) },
+  {
+    ...summary,
+    emails: Type.Integer(described('Emails made from it in the last 30 days, at most 10,000.')),
+    automations: Type.Integer(described('Enabled automations that send it.')),
+    drafts: Type.Integer(
+      described('Drafts and scheduled broadcasts whose content was made from it, by `template_id`.'),
+    ),
+  },
   described('A template, without its content.'),
 )
 export type TemplateSummary = Static<typeof TemplateSummary>
@@ -303,6 +310,8 @@ export const presentTemplateRef = ({ id }: Pick<StoredSummary, 'id'>): Static<ty
 export const presentTemplateSummary = (template: ListedTemplate): TemplateSummary => ({
   ...presentSummary(template),
   emails: template.emails,
+  automations: template.automations,
+  drafts: template.drafts,
 })
 
 const presentContent = ({ from, subject, replyTo, html, text, document, variables }: StoredVersion) => ({

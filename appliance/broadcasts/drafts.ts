@@ -21,6 +21,8 @@ export interface DraftInput {
   exclude?: string[] | undefined
   topicId?: string | null | undefined
   content: Partial<BroadcastContent>
+  /** Id or alias of the template that the content was made from. Only of a new draft. */
+  template?: string | undefined
   /** From the editor. Null: from now on, the content is written as code. */
   document?: unknown
 }
@@ -105,8 +107,8 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     author: string,
   ): Promise<Broadcast> => {
     const now = clock.now()
-    const { teamId, name, segmentId, exclude, topicId, content, document } = broadcast
-    const draft = { teamId, name, segmentId, exclude, topicId, content, document }
+    const { teamId, name, segmentId, exclude, topicId, content, document, templateId } = broadcast
+    const draft = { teamId, name, segmentId, exclude, topicId, content, document, templateId }
     const made = { id: newId(now), ...draft, createdAt: now }
     await keepImages({ storage, clock }, teamId, content.html)
     await storage.createBroadcast({ broadcast: made, version: versionBy(author, now) }, now)
@@ -125,8 +127,9 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       const checked = { segmentId, exclude, topicId, content, document }
       await check({ storage, clock }, teamId, checked)
       const name = draft.name === undefined || draft.name === '' ? content.subject : draft.name
-      const named = { ...(checked as Broadcast), teamId, name: readName(name, draft.name === undefined) }
-      return store(named, author)
+      const templateId = await templateOf({ storage, clock }, teamId, draft.template)
+      const made = { ...(checked as Broadcast), teamId, templateId }
+      return store({ ...made, name: readName(name, draft.name === undefined) }, author)
     },
     async updateBroadcast({ teamId, id, draft: given, author, edits }) {
       const draft = await compiledDraft(given)
@@ -152,6 +155,19 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       return store({ ...original, name, exclude }, author)
     },
   }
+}
+
+/** Returns the id of a template. Refuses: `not_found`. */
+async function templateOf(
+  { storage, clock }: BroadcastDeps,
+  teamId: string,
+  which: string | undefined,
+): Promise<string | null> {
+  if (which === undefined) return null
+  const ref = isId(which) ? { id: which.toLowerCase() } : { alias: which }
+  const found = await storage.getTemplate({ teamId, ref }, clock.now())
+  if (!found) throw refuse('not_found', { resource: 'Template' })
+  return found.id
 }
 
 /** Returns the segments that a copy excludes. Refuses: `invalid_field` (without), `too_many`. */

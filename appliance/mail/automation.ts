@@ -144,6 +144,11 @@ export const triggersOf = ({ steps }: AutomationGraph): string[] => [
   ...new Set(steps.flatMap((step) => (step.type === 'trigger' ? [step.config.event_name] : []))),
 ]
 
+/** Returns the templates that an automation sends, by id or alias. */
+export const templatesOf = ({ steps }: AutomationGraph): string[] => [
+  ...new Set(steps.flatMap((step) => (step.type === 'send_email' ? [step.config.template.id] : []))),
+]
+
 /** Limit on the runs of one automation for one contact within a minute. */
 export const MOST_RUNS_A_MINUTE = 30
 

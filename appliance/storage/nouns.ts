@@ -84,6 +84,7 @@ import { methods as suppressions } from './suppressions.ts'
 import { methods as teams } from './teams.ts'
 import { methods as templateRows } from './templates/template-rows.ts'
 import { methods as templates } from './templates/templates.ts'
+import { methods as templateUses } from './templates/template-uses.ts'
 import { methods as tickets } from './tickets.ts'
 import { methods as tlsPolicies } from './tls-policies.ts'
 import { methods as webhookDeliveries } from './webhooks/deliveries.ts'
@@ -170,6 +171,7 @@ export const nouns = {
   teams,
   templateRows,
   templates,
+  templateUses,
   tickets,
   tlsPolicies,
   topics,

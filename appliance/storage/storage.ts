@@ -117,6 +117,7 @@ export type {
   TemplateVersion,
   TemplateVersionSummary,
 } from './templates/template-rows.ts'
+export type { TemplateUses } from './templates/template-uses.ts'
 export type { TemplateChange } from './templates/templates.ts'
 export type { Ticket } from './tickets.ts'
 export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsCount } from './tls-policies.ts'

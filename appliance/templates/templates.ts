@@ -15,6 +15,7 @@ import type {
   TemplateChange,
   TemplateContent,
   TemplateSummary,
+  TemplateUses,
   TemplateVersion,
   TemplateVersionSummary,
 } from '../storage/storage.ts'
@@ -35,10 +36,11 @@ const KEPT = 100
 /** Limit on the characters of a name. */
 const MAX_NAME = 255
 
-/** A template in a list, with its number of emails in the last 30 days. */
-export interface ListedTemplate extends TemplateSummary {
-  emails: number
-}
+/** Limit on what is counted for a template in a list: a list must not read millions of entries. */
+const MOST_COUNTED = 10_000
+
+/** A template in a list, with what uses it: emails are those of the last 30 days. Each counts at most 10,000. */
+export interface ListedTemplate extends TemplateSummary, Omit<TemplateUses, 'templateId'> {}
 
 /** Identifies a template: `which` is its id or alias. */
 export interface TemplateName {
@@ -87,7 +89,7 @@ export interface Templates {
 }
 
 export interface TemplatesDeps {
-  storage: StorageOf<'templates' | 'templateRows'> &
+  storage: StorageOf<'templates' | 'templateRows' | 'templateUses'> &
     Pick<Storage, 'automationsSending' | 'getContact' | 'listContactProperties' | 'useImages'>
   clock: Clock
 }
@@ -107,9 +109,11 @@ export function createTemplates(deps: TemplatesDeps): Templates {
       const now = clock.now()
       const page = await storage.listTemplates(args, now)
       const asked = { teamId: args.teamId, since: now - COUNTED, ids: page.items.map(({ id }) => id) }
-      const counts = await storage.countTemplateEmails(asked, now)
-      const emails = new Map(counts.map((one) => [one.templateId, one.emails]))
-      return { ...page, items: page.items.map((one) => ({ ...one, emails: emails.get(one.id) ?? 0 })) }
+      const uses = await storage.templateUses({ ...asked, most: MOST_COUNTED }, now)
+      const usesOf = new Map(uses.map(({ templateId, ...counts }) => [templateId, counts]))
+      // A template that was deleted meanwhile has no uses.
+      const unused = { emails: 0, automations: 0, drafts: 0 }
+      return { ...page, items: page.items.map((one) => ({ ...one, ...(usesOf.get(one.id) ?? unused) })) }
     },
     get,
     async remove(name) {

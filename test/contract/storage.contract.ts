@@ -48,6 +48,7 @@ import { sourcesContract } from './sources.contract.ts'
 import { spoolContract } from './spool.contract.ts'
 import { suppressionsContract } from './suppressions.contract.ts'
 import { templatesContract } from './templates.contract.ts'
+import { templateUsesContract } from './template-uses.contract.ts'
 import { ticketsContract } from './tickets.contract.ts'
 import { tlsPoliciesContract } from './tls-policies.contract.ts'
 import { trackingContract } from './tracking.contract.ts'
@@ -68,6 +69,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   segmentRules: segmentRulesContract,
   topicMail: topicMailContract,
   templates: templatesContract,
+  templateUses: templateUsesContract,
   audit: auditContract,
   broadcasts: broadcastsContract,
   broadcastHolds: broadcastHoldsContract,

@@ -151,9 +151,19 @@ function sent(storage: () => Storage): void {
     await storage().put(putArgs(plain), T0)
     expect(await storage().getEmail({ teamId, id: email.id }, T0)).toMatchObject({ template })
     expect(await storage().getEmail({ teamId, id: plain.id }, T0)).toMatchObject({ template: null })
-    const count = (since: number, ids: string[]) => storage().countTemplateEmails({ teamId, since, ids }, T0)
-    expect(await count(T0, [one.id, two.id])).toEqual([{ templateId: one.id, emails: 1 }])
-    expect(await count(0, [one.id])).toEqual([{ templateId: one.id, emails: 2 }])
-    expect(await count(0, [])).toEqual([])
+    const count = async (since: number, ids: string[], more: { teamId?: string; most?: number } = {}) => {
+      const uses = await storage().templateUses({ teamId, since, ids, most: 9, ...more }, T0)
+      return new Map(uses.map((use) => [use.templateId, use.emails]))
+    }
+    expect(await count(T0, [one.id, two.id])).toEqual(
+      new Map([
+        [one.id, 1],
+        [two.id, 0],
+      ]),
+    )
+    expect(await count(0, [one.id])).toEqual(new Map([[one.id, 2]]))
+    expect(await count(0, [one.id], { most: 1 })).toEqual(new Map([[one.id, 1]]))
+    expect(await count(0, [])).toEqual(new Map())
+    expect(await count(0, [one.id], { teamId: newId(T0) })).toEqual(new Map())
   })
 }

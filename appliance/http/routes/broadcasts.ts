@@ -80,7 +80,9 @@ function draftRoutes(app: App, deps: HttpDeps): void {
       throw refuse('invalid_field', { field: 'scheduled_at', expected: 'only with `send`: true' })
     const caller = callerOf(request)
     const author = authorOf(request)
-    const draft = draftOf(request.body)
+    // Typed clients send "" for unset fields.
+    const template = request.body.template_id === '' ? undefined : (request.body.template_id ?? undefined)
+    const draft = { ...draftOf(request.body), template }
     const { id } = await broadcasts.createBroadcast({ teamId: caller.teamId, draft, author })
     if (send) await broadcasts.sendBroadcast({ caller, id, scheduledAt })
     void reply.code(201)

@@ -1,6 +1,11 @@
 /** Automations and their versions. A run keeps the version that it began with. */
 import type { Selectable } from 'kysely'
-import { type AutomationGraph, type AutomationStatus, triggersOf } from '../../mail/automation.ts'
+import {
+  type AutomationGraph,
+  type AutomationStatus,
+  templatesOf,
+  triggersOf,
+} from '../../mail/automation.ts'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { AutomationsTable } from './tables.ts'
@@ -73,7 +78,7 @@ async function getAutomation(
   return row && graph && { ...toSummary(row), graph }
 }
 
-/** Stores a version, and which events start it. */
+/** Stores a version, which events start it, and which templates it sends. */
 async function insertVersion(
   db: Db,
   { id: automationId, teamId }: Pick<Automation, 'id' | 'teamId'>,
@@ -97,6 +102,13 @@ async function insertVersion(
   await db
     .insertInto('automation_triggers')
     .values(names.map((name) => ({ team_id: teamId, event_name: name, automation_id: automationId })))
+    .execute()
+  await db.deleteFrom('automation_templates').where('automation_id', '=', automationId).execute()
+  const templates = templatesOf(graph)
+  if (templates.length === 0) return
+  await db
+    .insertInto('automation_templates')
+    .values(templates.map((template) => ({ team_id: teamId, template, automation_id: automationId })))
     .execute()
 }
 
@@ -203,16 +215,20 @@ async function automationsSending(
 ): Promise<string[]> {
   const rows = await db
     .selectFrom('automations as a')
-    .innerJoin('automation_versions as v', 'v.id', 'a.version_id')
-    .select(['a.name', 'v.content'])
+    .select('a.name')
     .where('a.team_id', '=', teamId)
+    .where('a.id', 'in', (sends) =>
+      sends
+        .selectFrom('automation_templates')
+        .select('automation_id')
+        .where('team_id', '=', teamId)
+        .where('template', 'in', templates),
+    )
     .where('a.status', '=', 'enabled')
     .where('a.deleted_at', 'is', null)
     .orderBy('a.id')
     .execute()
-  const sends = ({ steps }: AutomationGraph): boolean =>
-    steps.some(({ type, config }) => type === 'send_email' && templates.includes(config.template.id))
-  return rows.filter(({ content }) => sends(JSON.parse(content) as AutomationGraph)).map(({ name }) => name)
+  return rows.map(({ name }) => name)
 }
 
 export const methods = {

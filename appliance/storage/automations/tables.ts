@@ -96,10 +96,18 @@ export interface AutomationRunStepsTable {
   completed_at: number | null
 }
 
+export interface AutomationTemplatesTable {
+  team_id: string
+  /** An id or alias. */
+  template: string
+  automation_id: string
+}
+
 export interface AutomationTables {
   automations: AutomationsTable
   automation_versions: AutomationVersionsTable
   automation_triggers: AutomationTriggersTable
+  automation_templates: AutomationTemplatesTable
   automation_runs: AutomationRunsTable
   automation_run_steps: AutomationRunStepsTable
   custom_events: CustomEventsTable

@@ -28,6 +28,8 @@ export interface Broadcast {
   content: BroadcastContent
   /** JSON of the document that HTML and text were compiled from; null: they were written as code. */
   document: string | null
+  /** The template that the content was made from; null: none. */
+  templateId: string | null
   /** Incremented by each change of the draft. */
   edits: number
   createdAt: number
@@ -78,6 +80,7 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   topicId: row.topic_id,
   content: JSON.parse(row.content) as BroadcastContent,
   document: row.document,
+  templateId: row.template_id,
   edits: row.edits,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
@@ -155,7 +158,8 @@ async function openBroadcasts(db: Db): Promise<Broadcast[]> {
 export type NewBroadcast = Pick<
   Broadcast,
   'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'document' | 'createdAt'
->
+> &
+  Partial<Pick<Broadcast, 'templateId'>>
 
 /** Stores a draft. @param args version: records its first version; undefined: none */
 async function createBroadcast(
@@ -164,6 +168,7 @@ async function createBroadcast(
   now: number,
 ): Promise<void> {
   const { id, teamId, name, segmentId, exclude, topicId, content, document, createdAt } = broadcast
+  const { templateId = null } = broadcast
   await db
     .insertInto('broadcasts')
     .values({
@@ -176,6 +181,7 @@ async function createBroadcast(
       topic_id: topicId,
       content: JSON.stringify(content),
       document,
+      template_id: templateId,
       created_at: createdAt,
       updated_at: createdAt,
     })

@@ -16,6 +16,7 @@ export interface BroadcastsTable {
   content: string
   /** JSON: EmailDocument; null: the HTML was written as code. */
   document: string | null
+  template_id: string | null
   edits: Generated<number>
   created_at: number
   updated_at: number

@@ -1,5 +1,5 @@
 /** Types of templates and their versions, and how they are read. */
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { TemplatesTable, TemplateVersionsTable } from './tables.ts'
@@ -201,23 +201,6 @@ async function listTemplateVersions(
   return pageOf(versions, args, toSummary)
 }
 
-/** Counts the emails made from templates since a time, by template. */
-async function countTemplateEmails(
-  db: Db,
-  { teamId, since, ids }: { teamId: string; since: number; ids: string[] },
-): Promise<{ templateId: string; emails: number }[]> {
-  if (ids.length === 0) return []
-  const rows = await db
-    .selectFrom('emails')
-    .select(['template_id', sql<number>`count(*)`.as('emails')])
-    .where('team_id', '=', teamId)
-    .where('template_id', 'in', ids)
-    .where('created_at', '>=', since)
-    .groupBy('template_id')
-    .execute()
-  return rows.map((row) => ({ templateId: row.template_id!, emails: Number(row.emails) }))
-}
-
 export const methods = {
-  reads: { getTemplate, listTemplates, getTemplateVersion, listTemplateVersions, countTemplateEmails },
+  reads: { getTemplate, listTemplates, getTemplateVersion, listTemplateVersions },
 }

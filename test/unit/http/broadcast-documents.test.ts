@@ -73,3 +73,23 @@ test.each([
   expect((json as { message: string }).message).toContain(message)
   expect((await read(id)).edits).toBe(0)
 })
+
+test('a broadcast says which template its content was made from, and so does its copy', async () => {
+  const template = { name: 'Letter', alias: 'letter', html: '<p>Hi</p>' }
+  const { id: templateId } = (await api.call('POST', '/templates', template)).json as { id: string }
+  const id = await make({ html: '<p>Hi</p>', template_id: 'letter' })
+  expect(await read(id)).toMatchObject({ template_id: templateId })
+  const copy = (await api.call('POST', `/broadcasts/${id}/duplicate`)).json as { id: string }
+  expect(await read(copy.id)).toMatchObject({ template_id: templateId })
+  expect(await read(await make({ html: '<p>Hi</p>', template_id: '' }))).toMatchObject({ template_id: null })
+  const uses = async () => {
+    const { data } = (await api.call('GET', '/templates?text=letter')).json as { data: object[] }
+    return data[0]
+  }
+  expect(await uses()).toMatchObject({ emails: 0, automations: 0, drafts: 2 })
+  const about = { segment_id: segmentId, from: 'Shop <shop@acme.example>', subject: 'Hi' }
+  expect(await api.call('POST', '/broadcasts', { ...about, template_id: 'nothing' })).toMatchObject({
+    status: 404,
+    json: { message: 'Template not found' },
+  })
+})

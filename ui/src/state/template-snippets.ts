@@ -2,7 +2,7 @@
 import type { Template } from '../../../appliance/api/templates.ts'
 import { quotedForShell } from './curl.ts'
 import type { Language } from './smtp-snippets.ts'
-import { sampleValue, undeclared } from './templates.ts'
+import { sampleValue, undeclared } from './template-samples.ts'
 
 type Value = string | number | object
 /** A call of the API: values by field, in the order in which they are written. */

@@ -977,8 +977,6 @@ CREATE TABLE template_versions (
 
 CREATE INDEX template_versions_template on template_versions (template_id, id);
 
-CREATE INDEX emails_template on emails (template_id, id) where template_id is not null;
-
 CREATE TABLE images (
   team_id text not null references teams (id) on delete cascade,
   id text not null,
@@ -1023,7 +1021,7 @@ CREATE TABLE broadcasts (
   pause_figures text,
   problem text,
   counts text,
-  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text, reach text,
+  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text, reach text, template_id text,
   check ((paused_at is null) = (pause_reason is null))
 );
 
@@ -1420,3 +1418,16 @@ CREATE TABLE broadcast_versions (
 );
 
 CREATE INDEX broadcast_versions_broadcast on broadcast_versions (broadcast_id, id);
+
+CREATE TABLE automation_templates (
+  team_id text not null references teams (id) on delete cascade,
+  template text not null,
+  automation_id text not null references automations (id) on delete cascade,
+  primary key (team_id, template, automation_id)
+);
+
+CREATE INDEX automation_templates_automation on automation_templates (automation_id);
+
+CREATE INDEX broadcasts_template on broadcasts (template_id, status) where template_id is not null;
+
+CREATE INDEX emails_template on emails (template_id, created_at) where template_id is not null;
