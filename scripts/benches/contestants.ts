@@ -79,22 +79,34 @@ export async function startPostfixWithOpenDkim(
 ): Promise<Contestant> {
   const key = join(folder, 'opendkim.key')
   await writeFile(key, freshKey(), { mode: 0o600 })
-  const address = `${freeAddress()}:${likelyFreePort()}`
-  const socket = `inet:${address.split(':')[1]}@${address.split(':')[0]}`
-  const settings = `Mode s\nSyslog no\nDomain ${SENDER}\nSelector bench\nKeyFile ${key}
-Canonicalization relaxed/relaxed\nInternalHosts 127.0.0.0/8\nRequireSafeKeys no\nSocket ${socket}\nUserID root\n`
-  const file = join(folder, 'opendkim.conf')
-  await writeFile(file, settings)
-  const child = spawn('opendkim', ['-f', '-x', file], { stdio: 'inherit' })
-  await listening(address)
-  const [host, port] = address.split(':')
-  const milter = { socket: `inet:${host}:${port}`, pid: child.pid! }
+  const milter = await startOpenDkim(
+    folder,
+    `Mode s\nDomain ${SENDER}\nSelector bench\nKeyFile ${key}
+Canonicalization relaxed/relaxed\nInternalHosts 127.0.0.0/8\n`,
+  )
   const postfix = await startPostfix('Postfix + OpenDKIM', exchanger, sessions, milter)
   const close = async (): Promise<void> => {
     await postfix.close()
-    child.kill()
+    milter.close()
   }
   return { ...postfix, close }
+}
+
+/** Starts OpenDKIM with these settings as a milter for Postfix. */
+export async function startOpenDkim(
+  folder: string,
+  settings: string,
+): Promise<{ socket: string; pid: number; close(): void }> {
+  const address = `${freeAddress()}:${likelyFreePort()}`
+  const [host, port] = address.split(':')
+  const file = join(folder, 'opendkim.conf')
+  await writeFile(
+    file,
+    `${settings}Syslog no\nRequireSafeKeys no\nSocket inet:${port}@${host}\nUserID root\n`,
+  )
+  const child = spawn('opendkim', ['-f', '-x', file], { stdio: 'inherit' })
+  await listening(address)
+  return { socket: `inet:${host}:${port}`, pid: child.pid!, close: () => void child.kill() }
 }
 
 /** Haraka's install folder, reused between runs. */
@@ -168,7 +180,8 @@ async function installHaraka(): Promise<void> {
   })
 }
 
-const freshKey = (): string =>
+/** Generates an RSA key of 2048 bits. */
+export const freshKey = (): string =>
   generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
     type: 'pkcs1',
     format: 'pem',

@@ -33,6 +33,7 @@ const [rounds, messages, sessions, bytes] = [
 ].map(Number) as [number, number, number, number]
 
 type Name = 'ours' | 'postfix'
+type Address = Pick<Target, 'address' | 'domain'>
 const names: Name[] = ['ours', 'postfix']
 /** Either one connection per message, or sessions that send all their messages. */
 const ways = { 'a connection each': [], 'sessions reused': ['-d'] }
@@ -44,7 +45,7 @@ cleanup.defer(() => rm(folder, { recursive: true, force: true }))
 const content = values.mime ? ['-F', await writeMimeMessage()] : ['-l', String(bytes)]
 const ours = await startOurs()
 const postfix = await startPostfixQueue()
-const targets: Record<Name, Target> = { ours: ours.target, postfix: postfix.target }
+const targets: Record<Name, Address> = { ours: ours.target, postfix: postfix.target }
 
 console.log(
   `${availableParallelism()} cores, ${messages} messages of ${bytes} bytes${values.mime ? ' in two parts' : ''} per round, ${sessions} sessions at once`,
@@ -86,7 +87,7 @@ async function startOurs(): Promise<{ child: ChildProcess; target: Target }> {
 }
 
 /** Starts a Postfix that only accepts: messages go to its hold queue, where no other part of Postfix touches them. */
-async function startPostfixQueue(): Promise<{ target: Target; empty(): Promise<void> }> {
+async function startPostfixQueue(): Promise<{ target: Address; empty(): Promise<void> }> {
   const settings = {
     myhostname: 'mail.acme.example',
     mynetworks: '127.0.0.0/8',
