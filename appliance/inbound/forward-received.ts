@@ -80,8 +80,8 @@ async function forward(
 }
 
 /**
- * Returns why a message must not be forwarded: it is spam, a report, an automatic reply, or was forwarded before (RFC
- * 3834 §2).
+ * Returns why a message must not be forwarded: it is spam, a report, written by a program (RFC 3834 §5), or was
+ * forwarded before.
  */
 function reasonAgainst({ mailFrom, spam }: ReceivedEmail, bytes: Uint8Array): string | null {
   const header = splitHeader(bytes)
@@ -90,7 +90,10 @@ function reasonAgainst({ mailFrom, spam }: ReceivedEmail, bytes: Uint8Array): st
   if (spam?.flagged) return 'The spam filter marked it as spam.'
   if (mailFrom === '') return 'It has the null sender, as bounces have.'
   if (first('content-type').startsWith('multipart/report')) return 'It is a report about another message.'
-  return first('auto-submitted').startsWith('auto-replied') ? 'It is an automatic reply.' : null
+  const automatic = first('auto-submitted').split(/[\s;(]/)[0]!
+  return ['', 'no'].includes(automatic)
+    ? null
+    : `It is automatic mail (Auto-Submitted: ${automatic.slice(0, 40)}).`
 }
 
 /** Returns the text of a message; empty if it has none or can't be read. */

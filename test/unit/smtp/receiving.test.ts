@@ -155,7 +155,7 @@ describe('a domain that receives', () => {
     expect(emails[0]).toMatchObject({ subject: 'Both', receivedFor: ['POSTMASTER@acme.example'] })
   })
 
-  test('a rule forwards as a new email from the domain, but no report, no automatic reply and no loop', async () => {
+  test('a rule forwards as a new email from the domain, but no report, no automatic mail and no loop', async () => {
     const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
     const about = { teamId: door.teamId, domainId: acme!.id }
     const rules = [{ pattern: 'support', action: 'forward' as const, to: ['bo@far.example'] }]
@@ -164,14 +164,18 @@ describe('a domain that receives', () => {
     const next = again('ada@customer.example')
     await talk(
       ...[...HELLO, ...to('support@acme.example')],
-      ...data(['From: Ada <ada@customer.example>', 'Subject: Help', '', 'It is broken.']),
+      ...data([
+        ...['From: Ada <ada@customer.example>', 'Subject: Help', 'Auto-Submitted: no (sent by hand)'],
+        ...['', 'It is broken.'],
+      ]),
       ...[...again(''), ...data(['Subject: Returned', '', 'x'])],
       ...[...next, ...data(['Subject: Loop', 'X-Posthaste-Forwarded: other.example', '', 'x'])],
       ...[...next, ...data(['Subject: Away', 'Auto-Submitted: auto-replied', '', 'x'])],
+      ...[...next, ...data(['Subject: Nightly', 'Auto-Submitted: auto-generated; x=y', '', 'x'])],
       ...[...next, ...data(['Subject: Report', 'Content-Type: multipart/report; boundary=b', '', 'x'])],
     )
     const forwards = async () => {
-      const found = (await received()).slice(0, 5).map(async ({ id, subject }) => {
+      const found = (await received()).slice(0, 6).map(async ({ id, subject }) => {
         const [one] = await door.storage.listForwards(
           { teamId: door.teamId, receivedId: id },
           door.clock.now(),
@@ -181,10 +185,11 @@ describe('a domain that receives', () => {
       return Promise.all(found)
     }
     await expect.poll(async () => (await forwards()).map(({ state }) => state)).not.toContain('pending')
-    const [report, away, loop, returned, help] = await forwards()
-    expect([report, away, loop, returned]).toMatchObject([
+    const [report, nightly, away, loop, returned, help] = await forwards()
+    expect([report, nightly, away, loop, returned]).toMatchObject([
       { subject: 'Report', reason: 'It is a report about another message.' },
-      { subject: 'Away', reason: 'It is an automatic reply.' },
+      { subject: 'Nightly', reason: 'It is automatic mail (Auto-Submitted: auto-generated).' },
+      { subject: 'Away', reason: 'It is automatic mail (Auto-Submitted: auto-replied).' },
       { subject: 'Loop', reason: 'It was forwarded before, so this is a mail loop.' },
       { subject: 'Returned', reason: 'It has the null sender, as bounces have.' },
     ])
@@ -198,7 +203,7 @@ describe('a domain that receives', () => {
     const message = await door.message(sent.id)
     expect(message).toContain('X-Posthaste-Forwarded: acme.example\r\n')
     expect(message).toContain('It is broken.')
-    expect((await received())[4]!.receivedFor).toEqual(['support@acme.example'])
+    expect((await received())[5]!.receivedFor).toEqual(['support@acme.example'])
     await door.storage.setReceivingRules({ ...about, rules: [] }, door.clock.now())
   })
 
