@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { FLOODS } from './floods.ts'
 import type { Hostile } from './hostile.ts'
 import { HTTP } from './http.ts'
+import { MX } from './mx.ts'
 import { SLOW } from './slow.ts'
 import { SMTP } from './smtp.ts'
 
@@ -24,4 +25,4 @@ const CALM: Family = {
   },
 }
 
-export const ATTACKS: Family = { ...CALM, ...HTTP, ...SMTP, ...SLOW, ...FLOODS }
+export const ATTACKS: Family = { ...CALM, ...HTTP, ...SMTP, ...MX, ...SLOW, ...FLOODS }

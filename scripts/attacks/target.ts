@@ -16,6 +16,9 @@ import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 /** The attack test's recipient domain. */
 export const RECIPIENT = 'customer.example'
 
+/** The receiving domain, of the normal client's team. */
+export const INBOX = 'inbox.example'
+
 /** A team with a verified domain. */
 export interface Team {
   domain: string
@@ -32,6 +35,7 @@ export interface Target {
   https: number
   metrics: number
   starttls: number
+  mx: number
   implicit: number
   trusted: number
   /** The normal client's team. */
@@ -127,9 +131,9 @@ async function configure(
   await mkdir(join(folder, 'data'), { mode: 0o700 })
   const host = freeAddress()
   const first = likelyFreePort()
-  const [http, https, metrics, starttls, implicit, trusted] = [0, 1, 2, 3, 4, 5].map((n) => first + n) as [
-    ...[number, number, number, number, number, number],
-  ]
+  const [http, https, metrics, starttls, implicit, trusted, mx] = [0, 1, 2, 3, 4, 5, 6].map(
+    (n) => first + n,
+  ) as [number, number, number, number, number, number, number]
   const configFile = join(folder, 'posthaste.toml')
   const providers = join(folder, 'providers.toml')
   // A fuzzed daemon must deliver what it accepted within minutes, so that it can be measured idle.
@@ -148,14 +152,15 @@ servers = ["${dns}"]
 port = ${deliveryPort}
 allow_networks = ["127.0.0.0/8"]
 ${forFuzzing ? `providers = ${JSON.stringify(providers)}\n[limits]\nrate_per_second = 1000000\n[log]\nlevel = "warn"\n` : ''}[smtp]
-starttls = ["${host}:${starttls}"]
+starttls = ["${host}:${starttls}", "${host}:${mx}"]
+mx_port = ${mx}
 implicit_tls = ["${host}:${implicit}"]
 `
   await writeFile(configFile, settings)
   const [customer, one, two] = await makeTeams(configFile)
   const listener = `[[smtp.trusted]]\nlisten = "${host}:${trusted}"\nnetworks = ["127.0.0.0/8"]\napi_key_id = "${one.keyId}"\n`
   await writeFile(configFile, settings + listener)
-  const ports = { http, https, metrics, starttls, implicit, trusted }
+  const ports = { http, https, metrics, starttls, mx, implicit, trusted }
   return { configFile, target: { host, ...ports, customer, attackers: [one, two] } }
 }
 
@@ -174,9 +179,14 @@ async function makeTeams(configFile: string): Promise<[Team, Team, Team]> {
   const accounts = createAccounts({ storage, clock })
   const owner = { email: 'owner@customer.test', password: crypto.randomUUID(), teamName: 'Customer' }
   const { team: first, user } = await accounts.createOwner(owner)
-  const make = async (teamId: string, domain: string): Promise<Team> => {
-    const { id } = await senders.addDomain({ teamId, name: domain })
+  const addDomain = async (teamId: string, name: string, receiving = false): Promise<void> => {
+    const { id } = await senders.addDomain({ teamId, name })
+    if (receiving) await senders.updateDomain({ teamId, id, settings: { receiving } })
     await storage.saveDomainCheck({ teamId, id, status: 'verified', checks: [] }, clock.now())
+  }
+  await addDomain(first.id, INBOX, true)
+  const make = async (teamId: string, domain: string): Promise<Team> => {
+    await addDomain(teamId, domain)
     const { key, token } = await senders.createKey({ teamId, name: 'attack test', permission: 'full_access' })
     return { domain, key: token, keyId: key.id }
   }
