@@ -77,7 +77,9 @@ const FORMATS = ['csv', 'json'] as const
 
 const format: Parameter<(typeof FORMATS)[number]> = {
   schema: Type.Unsafe({
-    ...{ type: 'string', enum: FORMATS, default: 'csv' },
+    type: 'string',
+    enum: FORMATS,
+    default: 'csv',
     description: 'File format. Default: CSV.',
   }),
   read(given = 'csv', parameter) {
@@ -140,17 +142,37 @@ function outcomeOf({ after }: StoredAuditEntry): AuditEntry['outcome'] {
 
 /** The header row of an export. */
 export const AUDIT_COLUMNS = csvRecord([
-  ...['at', 'actor', 'actor_kind', 'ip', 'action', 'target', 'outcome', 'before', 'after', 'details'],
-  ...['team_id', 'id', 'sentence'],
+  'at',
+  'actor',
+  'actor_kind',
+  'ip',
+  'action',
+  'target',
+  'outcome',
+  'before',
+  'after',
+  'details',
+  'team_id',
+  'id',
+  'sentence',
 ])
 
 /** Formats an entry as a CSV row; objects become JSON. */
 export function auditRecord(entry: StoredAuditEntry): string {
   const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value))
   return csvRecord([
-    ...[isoTimestamp(entry.at), entry.actor, entry.actorKind, entry.ip ?? ''],
-    ...[entry.action, entry.target, outcomeOf(entry)],
-    ...[json(entry.before), json(entry.after), json(entry.details), entry.teamId ?? '', entry.id],
+    isoTimestamp(entry.at),
+    entry.actor,
+    entry.actorKind,
+    entry.ip ?? '',
+    entry.action,
+    entry.target,
+    outcomeOf(entry),
+    json(entry.before),
+    json(entry.after),
+    json(entry.details),
+    entry.teamId ?? '',
+    entry.id,
     auditSentence(entry),
   ])
 }

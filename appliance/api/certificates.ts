@@ -46,11 +46,16 @@ export function presentCertificate(view: CertificateView): Certificate {
   const { name, source, file, names, issuer, failures, error } = view
   return {
     object: 'certificate',
-    ...{ name, source, file, names, issuer },
+    name,
+    source,
+    file,
+    names,
+    issuer,
     valid_from: timestampOrNull(view.validFrom),
     valid_until: timestampOrNull(view.validUntil),
     renew_at: timestampOrNull(view.renewAt),
-    ...{ failures, error },
+    failures,
+    error,
     retry_at: timestampOrNull(view.retryAt),
   }
 }

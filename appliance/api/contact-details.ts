@@ -157,11 +157,16 @@ export const listContactConsents = operation('GET /contacts/:id/consents', {
 })
 
 export const presentContactSegment = ({ id, name, addedAt }: ContactSegment) => ({
-  ...{ id, name, created_at: timestamp(addedAt) },
+  id,
+  name,
+  created_at: timestamp(addedAt),
 })
 
 export const presentMembership = (contactId: string, segmentId: string) => ({
-  ...{ object: 'contact_segment' as const, id: segmentId, contact_id: contactId, segment_id: segmentId },
+  object: 'contact_segment' as const,
+  id: segmentId,
+  contact_id: contactId,
+  segment_id: segmentId,
 })
 
 export const presentContactTopic = (topic: StoredTopic): ContactTopicSummary => ({

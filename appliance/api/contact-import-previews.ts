@@ -166,7 +166,9 @@ const presentMap = (map: StoredMap): ColumnMap => ({
 export function presentImportSummary(summary: ImportSummary): ContactImportSummary {
   const { id, counts, keptOptOuts, newOptOuts, duplicates, newProperties, rejects } = summary
   return {
-    ...{ object: 'contact_import_summary', id, counts },
+    object: 'contact_import_summary',
+    id,
+    counts,
     unsubscribed_kept: keptOptOuts,
     unsubscribed_new: newOptOuts,
     duplicates,

@@ -282,7 +282,9 @@ export function importInput(settings: ImportSettings, by: string): ImportInput {
           lastName: map.last_name ?? null,
           unsubscribed: map.unsubscribed ?? null,
           properties: Object.entries(map.properties ?? {}).map(([key, { column: name, type }]) => ({
-            ...{ key, column: name, type: type ?? ('string' as const) },
+            key,
+            column: name,
+            type: type ?? ('string' as const),
           })),
         }
       : null,

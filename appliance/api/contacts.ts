@@ -368,7 +368,10 @@ export const presentContactRef = ({ id }: { id: string }) => ({ object: 'contact
 
 /** Formats the response of DELETE /contacts/:id. @param id as in the request, because older clients expect that */
 export const presentContactDeleted = (id: string) => ({
-  ...{ object: 'contact' as const, id, contact: id, deleted: true as const },
+  object: 'contact' as const,
+  id,
+  contact: id,
+  deleted: true as const,
 })
 
 const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'unsubscribed', 'created_at']
@@ -380,8 +383,12 @@ export const contactColumns = (properties: readonly ContactProperty[]): string =
 /** Formats a contact as a CSV row. */
 export const contactRecord = (properties: readonly ContactProperty[], contact: StoredContact): string =>
   csvRecord([
-    ...[contact.id, contact.email, contact.firstName ?? '', contact.lastName ?? ''],
-    ...[String(contact.optOut !== null), isoTimestamp(contact.createdAt)],
+    contact.id,
+    contact.email,
+    contact.firstName ?? '',
+    contact.lastName ?? '',
+    String(contact.optOut !== null),
+    isoTimestamp(contact.createdAt),
     ...properties.map(({ label }) =>
       Object.hasOwn(contact.properties, label) ? String(contact.properties[label]) : '',
     ),

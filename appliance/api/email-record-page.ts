@@ -58,7 +58,10 @@ function factsOf({ email, size, return_path: from, timeline }: EmailRecord): Row
 
 const recipientsOf = ({ deliveries }: EmailRecord['timeline']): Row[] =>
   deliveries.map(({ recipient, status, attempts, provider, cause }) => [
-    ...[recipient, status, String(attempts), provider],
+    recipient,
+    status,
+    String(attempts),
+    provider,
     cause?.note ?? '',
   ])
 

@@ -47,12 +47,14 @@ const about = {
 }
 export const getEmailRecord = operation('GET /emails/:id/record', {
   ...about,
-  ...{ operationId: 'getEmailRecord', summary: 'Get all that is known about an email' },
+  operationId: 'getEmailRecord',
+  summary: 'Get all that is known about an email',
   response: { 200: EmailRecord },
 })
 export const getEmailRecordPage = operation('GET /emails/:id/record.html', {
   ...about,
-  ...{ operationId: 'getEmailRecordPage', summary: 'Download all that is known about an email as a page' },
+  operationId: 'getEmailRecordPage',
+  summary: 'Download all that is known about an email as a page',
   response: { 200: other('text/html', 'The page.') },
 })
 
@@ -61,8 +63,11 @@ export function presentEmailRecord(parts: EmailRecordParts, now: number): EmailR
   const { email, requests, history, returned, told } = parts
   const { html: _html, text: _text, ...shown } = presentEmail(email, { html: null, text: null })
   return {
-    ...{ object: 'email_record', recorded_at: timestamp(now) },
-    ...{ size: email.size, return_path: email.returnPath, email: shown },
+    object: 'email_record',
+    recorded_at: timestamp(now),
+    size: email.size,
+    return_path: email.returnPath,
+    email: shown,
     requests: requests.map(presentListedLog),
     timeline: presentTimeline(email, history, [], returned),
     webhooks: presentEmailWebhooks(told),

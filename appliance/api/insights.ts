@@ -35,7 +35,9 @@ export type Insights = Static<typeof Insights>
 const tags = ['Emails'] as const
 
 export const getEmailInsights = operation('GET /emails/:id/insights', {
-  ...{ operationId: 'getEmailInsights', tags, summary: 'Get advice on an email' },
+  operationId: 'getEmailInsights',
+  tags,
+  summary: 'Get advice on an email',
   description:
     'Checks sender, subject, size, links, images and parts of an email, with the present state of its domain. Not part of the hosted API.',
   params: path({ id: pathId }),
@@ -45,10 +47,13 @@ export const getEmailInsights = operation('GET /emails/:id/insights', {
 export const createInsights = operation(
   'POST /insights',
   {
-    ...{ operationId: 'createInsights', tags, summary: 'Check an email without sending it' },
+    operationId: 'createInsights',
+    tags,
+    summary: 'Check an email without sending it',
     description:
       'Takes the body of POST /emails, checks it as acceptance would, and returns advice. Nothing is sent or stored. Files given by URL aren’t fetched. Not part of the hosted API.',
-    ...{ body: SendEmail, response: { 200: Insights } },
+    body: SendEmail,
+    response: { 200: Insights },
   },
   'sending',
 )

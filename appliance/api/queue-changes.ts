@@ -113,7 +113,10 @@ export const previewQueueChange = operation('POST /queue/preview', {
 })
 const change = (route: `POST /${string}`, operationId: string, summary: string, description: string) =>
   operation(route, {
-    ...{ operationId, tags, summary, description },
+    operationId,
+    tags,
+    summary,
+    description,
     body: ChangeQueue,
     response: { 200: QueueChange },
     errors: ['409'],

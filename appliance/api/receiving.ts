@@ -218,7 +218,11 @@ const presentSpam = ({ flagged, score, rejectScore, symbols }: SpamVerdict) => (
 })
 
 const presentFile = ({ id, filename, size, contentType, contentId, disposition }: AttachmentInfo) => ({
-  ...{ id, filename, size, content_type: contentType, content_id: contentId },
+  id,
+  filename,
+  size,
+  content_type: contentType,
+  content_id: contentId,
   content_disposition: disposition,
 })
 

@@ -124,7 +124,9 @@ export const listSegmentContacts = operation('GET /segments/:id/contacts', {
 })
 
 export const presentSegment = (segment: SizedSegment): SegmentSummary => ({
-  ...{ id: segment.id, name: segment.name, created_at: timestamp(segment.createdAt) },
+  id: segment.id,
+  name: segment.name,
+  created_at: timestamp(segment.createdAt),
   contacts: segment.contacts,
   filter: segment.filter && { ...segment.filter },
   counted_at: timestampOrNull(segment.countedAt),

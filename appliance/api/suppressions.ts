@@ -129,7 +129,8 @@ const filter = {
   origin: choice(SUPPRESSION_ORIGINS, 'Only suppressions with this origin.'),
   search: optional(
     Type.String({
-      ...{ maxLength: MAX_SEARCH, examples: ['@example.com'] },
+      maxLength: MAX_SEARCH,
+      examples: ['@example.com'],
       description: 'Only addresses that contain this text.',
     }),
     (given, parameter) => {
@@ -247,7 +248,12 @@ export function presentSuppressionImport(
 
 /** The header row of an export, which POST /suppressions/import accepts. */
 export const SUPPRESSION_COLUMNS = csvRecord([
-  ...['email', 'origin', 'created_at', 'source_id', 'reason', 'reply'],
+  'email',
+  'origin',
+  'created_at',
+  'source_id',
+  'reason',
+  'reply',
 ])
 
 /** Formats an entry as a CSV row. */

@@ -119,7 +119,10 @@ export function presentTlsPolicy(view: TlsPolicyView): TlsPolicy {
     validating: view.validating,
     mx_authentic: view.mxAuthentic,
     mta_sts: mtaSts && {
-      ...{ mode: mtaSts.mode, id: mtaSts.id, mx: mtaSts.mx, max_age: mtaSts.maxAge },
+      mode: mtaSts.mode,
+      id: mtaSts.id,
+      mx: mtaSts.mx,
+      max_age: mtaSts.maxAge,
       fetched_at: timestamp(mtaSts.fetchedAt),
       expires_at: timestamp(mtaSts.expiresAt),
     },
@@ -134,8 +137,14 @@ const orNull = (text: string): string | null => (text === '' ? null : text)
 /** Formats an element of GET /tls/results. */
 export function presentTlsResult(one: TlsCount): TlsResult {
   return {
-    ...{ day: one.day, domain: one.domain, policy: one.policy.type, result: one.result },
-    ...{ host: orNull(one.mxHost), ip: orNull(one.mxIp), source_ip: orNull(one.sourceIp) },
-    ...{ reason: orNull(one.reason), sessions: one.sessions },
+    day: one.day,
+    domain: one.domain,
+    policy: one.policy.type,
+    result: one.result,
+    host: orNull(one.mxHost),
+    ip: orNull(one.mxIp),
+    source_ip: orNull(one.sourceIp),
+    reason: orNull(one.reason),
+    sessions: one.sessions,
   }
 }

@@ -40,7 +40,11 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
   if (domain) {
     const { id, name, status, createdAt, region, sending, receiving, records } = domain
     return {
-      ...{ id, name, status, created_at: isoTimestamp(createdAt), region },
+      id,
+      name,
+      status,
+      created_at: isoTimestamp(createdAt),
+      region,
       capabilities: { sending: ability(sending), receiving: ability(receiving) },
       records: records.map(({ priority, ...record }) => ({
         ...record,
@@ -81,18 +85,21 @@ function presentAlertEvent(alert: Alert): Record<string, unknown> {
 function presentReceived(received: EventReceived): Record<string, unknown> {
   const { emailId, createdAt, from, to, cc, bcc, receivedFor, messageId, subject, attachments } = received
   return {
-    ...{
-      email_id: emailId,
-      created_at: isoTimestamp(createdAt),
-      from,
-      to,
-      cc,
-      bcc,
-      received_for: receivedFor,
-    },
-    ...{ message_id: messageId, subject },
+    email_id: emailId,
+    created_at: isoTimestamp(createdAt),
+    from,
+    to,
+    cc,
+    bcc,
+    received_for: receivedFor,
+    message_id: messageId,
+    subject,
     attachments: attachments.map(({ id, filename, contentType, disposition, contentId }) => ({
-      ...{ id, filename, content_type: contentType, content_disposition: disposition, content_id: contentId },
+      id,
+      filename,
+      content_type: contentType,
+      content_disposition: disposition,
+      content_id: contentId,
     })),
   }
 }
@@ -101,8 +108,12 @@ function presentReceived(received: EventReceived): Record<string, unknown> {
 function presentContact(teamId: string, contact: EventContact): Record<string, unknown> {
   const { id, email, firstName, lastName, unsubscribed, segmentIds, createdAt, updatedAt } = contact
   return {
-    ...{ id, audience_id: segmentIds[0] ?? teamId, segment_ids: segmentIds },
-    ...{ created_at: isoTimestamp(createdAt), updated_at: isoTimestamp(updatedAt), email },
+    id,
+    audience_id: segmentIds[0] ?? teamId,
+    segment_ids: segmentIds,
+    created_at: isoTimestamp(createdAt),
+    updated_at: isoTimestamp(updatedAt),
+    email,
     ...(firstName !== null && { first_name: firstName }),
     ...(lastName !== null && { last_name: lastName }),
     unsubscribed,
@@ -112,8 +123,13 @@ function presentContact(teamId: string, contact: EventContact): Record<string, u
 function presentTopic(topic: EventTopic): Record<string, unknown> {
   const { id, name, description, defaultSubscription, deleted, createdAt, updatedAt } = topic
   return {
-    ...{ id, name, description, default_subscription: defaultSubscription, deleted },
-    ...{ created_at: isoTimestamp(createdAt), updated_at: isoTimestamp(updatedAt) },
+    id,
+    name,
+    description,
+    default_subscription: defaultSubscription,
+    deleted,
+    created_at: isoTimestamp(createdAt),
+    updated_at: isoTimestamp(updatedAt),
   }
 }
 

@@ -57,7 +57,10 @@ function openAcme(config: Config, { clock, log, storage }: Ground, certificates:
     use: (pairs) => certificates.use(pairs),
     random: Math.random,
     options: {
-      ...{ dataDir, directory: acme.directory, email: acme.email, challenge: acme.challenge },
+      dataDir,
+      directory: acme.directory,
+      email: acme.email,
+      challenge: acme.challenge,
       hook: hook === undefined ? undefined : { file: hook, seconds },
       binding: keyId === undefined || hmacKey === undefined ? undefined : { keyId, hmacKey },
       ca: acme.ca === undefined ? undefined : readAuthority(acme.ca),

@@ -84,11 +84,11 @@ export async function openGround(
 ): Promise<Ground> {
   const { log, clock = systemClock } = options
   const room = { ...roomOptions(config), clock, log }
+  const { leastFree } = room
   await makeRoomToStart(room)
   const lock = await lockDirectory(config)
   started.defer(() => lock.release())
   started.defer(watchDescriptors(log))
-  const { leastFree } = room
   const reserve = await openReserve(room)
   started.defer(() => reserve.close())
   const freeBytes = () => reserve.freeBytes()
@@ -97,12 +97,14 @@ export async function openGround(
   started.defer(() => instruments.close())
   let wake = (): void => undefined
   const { storage: opened, writes } = await openDaemonStorage(config, {
-    ...{ instruments, clock, onLost: options.onLost, onEvents: () => wake() },
+    instruments,
+    clock,
+    onLost: options.onLost,
+    onEvents: () => wake(),
     room: { freeBytes, leastFree, log },
   })
   started.defer(() => opened.close())
   const { storage, composed } = withBroadcastMail(opened)
-  const lastFailure = () => writes.lastFailure()
   const sandbox = options.sandbox ? await openSandbox({ config, storage, clock, log }) : null
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
@@ -112,15 +114,8 @@ export async function openGround(
   const { owner, heartbeat } = own
   started.defer(() => heartbeat.stop())
   const fenced = () => heartbeat.fenced()
-  const health = createHealth({
-    storage,
-    clock,
-    freeBytes,
-    leastFree,
-    lastFailure,
-    fenced,
-    isRemote: isShared(config),
-  })
+  const watched = { storage, clock, freeBytes, leastFree, fenced, isRemote: isShared(config) }
+  const health = createHealth({ ...watched, lastFailure: () => writes.lastFailure() })
   const duties = createDuties({ storage, clock, owner, fenced })
   started.defer(() => duties.release())
   const telling = { storage, resolver, clock, log, duties, pollMs: options.pollMs }

@@ -127,8 +127,11 @@ export function createLook(deps: {
       database: server?.connections ?? null,
       capacity: capacityRows(capacity.figures()),
       lanes: lanes.map(({ source, provider, allowed, paused }) => ({
-        ...{ source, provider, paused: paused !== null },
-        ...{ connections: allowed.connections, perMinute: allowed.messagesPerMinute },
+        source,
+        provider,
+        paused: paused !== null,
+        connections: allowed.connections,
+        perMinute: allowed.messagesPerMinute,
       })),
       sources: sources.map(({ ip, pool, state }) => ({ source: ip, pool, active: state === 'active' })),
     }

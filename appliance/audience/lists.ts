@@ -279,7 +279,12 @@ export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMetho
       checkKey(key)
       const now = clock.now()
       const property: ContactProperty = {
-        ...{ id: newId(now), teamId, key, label: newLabel(), type, createdAt: now },
+        id: newId(now),
+        teamId,
+        key,
+        label: newLabel(),
+        type,
+        createdAt: now,
         fallback: fallbackOf(type, fallback),
       }
       const result = await storage.createContactProperty({ property, most: MOST.properties }, now)

@@ -97,7 +97,9 @@ export function preferenceMethods(
 }
 
 const toPageTopic = ({ id, name, description, subscription }: ContactTopic): PageTopic => ({
-  ...{ id, name, description },
+  id,
+  name,
+  description,
   subscribed: subscription === 'opt_in',
 })
 

@@ -66,7 +66,9 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
       const shown = html ? withPreview(html, previewText) : null
       const parsed = parseContent({ subject: `[Test] ${broadcast.content.subject}`, html: shown, text })
       const sample = {
-        ...{ from, reply_to: replyTo, subject: subjectFor({ parsed }, values) },
+        from,
+        reply_to: replyTo,
+        subject: subjectFor({ parsed }, values),
         ...(parsed.html && { html: renderMerge(parsed.html, values) }),
         ...(parsed.text ? { text: renderMerge(parsed.text, values) } : text === '' && { text }),
       }

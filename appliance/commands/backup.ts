@@ -83,7 +83,10 @@ async function record(
   }: { path: string; bodies: boolean; encrypted: boolean; size: number; verified: boolean },
 ): Promise<void> {
   await recordAct(log, systemClock, {
-    ...{ teamId: null, actor: thisPerson(), action: 'backup.create', target: 'backup' },
+    teamId: null,
+    actor: thisPerson(),
+    action: 'backup.create',
+    target: 'backup',
     details: { command: 'backup', arguments: [path], bodies, encrypted },
     after: { size, verified },
   })

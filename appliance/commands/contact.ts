@@ -267,7 +267,10 @@ export async function listSegments({ contacts, output, team }: Context): Promise
   output.object(presentList(segments.map(presentSegment)))
   if (segments.length === 0) return output.text('No segments.')
   const rows = segments.map(({ id, name, contacts: size, filter }) => [
-    ...[id, String(size), filter ? 'rules' : 'added', name],
+    id,
+    String(size),
+    filter ? 'rules' : 'added',
+    name,
   ])
   output.text(...table(['ID', 'CONTACTS', 'MEMBERS', 'NAME'], rows))
 }
@@ -294,7 +297,11 @@ export async function listTopics({ contacts, output, team }: Context): Promise<v
   output.object(presentList(topics.map(presentTopic)))
   if (topics.length === 0) return output.text('No topics.')
   const rows = topics.map((one) => [
-    ...[one.id, one.defaultSubscription, String(one.optedIn), String(one.optedOut), one.name],
+    one.id,
+    one.defaultSubscription,
+    String(one.optedIn),
+    String(one.optedOut),
+    one.name,
   ])
   output.text(...table(['ID', 'DEFAULT', 'OPTED IN', 'OPTED OUT', 'NAME'], rows))
 }

@@ -55,8 +55,12 @@ async function listInbound(
   output.object(presentList(items.map(presentReceivedEmail), hasMore))
   if (items.length === 0) return output.text('No received emails.')
   const rows = items.map(({ id, receivedAt, from, receivedFor, subject, authentication }) => [
-    ...[instant(receivedAt), authentication.dmarc.result, id],
-    ...[oneLine(from), receivedFor.join(', '), oneLine(subject)],
+    instant(receivedAt),
+    authentication.dmarc.result,
+    id,
+    oneLine(from),
+    receivedFor.join(', '),
+    oneLine(subject),
   ])
   output.text(...table(['RECEIVED', 'DMARC', 'ID', 'FROM', 'FOR', 'SUBJECT'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown. Use --search to find others.`)

@@ -102,7 +102,10 @@ async function record(
   after: { from: string; to: string },
 ): Promise<void> {
   await recordAct(auditLogOf(config), systemClock, {
-    ...{ teamId: null, actor: thisPerson(), action: 'secrets.rekey', target: 'secrets' },
+    teamId: null,
+    actor: thisPerson(),
+    action: 'secrets.rekey',
+    target: 'secrets',
     details: { command: 'secrets rekey' },
     after,
   })

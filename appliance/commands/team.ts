@@ -9,7 +9,11 @@ export async function listTeams({ storage, clock, output }: Context): Promise<vo
   const teams = await storage.listTeams({}, clock.now())
   output.object(presentList(teams.map(presentTeam)))
   const rows = teams.map(({ id, name, members, plan, mfaRequired }) => [
-    ...[id, String(members), plan, mfaRequired ? 'required' : 'optional', name],
+    id,
+    String(members),
+    plan,
+    mfaRequired ? 'required' : 'optional',
+    name,
   ])
   output.text(...table(['ID', 'MEMBERS', 'PLAN', 'TWO-STEP SIGN-IN', 'NAME'], rows))
 }

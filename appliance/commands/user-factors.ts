@@ -10,7 +10,10 @@ import { makeResetLink, setUserPassword } from './user-password.ts'
 async function listUsers({ storage, clock, output }: Context): Promise<void> {
   const users = await storage.listUsers({}, clock.now())
   const data = users.map(({ id, email, createdAt, hasSecondFactor }) => ({
-    ...{ object: 'user' as const, id, email, has_second_factor: hasSecondFactor },
+    object: 'user' as const,
+    id,
+    email,
+    has_second_factor: hasSecondFactor,
     created_at: timestamp(createdAt),
   }))
   output.object(presentList(data))

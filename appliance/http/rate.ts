@@ -50,6 +50,8 @@ export async function countTests(
   if (await storage.countTests({ teamId, emails, most: MOST_TESTS }, now)) return
   const left = HOUR - (now % HOUR)
   throw refuse('test_limit', {
-    ...{ limit: MOST_TESTS, minutes: Math.ceil(left / 60_000), seconds: Math.ceil(left / 1000) },
+    limit: MOST_TESTS,
+    minutes: Math.ceil(left / 60_000),
+    seconds: Math.ceil(left / 1000),
   })
 }

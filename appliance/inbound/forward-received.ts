@@ -121,9 +121,13 @@ function submissionOf(email: ReceivedEmail, to: Mailbox, bytes: Uint8Array, text
   ]
   return {
     from: { ...parseMailbox(local)!, name: `${shown} via ${domain}` },
-    ...{ to: [to], cc: [], bcc: [], replyTo: answer ? [answer] : [] },
+    to: [to],
+    cc: [],
+    bcc: [],
+    replyTo: answer ? [answer] : [],
     subject: subject === '' ? '(no subject)' : subject,
-    ...{ html: null, text: `${intro.join('\n')}\n\n${text}` },
+    html: null,
+    text: `${intro.join('\n')}\n\n${text}`,
     headers: [
       { name: 'Auto-Submitted', value: 'auto-generated' },
       { name: MARK, value: domain },
@@ -134,6 +138,8 @@ function submissionOf(email: ReceivedEmail, to: Mailbox, bytes: Uint8Array, text
     ],
     links: [],
     tags: [{ name: 'forwarded', value: id }],
-    ...{ scheduledAt: null, stream: 'transactional', topicId: null },
+    scheduledAt: null,
+    stream: 'transactional',
+    topicId: null,
   }
 }

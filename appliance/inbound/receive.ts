@@ -127,8 +127,12 @@ const inQuarantine = (judged: SpamVerdict | null, reason: string): SpamVerdict =
 }
 
 const lineOf = (id: string, teamId: string, size: number, { spf, dkim, dmarc }: Authentication) => ({
-  ...{ received_id: id, team_id: teamId, size },
-  ...{ spf: spf.result, dkim: dkim.result, dmarc: dmarc.result },
+  received_id: id,
+  team_id: teamId,
+  size,
+  spf: spf.result,
+  dkim: dkim.result,
+  dmarc: dmarc.result,
 })
 
 const shown = ({ candidates: _, messageId, ...outline }: Outline, id: string, hostname: string) => ({

@@ -22,13 +22,24 @@ export async function viewCertificates(
 }
 
 const triesOf = ({ failures, error, retryAt, renewAt }: Attempts) => ({
-  ...{ failures, error, renewAt },
+  failures,
+  error,
+  renewAt,
   retryAt: failures > 0 ? retryAt : null,
 })
 
 const nothing = (name: string): CertificateView => ({
-  ...{ name, source: 'authority', file: null, names: [], issuer: null, validFrom: null, validUntil: null },
-  ...{ renewAt: null, failures: 0, error: null, retryAt: null },
+  name,
+  source: 'authority',
+  file: null,
+  names: [],
+  issuer: null,
+  validFrom: null,
+  validUntil: null,
+  renewAt: null,
+  failures: 0,
+  error: null,
+  retryAt: null,
 })
 
 function viewOf(
@@ -47,7 +58,11 @@ function viewOf(
   const name = source === 'authority' ? id : (names[0] ?? hostname ?? file)
   const attempts = source === 'authority' ? tried[id] : undefined
   return {
-    ...{ ...nothing(name), source, file, names, issuer: issuerOf(certificate) },
+    ...nothing(name),
+    source,
+    file,
+    names,
+    issuer: issuerOf(certificate),
     validFrom: Date.parse(certificate.validFrom),
     validUntil: Date.parse(certificate.validTo),
     ...(attempts ? triesOf(attempts) : {}),

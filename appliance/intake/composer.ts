@@ -39,8 +39,12 @@ export interface Composer {
 
 export function createComposer({ clock }: { clock: Clock }): Composer {
   const threads = createThreads<Draft, Composed>({
-    ...{ script: new URL('compose-worker.ts', import.meta.url), clock, most: THREADS, waiting: WAITING },
-    ...{ deadlineMs: DEADLINE, heapMb: HEAP_MB },
+    script: new URL('compose-worker.ts', import.meta.url),
+    clock,
+    most: THREADS,
+    waiting: WAITING,
+    deadlineMs: DEADLINE,
+    heapMb: HEAP_MB,
   })
   return {
     async compose(draft, team) {

@@ -92,7 +92,11 @@ function requireTlsFor({ arrived, headers }: Submission): RequireTls {
 function attachmentsOf({ attachments, arrived }: Submission): Omit<AttachmentInfo, 'id'>[] {
   if (arrived)
     return arrived.attachments.map(({ filename, contentType, contentId, disposition, size }) => ({
-      ...{ filename, contentType, contentId, disposition, size },
+      filename,
+      contentType,
+      contentId,
+      disposition,
+      size,
     }))
   return attachments.map((attachment) => ({
     filename: attachment.filename,

@@ -81,12 +81,19 @@ export async function readArrival(
   const { to, cc, bcc } = distribute(header, arrival)
   const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
   const submission: Submission = {
-    ...{ from, to, cc, bcc, tags, scheduledAt, headers },
+    from,
+    to,
+    cc,
+    bcc,
+    tags,
+    scheduledAt,
+    headers,
     stream: readStream(header),
     topicId: topicOf(header),
     replyTo: readMailboxList(allOf(header, 'reply-to'), MAX_SHOWN),
     subject: outline.subject,
-    ...{ html: null, text: null },
+    html: null,
+    text: null,
     messageId: messageId !== null && isMessageId(messageId) ? messageId : null,
     attachments: [],
     links: [],

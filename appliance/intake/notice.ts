@@ -78,12 +78,22 @@ function submissionOf(
   { from, to, hostname }: { from: Mailbox; to: Mailbox; hostname: string },
 ): Submission {
   return {
-    ...{ from, to: [to], cc: [], bcc: [], replyTo: [], subject: notice.subject },
-    ...{ html: noticeHtml(notice, hostname), text: noticeText(notice, hostname) },
+    from,
+    to: [to],
+    cc: [],
+    bcc: [],
+    replyTo: [],
+    subject: notice.subject,
+    html: noticeHtml(notice, hostname),
+    text: noticeText(notice, hostname),
     // RFC 3834 §5: vacation responders must not answer it.
     headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }, ...(notice.headers ?? [])],
     attachments: notice.attachment ? [{ ...notice.attachment, contentId: null }] : [],
-    ...{ messageId: null, links: [], scheduledAt: null, stream: 'transactional', topicId: null },
+    messageId: null,
+    links: [],
+    scheduledAt: null,
+    stream: 'transactional',
+    topicId: null,
     tags: [{ name: 'notice', value: notice.kind }],
     notice: true,
   }

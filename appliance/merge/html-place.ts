@@ -33,8 +33,19 @@ interface State {
 
 /** Attributes that hold one link. */
 const LINKS = new Set([
-  ...['href', 'src', 'action', 'formaction', 'background', 'poster', 'cite', 'data', 'longdesc'],
-  ...['xlink:href', 'srcset', 'ping', 'manifest'],
+  'href',
+  'src',
+  'action',
+  'formaction',
+  'background',
+  'poster',
+  'cite',
+  'data',
+  'longdesc',
+  'xlink:href',
+  'srcset',
+  'ping',
+  'manifest',
 ])
 /**
  * Elements whose content can't be made safe by escaping. The text of `title` and `textarea` is treated like any other.

@@ -116,9 +116,12 @@ const MOST_HOLD_RULES = 100
  * its indexes.
  */
 const STEP: Record<QueueAction, number> = {
-  ...{ hold: 1000, release: 1000 },
-  ...{ retry: 500, reroute: 500 },
-  ...{ expire: 150, drop: 150 },
+  hold: 1000,
+  release: 1000,
+  retry: 500,
+  reroute: 500,
+  expire: 150,
+  drop: 150,
 }
 /** Larger than the writer's steps: other reads run between two steps. */
 const SURVEY_STEP = 10_000

@@ -132,8 +132,13 @@ export class QueueTotals {
     const providers = [...this.#providers.values()].sort((a, b) => all(b) - all(a))
     const domains = [...this.#domains.values()].sort((a, b) => b.count - a.count)
     return {
-      ...{ count: waiting + held + inFlight, waiting, held, inFlight },
-      ...{ oldestAt: this.#oldestAt, newestAt: this.#newestAt, teams: this.#teams.size },
+      count: waiting + held + inFlight,
+      waiting,
+      held,
+      inFlight,
+      oldestAt: this.#oldestAt,
+      newestAt: this.#newestAt,
+      teams: this.#teams.size,
       providers: providers.slice(0, MOST_ROWS),
       domains: domains.slice(0, MOST_ROWS),
       ages: this.#ages,

@@ -92,12 +92,17 @@ function message({ host, reportsTo, domain, now }: ReportAbout, name: string, ty
   const from = `reports@${host}`
   const base64 = gzipSync(report).toString('base64')
   return {
-    ...{ mailFrom: from, rcptTo: reportsTo },
+    mailFrom: from,
+    rcptTo: reportsTo,
     lines: [
-      ...[`From: <${from}>`, `To: <${reportsTo}>`],
+      `From: <${from}>`,
+      `To: <${reportsTo}>`,
       `Subject: Report Domain: ${domain} Submitter: ${host} Report-ID: <${now}>`,
-      ...['Auto-Submitted: auto-generated', 'Content-Transfer-Encoding: base64'],
-      ...[`Content-Type: ${type}; name="${name}"`, `Content-Disposition: attachment; filename="${name}"`, ''],
+      'Auto-Submitted: auto-generated',
+      'Content-Transfer-Encoding: base64',
+      `Content-Type: ${type}; name="${name}"`,
+      `Content-Disposition: attachment; filename="${name}"`,
+      '',
       ...(base64.match(/.{1,76}/g) ?? []),
     ],
   }

@@ -107,8 +107,16 @@ async function invite(
   await db
     .insertInto('invitations')
     .values({
-      ...{ id, team_id: teamId, email, email_key: keyOf(email), role, invited_by: invitedBy },
-      ...{ token_hash: tokenHash, mailed_hash: mailedHash, created_at: createdAt, expires_at: expiresAt },
+      id,
+      team_id: teamId,
+      email,
+      email_key: keyOf(email),
+      role,
+      invited_by: invitedBy,
+      token_hash: tokenHash,
+      mailed_hash: mailedHash,
+      created_at: createdAt,
+      expires_at: expiresAt,
     })
     .execute()
   return 'invited'

@@ -76,7 +76,8 @@ const toRow = (one: NewSuppression, teamId: string, removedAt: number | null): S
 const tellOf =
   (type: OtherEvent['type']) =>
   ({ teamId, id, email, origin, sourceId, createdAt }: Suppression): OtherEvent => ({
-    ...{ teamId, type },
+    teamId,
+    type,
     data: { suppression: { id, email, origin, sourceId, createdAt } },
   })
 
@@ -280,8 +281,17 @@ function createSuppress(db: Connection): (suppress: Suppress, now: number) => vo
     const address = suppressionKey(email)
     const id = newId(now)
     const stored = insert.get(
-      ...[id, teamId, address, email, origin, emailId, now, reason, reply],
-      ...[teamId, address],
+      id,
+      teamId,
+      address,
+      email,
+      origin,
+      emailId,
+      now,
+      reason,
+      reply,
+      teamId,
+      address,
     )
     // An existing entry with a new reason was already reported when it was added.
     if (stored?.id !== id) return

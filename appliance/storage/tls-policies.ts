@@ -126,8 +126,15 @@ function toRow(result: TlsCount): Row {
   const policy = JSON.stringify(result.policy)
   const { day, domain, sourceIp, mxHost, mxIp, reason } = result
   return {
-    ...{ day, domain, policy, reason, policy_key: keyOf(policy), result: result.result },
-    ...{ source_ip: sourceIp, mx_host: mxHost, mx_ip: mxIp },
+    day,
+    domain,
+    policy,
+    reason,
+    policy_key: keyOf(policy),
+    result: result.result,
+    source_ip: sourceIp,
+    mx_host: mxHost,
+    mx_ip: mxIp,
   }
 }
 

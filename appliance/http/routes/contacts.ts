@@ -141,7 +141,8 @@ function detailRoutes(app: App, { audience }: HttpDeps): void {
     const topics = Array.isArray(request.body) ? request.body : request.body.topics
     const { id } = await audience.setContactTopics({
       ...which(request, request.params),
-      ...{ topics, act: consentAct(request, true) },
+      topics,
+      act: consentAct(request, true),
     })
     return { object: 'contact_topics' as const, id, contact_id: id, topics }
   })
@@ -163,13 +164,17 @@ interface Conditions {
 
 /** Converts the parameters of a search. */
 export const conditionsOf = ({ text, segment_id, topic_id, subscription, ...flags }: Conditions) => ({
-  ...{ text, segmentId: segment_id, unsubscribed: flags.unsubscribed, suppressed: flags.suppressed },
+  text,
+  segmentId: segment_id,
+  unsubscribed: flags.unsubscribed,
+  suppressed: flags.suppressed,
   topic: topic_id === undefined ? undefined : { id: topic_id, subscription: subscription ?? 'opt_in' },
 })
 
 /** Identifies the contact in a path. */
 export const which = (request: FastifyRequest, { id }: { id: string }) => ({
-  ...{ teamId: callerOf(request).teamId, idOrEmail: id },
+  teamId: callerOf(request).teamId,
+  idOrEmail: id,
 })
 
 type Fields = Pick<api.UpdateContact, 'email' | 'first_name' | 'last_name' | 'unsubscribed' | 'properties'>
@@ -193,8 +198,10 @@ export function updateContact(
     ...which(request, params),
     email: email ?? undefined,
     change: {
-      ...{ firstName, lastName },
-      ...{ unsubscribed: unsubscribed ?? undefined, properties: properties ?? undefined },
+      firstName,
+      lastName,
+      unsubscribed: unsubscribed ?? undefined,
+      properties: properties ?? undefined,
     },
     act: consentAct(request, true),
   })

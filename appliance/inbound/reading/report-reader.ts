@@ -28,7 +28,11 @@ const DEADLINE_MS = 20_000
 export function createReportReader(clock: Clock): ReportReader {
   const threads = createThreads<ReportJob, DomainReportReading>({
     script: new URL('report-worker.ts', import.meta.url),
-    ...{ clock, most: 1, waiting: 8, deadlineMs: DEADLINE_MS, heapMb: HEAP_MB },
+    clock,
+    most: 1,
+    waiting: 8,
+    deadlineMs: DEADLINE_MS,
+    heapMb: HEAP_MB,
   })
   return {
     async read(job, teamId) {

@@ -36,8 +36,12 @@ const DEADLINE_MS = 10_000
  */
 export function createReturnedReader(clock: Clock, tables: () => ReturnedTables): ReturnedReader {
   const threads = createThreads<ReturnedJob, Returned>({
-    ...{ script: new URL('returned-worker.ts', import.meta.url), clock, most: 1, waiting: 4 },
-    ...{ deadlineMs: DEADLINE_MS, heapMb: HEAP_MB },
+    script: new URL('returned-worker.ts', import.meta.url),
+    clock,
+    most: 1,
+    waiting: 4,
+    deadlineMs: DEADLINE_MS,
+    heapMb: HEAP_MB,
   })
   return {
     async read(bytes) {

@@ -66,7 +66,10 @@ export async function choose(
     db,
     contact,
     changed.map(({ id, subscription }) => ({
-      ...{ topicId: id, subscription, origin: act.origin, changedAt: now },
+      topicId: id,
+      subscription,
+      origin: act.origin,
+      changedAt: now,
     })),
   )
   const was = (id: string): Subscription | null => current.get(id)?.subscription ?? null
@@ -91,8 +94,12 @@ export async function saveChoices(
     .insertInto('contact_topics')
     .values(
       choices.map(({ topicId, subscription, origin, changedAt }) => ({
-        ...{ topic_id: topicId, contact_id: id, team_id: teamId },
-        ...{ subscription, origin, changed_at: changedAt },
+        topic_id: topicId,
+        contact_id: id,
+        team_id: teamId,
+        subscription,
+        origin,
+        changed_at: changedAt,
       })),
     )
     .onConflict((conflict) =>

@@ -26,8 +26,10 @@ export async function moveContact(db: Db, contact: Contact, email: string): Prom
   await db
     .updateTable('contacts')
     .set({
-      ...{ email, address_key: key },
-      ...{ unsubscribed_at: optOut?.at ?? null, unsubscribed_by: optOut?.origin ?? null },
+      email,
+      address_key: key,
+      unsubscribed_at: optOut?.at ?? null,
+      unsubscribed_by: optOut?.origin ?? null,
     })
     .where('team_id', '=', teamId)
     .where('id', '=', id)

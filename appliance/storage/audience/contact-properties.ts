@@ -58,8 +58,13 @@ async function createContactProperty(
   const inserted = await db
     .insertInto('contact_properties')
     .values({
-      ...{ id: property.id, team_id: property.teamId, key: property.key, label: property.label },
-      ...{ type: property.type, fallback: fallbackOf(property.fallback), created_at: property.createdAt },
+      id: property.id,
+      team_id: property.teamId,
+      key: property.key,
+      label: property.label,
+      type: property.type,
+      fallback: fallbackOf(property.fallback),
+      created_at: property.createdAt,
     })
     .onConflict((conflict) => conflict.columns(['team_id', 'key']).doNothing())
     .executeTakeFirstOrThrow()

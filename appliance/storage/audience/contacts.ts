@@ -61,7 +61,11 @@ async function saveContact(
 function newContact(given: NewContact, kept: KeptOptOuts | undefined, act: ConsentAct, now: number): Contact {
   const { id, teamId, email, firstName = null, lastName = null, properties = {} } = given
   return {
-    ...{ id, teamId, email, firstName, lastName },
+    id,
+    teamId,
+    email,
+    firstName,
+    lastName,
     properties: mergeProperties({}, properties),
     optOut: optOutAfter(kept?.ofAll ?? null, given.unsubscribed, act, now),
     createdBy: act.origin,

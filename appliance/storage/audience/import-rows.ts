@@ -128,8 +128,18 @@ class Writing {
   #insertMade(): void {
     const { id: importId, teamId } = this.#batch
     const rows = this.#made.map((one) => [
-      ...[one.id, teamId, one.email, one.address_key, one.first_name, one.last_name, one.properties],
-      ...[one.unsubscribed_at, one.unsubscribed_by, importId, this.#now, this.#now],
+      one.id,
+      teamId,
+      one.email,
+      one.address_key,
+      one.first_name,
+      one.last_name,
+      one.properties,
+      one.unsubscribed_at,
+      one.unsubscribed_by,
+      importId,
+      this.#now,
+      this.#now,
     ])
     let from = 0
     if (this.#do.insertMany)

@@ -109,13 +109,26 @@ async function createContactImport(
   await db
     .insertInto('contact_imports')
     .values({
-      ...{ id: made.id, team_id: made.teamId, status: made.status, source: made.source },
-      ...{ file_name: made.fileName, file_sha256: made.fileSha256, bytes: made.bytes },
-      ...{ encoding: made.encoding, separator: made.separator, columns: JSON.stringify(made.columns) },
-      ...{ settings: made.plan && JSON.stringify(made.plan), on_conflict: made.onConflict },
-      ...{ processed: made.processed, line: made.line, error: null },
-      ...{ turn_at: now, created_at: made.createdAt, completed_at: null },
-      ...{ undo_after: null, undone_at: null },
+      id: made.id,
+      team_id: made.teamId,
+      status: made.status,
+      source: made.source,
+      file_name: made.fileName,
+      file_sha256: made.fileSha256,
+      bytes: made.bytes,
+      encoding: made.encoding,
+      separator: made.separator,
+      columns: JSON.stringify(made.columns),
+      settings: made.plan && JSON.stringify(made.plan),
+      on_conflict: made.onConflict,
+      processed: made.processed,
+      line: made.line,
+      error: null,
+      turn_at: now,
+      created_at: made.createdAt,
+      completed_at: null,
+      undo_after: null,
+      undone_at: null,
     })
     .execute()
   return true

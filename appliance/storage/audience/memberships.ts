@@ -185,7 +185,9 @@ async function listContactSegments(
       return matched.length === 0 ? added : row.or([added, row('segments.id', 'in', matched)])
     })
   const toMembership = (row: { id: string; name: string; added_at: number }) => ({
-    ...{ id: row.id, name: row.name, addedAt: Number(row.added_at) },
+    id: row.id,
+    name: row.name,
+    addedAt: Number(row.added_at),
   })
   return pageOf(query, page, toMembership, 'segments.id')
 }

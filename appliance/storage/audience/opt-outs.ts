@@ -17,7 +17,11 @@ export interface KeptOptOuts {
 export async function keepOptOuts(db: Db, contact: Contact, hash: string): Promise<void> {
   const { teamId, id, optOut } = contact
   const rowOf = (scope: string, origin: ConsentOrigin, at: number) => ({
-    ...{ team_id: teamId, address_hash: hash, scope, origin, at },
+    team_id: teamId,
+    address_hash: hash,
+    scope,
+    origin,
+    at,
   })
   const choices = (await choicesOf(db, [id])).get(id)?.values() ?? []
   const rows = [...choices].flatMap(({ topicId, subscription, origin, changedAt }) =>

@@ -89,9 +89,13 @@ async function createSegment(
   await db
     .insertInto('segments')
     .values({
-      ...{ id: segment.id, team_id: segment.teamId, name: segment.name },
-      ...{ filter: segment.filter && JSON.stringify(segment.filter) },
-      ...{ created_at: segment.createdAt, updated_at: segment.updatedAt, deleted_at: null },
+      id: segment.id,
+      team_id: segment.teamId,
+      name: segment.name,
+      filter: segment.filter && JSON.stringify(segment.filter),
+      created_at: segment.createdAt,
+      updated_at: segment.updatedAt,
+      deleted_at: null,
     })
     .execute()
   return true
@@ -113,7 +117,7 @@ async function updateSegment(
   const updated = await db
     .updateTable('segments')
     .set({
-      ...{ updated_at: now },
+      updated_at: now,
       ...(name !== undefined && { name }),
       ...(filter !== undefined && { filter: JSON.stringify(filter), counted_at: null }),
     })

@@ -59,7 +59,8 @@ export function createTopicOptOuts(
     const byPlace = new Map(rows.map((row) => [row.at, row]))
     const kept = findKept(asked, (at) => byPlace.get(at)?.contact === null)
     const ofTopic = (name: string, chosen: boolean): OptedOut => ({
-      ...{ reason: 'topic', cause: optedOutCause({ name, chosen }) },
+      reason: 'topic',
+      cause: optedOutCause({ name, chosen }),
     })
     return asked.map(({ topicId, contactId }, at) => {
       const row = byPlace.get(at)!

@@ -117,9 +117,15 @@ async function createTopic(
   await db
     .insertInto('topics')
     .values({
-      ...{ id: topic.id, team_id: topic.teamId, name: topic.name, description: topic.description },
-      ...{ default_subscription: topic.defaultSubscription, visibility: topic.visibility },
-      ...{ created_at: topic.createdAt, updated_at: topic.updatedAt, deleted_at: null },
+      id: topic.id,
+      team_id: topic.teamId,
+      name: topic.name,
+      description: topic.description,
+      default_subscription: topic.defaultSubscription,
+      visibility: topic.visibility,
+      created_at: topic.createdAt,
+      updated_at: topic.updatedAt,
+      deleted_at: null,
     })
     .execute()
   recordTopic(db, 'topic.created', topic, now)

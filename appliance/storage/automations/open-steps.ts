@@ -117,7 +117,9 @@ async function pendingEvents(db: Db, { most }: { most: number }): Promise<EventW
           .execute()
       : []
     work.push({
-      ...{ event, contact, waiting: waiting.map(toOpen) },
+      event,
+      contact,
+      waiting: waiting.map(toOpen),
       starts: starts.map((one) => ({ automationId: one.id, versionId: one.version_id })),
     })
   }

@@ -134,7 +134,13 @@ async function makeArchive(
     const sealing = sealingOf(db)
     const key = sealing && options.masterKey?.(sealing.keyId)
     const manifest: Manifest = {
-      ...{ format: FORMAT, version, createdAt: now, schema, bodies, counts: countAll(db), files: [] },
+      format: FORMAT,
+      version,
+      createdAt: now,
+      schema,
+      bodies,
+      counts: countAll(db),
+      files: [],
       masterKey: sealing ? { id: sealing.keyId, included: key !== undefined } : null,
     }
     const source = Readable.from(archiveOf({ ...options, key }, db, manifest), { objectMode: false })

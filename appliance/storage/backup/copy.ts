@@ -144,7 +144,11 @@ export function holdAll(
       entry: Pick<NewAuditEntry, 'id' | 'actor' | 'actorKind' | 'action' | 'target' | 'after' | 'details'>,
     ) => writeEntry(db, { teamId: null, at: now, ip: null, before: null, ...entry })
     log({
-      ...{ id: auditId, actor: 'restore', actorKind: 'system', action: 'queue.hold', target: 'queue' },
+      id: auditId,
+      actor: 'restore',
+      actorKind: 'system',
+      action: 'queue.hold',
+      target: 'queue',
       after: { count: held },
       details: {
         filter: {},
@@ -153,7 +157,11 @@ export function holdAll(
       },
     })
     log({
-      ...{ id: newId(now), actor: by.name, actorKind: by.kind, action: 'backup.restore', target: 'backup' },
+      id: newId(now),
+      actor: by.name,
+      actorKind: by.kind,
+      action: 'backup.restore',
+      target: 'backup',
       after: { held, reports_given_up: reports },
       details: { command: 'restore', arguments: [file], backup_made_at: backupMadeAt },
     })
@@ -171,7 +179,14 @@ function writeEntry(db: Connection, entry: Nameless): void {
     `insert into audit_log (id, team_id, at, actor, actor_kind, ip, action, target, before, after, details)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
-    ...[id, teamId, at, actor, actorKind, ip, action, target],
+    id,
+    teamId,
+    at,
+    actor,
+    actorKind,
+    ip,
+    action,
+    target,
     ...[before, after, details].map((data) => (data === null ? null : JSON.stringify(data))),
   )
 }

@@ -114,9 +114,18 @@ async function beginErasure(
     .executeTakeFirst()
   if (same) return toErasure(same)
   const row: ErasuresTable = {
-    ...{ id, team_id: teamId, address, hash, actor: actor.name, actor_kind: actor.kind },
-    ...{ created_at: now, finished_at: null, phase: ERASURE_PHASES[0], after: '' },
-    ...{ counts: JSON.stringify(noCounts()), files: '[]' },
+    id,
+    team_id: teamId,
+    address,
+    hash,
+    actor: actor.name,
+    actor_kind: actor.kind,
+    created_at: now,
+    finished_at: null,
+    phase: ERASURE_PHASES[0],
+    after: '',
+    counts: JSON.stringify(noCounts()),
+    files: '[]',
   }
   await db.insertInto('erasures').values(row).execute()
   const entry = {
@@ -154,7 +163,10 @@ async function eraseStep(
   if (!row) return undefined
   if (row.finished_at !== null || row.address === null) return { erasure: toErasure(row), files: [] }
   const scan = await scanOf(db, {
-    ...{ teamId: row.team_id, address: row.address, write: true, searched },
+    teamId: row.team_id,
+    address: row.address,
+    write: true,
+    searched,
   })
   const part = await PHASES[row.phase](db, scan, row.after, now)
   const phase = part.next === null ? after(row.phase) : row.phase

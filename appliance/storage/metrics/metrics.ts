@@ -199,7 +199,11 @@ async function sumEmailMetrics(
       if (sum) sum.n += row.amount
       else
         sums.set(key, {
-          ...{ start: range.start, emailId: row.email_id!, domainId: row.domain_id, counter, n: row.amount },
+          start: range.start,
+          emailId: row.email_id!,
+          domainId: row.domain_id,
+          counter,
+          n: row.amount,
         })
     }
   }

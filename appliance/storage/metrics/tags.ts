@@ -120,7 +120,13 @@ async function eventTagsOf(db: Db, events: readonly TaggedEvent[]): Promise<Even
 }
 
 const ofCount = ({ teamId, at, domainId, provider, tag, counter, n }: TagCount) => ({
-  ...{ team_id: teamId, at, domain_id: domainId, provider, tag, counter, n },
+  team_id: teamId,
+  at,
+  domain_id: domainId,
+  provider,
+  tag,
+  counter,
+  n,
 })
 
 const ofDay = ({ teamId, ...row }: TagDay) => ({ team_id: teamId, ...row })
@@ -225,7 +231,10 @@ const ofDays = (teamId: string, days: Range) =>
 async function quartersOf(db: Db, teamId: string, range: Range): Promise<TagCount[]> {
   const rows = await db.selectFrom('metrics_tags').selectAll().where(within(teamId, range)).execute()
   return rows.map(({ team_id, domain_id, n, ...row }) => ({
-    ...{ ...row, teamId: team_id, domainId: domain_id, n: Number(n) },
+    ...row,
+    teamId: team_id,
+    domainId: domain_id,
+    n: Number(n),
   }))
 }
 

@@ -145,13 +145,11 @@ function entriesOf(
   return [
     {
       ...entry,
-      ...{
-        id: move.id,
-        actor: 'migrate-storage',
-        actor_kind: 'system',
-        action: 'queue.hold',
-        target: 'queue',
-      },
+      id: move.id,
+      actor: 'migrate-storage',
+      actor_kind: 'system',
+      action: 'queue.hold',
+      target: 'queue',
       after: JSON.stringify({ count: held }),
       details: JSON.stringify({ filter: {}, reason: 'the storage was moved to PostgreSQL' }),
     },

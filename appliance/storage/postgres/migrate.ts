@@ -45,7 +45,10 @@ export function migrate(db: PostgresConnection, options: MigrateOptions = {}): v
     for (const { number, name, checksum, sql } of missingSteps(db, options)) {
       db.script(sql)
       db.prepare('insert into migrations (number, name, checksum, applied_at) values (?, ?, ?, ?)').run(
-        ...[number, name, checksum, Date.now()],
+        number,
+        name,
+        checksum,
+        Date.now(),
       )
     }
     db.prepare('commit').run()

@@ -278,7 +278,13 @@ const endOf = ({ suppressed, optedOut }: NewDelivery) =>
 const newEvent =
   ({ id: emailId, teamId }: StoredEmail, now: number) =>
   (type: EmailEventType, deliveryId: string | null, data: EventData): NewEvent => ({
-    ...{ id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data },
+    id: newId(now),
+    teamId,
+    emailId,
+    deliveryId,
+    type,
+    createdAt: now,
+    data,
   })
 
 /** Returns the `last_event` of a new email. One without queued recipients is final. */

@@ -52,7 +52,14 @@ const INSERT = `insert into webhook_deliveries
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const about = (one: NewWebhookDelivery): (string | number | null)[] => [
-  ...[one.id, one.webhookId, one.teamId, one.eventId, one.emailId, one.type, one.payload, one.createdAt],
+  one.id,
+  one.webhookId,
+  one.teamId,
+  one.eventId,
+  one.emailId,
+  one.type,
+  one.payload,
+  one.createdAt,
 ]
 
 /**
