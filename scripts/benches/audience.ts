@@ -81,7 +81,10 @@ async function measureImport(): Promise<void> {
 }
 
 const rule = (field: string, operator: 'eq' | 'gte' | 'contains', value: string | number): Rules => ({
-  ...{ type: 'rule', field: `contact.${field}`, operator, value },
+  type: 'rule',
+  field: `contact.${field}`,
+  operator,
+  value,
 })
 
 /** Queries of the dashboard and apps, one request each. */

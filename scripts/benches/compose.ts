@@ -19,18 +19,33 @@ const [rounds, messages] = [Number(values.rounds), Number(values.messages)]
 const html = `<p>${'Thank you for your order, it is on its way. '.repeat(32)}</p>`
 const text = 'Thank you for your order, it is on its way.\r\n'.repeat(11)
 const draft: Draft = {
-  ...{ from: parseMailbox('Shop <orders@acme.example>')!, to: [parseMailbox('Ada <ada@customer.example>')!] },
-  ...{ cc: [], replyTo: [], subject: 'Your order 4711', html, text, headers: [], attachments: [] },
-  ...{ messageId: '<one@acme.example>', date: Date.UTC(2026, 0, 1) },
+  from: parseMailbox('Shop <orders@acme.example>')!,
+  to: [parseMailbox('Ada <ada@customer.example>')!],
+  cc: [],
+  replyTo: [],
+  subject: 'Your order 4711',
+  html,
+  text,
+  headers: [],
+  attachments: [],
+  messageId: '<one@acme.example>',
+  date: Date.UTC(2026, 0, 1),
 }
 
 const ways: Record<string, () => unknown> = {
   'our own': () => composePlain(draft, text, html),
   nodemailer: () =>
     new MailComposer({
-      ...{ from: 'Shop <orders@acme.example>', to: 'Ada <ada@customer.example>', subject: draft.subject },
-      ...{ messageId: draft.messageId, date: new Date(draft.date), text, html },
-      ...{ disableFileAccess: true, disableUrlAccess: true, newline: 'win' },
+      from: 'Shop <orders@acme.example>',
+      to: 'Ada <ada@customer.example>',
+      subject: draft.subject,
+      messageId: draft.messageId,
+      date: new Date(draft.date),
+      text,
+      html,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      newline: 'win',
     })
       .compile()
       .build(),

@@ -146,7 +146,9 @@ const PER_SECOND = 20
 export async function send({ url, apiKey, domain }: Served, many: number, subject: string): Promise<void> {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
   const emails = Array.from({ length: many }, (_, i) => ({
-    ...{ from: `Shop <shop@${domain}>`, to: `person${i}@reader.example`, text: 'Hello' },
+    from: `Shop <shop@${domain}>`,
+    to: `person${i}@reader.example`,
+    text: 'Hello',
     subject: `${subject} ${i}`,
   }))
   const body = JSON.stringify(emails)

@@ -77,7 +77,9 @@ function addPeople(db: Database.Database, now: number): void {
     `insert into users (id, email, email_key, password_hash, created_at) values (?, ?, ?, '', ?)`,
   ).run(id, OWNER, OWNER, now)
   db.prepare(`insert into members (team_id, user_id, role, created_at) values (?, ?, 'owner', ?)`).run(
-    ...[TEAM, id, now],
+    TEAM,
+    id,
+    now,
   )
 }
 

@@ -65,10 +65,18 @@ async function round(sink: Sink, kind: Kind): Promise<{ rate: number; time: numb
       const now = clock.now()
       const said = await connections.converse(
         {
-          ...{ host: 'sink.test', ip: sink.address, port: sink.port, localAddress: undefined },
-          ...{ hostname: 'bench.test', from: 'a@bench.test', recipients: ['b@sink.test'], message },
+          host: 'sink.test',
+          ip: sink.address,
+          port: sink.port,
+          localAddress: undefined,
+          hostname: 'bench.test',
+          from: 'a@bench.test',
+          recipients: ['b@sink.test'],
+          message,
           sevenBit: async () => message,
-          ...{ demand: { kind: 'opportunistic' }, until: now + 60_000, idleMs: 10_000 },
+          demand: { kind: 'opportunistic' },
+          until: now + 60_000,
+          idleMs: 10_000,
           mailTurn: () => 0,
           lane: { key: 'bench', connections: workers },
           messagesPerConnection: kinds[kind],

@@ -57,8 +57,19 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
     const words = `Order ${i} from shop ${i % 40}${i % 50_000 === 11 ? ' walrus' : ''}`
     const tags = JSON.stringify([{ name: 'kind', value: i % 100 === 0 ? 'invoice' : 'receipt' }])
     email.run(
-      ...[id, TEAM, `key-${i % 5}`, `Shop <shop@s${i % 20}.acme.example>`, JSON.stringify([to]), words, tags],
-      ...[`<${id}@acme.example>`, `b-${id}@send.acme.example`, bytes, status, at, at],
+      id,
+      TEAM,
+      `key-${i % 5}`,
+      `Shop <shop@s${i % 20}.acme.example>`,
+      JSON.stringify([to]),
+      words,
+      tags,
+      `<${id}@acme.example>`,
+      `b-${id}@send.acme.example`,
+      bytes,
+      status,
+      at,
+      at,
     )
     message.run(id, TEAM, body)
     recipient.run(id, TEAM, id, to, status === 'bounced' ? 'bounced' : 'delivered', cause(i), at, at)

@@ -171,14 +171,12 @@ async function burstInto({ folder, home }: Place): Promise<void> {
 async function load(home: Home, duration: number): Promise<LoadResult> {
   const { hostname, port } = new URL(home.url)
   const plan: LoadPlan = {
-    ...{
-      host: hostname,
-      port: Number(port),
-      path: '/emails',
-      connections: CONNECTIONS,
-      warmup: 0,
-      rate: null,
-    },
+    host: hostname,
+    port: Number(port),
+    path: '/emails',
+    connections: CONNECTIONS,
+    warmup: 0,
+    rate: null,
     headers: { authorization: `Bearer ${home.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ from: `app@${SENDER}`, to: `ada@${RECIPIENT}`, subject: 'Hello', text: TEXT }),
     seconds: duration,

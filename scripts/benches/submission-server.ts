@@ -58,7 +58,12 @@ const { key } = await senders.createKey({ teamId: team.id, name: 'bench', permis
 const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes: async () => null })
 const mime = createMimeReader({ clock, turns: capacity.turns })
 const intake = createIntake({
-  ...{ storage, senders, mime, clock, limits: config.limits, fetch: openFetch(resolver, clock) },
+  storage,
+  senders,
+  mime,
+  clock,
+  limits: config.limits,
+  fetch: openFetch(resolver, clock),
   quotas: createQuotas({ storage, clock, plans: new Map() }),
   wake: () => undefined,
 })
@@ -68,17 +73,15 @@ const trusted = [{ listen: address, networks: ['127.0.0.0/8'], api_key_id: key.i
 const { data_dir: dataDir, hostname } = config
 const rateLimiter = createRateLimiter({ clock, perSecond: 1_000_000 })
 const inbound = createInbound({
-  ...{
-    storage,
-    clock,
-    log,
-    mime,
-    intake,
-    resolver,
-    hostname,
-    messageBytes: config.limits.message_bytes,
-    postmaster: undefined,
-  },
+  storage,
+  clock,
+  log,
+  mime,
+  intake,
+  resolver,
+  hostname,
+  messageBytes: config.limits.message_bytes,
+  postmaster: undefined,
   tables: () => ({ formats: [], rules: [] }),
   sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),
 })
@@ -86,13 +89,20 @@ await openSmtp(
   { ...config, smtp: { ...config.smtp, starttls: mx === null ? [] : [mx], implicit_tls: [], trusted } },
   {
     submission: createSubmission({
-      ...{ senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) },
+      senders,
+      rateLimiter,
+      intake,
+      mime,
+      clock,
+      config: submissionOptions(config),
     }),
     // One network may send only 600 messages in ten minutes. That is not what is measured.
     publicMx: createPublicMx({ ...inbound, admit: () => undefined }),
     requestLog: createRequestLogBuffer({ storage, clock, log }),
     certificates: await openCertificates({ dataDir, hostname, clock }),
-    ...{ capacity, clock, log },
+    capacity,
+    clock,
+    log,
   },
 )
 process.send!({ address, domain, mx, receivers } satisfies Target)

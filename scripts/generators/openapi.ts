@@ -178,7 +178,9 @@ function complete(documented: DocumentedOperation, operation: Operation): void {
 /** Returns the error statuses that an operation may respond with, ascending. */
 function errorsOf({ access, url, schema: { body, querystring, errors = [] } }: Operation): string[] {
   const statuses = [
-    ...['500', '503', ...errors],
+    '500',
+    '503',
+    ...errors,
     ...(access === 'public' ? [] : ['401', '403', '429']),
     ...(body === undefined ? [] : ['400', '413', '415', '422']),
     ...(url.includes(':') ? ['404', '422'] : []),
