@@ -23,8 +23,12 @@ export function coloursOf(probe: HTMLElement, tone: Tone, theme: string): Colour
       return getComputedStyle(probe).color
     })
   return {
-    ...{ line: of(tone), fill: of(`${tone}-soft`) },
-    ...{ ghost: of('ink-faint'), grid: of('line'), ink: of('ink-soft'), limit: of('red') },
+    line: of(tone),
+    fill: of(`${tone}-soft`),
+    ghost: of('ink-faint'),
+    grid: of('line'),
+    ink: of('ink-soft'),
+    limit: of('red'),
     font: `11px ${kept('font', () => getComputedStyle(probe).fontFamily)}`,
   }
 }

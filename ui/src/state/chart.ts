@@ -97,11 +97,19 @@ function axes(drawing: Drawing, colours: Colours): uPlot.Axis[] {
   const look = { stroke: colours.ink, font: colours.font, ticks: { show: false } }
   return [
     {
-      ...{ ...look, grid: { show: false }, space: 64, size: 28, gap: 7 },
+      ...look,
+      grid: { show: false },
+      space: 64,
+      size: 28,
+      gap: 7,
       values: (_, splits, _axis, _space, step) => splits.map((at) => tick(at, drawing, step)),
     },
     {
-      ...{ ...look, grid: { stroke: colours.grid, width: 1 }, space: 36, size: 52, gap: 4 },
+      ...look,
+      grid: { stroke: colours.grid, width: 1 },
+      space: 36,
+      size: 52,
+      gap: 4,
       // Counts have no fractional labels.
       incrs: drawing.share ? SHARES : WHOLE,
       values: (_, splits) =>

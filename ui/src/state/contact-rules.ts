@@ -21,7 +21,9 @@ export const ENGAGED = [
 const ACTIVITY = ['contact.last_opened_at', 'contact.last_clicked_at']
 
 const rule = (field: string, operator: RuleOperator, value?: Rule['value']): Rule => ({
-  ...{ type: 'rule' as const, field, operator },
+  type: 'rule' as const,
+  field,
+  operator,
   ...(value !== undefined && { value }),
 })
 const group = (type: 'and' | 'or', rules: Rules[]): Rules => ({ type, rules })

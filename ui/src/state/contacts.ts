@@ -249,14 +249,18 @@ export function contactStory(
 ): ContactEntry[] {
   const names = new Map(topics.map(({ id, name }) => [id, name]))
   const mail = emails.map(({ id, subject, created_at: at, last_event: event, opened, clicked }) => ({
-    ...{ key: id, at, title: subject || '(no subject)' },
+    key: id,
+    at,
+    title: subject || '(no subject)',
     note: clicked ? 'clicked' : opened ? 'opened' : '',
     email: { id, event },
     optedIn: false,
     run: null,
   }))
   const changes = consents.map((one) => ({
-    ...{ key: one.id, at: one.created_at, title: consentSentence(one, names.get(one.topic_id ?? '')) },
+    key: one.id,
+    at: one.created_at,
+    title: consentSentence(one, names.get(one.topic_id ?? '')),
     note: '',
     email: null,
     optedIn: one.subscription === 'opt_in',

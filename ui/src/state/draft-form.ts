@@ -24,15 +24,26 @@ export interface DraftForm {
 
 /** Returns the form of a saved draft. */
 export const formOf = (draft: Broadcast): DraftForm => ({
-  ...{ name: draft.name, segment: draft.segment_id, exclude: draft.exclude_segment_ids },
-  ...{ topic: draft.topic_id ?? '', from: draft.from, replyTo: draft.reply_to?.join(', ') ?? '' },
-  ...{ subject: draft.subject, preview: draft.preview_text ?? '', html: draft.html ?? '', text: draft.text },
+  name: draft.name,
+  segment: draft.segment_id,
+  exclude: draft.exclude_segment_ids,
+  topic: draft.topic_id ?? '',
+  from: draft.from,
+  replyTo: draft.reply_to?.join(', ') ?? '',
+  subject: draft.subject,
+  preview: draft.preview_text ?? '',
+  html: draft.html ?? '',
+  text: draft.text,
   document: draft.document,
 })
 
 const bodyOf = (form: DraftForm): UpdateBroadcast => ({
-  ...{ name: form.name, segment_id: form.segment, exclude_segment_ids: form.exclude },
-  ...{ topic_id: form.topic || null, from: form.from, subject: form.subject },
+  name: form.name,
+  segment_id: form.segment,
+  exclude_segment_ids: form.exclude,
+  topic_id: form.topic || null,
+  from: form.from,
+  subject: form.subject,
   reply_to: form.replyTo.split(',').flatMap((one) => one.trim() || []),
   preview_text: form.preview || null,
   ...(form.document === null ? { html: form.html || null, text: form.text } : { document: form.document }),

@@ -16,7 +16,8 @@ const columns = (count: number): Insertable['node'] => ({
   content: Array.from({ length: count }, () => ({ type: 'column', content: [paragraph] })),
 })
 const list = (type: string): Insertable['node'] => ({
-  ...{ type, content: [{ type: 'listItem', content: [paragraph] }] },
+  type,
+  content: [{ type: 'listItem', content: [paragraph] }],
 })
 const text = (words: string) => [{ type: 'text', text: words }]
 

@@ -132,7 +132,15 @@ const aligned =
 
 export const VIEWS: Record<string, NodeViewRenderer> = Object.fromEntries(
   Object.entries({
-    ...{ image, button, divider, spacer, social, variable, column, section, footer },
+    image,
+    button,
+    divider,
+    spacer,
+    social,
+    variable,
+    column,
+    section,
+    footer,
     columns: () => container('block-columns'),
     paragraph: aligned(() => 'p'),
     heading: aligned(({ level }) => `h${String(level)}`),

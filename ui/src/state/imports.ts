@@ -42,7 +42,10 @@ export interface Mapped {
 /** Returns the guessed mapping of a file. */
 export const guessed = ({ columns }: Pick<ContactImportPreview, 'columns'>): Mapped[] =>
   columns.map(({ name, field, key, type }) => ({
-    ...{ name, field: field ?? '', key: key ?? '', type: type ?? 'string' },
+    name,
+    field: field ?? '',
+    key: key ?? '',
+    type: type ?? 'string',
   }))
 
 const MARKS = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const

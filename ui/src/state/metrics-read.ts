@@ -30,7 +30,9 @@ export function questionOf(
 ): Record<string, string> {
   const { start, end } = bounds(span, now)[which]
   return {
-    ...{ start_date: start, end_date: end, granularity: span.granularity },
+    start_date: start,
+    end_date: end,
+    granularity: span.granularity,
     timezone: utc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone,
     ...(domain !== null && { domain_id: domain }),
     ...(provider !== null && { provider }),

@@ -133,15 +133,18 @@ export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Ac
     ...(session?.teams ?? [])
       .filter(({ id }) => id !== session?.team.id)
       .map(({ id, name }) => ({
-        ...{ label: `Switch to team ${name}`, icon: Users },
+        label: `Switch to team ${name}`,
+        icon: Users,
         act: () => say(switchTeam(id).then(changeTeam)),
       })),
     ...THEMES.filter(([value]) => value !== theme.value).map(([value, label, icon]) => ({
-      ...{ label, icon },
+      label,
+      icon,
       act: () => void (theme.value = value),
     })),
     {
-      ...{ label: utc.value ? 'Times: local' : 'Times: UTC', icon: Clock },
+      label: utc.value ? 'Times: local' : 'Times: UTC',
+      icon: Clock,
       act: () => void (utc.value = !utc.value),
     },
     { label: 'Keyboard shortcuts', icon: Keyboard, act: onkeys },

@@ -13,7 +13,10 @@ type Person = Pick<Contact, 'email' | 'first_name' | 'last_name' | 'properties'>
 
 /** Sample contact, used if none is selected. */
 const SOMEBODY: Person = {
-  ...{ email: 'ada@example.com', first_name: 'Ada', last_name: 'Lovelace', properties: {} },
+  email: 'ada@example.com',
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  properties: {},
 }
 const NOTHING = { text: null, fallback: null, raw: false }
 
