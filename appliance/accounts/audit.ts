@@ -49,7 +49,7 @@ export async function endAct(
   await storage.completeAudit({ id, after: withoutSecrets(after) ?? {}, target }, clock.now())
 }
 
-/** Records a completed action in one entry. For what isn't a route with `audit`: commands and sign-ins. */
+/** Records a completed action in one entry. For actions without an audited route: commands and sign-ins. */
 export async function recordAct(
   storage: Pick<Storage, 'appendAudit'>,
   clock: Clock,

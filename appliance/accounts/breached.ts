@@ -7,8 +7,8 @@ import { join } from 'node:path'
 const SHIPPED = join(import.meta.dirname, '..', '..', 'config', 'breached-passwords.bin')
 
 /**
- * Whether a text, in lower case, is on the list. One in 140,000 other texts is a false positive; its owner has to
- * choose another.
+ * Reports whether a password, in lower case, is on the list. One in 140,000 other passwords is a false positive, and
+ * its owner has to choose another.
  */
 export type Breached = (text: string) => boolean
 

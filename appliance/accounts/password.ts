@@ -27,7 +27,7 @@ function isSequence(text: string): boolean {
   return sequences.some((all) => all.includes(text) || all.includes(backwards))
 }
 
-/** Returns the shortest text whose repetition is this one: `abab` gives `ab`. */
+/** Returns the shortest text that gives this one when repeated: `ab` for `abab`. */
 function period(text: string): string {
   for (let size = 1; size <= text.length / 2; size++)
     if (

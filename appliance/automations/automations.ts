@@ -211,7 +211,7 @@ class Run {
       return 'taken'
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      // A full disk or an exhausted quota is temporary. A fault of the email is permanent.
+      // A full disk or an exhausted quota is temporary. A problem with the email itself is permanent.
       return error.status < 500 && error.status !== 429 ? { problem: error.message } : 'later'
     }
   }

@@ -46,8 +46,8 @@ function newText(mark: string, dice: Dice): string {
 }
 
 /**
- * Formats an email for REST. Its time is relative to when the request is accepted, so that every attempt has the same
- * octets, as the idempotency key requires, and none comes too late.
+ * Formats an email for REST. Its time is relative to the acceptance of the request, so that all attempts send identical
+ * bytes, as the idempotency key requires, and none asks for a past time.
  */
 export function restBody({ mark, recipients, at, notBefore }: Sent, from: string, dice: Dice): object {
   const text = newText(mark, dice)

@@ -181,7 +181,7 @@ export class NodeKiller {
     for (let left = Infinity; left > 0 && clock.now() - kill.at < forMs;) {
       left = countsIn(await server.query(LEASES)).get(id) ?? 0
       most = Math.max(most, left)
-      // What it had begun to store may be committed after its death.
+      // Writes that were in progress at the kill may still be committed.
       if (left === 0 && clock.now() - kill.at < SETTLE_DOWN_MS) left = Infinity
       if (left === 0 && most > 0) kill.freedMs = clock.now() - kill.at
       if (left > 0) await pause(LOOK_MS)
@@ -194,7 +194,7 @@ export class NodeKiller {
     this.traffic?.allow(BURST, ARRIVALS)
   }
 
-  /** Retries queued mail. It may fail while the database is down, because it is repeated. */
+  /** Retries queued mail. A failure while the database is down does no harm, because this runs again. */
   async #retry(): Promise<void> {
     await runCommand(['queue', 'retry'], this.#deps.stage.nodes[0].configFile).catch(() => undefined)
   }

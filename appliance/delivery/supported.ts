@@ -7,9 +7,9 @@ import type { TlsDemand } from './tls-demand.ts'
 export interface Supported {
   /** Recipients that can be sent. */
   recipients: string[]
-  /** Recipients that can't be sent, each with the reason. */
+  /** Recipients that the message can't be sent to, each with the reason. */
   refused: Map<string, Failure>
-  /** Why no recipient can be sent. */
+  /** Why the message can't be sent to any recipient. */
   failure: Failure | undefined
 }
 

@@ -308,7 +308,7 @@ async function applyRetention(
     )
 }
 
-/** Interval in milliseconds when requests aren't logged, so that there is nothing to wait for. */
+/** Longest pause between rounds in milliseconds when requests aren't logged, because removal then waits for no log entry. */
 const SOON = 5000
 
 /**

@@ -5,7 +5,7 @@
 import { timestamp } from '../api/timestamp.ts'
 import type { Email } from '../storage/storage.ts'
 
-/** The policy of the page around the email. */
+/** Content security policy of the page that embeds the email. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
 

@@ -145,7 +145,7 @@ async function sourceReputation(
   }
 }
 
-/** Sorts providers by their results of all kinds. Puts all others last. */
+/** Sorts providers by their number of results, with the row of all others last. */
 function largestFirst(rows: readonly ProviderCounts[]): ProviderCounts[] {
   const size = (row: ReputationCounts): number => row.delivered + row.bounced + row.deferred
   return rows.toSorted(

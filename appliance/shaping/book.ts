@@ -272,8 +272,8 @@ const isProviderId = (id: string): boolean =>
   id === id.toLowerCase()
 
 /**
- * Whether a provider exists. Outside the table, a provider is the domain of its mail exchangers. In private networks
- * these may be single labels, known once mail was sent there.
+ * Whether a provider exists. The ID of one that isn't in the table is the domain of its mail exchangers. In private
+ * networks that may be a single label, which counts only if mail was sent there.
  */
 function isThere(id: string, providers: Providers, records: readonly LaneRecord[]): boolean {
   if (!isProviderId(id)) return false

@@ -164,7 +164,7 @@ async function closeAlert(db: Db, { id }: { id: string }, now: number): Promise<
   return true
 }
 
-/** The most alerts in one email; the next email has the others. */
+/** Maximum number of alerts in one email; the rest go into the next one. */
 const MOST_MAILED = 50
 
 /** Returns the alerts of one team whose owners are to get an email, and got the last one before `before`. */

@@ -41,8 +41,8 @@ export interface ReturnedLimits {
   emailMessages: number
   emailBytes: number
   /**
-   * Bytes for one team and for all teams. The oldest messages are removed; beyond the total, those of the team that
-   * uses most.
+   * Limits in bytes for one team and for all teams. The oldest messages are removed; above the total, those of the
+   * largest team.
    */
   teamBytes: number
   allBytes: number

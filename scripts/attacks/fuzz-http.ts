@@ -101,7 +101,7 @@ function requestOf(dice: Dice, target: Target, routes: readonly Route[]): Buffer
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n${length}\r\n`), body])
 }
 
-/** Returns an ID in the daemon's format that belongs to nothing. */
+/** Returns an ID in the daemon's format that doesn't exist. */
 function idOf(dice: Dice): string {
   const hex = Array.from({ length: 32 }, () => dice.between(0, 15).toString(16)).join('')
   return `01a2${hex.slice(0, 4)}-${hex.slice(4, 8)}-7${hex.slice(8, 11)}-8${hex.slice(11, 14)}-${hex.slice(14, 26)}`

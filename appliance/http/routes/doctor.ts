@@ -7,7 +7,7 @@ import { callerOf, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
 /**
- * Routes GET /doctor and GET /doctor/latest: check the machine and its surroundings or, with `domain`, one of the
+ * Routes GET /doctor and GET /doctor/latest: check the machine and its environment or, with `domain`, one of the
  * team's domains.
  */
 export function doctorRoutes(app: App, deps: HttpDeps): void {

@@ -3,7 +3,7 @@ import { bouncedAbout } from '../../mail/event.ts'
 import type { Tag } from '../emails.ts'
 import { quarterOf, SUMMED } from './counters.ts'
 
-/** What events add to one roll-up by tag. */
+/** Counts that events add to one roll-up by tag. */
 export interface TagCount {
   teamId: string
   /** Start of the quarter hour. */
