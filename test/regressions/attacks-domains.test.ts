@@ -78,7 +78,7 @@ const held = {
 }
 
 describe('finding 13: a domain is unique only once verified', () => {
-  test('finding 13: an unverified domain neither blocks its rightful team nor tells who has it', async () => {
+  test("finding 13: an unverified domain doesn't stop its rightful team from adding and verifying it", async () => {
     const squatted = await add(squatter, 'shop.test')
     const ours = await add(rightful, 'shop.test')
     await publish(ours)
@@ -93,7 +93,7 @@ describe('finding 13: a domain is unique only once verified', () => {
     await expect(later).rejects.toMatchObject(held)
   })
 
-  test('finding 13: whoever holds a domain keeps it, and a removed one is free', async () => {
+  test('finding 13: the team that verified a domain keeps it until it removes it', async () => {
     const ours = (await senders.findDomain({ teamId: rightful, name: 'shop.test' }))!
     const theirs = (await senders.findDomain({ teamId: squatter, name: 'shop.test' }))!
     await publish(theirs)
@@ -107,7 +107,7 @@ describe('finding 13: a domain is unique only once verified', () => {
     await expect(add(rightful, 'TWICE.test')).rejects.toMatchObject({ key: 'domain_taken' })
   })
 
-  test('finding 13: the public MX serves a name that anybody has verified', async () => {
+  test('finding 13: the public MX serves a domain as soon as one team has verified it', async () => {
     await add(squatter, 'served.test')
     const ours = await add(rightful, 'served.test')
     await publish(ours)

@@ -49,21 +49,21 @@ const email = (more: object) => ({
   ...more,
 })
 
-describe('connections that are not closed by the client', () => {
-  test('finding 1: timeouts and bad requests free the socket within seconds', async () => {
+describe("connections that the client doesn't close", () => {
+  test('finding 1: the server closes the socket after a malformed request', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, () => open('NONSENSE\r\n\r\n')))
     await Promise.all(all.map((socket) => once(socket.resume(), 'end')))
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
   })
 
-  test('a client that leaves without a word leaves no socket behind', async () => {
+  test('a client that closes its side without sending anything leaves no socket open', async () => {
     const socket = await open()
     socket.resume().end()
     await once(socket, 'end')
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
   })
 
-  test('clients that close at once leave no sockets behind', async () => {
+  test('clients that disconnect at once leave no sockets open', async () => {
     for (let count = 0; count < 40; count++) (await open()).destroy()
     await expect.poll(() => api.capacity.figures().connections.http.open, { timeout: 2000 }).toBe(0)
     // Half of them disconnect before the server reads their data.
@@ -76,7 +76,7 @@ describe('connections that are not closed by the client', () => {
     await expect.poll(() => api.capacity.figures().connections.http.open, { timeout: 2000 }).toBe(0)
   })
 
-  test('finding 8: unknown addresses have a share, and known ones keep their places', async () => {
+  test('finding 8: an unknown address gets 429 over its limit, and may open more connections once it used a key', async () => {
     await api.close()
     const limits = { total: 10, perAddress: 10, perStranger: 4 }
     api = await startApi({ messageBytes: LIMIT, capacity: { http: limits } })
@@ -98,7 +98,7 @@ describe('connections that are not closed by the client', () => {
 describe('pipelined requests', () => {
   const request = 'GET /openapi.json HTTP/1.1\r\nHost: mail.acme.example\r\n\r\n'
 
-  test('are answered one after the other', async () => {
+  test('are answered in order', async () => {
     const last = 'GET /domains HTTP/1.1\r\nHost: mail.acme.example\r\nConnection: close\r\n\r\n'
     const socket = await open(request.repeat(20) + last)
     let heard = ''
@@ -108,7 +108,7 @@ describe('pipelined requests', () => {
     expect(statuses).toEqual([...Array<string>(20).fill('200'), '401'])
   })
 
-  test('without end close the connection', async () => {
+  test('close the connection if there are too many', async () => {
     const socket = await open(request.repeat(500))
     await Promise.race([once(socket.resume(), 'end'), once(socket, 'close')])
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
@@ -132,12 +132,12 @@ describe('requests without a valid key', () => {
   }
 
   test.each([
-    ['without a key', get('/emails').repeat(20)],
-    ['with a wrong key', get('/emails', 'Authorization: Bearer re_wrong\r\n').repeat(20)],
-    ['for what is not there', get('/nothing').repeat(20)],
-    ['for a file', get('/openapi.json').repeat(20)],
-    ['to sign in', `${post('/session', null, 2)}{}`.repeat(20)],
-  ])('finding 14: %s have a budget, and beyond it the connection ends', async (_what, requests) => {
+    ['requests without a key', get('/emails').repeat(20)],
+    ['requests with a wrong key', get('/emails', 'Authorization: Bearer re_wrong\r\n').repeat(20)],
+    ['requests for an unknown path', get('/nothing').repeat(20)],
+    ['requests for a static file', get('/openapi.json').repeat(20)],
+    ['sign-in requests', `${post('/session', null, 2)}{}`.repeat(20)],
+  ])('finding 14: %s over the budget get one 429, and the connection is closed', async (_what, requests) => {
     spend()
     const heard = await end(await open(requests))
     expect(heard).toMatch(/^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\nretry-after: \d+\r\n/i)
@@ -148,16 +148,16 @@ describe('requests without a valid key', () => {
   })
 
   test.each([
-    ['a header that is too large', `GET / HTTP/1.1\r\nX-A: ${'b'.repeat(100_000)}`, 431],
-    ['no HTTP', 'NONSENSE\r\n\r\n'.repeat(5000), 400],
-  ])('finding 14: %s is on the account of the address too', async (_what, said, status) => {
+    ['an oversized header', `GET / HTTP/1.1\r\nX-A: ${'b'.repeat(100_000)}`, 431],
+    ['data that is not HTTP', 'NONSENSE\r\n\r\n'.repeat(5000), 400],
+  ])('finding 14: %s counts against the budget of the address', async (_what, said, status) => {
     expect(String((await once(await open(said), 'data'))[0])).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     spend()
     expect(await end(await open(said))).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(api.capacity.figures().budgets.refused).toBe(1)
   })
 
-  test('finding 14: leave those with a key alone, and monitors', async () => {
+  test("finding 14: a used-up budget doesn't block requests with a key, or health checks", async () => {
     spend()
     const answered = async (said: string) => String((await once(await open(said), 'data'))[0])
     expect(await answered(get('/healthz'))).toMatch(/^HTTP\/1\.1 200 /)
@@ -166,7 +166,7 @@ describe('requests without a valid key', () => {
     expect(await answered(get('/emails'))).toMatch(/^HTTP\/1\.1 401 /)
   })
 
-  test('finding 14: one client of a proxy does not end the connection of all', async () => {
+  test("finding 14: behind a proxy, one client over budget doesn't close the connection of the others", async () => {
     await api.close()
     api = await startApi({ messageBytes: LIMIT, trustProxy: ['127.0.0.1'] })
     api.capacity.budgets.charge('192.0.2.7', 1000 * MB)
@@ -179,14 +179,14 @@ describe('requests without a valid key', () => {
       .toEqual(['429', '401'])
   })
 
-  test('finding 15: others have their turns while /openapi.json is made', async () => {
+  test("finding 15: generating /openapi.json doesn't block the event loop", async () => {
     const longest = await longestTurn(async () => {
       expect((await api.call('GET', '/openapi.json')).status).toBe(200)
     })
     expect(longest).toBeLessThan(50)
   })
 
-  test('finding 15: large answers that nobody reads do not stop the event loop', async () => {
+  test("finding 15: large responses that clients don't read don't block the event loop", async () => {
     const longest = await longestTurn(async () => {
       const deaf = []
       for (let count = 0; count < 200; count++) deaf.push((await open()).pause())
@@ -201,7 +201,7 @@ describe('requests without a valid key', () => {
   })
 })
 
-test('finding 16: many downloads at once do not stop the event loop, and end', async () => {
+test('finding 16: 60 concurrent audit exports complete without blocking the event loop', async () => {
   const now = (): number => api.clock.now()
   const who = { actor: 'x', actorKind: 'user', actorName: null, ip: null } as const
   const what = { action: 'domain.update', target: 'domain 1', targetName: null } as const
@@ -226,8 +226,8 @@ test('finding 16: many downloads at once do not stop the event loop, and end', a
   expect(longest).toBeLessThan(50)
 })
 
-describe('unfinished bodies', () => {
-  test('finding 2: neither of strangers nor of one key keep others from sending and signing in', async () => {
+describe('unfinished request bodies', () => {
+  test("finding 2: unfinished bodies from strangers or one key don't keep others from sending and signing in", async () => {
     const strangers = Array.from({ length: 200 }, () => open(`${post('/session', null, 16_000)}{"email":"`))
     const greedy = Array.from({ length: 5 }, () => open(`${post('/emails', api.sending, LIMIT)}{"html":"`))
     const unfinished = await Promise.all([...strangers, ...greedy])
@@ -256,7 +256,7 @@ describe('unfinished bodies', () => {
     await expect.poll(() => api.capacity.figures().connections.http.open).toBeLessThan(3)
   })
 
-  test('finding 2: of one team beyond its share are refused, those of others are not', async () => {
+  test('finding 2: unfinished bodies from one team over its share are rejected with 429', async () => {
     const small = { messageBytes: MB }
     await api.close()
     api = await startApi({ messageBytes: LIMIT, capacity: small })
@@ -271,7 +271,7 @@ describe('unfinished bodies', () => {
   })
 })
 
-describe('bodies made to cost more than their size', () => {
+describe('request bodies that are expensive to parse', () => {
   const port = () => Number(new URL(api.url).port)
   const say = (piece: string, times: number, [head, tail]: [string, string] = ['', '']) => {
     const length = head.length + piece.length * times + tail.length
@@ -279,7 +279,7 @@ describe('bodies made to cost more than their size', () => {
     return speak({ port: port(), before, piece, times, after: tail }, /\r\n\r\n[^]*\}$/)
   }
 
-  test('finding 3: chunks of an octet are refused while they come in, and not read on', async () => {
+  test('finding 3: one-byte chunks are rejected before the body ends, and the connection is closed', async () => {
     const socket = await open()
     let said = ''
     socket.on('error', () => undefined).on('data', (octets) => (said += String(octets)))
@@ -297,7 +297,7 @@ describe('bodies made to cost more than their size', () => {
     await expect.poll(() => api.clock.advance(100).then(() => socket.closed)).toBe(true)
   })
 
-  test('finding 3: ten bodies in chunks of an octet at once do not stop the event loop', async () => {
+  test("finding 3: ten concurrent bodies in one-byte chunks don't block the event loop", async () => {
     const chunked = `POST /emails HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${api.full}\r\nTransfer-Encoding: chunked\r\n\r\n`
     const longest = await longestTurn(async () => {
       const said = Array.from({ length: 10 }, () =>
@@ -316,23 +316,26 @@ describe('bodies made to cost more than their size', () => {
   test.each([
     ['40 MB of brackets', '[', LIMIT, ['', '']],
     ['14 million objects', '{},', 13 * MB, ['[', '{}]']],
-    ['30 MB of names in headers', '"x-a":"b",', 3 * MB, ['{"headers":{', '"z":""}}']],
-  ] as const)('finding 3: %s are refused while they come in', async (_name, piece, times, ends) => {
-    const longest = await longestTurn(async () => {
-      const answers = await Promise.all([1, 2, 3].map(() => say(piece, times, [...ends])))
-      for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 422 [^]*body is too complex/)
-    })
-    expect(longest).toBeLessThan(50)
-  })
+    ['30 MB of header names', '"x-a":"b",', 3 * MB, ['{"headers":{', '"z":""}}']],
+  ] as const)(
+    'finding 3: %s are rejected as too complex without blocking the event loop',
+    async (_name, piece, times, ends) => {
+      const longest = await longestTurn(async () => {
+        const answers = await Promise.all([1, 2, 3].map(() => say(piece, times, [...ends])))
+        for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 422 [^]*body is too complex/)
+      })
+      expect(longest).toBeLessThan(50)
+    },
+  )
 
   test.each([
-    ['a file of 30 MB as base64', 'AAAA', 7 * MB, ['"attachments":[{"filename":"a","content":"', '"}]']],
+    ['a 30 MB file in base64', 'AAAA', 7 * MB, ['"attachments":[{"filename":"a","content":"', '"}]']],
     ['a file as an array of numbers', '1,', 19 * MB, ['"attachments":[{"filename":"a","content":[', '1]}]']],
-    ['what is no base64', '~AAA', 9 * MB, ['"attachments":[{"filename":"a","content":"', '"}]']],
-    ['a text of 39 MB', 'Hello Ada ', 3.9 * MB, ['"text":"', '"']],
-    ['html of 39 MB', '<p>Hello</p>', 3 * MB, ['"html":"', '"']],
-    ['39 MB of escapes', String.raw`\u00e9`, 6 * MB, ['"text":"', '"']],
-  ] as const)('finding 4: %s does not stop the event loop', async (_name, piece, times, [head, tail]) => {
+    ['invalid base64', '~AAA', 9 * MB, ['"attachments":[{"filename":"a","content":"', '"}]']],
+    ['39 MB of text', 'Hello Ada ', 3.9 * MB, ['"text":"', '"']],
+    ['39 MB of HTML', '<p>Hello</p>', 3 * MB, ['"html":"', '"']],
+    ['39 MB of Unicode escapes', String.raw`\u00e9`, 6 * MB, ['"text":"', '"']],
+  ] as const)("finding 4: %s doesn't block the event loop", async (_name, piece, times, [head, tail]) => {
     const start = `{"from":"hello@acme.example","to":"ada@customer.example","subject":"x",${head}`
     const longest = await longestTurn(async () => {
       const answer = await say(piece, Math.floor(times), [start, `${tail}}`])
@@ -344,9 +347,9 @@ describe('bodies made to cost more than their size', () => {
 
 test.each([
   ['8 MB of commas in one line', ','.repeat(8_000_000)],
-  ['8 MB of one quoted cell', `"${'a""\n'.repeat(2_000_000)}"`],
-  ['90,000 lines that are no addresses', 'nobody,at,all\n'.repeat(90_000)],
-])('finding 4: a list of %s does not stop the event loop', async (_name, csv) => {
+  ['one quoted cell of 8 MB', `"${'a""\n'.repeat(2_000_000)}"`],
+  ['90,000 lines without an address', 'nobody,at,all\n'.repeat(90_000)],
+])("finding 4: importing suppressions from %s doesn't block the event loop", async (_name, csv) => {
   const body = JSON.stringify({ csv })
   const before = `${post('/suppressions/import', api.full, Buffer.byteLength(body))}${body}`
   const longest = await longestTurn(async () => {
@@ -356,12 +359,12 @@ test.each([
   expect(longest).toBeLessThan(50)
 })
 
-test('finding 1: limits fit the descriptors of the process', () => {
+test('finding 1: connection limits are derived from the file descriptor limit of the process', () => {
   const { http, smtp } = testCapacity(api.clock, api.dataDir, { descriptors: 1000 }).figures().connections
   expect([http.limit, smtp.limit]).toEqual([300, 300])
 })
 
-test('finding 12: one team cannot take all live streams', async () => {
+test('finding 12: a team is limited to 125 live streams, and other teams can still open one', async () => {
   const stop = new AbortController()
   const listen = async (token: string): Promise<number> => {
     const headers = { authorization: `Bearer ${token}` }
@@ -386,29 +389,29 @@ test.each([
   'a(b)@acme.example',
   'a@(x)acme.example',
   'a@acme.example (<b@other.example>)',
-])('info row: comments in the address of From are refused by the API: %s', async (from) => {
+])('info row: the API rejects comments in the From address: %s', async (from) => {
   const answer = await api.call('POST', '/emails', email({ from }))
   expect(answer.status).toBe(422)
   expect(answer.text).toContain('`from`')
 })
 
-describe('worst inputs', () => {
+describe('worst-case inputs', () => {
   const many = Array.from({ length: 50 }, (_, at) => `u${at}@customer.example`)
 
   test.each([
+    ['8 MB of HTML links', { html: '<a href="https://x.example/?a=1&b=2">x</a>'.repeat(190_000) }],
+    ['an HTML tag of 8 MB', { html: `<a ${'href="https://x.example" '.repeat(330_000)}>` }],
+    ['8 MB of unclosed HTML tags', { html: '<a href="'.repeat(900_000) }],
+    ['a list of 50 recipients with 64 kB names', { to: many.map((to) => `${'x'.repeat(65_000)} <${to}>`) }],
     [
-      'html of 8 MB that is all links',
-      { html: '<a href="https://x.example/?a=1&b=2">x</a>'.repeat(190_000) },
-    ],
-    ['html of 8 MB that is one tag', { html: `<a ${'href="https://x.example" '.repeat(330_000)}>` }],
-    ['html of 8 MB of tags that never end', { html: '<a href="'.repeat(900_000) }],
-    ['50 recipients of 64 kB each', { to: many.map((to) => `${'x'.repeat(65_000)} <${to}>`) }],
-    [
-      '50 recipients of 64 kB of separators each',
+      'a list of 50 recipients with 64 kB of separators',
       { to: many.map((to) => `${'@,;"<'.repeat(13_000)} <${to}>`) },
     ],
-    ['50 recipients of 64 kB of quotes each', { to: many.map((to) => `"${'\\"'.repeat(32_000)}" <${to}>`) }],
-  ])('finding 4: %s does not stop the event loop', async (_name, more) => {
+    [
+      'a list of 50 recipients with 64 kB of quotes',
+      { to: many.map((to) => `"${'\\"'.repeat(32_000)}" <${to}>`) },
+    ],
+  ])("finding 4: %s doesn't block the event loop", async (_name, more) => {
     const domain = (await api.senders.listDomains({ teamId: api.teamId })).find(
       ({ name }) => name === 'acme.example',
     )!
@@ -428,7 +431,7 @@ describe('worst inputs', () => {
     ['words', 'a%20'.repeat(2000)],
     ['operators', '*%28'.repeat(1900)],
     ['colons', 'to:'.repeat(2600)],
-  ])('finding 4: a search for thousands of %s does not stop the event loop', async (_what, value) => {
+  ])("finding 4: a search for thousands of %s doesn't block the event loop", async (_what, value) => {
     const longest = await longestTurn(async () => {
       const answer = await api.call('GET', `/emails/search?subject=${value}`)
       expect([200, 400, 422]).toContain(answer.status)

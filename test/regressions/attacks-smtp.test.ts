@@ -26,14 +26,26 @@ const until = (last: string): string[] => [
   last,
 ]
 
-describe('messages made to cost more than their size', () => {
+describe('messages that are expensive to parse', () => {
   test.each([
-    ['38 MB of lines with a dot', `${HEAD}\r\n`, '..\r\n', 9.5 * MB, /^250 /],
-    ['36 MB of header', HEAD, 'X-A: b\r\n', 4.5 * MB, /^554 5\.6\.0 .*header is larger than 262144 bytes/],
-    ['a header line of 36 MB', HEAD, ' folded on and on\r\n', 2 * MB, /^554 5\.6\.0 .*header is larger/],
+    ['38 MB of lines that start with a dot', `${HEAD}\r\n`, '..\r\n', 9.5 * MB, /^250 /],
+    [
+      '36 MB of header fields',
+      HEAD,
+      'X-A: b\r\n',
+      4.5 * MB,
+      /^554 5\.6\.0 .*header is larger than 262144 bytes/,
+    ],
+    [
+      '36 MB of folded header lines',
+      HEAD,
+      ' folded on and on\r\n',
+      2 * MB,
+      /^554 5\.6\.0 .*header is larger/,
+    ],
     ['60,000 header fields', HEAD, 'a:\r\n', 60_000, /^554 5\.6\.0 .*more than 1000 header fields/],
     [
-      '32 MB of messages within messages',
+      '32 MB of nested messages',
       `${HEAD}Content-Type: message/rfc822\r\n\r\n`,
       'Content-Type: message/rfc822\r\n\r\n',
       MB,
@@ -47,7 +59,7 @@ describe('messages made to cost more than their size', () => {
       /^554 5\.6\.0 .*more than 1000 parts/,
     ],
     ['200,000 recipients in a header field', `${HEAD}To: a@b.example`, ',\r\n a@b.example', 15_000, /^250 /],
-  ])('finding 3: %s do not stop the event loop', async (_name, before, piece, times, expected) => {
+  ])("finding 3: %s don't block the event loop", async (_name, before, piece, times, expected) => {
     const { ports } = await open()
     const speech = { port: ports.trusted, before, piece, times: Math.floor(times), dialog: until('DATA') }
     const longest = await longestTurn(async () => {
@@ -56,7 +68,7 @@ describe('messages made to cost more than their size', () => {
     expect(longest).toBeLessThan(50)
   })
 
-  test('finding 3: six at once do not stop the event loop either', async () => {
+  test("finding 3: six concurrent messages don't block the event loop", async () => {
     const { ports } = await open()
     const dots = { port: ports.trusted, before: `${HEAD}\r\n`, piece: '..\r\n', times: 2 * MB }
     const header = { port: ports.trusted, before: HEAD, piece: 'X-A: b\r\n', times: 2 * MB }
@@ -69,7 +81,7 @@ describe('messages made to cost more than their size', () => {
     expect(longest).toBeLessThan(50)
   })
 
-  test('finding 3: chunks of one octet keep no more than the message', async () => {
+  test('finding 3: 60,000 one-byte BDAT chunks use at most 256 KiB of memory', async () => {
     const { ports, capacity } = await open()
     const speech = { port: ports.trusted, before: '', piece: 'BDAT 1\r\nx', times: 60_000, after: '' }
     const answer = speak({ ...speech, dialog: until('NOOP') }, /(250 2\.0\.0 1 octets received\r\n){60000}/)
@@ -78,7 +90,7 @@ describe('messages made to cost more than their size', () => {
   })
 })
 
-test('pipelined commands do not stop the event loop', async () => {
+test("20,000 pipelined commands don't block the event loop", async () => {
   const { ports } = await open()
   const speech = {
     port: ports.trusted,
@@ -94,9 +106,9 @@ test('pipelined commands do not stop the event loop', async () => {
 })
 
 test.each([
-  ['a line without an end', 'a'],
-  ['octets that are no commands', '\u00ff\u0000'],
-])('finding 14: a client that says %s is not read on for ever', async (_name, piece) => {
+  ['an endless line', 'a'],
+  ['bytes that are not a command', '\u00ff\u0000'],
+])('finding 14: a client that sends %s gets a 500 without blocking the event loop', async (_name, piece) => {
   const { ports } = await open()
   const speech = { port: ports.starttls, before: 'EHLO ', piece, times: 20 * MB, after: '' }
   const longest = await longestTurn(async () => {
@@ -106,7 +118,7 @@ test.each([
   expect(longest).toBeLessThan(50)
 })
 
-test('many sessions at once do not stop the event loop, when they begin, talk and end', async () => {
+test("opening, using and closing 300 concurrent sessions doesn't block the event loop", async () => {
   const { ports, capacity } = await open()
   const longest = await longestTurn(async () => {
     const sockets = Array.from({ length: 300 }, () =>
@@ -124,7 +136,7 @@ test('many sessions at once do not stop the event loop, when they begin, talk an
   expect(longest).toBeLessThan(50)
 })
 
-test('finding 14: commands that lead to nothing are on the account of the address', async () => {
+test('finding 14: commands without effect count against the budget of the address, and end with a 421', async () => {
   const { ports, capacity } = await open()
   const speech = { port: ports.starttls, before: '', piece: 'NOOP\r\n', times: 20_000, after: '' }
   const heard = await speak({ ...speech, dialog: ['EHLO client.example'] }, /^421 [^\n]*\n/m)
@@ -133,7 +145,7 @@ test('finding 14: commands that lead to nothing are on the account of the addres
   expect(capacity.figures().budgets.refused).toBe(1)
 })
 
-test('a client that leaves in the middle of a handshake leaves no socket behind', async () => {
+test('a client that disconnects during the TLS handshake leaves no socket open', async () => {
   const { ports, capacity } = await open()
   const { smtp } = capacity.figures().connections
   expect(smtp.open).toBe(0)
@@ -146,8 +158,8 @@ test('a client that leaves in the middle of a handshake leaves no socket behind'
   await expect.poll(() => capacity.figures().connections.smtp.open).toBe(0)
 })
 
-describe('half-sent messages', () => {
-  test('finding 5: of one key leave room for those of other teams, and are ended when nothing more comes', async () => {
+describe('incomplete messages', () => {
+  test("finding 5: incomplete messages from one key don't stop other senders, and end with a 421 when they stall", async () => {
     const { ports, keys, capacity, clock } = await open()
     const plain = Buffer.from(`\0posthaste\0${keys.sending}`).toString('base64')
     const slow = await Promise.all(
@@ -180,7 +192,7 @@ describe('half-sent messages', () => {
   })
 })
 
-test('finding 6: a revoked key does not go on sending on an open session', async () => {
+test('finding 6: revoking a key ends its open session at the next MAIL', async () => {
   const { ports, keys, senders, teamId } = await open()
   const socket = connect({ port: ports.implicit, host: '127.0.0.1', rejectUnauthorized: false })
   const say = async (what: string): Promise<string> => {
@@ -200,7 +212,7 @@ test('finding 6: a revoked key does not go on sending on an open session', async
   await once(socket.resume(), 'close')
 })
 
-test('finding 10: renegotiation of TLS 1.2 is refused', async () => {
+test('finding 10: TLS 1.2 renegotiation is refused', async () => {
   const { ports } = await open()
   const client = spawn('openssl', ['s_client', '-connect', `127.0.0.1:${ports.implicit}`, '-tls1_2'])
   try {
@@ -238,7 +250,7 @@ async function signIn(port: number, localAddress: string, token: string): Promis
   return reply
 }
 
-test('finding 11: wrong tries with the prefix of a key do not lock it out', async () => {
+test("finding 11: failed sign-ins with the prefix of a key don't lock the key out", async () => {
   const { ports, keys } = await open()
   const wrong = keys.sending.slice(0, 12) + 'x'.repeat(keys.sending.length - 12)
   for (let host = 10; host < 22; host++)
@@ -252,14 +264,14 @@ test.each([
   'app@(x)acme.example',
   'Ada <app(<b@other.example>)@acme.example>',
   'Ada <app@acme.example(b@other.example)>',
-])('info row: comments in the address of From are refused by SMTP: %s', async (from) => {
+])('info row: SMTP rejects comments in the From address: %s', async (from) => {
   const { ports } = await open()
   const speech = { port: ports.trusted, before: `From: ${from}\r\nSubject: x\r\n`, piece: '', times: 0 }
   const answer = await speak({ ...speech, dialog: until('DATA'), after: '\r\nHello\r\n.\r\n' }, /\r\n$/)
   expect(answer).toMatch(/^55\d 5\.\d\.\d .*From/)
 })
 
-test('500 strangers that send half a message each leave memory and room for a server that sends a whole one', async () => {
+test("500 incomplete messages from strangers leave memory and capacity for another server's message", async () => {
   // The default configuration.
   const smtp = { total: 4000, perAddress: 1000, perStranger: 50 }
   door = await startDoor({ config: { messageBytes: 40 * MB }, capacity: { smtp } })
@@ -305,7 +317,7 @@ test('500 strangers that send half a message each leave memory and room for a se
   await expect.poll(() => capacity.figures().octets).toMatchObject({ memory: { used: 0 }, disk: { used: 0 } })
 })
 
-test('strangers that fill their connections leave some for servers that delivered wanted mail before', async () => {
+test('strangers at their connection limit leave connections for servers that delivered wanted mail before', async () => {
   door = await startDoor({ capacity: { smtp: { total: 20, perAddress: 20, perStranger: 20 } } })
   const { ports, capacity, senders, teamId } = door
   const acme = await senders.findDomain({ teamId, name: 'acme.example' })

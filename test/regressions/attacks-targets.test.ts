@@ -44,24 +44,24 @@ const urls = [
 describe("finding 7: this machine's own public addresses", () => {
   const refused = /must be on a host with a public address/
 
-  test.each(urls)('finding 7: no attachment is fetched from %s', async (url) => {
+  test.each(urls)('finding 7: rejects an attachment from %s', async (url) => {
     const answer = await api.call('POST', '/emails', { ...hello, attachments: [{ path: `${url}/metrics` }] })
     expect([answer.status, answer.text]).toEqual([422, expect.stringMatching(refused)])
   })
 
-  test.each(urls)('finding 7: no attachment is fetched through a redirect to %s', async (url) => {
+  test.each(urls)('finding 7: rejects an attachment that redirects to %s', async (url) => {
     const path = `${files}/${encodeURIComponent(url)}`
     const answer = await api.call('POST', '/emails', { ...hello, attachments: [{ path }] })
     expect([answer.status, answer.text]).toEqual([422, expect.stringMatching(refused)])
   })
 
-  test.each(urls.slice(0, 3))('finding 7: no webhook is made for %s', async (url) => {
+  test.each(urls.slice(0, 3))('finding 7: rejects a webhook with the endpoint %s', async (url) => {
     const answer = await api.call('POST', '/webhooks', { endpoint: url, events: ['email.sent'] })
     expect(answer.status).toBe(422)
     expect(answer.text).toMatch(/a URL on a host with a public address, or in webhooks\.allow_networks/)
   })
 
-  test.each(urls.slice(3))('finding 7: no webhook is sent to %s', async (url) => {
+  test.each(urls.slice(3))('finding 7: rejects a webhook ping to %s', async (url) => {
     const made = await api.call('POST', '/webhooks', { endpoint: url, events: ['email.sent'] })
     const { id } = made.json as { id: string }
     const pinged = await api.call('POST', `/webhooks/${id}/ping`)
@@ -71,7 +71,7 @@ describe("finding 7: this machine's own public addresses", () => {
   })
 })
 
-test('finding 7: addresses that an interface gets later count within ten seconds', () => {
+test('finding 7: addresses added to an interface later are recognized within ten seconds', () => {
   let now = 0
   const lists = [['93.184.1.1'], ['93.184.1.2']]
   const own = refreshedAddresses({ now: () => now }, () => lists.shift()!)
@@ -82,7 +82,7 @@ test('finding 7: addresses that an interface gets later count within ten seconds
   expect(own()).toEqual(['93.184.1.2'])
 })
 
-test('finding 7: every interface of this machine is known, loopback apart', () => {
+test("finding 7: the machine's addresses are those of all interfaces except loopback", () => {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
   expect(machineAddresses()).toHaveLength(all.filter(({ internal }) => !internal).length)
 })

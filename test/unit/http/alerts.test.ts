@@ -35,7 +35,7 @@ afterAll(() => api.close())
 
 const data = async (path: string) => ((await api.call('GET', path)).json as { data: { id: string }[] }).data
 
-test('lists alerts, newest first, by status and kind, page by page', async () => {
+test('lists alerts newest first, in pages, filtered by status and kind', async () => {
   expect((await data('/alerts')).map(({ id }) => id)).toEqual([open, closed])
   expect(await data('/alerts?status=open')).toMatchObject([{ id: open, status: 'open', closed_at: null }])
   expect(await data('/alerts?status=closed&kind=dns')).toMatchObject([{ id: closed, status: 'closed' }])
@@ -46,7 +46,7 @@ test('lists alerts, newest first, by status and kind, page by page', async () =>
   expect(refused.text).toContain('one of open, closed')
 })
 
-test('shows one alert with its title and what to do', async () => {
+test('shows an alert with its title, values and fix', async () => {
   expect((await api.call('GET', `/alerts/${open}`)).json).toMatchObject({
     object: 'alert',
     id: open,
@@ -61,7 +61,7 @@ test('shows one alert with its title and what to do', async () => {
   })
 })
 
-test('alerts and settings are those of one team', async () => {
+test('a team sees only its own alerts and alert settings', async () => {
   const as = (method: string, path: string, body?: unknown) =>
     ask(`${api.url}${path}`, method, body, { authorization: `Bearer ${theirs}` })
   expect((await as('GET', '/alerts')).json).toMatchObject({ data: [] })
@@ -72,7 +72,7 @@ test('alerts and settings are those of one team', async () => {
   expect((await ask(`${api.url}/alerts`, 'GET', undefined, sending)).status).toBe(401)
 })
 
-test('settings are kept without duplicates, and what is wrong in them is named', async () => {
+test('alert settings are stored without duplicates, changes are audited, and errors name the field', async () => {
   const muted = ['queue', 'dns', 'queue']
   const saved = { object: 'alert_settings', email: false, muted: ['dns', 'queue'] }
   expect((await api.call('PUT', '/alert-settings', { email: false, muted })).json).toEqual(saved)
@@ -92,7 +92,7 @@ test.each<[Role, number]>([
   ['viewer', 403],
   ['developer', 403],
   ['admin', 200],
-])('a %s reads alerts, and gets %i for changing the settings', async (role, status) => {
+])('a %s can read alerts, and gets %i when changing the alert settings', async (role, status) => {
   const cookie = await join(api, { role })
   const headers = { cookie, 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
   expect((await ask(`${api.url}/alerts`, 'GET', undefined, headers)).status).toBe(200)

@@ -19,7 +19,7 @@ const make = async (body: Record<string, unknown>): Promise<Made> => {
 }
 const by = (token: string) => ({ authorization: `Bearer ${token}` })
 
-test('a new key is told once and has full access unless said otherwise', async () => {
+test('a new API key is returned once, and has full access by default', async () => {
   const made = await make({ name: 'Production' })
   expect(made).toEqual({
     object: 'api_key',
@@ -41,7 +41,7 @@ test('a new key is told once and has full access unless said otherwise', async (
   })
 })
 
-test('only the part of a token that tells keys apart is shown', async () => {
+test('the list of API keys shows only the prefix of a token', async () => {
   const { token } = await make({ name: 'Prefix' })
   const [, first, secret] = /^(re_\w{8})_(\w{32})$/.exec(token)!
   const { text } = await api.call('GET', '/api-keys')
@@ -49,7 +49,7 @@ test('only the part of a token that tells keys apart is shown', async () => {
   for (let at = 0; at < secret!.length; at += 8) expect(text).not.toContain(secret!.slice(at, at + 8))
 })
 
-test('without a limit all keys are listed, with one a page', async () => {
+test('lists all API keys without a limit, and one page with a limit', async () => {
   for (let count = 0; count < 22; count++) await make({ name: '' })
   const list = async (query: string) =>
     (await api.call('GET', `/api-keys${query}`)).json as { has_more: boolean; data: { id: string }[] }
@@ -60,7 +60,7 @@ test('without a limit all keys are listed, with one a page', async () => {
   expect(page).toMatchObject({ object: 'list', has_more: true, data: all.data.slice(2, 4) })
 })
 
-test('what is null or empty is not set, as typed clients write it', async () => {
+test('a null or empty permission or domain_id counts as unset', async () => {
   for (const nothing of [null, '']) {
     const { id } = await make({ name: 'unset', permission: nothing, domain_id: nothing })
     const { json } = await api.call('GET', '/api-keys?limit=1')
@@ -108,11 +108,11 @@ test.each([
     'validation_error',
     'The `domain_id` must be a valid UUID.',
   ],
-])('%j is refused with %i', async (body, status, name, message) => {
+])('rejects an API key of %j with %i', async (body, status, name, message) => {
   expect((await api.call('POST', '/api-keys', body)).text).toBe(errorText(status, name, message))
 })
 
-test('a restricted key sends as its domain and does nothing else', async () => {
+test('a key restricted to a domain can send from it, and do nothing else', async () => {
   const { token } = await make({ name: 'x', permission: 'sending_access', domain_id: api.domain.id })
   expect((await api.call('POST', '/emails', hello, by(token))).status).toBe(200)
   const restricted = errorText(401, 'restricted_api_key', 'This API key is restricted to only send emails.')
@@ -130,7 +130,7 @@ test('a restricted key sends as its domain and does nothing else', async () => {
     )
 })
 
-test('a key is renamed', async () => {
+test('renames an API key', async () => {
   const { id } = await make({ name: 'before' })
   expect((await api.call('PATCH', `/api-keys/${id}`, { name: 'after' })).json).toEqual({
     object: 'api_key',
@@ -144,7 +144,7 @@ test('a key is renamed', async () => {
   )
 })
 
-test('a key works no more from the moment it is deleted, and may delete itself', async () => {
+test('an API key can delete itself, and stops working at once', async () => {
   const { id, token } = await make({ name: 'short-lived' })
   expect((await api.call('DELETE', `/api-keys/${id}`, undefined, by(token))).json).toEqual({
     ...{ object: 'api_key', id, deleted: true },

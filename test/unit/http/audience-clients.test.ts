@@ -42,7 +42,7 @@ const LIST = { object: 'list', has_more: false }
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\d/) as string
 
-test('nested contacts of an audience: Python, Go, Ruby and Rust', async () => {
+test('accepts nested contacts of an audience as Python, Go, Ruby and Rust send them', async () => {
   const made = await taken('POST', '/audiences', { name: 'Readers' })
   expect(made).toEqual({ object: 'audience', id: expect.stringMatching(UUID) as string, name: 'Readers' })
   const base = `/audiences/${made.id}/contacts`
@@ -67,7 +67,7 @@ test('nested contacts of an audience: Python, Go, Ruby and Rust', async () => {
   expect(await taken('DELETE', `/audiences/${made.id}`, '{}')).toMatchObject({ id: made.id, deleted: true })
 })
 
-test('segments and topics of a contact have every id that Rust, PHP and .NET read', async () => {
+test('segments and topics of a contact include all IDs that the Rust, PHP and .NET clients read', async () => {
   const segment = await taken('POST', '/segments', { name: 'VIP', audience_id: null, filter: null })
   expect(segment).toMatchObject({ object: 'segment', name: 'VIP' })
   const topic = await taken('POST', '/topics', { name: 'News', default_subscription: 'opt_in' })
@@ -101,7 +101,7 @@ test('segments and topics of a contact have every id that Rust, PHP and .NET rea
   expect(await taken('GET', '/contact-properties?limit=1')).toMatchObject({ ...LIST, data: [property] })
 })
 
-test('an error has the status, the message and a name that all of them know', async () => {
+test('errors have a status, a message and a name that all clients recognize', async () => {
   const gone = (message: string) => [404, { statusCode: 404, message, name: 'not_found' }]
   const nobody = newId(0)
   expect(await refused('GET', `/contacts/${nobody}`)).toEqual(gone('Contact not found'))

@@ -27,7 +27,7 @@ const signedIn = (cookie: string): Browser => {
   return browser
 }
 
-test('a team that is renamed, and its rules, are written down as they were and are', async () => {
+test('the audit log records the name and security settings of a team before a change', async () => {
   expect((await boss.call('PATCH', '/team', { name: 'Acme Two' })).status).toBe(200)
   expect(await newest('team.rename')).toMatchObject({
     ...{ before: { name: 'Acme', mfa_required: false }, after: { name: 'Acme Two', mfa_required: false } },
@@ -37,14 +37,14 @@ test('a team that is renamed, and its rules, are written down as they were and a
   expect(await newest('team.security')).toMatchObject({ before: { mfa_required: false } })
 })
 
-test('an invitation that is withdrawn is written down with whose it was', async () => {
+test('the audit log records the address and role of a revoked invitation', async () => {
   const body = { email: 'guest@people.example', role: 'admin' }
   const { id } = (await boss.call('POST', '/invitations', body)).json as { id: string }
   expect((await boss.call('DELETE', `/invitations/${id}`)).status).toBe(200)
   expect(await newest('invitation.revoke')).toMatchObject({ target: `invitation ${id}`, before: body })
 })
 
-test('an account that is unlinked is written down with its provider', async () => {
+test('the audit log records the provider and address of an unlinked account', async () => {
   const now = api.clock.now()
   const { user } = (await api.accounts.findOwner({ email: owner.email }))!
   const identity = {
@@ -65,7 +65,7 @@ test('an account that is unlinked is written down with its provider', async () =
   })
 })
 
-test('a pool that is taken from somebody is written down with whose it was', async () => {
+test('the audit log records the team of a deleted pool assignment', async () => {
   const source = { ip: '192.0.2.9', pool: 'bulk' }
   expect((await boss.call('POST', '/sources', source)).status).toBe(201)
   const made = await boss.call('POST', '/sources/assignments', { team_id: api.teamId, pool: 'bulk' })
@@ -77,7 +77,7 @@ test('a pool that is taken from somebody is written down with whose it was', asy
   })
 })
 
-test('a member who leaves one team while looking at another is in the log of the one that was left', async () => {
+test('leaving a team is logged in that team, even if the session uses another one', async () => {
   const now = api.clock.now()
   const { user } = (await api.accounts.findOwner({ email: owner.email }))!
   const other = { id: newId(now), name: 'Other', createdAt: now }
@@ -96,7 +96,7 @@ test('a member who leaves one team while looking at another is in the log of the
   expect(await newest('team.leave')).toMatchObject({ after: { deleted: true } })
 })
 
-test('guesses at a password in an open browser are written down, and are no more than at the sign-in page', async () => {
+test('wrong passwords in an open session are audited, and limited to 50', async () => {
   const prove = (password: string) => boss.call('POST', '/account/proof', { password })
   expect((await prove('a guess of ten characters')).status).toBe(403)
   expect(await newest('account.proof')).toMatchObject({
@@ -117,7 +117,7 @@ test('guesses at a password in an open browser are written down, and are no more
   expect(answers.slice(50)).toEqual(Array<number>(10).fill(429))
 })
 
-test('a wrong password at an invitation is written down', async () => {
+test('the audit log records a wrong password for an invitation', async () => {
   const email = 'back@people.example'
   await join(api, { role: 'viewer', email })
   const members = await api.storage.listMembers({ teamId: api.teamId }, api.clock.now())

@@ -40,8 +40,8 @@ async function written(method: string, path: string, body?: unknown): Promise<[A
 
 const idIn = ({ json }: Answer): string => (json as { id: string }).id
 
-describe('an act leaves one entry', () => {
-  test('of a domain: made, changed, verified, with new keys, removed', async () => {
+describe('the audit log', () => {
+  test('has one entry for each change to a domain', async () => {
     const [made, [create, ...more]] = await written('POST', '/domains', { name: 'audit.example' })
     const id = idIn(made)
     expect(more).toEqual([])
@@ -78,7 +78,7 @@ describe('an act leaves one entry', () => {
     })
   })
 
-  test('of keys, webhooks, addresses of the machine and providers', async () => {
+  test('has one entry for each change to keys, webhooks, sending IPs and providers', async () => {
     const key = await written('POST', '/api-keys', { name: 'one' })
     const hook = await written('POST', '/webhooks', {
       endpoint: 'https://hooks.example/in?auth=swordfish',
@@ -111,7 +111,7 @@ describe('an act leaves one entry', () => {
     expect(all[8]![1]).toMatchObject([{ team_id: null, after: { id: 'google' } }])
   })
 
-  test('that was refused, with the refusal; what never began leaves none', async () => {
+  test('has an entry for a refused change, but none for an invalid or unauthenticated request', async () => {
     const [missing, one] = await written('DELETE', `/domains/${newId(api.clock.now())}`)
     expect([missing.status, one]).toMatchObject([
       404,
@@ -123,7 +123,7 @@ describe('an act leaves one entry', () => {
     expect(await entries()).toEqual(before)
   })
 
-  test('reading, sending and previews leave none', async () => {
+  test('has no entry for reading, sending and previews', async () => {
     const hello = { from: 'hi@acme.example', to: ['bob@example.com'], subject: 'Hello', text: 'Hi' }
     expect((await written('POST', '/emails', hello))[1]).toEqual([])
     expect((await written('GET', '/domains'))[1]).toEqual([])
@@ -131,7 +131,7 @@ describe('an act leaves one entry', () => {
     expect((await written('POST', '/suppressions/import', { csv, preview: true }))[1]).toEqual([])
   })
 
-  test('about people who get mail names nobody, as no erasure reaches the log', async () => {
+  test("doesn't contain recipient addresses, because erasure doesn't reach the log", async () => {
     const [added, created] = await written('POST', '/suppressions', { email: 'carol@example.com' })
     expect(created).toMatchObject([{ target: `suppression ${idIn(added)}`, details: {} }])
     const [, imported] = await written('POST', '/suppressions/import', { csv: 'email\ndan@example.com\n' })
@@ -146,7 +146,7 @@ describe('signing in', () => {
   const signIn = (email: string, password: string) =>
     ask(`${api.url}/session`, 'POST', { email, password }, headers)
 
-  test('is written down, right or wrong, without a password', async () => {
+  test('is audited on success and failure, without the password', async () => {
     await signIn(owner.email, 'my old password')
     await signIn('my secret password', 'nothing')
     const { status } = await signIn(owner.email, owner.password)
@@ -163,8 +163,8 @@ describe('signing in', () => {
   })
 })
 
-describe('the list', () => {
-  test('is filtered by who, what, about what and when', async () => {
+describe('the list of audit entries', () => {
+  test('can be filtered by actor, action, target and time', async () => {
     const all = await entries()
     const only = (actions: Entry[]) => new Set(actions.map(({ action }) => action.split('.')[0]))
     expect(only(await entries('&action=webhook'))).toEqual(new Set(['webhook']))
@@ -178,7 +178,7 @@ describe('the list', () => {
     expect([status, text.includes('`actr`')]).toEqual([422, true])
   })
 
-  test('is taken away as CSV and as JSON', async () => {
+  test('can be exported as CSV and JSON', async () => {
     const all = await entries()
     const csv = await api.call('GET', '/audit/export?action=webhook')
     expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"')
@@ -188,7 +188,7 @@ describe('the list', () => {
     expect((await api.call('GET', '/audit/export?format=xml')).status).toBe(422)
   })
 
-  test("shows no other team's entries, one by one neither, and what has no end says so", async () => {
+  test('hides entries of other teams, and shows an unfinished action as unknown', async () => {
     const id = newId(api.clock.now())
     const foreign = newId(api.clock.now())
     const who = { actor: 'x', actorKind: 'user', actorName: null, ip: null } as const
@@ -205,7 +205,7 @@ describe('the list', () => {
     expect((await api.call('GET', '/audit/export?format=json')).text).not.toContain(foreign)
   })
 
-  test('has nothing secret in any entry', async () => {
+  test('contains no keys, secrets or passwords', async () => {
     const dump = JSON.stringify((await api.storage.listAudit({ limit: 1000 }, api.clock.now())).items)
     const secrets = [api.full, api.sending, owner.password, 'swordfish', 'my old password']
     for (const secret of [...secrets, 'my secret password']) expect(dump).not.toContain(secret)
@@ -213,8 +213,8 @@ describe('the list', () => {
   })
 })
 
-describe('the sentence', () => {
-  test('says who did what, by names that outlive the key and the object', async () => {
+describe('the sentence of an audit entry', () => {
+  test('says who did what, with names that remain after the key and the target are deleted', async () => {
     const { token, id } = (await api.call('POST', '/api-keys', { name: 'Deploy bot' })).json as {
       token: string
       id: string
@@ -254,7 +254,7 @@ describe('the sentence', () => {
     expect(about[0]).toMatchObject({ actor: id, actor_name: 'Deploy bot', target_name: 'sentence.example' })
   })
 
-  test('takes no name from the body of the request', async () => {
+  test('ignores names in the request body', async () => {
     const names = { actor_name: 'The owner', target_name: 'paypal.example', actorName: 'x', targetName: 'y' }
     const [, [entry]] = await written('POST', '/domains', { name: 'honest.example', ...names })
     expect(entry).toMatchObject({ target_name: 'honest.example' })

@@ -97,8 +97,8 @@ const reached = ({ started_at: start, steps }: Run) =>
       : [[key, status, Math.round((Date.parse(at) - Date.parse(start)) / 3_600_000), error ?? output]],
   )
 
-describe('a test run', () => {
-  test('does each step at its time, for the contact as the steps before left it', async () => {
+describe('an automation test run', () => {
+  test('runs each step at its time, with the contact as changed by earlier steps', async () => {
     const arrivals = [
       { event: 'paid', payload: { sum: '7' }, after: '2 hours' },
       { event: 'paid', payload: { sum: '0' }, after: '2 days' },
@@ -123,7 +123,7 @@ describe('a test run', () => {
     expect(Date.parse(found.completed_at) - Date.parse(found.started_at)).toBe(60 * 3_600_000)
   })
 
-  test('goes the other way if nothing arrives', async () => {
+  test('takes the timeout branch if no event arrives', async () => {
     expect(reached(await run({ ...joined, contact_id: contact }))).toEqual([
       ['start', 'completed', 0, null],
       ['day', 'completed', 24, null],
@@ -132,7 +132,7 @@ describe('a test run', () => {
     ])
   })
 
-  test('shows why a step fails, and that an unsubscribed contact gets no email', async () => {
+  test('shows why a step fails, and skips email to an unsubscribed contact', async () => {
     const steps = [graph.steps[0], { key: 'mail', type: 'send_email', config: hi }]
     const connections = [{ from: 'start', to: 'mail' }]
     const asked = { ...joined, email: 'new@customer.example' }
@@ -153,7 +153,7 @@ describe('a test run', () => {
     expect(reached(after)[2]).toEqual(['mail', 'skipped', 0, { skipped: 'unsubscribed' }])
   })
 
-  test('changes nothing, and does what the real run does', async () => {
+  test('changes nothing, and predicts the real run', async () => {
     const { json: before } = await api.call('GET', `/contacts/${contact}`)
     const asked = { ...joined, email: 'ada@customer.example' }
     await run({ ...asked, arrivals: [{ event: 'paid', payload: { sum: '9' }, after: '60 hours' }] })
@@ -182,22 +182,27 @@ describe('a test run', () => {
   })
 })
 
-describe('a test run is refused', () => {
+describe('an automation test run is rejected', () => {
   const about = { email: 'ada@customer.example' }
   const arrival = { event: 'paid', after: '1 day' }
   test.each<[string, object, number, string]>([
-    ['with an event that starts nothing', { ...about, event: 'paid' }, 422, 'starts the automation: joined'],
-    ['about nobody', joined, 422, 'contact_id'],
-    ['about a contact and an address', { ...joined, ...about, contact_id: 'x' }, 422, 'contact_id'],
-    ['about an unknown contact', { ...joined, contact_id: newId(0) }, 404, 'Contact not found'],
     [
-      'with a time that is none',
+      "with an event that doesn't start the automation",
+      { ...about, event: 'paid' },
+      422,
+      'starts the automation: joined',
+    ],
+    ['without a contact', joined, 422, 'contact_id'],
+    ['with both a contact and an address', { ...joined, ...about, contact_id: 'x' }, 422, 'contact_id'],
+    ['for an unknown contact', { ...joined, contact_id: newId(0) }, 404, 'Contact not found'],
+    [
+      'with an invalid time',
       { ...joined, ...about, arrivals: [{ ...arrival, after: 'soon' }] },
       422,
       'arrivals[0].after',
     ],
     [
-      'with a payload that does not fit its schema',
+      "with a payload that doesn't match the event schema",
       { ...joined, ...about, arrivals: [{ ...arrival, payload: { sum: 9 } }] },
       422,
       'sum',
@@ -209,7 +214,7 @@ describe('a test run is refused', () => {
       'at most 50 events',
     ],
     [
-      'with steps that could not be saved',
+      'with invalid steps',
       { ...joined, ...about, steps: [{ key: 'a', type: 'delay', config: { duration: '1 day' } }] },
       422,
       'trigger',
@@ -219,7 +224,7 @@ describe('a test run is refused', () => {
     expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(message)])
   })
 
-  test('to other teams', async () => {
+  test('for other teams', async () => {
     const now = api.clock.now()
     const team = { id: newId(now), name: 'Other', createdAt: now }
     const user = {

@@ -70,7 +70,7 @@ const emailsTo = async (address: string) =>
     ({ to }) => to.includes(address),
   )
 
-test('all kinds of steps: a new contact is written to, waits, is changed and joins a segment', async () => {
+test('an automation runs all kinds of steps for a new contact', async () => {
   const segment = await make('/segments', { name: 'Pro' })
   await make('/contact-properties', { key: 'plan', type: 'string' })
   const id = await enabled('All', {
@@ -140,7 +140,7 @@ test('all kinds of steps: a new contact is written to, waits, is changed and joi
   expect((await api.call('GET', '/contacts/nobody@customer.example/automations')).status).toBe(404)
 })
 
-test('an email is sent once although the process dies before the next step', async () => {
+test('an automation sends an email once, even if it fails before the next step is stored', async () => {
   const id = await enabled(
     'Once',
     line(start('once'), { key: 'mail', type: 'send_email', config: mail() } as never),
@@ -160,7 +160,7 @@ test('an email is sent once although the process dies before the next step', asy
   expect((await firstRun(id)).steps[1]).toMatchObject({ status: 'completed', output: { to: email } })
 })
 
-test('who opted out gets nothing, and an automation never lifts that', async () => {
+test("an automation skips email to a contact who opted out, and can't lift the opt-out", async () => {
   const email = 'out@customer.example'
   await make('/contacts', { email, unsubscribed: true })
   const back = { key: 'back', type: 'contact_update', config: { unsubscribed: false } }
@@ -178,7 +178,7 @@ test('who opted out gets nothing, and an automation never lifts that', async () 
   expect((await api.call('GET', `/contacts/${email}`)).json).toMatchObject({ unsubscribed: true })
 })
 
-test('a stop ends waiting runs, a run keeps its version, and errors name what is wrong', async () => {
+test('stopping cancels waiting runs, runs keep their version, and errors name the invalid field', async () => {
   const wait = { key: 'wait', type: 'delay', config: { duration: '2 days' } }
   const id = await enabled('Stop', line(start('stop'), wait))
   await api.call('POST', '/events/send', { event: 'stop', email: 'stop@customer.example' })
@@ -231,7 +231,7 @@ test('a stop ends waiting runs, a run keeps its version, and errors name what is
   ])
 })
 
-test('a failed run is retried with the step that failed', async () => {
+test('a failed run is retried from the step that failed', async () => {
   const welcome = {
     name: 'Welcome',
     alias: 'welcome',
@@ -277,7 +277,7 @@ test('a failed run is retried with the step that failed', async () => {
   expect((await api.call('POST', `/automations/${id}/runs/${id}/retry`)).status).toBe(404)
 })
 
-test('an automation whose runs fail stops with the reason', async () => {
+test('an automation is disabled with a reason when its last 20 runs fail', async () => {
   const set = { key: 'set', type: 'contact_update', config: { first_name: { var: 'event.name' } } }
   const id = await enabled('Fail', line(start('fail'), set))
   for (let n = 0; n < 20; n++) {
@@ -295,7 +295,7 @@ test('an automation whose runs fail stops with the reason', async () => {
     })
 })
 
-test('two thousand runs with delays of days: every step once', async () => {
+test('two thousand runs with a delay of five days all complete', async () => {
   const wait = { key: 'wait', type: 'delay', config: { duration: '5 days' } }
   const tag = { key: 'tag', type: 'contact_update', config: { last_name: { var: 'event.n' } } }
   const id = await enabled('Many', line(start('many'), wait, tag))

@@ -21,7 +21,7 @@ const many = (count: number) => Array.from({ length: count }, (_, i) => ({ ...he
 const { to: _to, ...nobody } = hello
 
 describe('a batch', () => {
-  test('of 100 is stored whole and answered in order', async () => {
+  test('of 100 emails is stored completely, and the IDs are returned in order', async () => {
     const { status, json } = await send(many(100))
     expect(status).toBe(200)
     const { data, ...rest } = json as { data: { id: string }[] }
@@ -33,7 +33,7 @@ describe('a batch', () => {
     expect(await stored()).toBe(100)
   })
 
-  test('takes tags and scheduled_at, and a sending key', async () => {
+  test('accepts tags and scheduled_at, and a sending key', async () => {
     const tags = [{ name: 'kind', value: 'batch' }]
     const authorization = `Bearer ${api.sending}`
     const { json } = await send([{ ...hello, tags, scheduled_at: 'in 1 hour' }], 'strict', { authorization })
@@ -49,20 +49,20 @@ describe('a batch', () => {
     [undefined, 'The `request.body` field must be an `array`.'],
     [[], 'Invalid `request.body` field: 1 to 100 emails.'],
     [many(101), 'Invalid `request.body` field: 1 to 100 emails.'],
-  ])('is refused when it is no list of 1 to 100: case %#', async (body, message) => {
+  ])('is rejected unless it is a list of 1 to 100 emails: case %#', async (body, message) => {
     const { text } = await send(body)
     expect(text).toBe(errorText(422, 'validation_error', message))
     expect(await stored()).toBe(0)
   })
 
-  test('is refused in a mode that does not exist', async () => {
+  test('is rejected with an unknown validation mode', async () => {
     const { text } = await send([hello], 'lax')
     expect(text).toBe(
       errorText(422, 'validation_error', 'Invalid `x-batch-validation`: strict or permissive.'),
     )
   })
 
-  test('sent twice with one key is stored once; another mode is another request', async () => {
+  test('sent twice with one idempotency key is stored once, and rejected in another mode', async () => {
     const headers = { 'idempotency-key': 'batch/1' }
     const first = await send([hello, nobody], 'permissive', headers)
     const again = await send([hello, nobody], 'permissive', headers)
@@ -90,21 +90,21 @@ const bad: [string, unknown, number, string, string][] = [
     'The `attachments` field is not supported in batches. Send this email with a separate request.',
   ],
   [
-    'with a template that is not there',
+    'with an unknown template',
     { to: 'bob@example.com', template: { id: 'x' } },
     404,
     'not_found',
     'Template not found',
   ],
   [
-    'from yesterday',
+    'scheduled for yesterday',
     { ...hello, scheduled_at: 'yesterday' },
     422,
     'validation_error',
     'The `scheduled_at` field must be a future date',
   ],
   [
-    'from a domain that is not verified',
+    'from an unverified domain',
     { ...hello, from: 'hi@new.example' },
     403,
     'validation_error',
@@ -114,7 +114,7 @@ const bad: [string, unknown, number, string, string][] = [
 
 describe('an email of a batch', () => {
   test.each(bad)(
-    '%s refuses all of it when strict, with its index',
+    '%s rejects the whole batch in strict mode, with its index',
     async (_what, item, status, name, message) => {
       for (const mode of [undefined, 'strict', 'Strict']) {
         const { text } = await send([hello, hello, item, hello], mode)
@@ -124,21 +124,24 @@ describe('an email of a batch', () => {
     },
   )
 
-  test.each(bad)('%s is left out when permissive, and told', async (_what, item, _status, _name, message) => {
-    const { status, json } = await send([item, hello, item, hello], 'permissive')
-    expect(status).toBe(200)
-    expect(json).toEqual({
-      data: [{ id: expect.any(String) as string }, { id: expect.any(String) as string }],
-      errors: [
-        { index: 0, message },
-        { index: 2, message },
-      ],
-    })
-    expect(await stored()).toBe(2)
-  })
+  test.each(bad)(
+    '%s is skipped in permissive mode, and reported with its index',
+    async (_what, item, _status, _name, message) => {
+      const { status, json } = await send([item, hello, item, hello], 'permissive')
+      expect(status).toBe(200)
+      expect(json).toEqual({
+        data: [{ id: expect.any(String) as string }, { id: expect.any(String) as string }],
+        errors: [
+          { index: 0, message },
+          { index: 2, message },
+        ],
+      })
+      expect(await stored()).toBe(2)
+    },
+  )
 })
 
-test('a permissive batch without a fault has an empty list of errors, one of faults alone sends nothing', async () => {
+test('a permissive batch returns no errors if all emails are valid, and sends nothing if none is', async () => {
   expect((await send([hello], 'permissive')).json).toMatchObject({ errors: [] })
   const { status, json } = await send([nobody], 'permissive')
   expect([status, json]).toEqual([200, { data: [], errors: [{ index: 0, message: 'Missing `to` field.' }] }])

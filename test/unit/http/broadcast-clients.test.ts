@@ -43,7 +43,7 @@ const summary = {
   ...{ id: uuid, audience_id: uuid, segment_id: uuid, created_at: time, scheduled_at: null, sent_at: null },
 }
 
-test('broadcasts: Python and Ruby name the broadcast in the body, and send `{}` where nothing is to be said', async () => {
+test('broadcasts: accepts the broadcast ID in the body, and `{}` as an empty body, as Python and Ruby send them', async () => {
   const draft = {
     audience_id: segment,
     from,
@@ -69,7 +69,7 @@ test('broadcasts: Python and Ruby name the broadcast in the body, and send `{}` 
   expect(await taken('DELETE', `/broadcasts/${id}`, '{}')).toEqual(gone)
 })
 
-test('broadcasts: Go writes what is not set as "", and a null list', async () => {
+test('broadcasts: treats "" and null as unset, as Go sends them', async () => {
   const empty = { name: '', text: '', preview_text: '', topic_id: '', reply_to: null, scheduled_at: '' }
   const { id } = await taken('POST', '/broadcasts', {
     segment_id: segment,
@@ -88,7 +88,7 @@ test('broadcasts: Go writes what is not set as "", and a null list', async () =>
   )
 })
 
-test('broadcasts: Rust and .NET read every field of a list, and PHP sends its conditions as a query', async () => {
+test('broadcasts: a list has every field that Rust and .NET read', async () => {
   const unset = {
     name: null,
     text: null,
@@ -115,7 +115,7 @@ test('broadcasts: Rust and .NET read every field of a list, and PHP sends its co
   expect(copy).toEqual({ object: 'broadcast', id: uuid })
 })
 
-test('templates: Python, Go and Ruby name them by alias, with variables of every type that .NET and Java know', async () => {
+test('templates: accepts aliases from Python, Go and Ruby, and shows variable types that .NET and Java support', async () => {
   const variables = [
     { key: 'NAME', type: 'string', fallback_value: 'you' },
     { key: 'COUNT', type: 'number', fallback_value: 2 },
@@ -160,7 +160,7 @@ test('templates: Python, Go and Ruby name them by alias, with variables of every
   })
 })
 
-test('errors have the status, the message and a name that all of them know', async () => {
+test('errors have a status, a message and a name that all clients recognize', async () => {
   const of = async (method: string, path: string, body?: unknown) => {
     const { status, json } = await api.call(method, path, body)
     return [status, json]

@@ -27,7 +27,7 @@ beforeEach(() => {
 })
 
 describe('looking addresses up', () => {
-  test('tells what is known of each, in their order', async () => {
+  test('returns a verdict for each address, in order', async () => {
     const known = await make('/contacts', { email: at('known') })
     const out = await make('/contacts', { email: at('out'), unsubscribed: true })
     await make('/contacts', { email: at('gone'), unsubscribed: true })
@@ -45,7 +45,7 @@ describe('looking addresses up', () => {
     ])
   })
 
-  test('refuses none and too many', async () => {
+  test('rejects an empty list, and more than 500 addresses', async () => {
     expect((await refusal('/contacts/batch/check', { emails: [] }))[0]).toBe(422)
     const many = Array.from({ length: 501 }, (_, i) => at(`n${i}`))
     expect((await refusal('/contacts/batch/check', { emails: many }))[0]).toBe(422)
@@ -53,7 +53,7 @@ describe('looking addresses up', () => {
 })
 
 describe('adding contacts', () => {
-  test('creates those that are new, adds all to segments, and lifts no opt-out', async () => {
+  test('creates new contacts, adds all to segments, and lifts no opt-out', async () => {
     const segment = await make('/segments', { name: 'News' })
     const out = await make('/contacts', { email: at('out'), unsubscribed: true })
     const body = { emails: [at('out'), at('new')], segment_ids: [segment] }
@@ -64,7 +64,7 @@ describe('adding contacts', () => {
     expect((await call('GET', `/segments/${segment}`)).json).toMatchObject({ contacts: 2 })
   })
 
-  test('adds none where one is no address', async () => {
+  test('adds none if one address is invalid', async () => {
     expect(await refusal('/contacts/batch/add', { emails: [at('fine'), 'nobody'] })).toEqual([
       ...[422, 'Invalid `emails[1]` field: an email address such as `ada@example.com`.'],
     ])
@@ -75,7 +75,7 @@ describe('adding contacts', () => {
 describe('changing contacts', () => {
   const search = async (query: string) => (await call('GET', `/contacts/search?${query}`)).json
 
-  test('those that are picked: in and out of a segment', async () => {
+  test('adds selected contacts to a segment, and removes them', async () => {
     const segment = await make('/segments', { name: 'News' })
     const ids = await Promise.all(['a', 'b'].map((name) => make('/contacts', { email: at(name) })))
     const change = { ids, action: 'add_to_segment', segment_id: segment }
@@ -87,7 +87,7 @@ describe('changing contacts', () => {
     expect((await search(`segment_id=${segment}`)).data).toEqual([])
   })
 
-  test('all that match: counted first, then unsubscribed, and a topic lifts no opt-out', async () => {
+  test('counts, opts in and unsubscribes all contacts that match a filter, and lifts no opt-out of the topic', async () => {
     const topic = await make('/topics', { name: 'News', default_subscription: 'opt_out' })
     const ids = await Promise.all(['x1', 'x2', 'y'].map((name) => make('/contacts', { email: at(name) })))
     await call('PATCH', `/contacts/${ids[0]}/topics`, [{ id: topic, subscription: 'opt_out' }])
@@ -105,7 +105,7 @@ describe('changing contacts', () => {
     expect(await contact(ids[2]!)).toMatchObject({ unsubscribed: true, unsubscribed_by: 'api' })
   })
 
-  test('in steps of 500, each contact once', async () => {
+  test('changes contacts in steps of 500, each contact once', async () => {
     const emails = Array.from({ length: 501 }, (_, i) => at(`n${i}`))
     for (const some of [emails.slice(0, 500), emails.slice(500)])
       await call('POST', '/contacts/batch/add', { emails: some })
@@ -127,11 +127,11 @@ describe('changing contacts', () => {
     ],
     [{ action: 'delete', ids: ['x'] }, 'The `ids[0].id` must be a valid UUID.'],
     [{ action: 'opt_in', filter: {}, topic_id: 'x' }, 'The `topic_id` must be a valid UUID.'],
-  ])('refuses %j', async (body, message) => {
+  ])('rejects %j', async (body, message) => {
     expect(await refusal('/contacts/batch/change', body)).toEqual([422, message])
   })
 
-  test('refuses a segment and a topic of nobody', async () => {
+  test('rejects an unknown segment and an unknown topic', async () => {
     const id = '0198aaaa-0000-7000-8000-000000000000'
     const none = { filter: { segment_id: id }, action: 'delete' }
     expect(await refusal('/contacts/batch/change', none)).toEqual([404, 'Audience not found'])
@@ -141,7 +141,7 @@ describe('changing contacts', () => {
   })
 })
 
-test('a search shows what its rows need', async () => {
+test('a contact search shows opt-out, suppression and segments of each contact', async () => {
   await make('/contacts', { email: at('row'), unsubscribed: true })
   await make('/suppressions', { email: at('row') })
   const { json } = await call('GET', `/contacts/search?text=${encodeURIComponent(at('row'))}`)

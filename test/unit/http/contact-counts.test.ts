@@ -25,7 +25,7 @@ afterAll(() => api.close())
 
 const filter = { type: 'rule', field: 'contact.first_name', operator: 'eq', value: 'leaver' }
 
-test('each request counts a part, and the parts are the whole', async () => {
+test('counting contacts takes several requests, and their counts add up to the total', async () => {
   let sum = 0
   let requests = 0
   for (let after: string | null = null; ;) {
@@ -42,7 +42,7 @@ test('each request counts a part, and the parts are the whole', async () => {
   expect(wrong.status).toBe(422)
 })
 
-test('a segment shows its last size while its contacts are counted', async () => {
+test('a segment shows its previous size while its contacts are counted again', async () => {
   const { json } = await api.call('POST', '/segments', { name: 'Leavers', filter })
   const { id } = json as { id: string }
   const read = async () =>
@@ -60,7 +60,7 @@ test('a segment shows its last size while its contacts are counted', async () =>
   expect(found.contacts).toBe(LEFT - 1)
 })
 
-test('a whole address is found at once, however many contacts there are', async () => {
+test('a search for a complete address finds its contact among many', async () => {
   expect((await api.call('GET', '/contacts/search?text=user1%40many.example')).json).toMatchObject({
     ...{ data: [{ email: 'user1@many.example' }], next: null },
   })

@@ -42,7 +42,7 @@ async function imported(content: string, fields: Record<string, unknown> = {}): 
   }, PATIENCE)
 }
 
-test('an import without disk space says why it waits, and goes on when there is some', async () => {
+test('an import reports that it waits for disk space, and resumes when there is enough', async () => {
   const { json } = await upload('/contacts/imports/preview', 'email\nwait@room.example')
   hasRoom = false
   expect((await api.call('POST', `/contacts/imports/${json.id}/start`, {})).status).toBe(200)
@@ -55,7 +55,7 @@ test('an import without disk space says why it waits, and goes on when there is 
   }, PATIENCE)
 })
 
-test('an import is undone within a day: what it created goes, what it changed stays', async () => {
+test('undoing an import within a day deletes the contacts it created, and keeps those it changed', async () => {
   await api.call('POST', '/contacts', { email: 'known@undo.example' })
   const csv = [
     'email,first_name',
@@ -80,8 +80,8 @@ test('an import is undone within a day: what it created goes, what it changed st
   expect([nobody.status, (nobody.json as Json).message]).toEqual([404, 'Contact import not found'])
 })
 
-describe('what an import makes of rows', () => {
-  test('the last row of an address wins, empty cells change nothing, and wrong rows are listed with a reason', async () => {
+describe('the rows of an import', () => {
+  test('the last row per address wins, empty cells change nothing, and invalid rows are listed with a reason', async () => {
     const csv = [
       'email,first_name,last_name,unsubscribed',
       'ada@rows.example,Ada,Lovelace,',
@@ -109,7 +109,7 @@ describe('what an import makes of rows', () => {
     ])
   })
 
-  test('an import never lifts an opt-out, also not one of a deleted contact, and skip changes nobody', async () => {
+  test('never lift an opt-out, not even of a deleted contact, and change no known contact with skip', async () => {
     await api.call('POST', '/contacts', { email: 'out@optout.example', unsubscribed: true })
     await api.call('POST', '/contacts', { email: 'gone@optout.example', unsubscribed: true })
     await api.call('DELETE', '/contacts/gone@optout.example')
@@ -133,7 +133,7 @@ describe('what an import makes of rows', () => {
   })
 })
 
-test('what is said about consent stays with the import, which the consent log names', async () => {
+test('an import keeps its consent note, and the consent log refers to the import', async () => {
   const { id: topic } = (await api.call('POST', '/topics', { name: 'News', default_subscription: 'opt_out' }))
     .json as Json
   const topics = [{ id: topic, subscription: 'opt_in' }]
@@ -155,8 +155,8 @@ test('what is said about consent stays with the import, which the consent log na
   expect([long.status, long.json.message]).toEqual([422, expect.stringContaining('consent')])
 })
 
-describe('looking at a file first', () => {
-  test('separator, encoding and columns are recognized; the summary tells what the import then does', async () => {
+describe('the preview of an import', () => {
+  test('detects separator, encoding and columns, and its summary matches the import', async () => {
     await api.call('POST', '/contacts', { email: 'known@preview.example', unsubscribed: true })
     const text =
       'E-Mail;Vorname;Müller;Punkte\nknown@preview.example;Käthe;x;1\nnew@preview.example;Jörg;y;2\nnew@preview.example;Jörg;z;3\nkaputt;;;\n'
@@ -205,7 +205,7 @@ describe('looking at a file first', () => {
     expect((await api.call('DELETE', `/contacts/imports/${json.id}`)).status).toBe(409)
   })
 
-  test('UTF-8 with a byte order mark is read, and bytes that are no UTF-8 are Windows-1252', async () => {
+  test('reads UTF-8 with a byte order mark, and reads invalid UTF-8 as Windows-1252', async () => {
     const bom = await imported('\ufeffemail,first_name\nbom@rows.example,Zoë\n')
     expect(bom).toMatchObject({ status: 'completed', counts: { created: 1, failed: 0 } })
     expect(await read('/contacts/bom@rows.example')).toMatchObject({ first_name: 'Zoë' })
@@ -214,7 +214,7 @@ describe('looking at a file first', () => {
     expect(json).toMatchObject({ encoding: 'windows-1252', rows: [['broken@rows.example', 'Zoë']] })
   })
 
-  test('exports of other services are recognized, and UTF-16 is read', async () => {
+  test('recognizes an export from another service, and reads UTF-16', async () => {
     const csv =
       'Email Address\tFirst Name\tMEMBER_RATING\tLEID\tEUID\tUNSUB_TIME\nlé@mc.example\tZoë\t2\t1\t2\t2024-01-02 03:04:05\n'
     const bytes = Uint8Array.from(Buffer.from(`\ufeff${csv}`, 'utf16le'))
@@ -243,23 +243,23 @@ const utf32 = (ascii: string): number[] => [
   ...[...Buffer.from(ascii)].flatMap((byte) => [byte, 0, 0, 0]),
 ]
 
-describe('what is refused', () => {
+describe('import files', () => {
   test.each([
     ['an Excel workbook', 'PK\x03\x04xxxx', 'it is an Excel workbook'],
     ['NUL bytes', 'email\na@b.example\0\n', 'control characters'],
-    ['nothing', '', 'it is empty'],
-    ['no column of addresses', 'name\nAda\n', 'CSV missing required email column'],
-    ['a quotation mark that is not closed', '"email\na@b.example\n', 'a quotation mark is not closed'],
-    ['a first line without an end', `email,${'x'.repeat(1_500_000)}`, 'longer than 1 MB'],
+    ['an empty file', '', 'it is empty'],
+    ['a file without an address column', 'name\nAda\n', 'CSV missing required email column'],
+    ['an unclosed quotation mark', '"email\na@b.example\n', 'a quotation mark is not closed'],
+    ['an endless first line', `email,${'x'.repeat(1_500_000)}`, 'longer than 1 MB'],
     ['a compressed file', Uint8Array.of(0x1f, 0x8b, 8, 0), 'it is compressed'],
     ['UTF-16 without a byte order mark', Uint8Array.from(Buffer.from(LIST, 'utf16le')), 'control characters'],
     ['UTF-32', Uint8Array.from(utf32(LIST)), 'it is in UTF-32'],
-  ])('%s', async (_, content, message) => {
+  ])('rejects %s', async (_, content, message) => {
     const { status, json } = await upload('/contacts/imports', content)
     expect([status, json.message]).toEqual([422, expect.stringContaining(message)])
   })
 
-  test('bytes that are no UTF-16 after its byte order mark', async () => {
+  test('rejects invalid UTF-16 after a UTF-16 byte order mark', async () => {
     const { status, json } = await upload(
       '/contacts/imports',
       Uint8Array.of(0xff, 0xfe, 0x61, 0x00, 0x00, 0xd8),
@@ -267,7 +267,7 @@ describe('what is refused', () => {
     expect([status, json.message]).toEqual([422, expect.stringContaining('byte order mark of utf-16le')])
   })
 
-  test('a line of a gigabyte is cut off after 200 MB, and nothing of it stays', async () => {
+  test('rejects a line of 1 GB before 300 MB are read, and stores no import', async () => {
     const MB = 1024 * 1024
     const boundary = 'x-1'
     const part = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="big.csv"\r\n\r\nemail\n`
@@ -292,12 +292,12 @@ describe('what is refused', () => {
     expect(await read('/contacts/imports?status=queued')).toMatchObject({ data: [] })
   }, 120_000)
 
-  test('a row of a million cells is one row', async () => {
+  test('imports the other row despite an empty row of a million cells', async () => {
     const done = await imported(`email\n${','.repeat(1_000_000)}\nok@bomb.example${','.repeat(900_000)}\n`)
     expect(done).toMatchObject({ status: 'completed', counts: { total: 1, created: 1, failed: 0 } })
   })
 
-  test('columns, segments and topics that are not there, and fields that are no JSON', async () => {
+  test('rejects unknown columns, segments and topics, and fields that are not JSON', async () => {
     const refusal = async (fields: Record<string, unknown>): Promise<string> =>
       (await upload('/contacts/imports', 'email\na@b.example\n', fields)).json.message
     expect(await refusal({ column_map: { email: 'email', first_name: 'Nope' } })).toContain(
@@ -310,14 +310,14 @@ describe('what is refused', () => {
     expect(await refusal({ topics: [{ id, subscription: 'opt_in' }] })).toBe('Topic not found')
   })
 
-  test('a row of many megabytes ends the import with a reason, and rows before it stay', async () => {
+  test('fails with a reason at a row that is too long, and keeps the rows before it', async () => {
     const done = await imported(`email\nbefore@long.example\n"${'x\n'.repeat(600_000)}`)
     expect(done).toMatchObject({ status: 'failed', counts: { total: 1, created: 1 } })
     expect(done.error).toContain('in line 3')
   })
 })
 
-test('contacts are exported for spreadsheets, and only owners and admins export', async () => {
+test('the CSV export of contacts escapes formulas', async () => {
   await api.call('POST', '/contacts', { email: 'evil@export.example', first_name: '=HYPERLINK("x")' })
   const { text } = await api.call('GET', '/contacts/export.csv')
   expect(text).toContain(`evil@export.example,"'=HYPERLINK(""x"")",,false,`)

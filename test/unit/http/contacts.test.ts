@@ -21,8 +21,8 @@ const refusal = async (method: string, path: string, body: unknown) => {
   return [status, json.message]
 }
 
-describe('how clients name a contact and its fields', () => {
-  test('paths take an id or an address, encoded or not, with a slash behind', async () => {
+describe('how clients refer to a contact and its fields', () => {
+  test('paths accept an ID or an address, encoded or not, with a trailing slash', async () => {
     const id = await make('/contacts', { email: 'ada+x@Customer.example' })
     for (const name of [id, id.toUpperCase(), 'ada+x@customer.example', 'ADA%2Bx%40customer.example'])
       expect((await call('GET', `/contacts/${name}`)).json).toMatchObject({
@@ -35,7 +35,7 @@ describe('how clients name a contact and its fields', () => {
     expect(await refusal('GET', '/contacts/nobody', undefined)).toEqual([404, 'Contact not found'])
   })
 
-  test('segments are ids or objects, the audience is a segment, names may be camelCase, and null is absent', async () => {
+  test('segments may be IDs or objects, an audience is a segment, names may be camelCase, and null is unset', async () => {
     const [one, two, three] = await Promise.all(['1', '2', '3'].map((name) => make('/segments', { name })))
     const nothing = { first_name: null, last_name: null, unsubscribed: null, properties: null, topics: null }
     const id = await make('/contacts', {
@@ -47,7 +47,7 @@ describe('how clients name a contact and its fields', () => {
     expect((await call('GET', `/contacts/${id}`)).json).toMatchObject({ first_name: 'Ada', properties: {} })
   })
 
-  test('choices for topics come as a list or in an object, in any case', async () => {
+  test('topic subscriptions may be a list or an object, in any case', async () => {
     const topic = await make('/topics', {
       name: 'News',
       defaultSubscription: 'OPT_OUT',
@@ -73,7 +73,7 @@ describe('how clients name a contact and its fields', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('invalid contacts, properties, segments and topics', () => {
   test.each([
     [{ email: '' }, 'Missing `email` field.'],
     [{ email: 'Ada <ada@x.example>' }, 'Invalid `email` field: an email address such as `ada@example.com`.'],
@@ -95,14 +95,14 @@ describe('what is refused', () => {
     ],
     [{ email: 'a@x.example', properties: 'x' }, 'Invalid `properties` field: it must be an object.'],
     [{ email: 'a@x.example', unsubscribed: 'yes' }, 'Invalid `unsubscribed` field: it must be a boolean.'],
-  ])('%j', async (body, message) => {
+  ])('rejects a contact with %j', async (body, message) => {
     const [status, text] = await refusal('POST', '/contacts', body)
     expect(status).toBe(422)
     expect(text).toContain(message)
     expect(await refusal('GET', '/contacts/a@x.example', undefined)).toEqual([404, 'Contact not found'])
   })
 
-  test('an address that another contact has', async () => {
+  test('rejects a change to the address of another contact', async () => {
     await make('/contacts', { email: 'taken@customer.example' })
     const id = await make('/contacts', { email: 'moving@customer.example' })
     const { status, text } = await api.call('PATCH', `/contacts/${id}`, { email: 'Taken@customer.example' })
@@ -141,14 +141,14 @@ describe('what is refused', () => {
       { name: 'x', default_subscription: 'opt_in', description: 'x'.repeat(201) },
       'Invalid `description`',
     ],
-  ])('%s %j', async (path, body, message) => {
+  ])('rejects POST %s with %j', async (path, body, message) => {
     const [status, text] = await refusal('POST', path, body)
     expect(status).toBe(422)
     expect(text).toContain(message)
   })
 })
 
-test('who opted out stays so, and the log says why', async () => {
+test('a contact who opted out remains unsubscribed when created again, and the consent log shows why', async () => {
   const id = await make('/contacts', { email: 'out@customer.example', unsubscribed: true })
   expect((await call('DELETE', `/contacts/${id}`)).json).toEqual({
     ...{ object: 'contact', id, contact: id, deleted: true },
@@ -169,7 +169,7 @@ test('who opted out stays so, and the log says why', async () => {
   ])
 })
 
-test('a contact of an older audience is deleted with its last one', async () => {
+test('a contact is deleted when it is removed from its last audience', async () => {
   const [one, two] = [await make('/audiences', { name: 'One' }), await make('/audiences', { name: 'Two' })]
   const email = 'older@customer.example'
   const id = await make(`/audiences/${one}/contacts`, { email })
@@ -182,7 +182,7 @@ test('a contact of an older audience is deleted with its last one', async () => 
   expect((await call('POST', `/audiences/${id}/contacts`, { email })).status).toBe(404)
 })
 
-test('lists, the search and the counts', async () => {
+test('contacts can be listed, searched and counted by segment and subscription', async () => {
   const segment = await make('/segments', { name: 'Searched' })
   const made: string[] = []
   for (const name of ['Zoe', 'Zora', 'Max'])

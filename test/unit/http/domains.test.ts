@@ -16,7 +16,7 @@ const made = async (body: Record<string, unknown>): Promise<Domain> => {
 }
 
 describe('a new domain', () => {
-  test('is answered with its records and everything that it is set to', async () => {
+  test('is returned with its records and settings', async () => {
     const domain = await made({
       ...{ name: 'All.Example', region: 'eu-west-1', custom_return_path: 'out', tls: 'enforced' },
       ...{ open_tracking: true, click_tracking: true, tracking_subdomain: 'links' },
@@ -95,7 +95,7 @@ describe('a new domain', () => {
     })
   })
 
-  test('has what is null or empty as if it were not there, as typed clients write it', async () => {
+  test('treats null and empty fields as unset', async () => {
     const unset = { region: null, custom_return_path: null, tls: null, capabilities: null }
     const silent = { open_tracking: null, click_tracking: null, tracking_subdomain: null }
     const plain = {
@@ -159,13 +159,13 @@ describe('a new domain', () => {
       'validation_error',
       'Invalid `capabilities` field: at least one capability must be enabled.',
     ],
-  ])('%j is refused with %i', async (body, status, name, message) => {
+  ])('is rejected for %j with %i', async (body, status, name, message) => {
     expect((await api.call('POST', '/domains', body)).text).toBe(errorText(status, name, message))
   })
 })
 
 describe('an existing domain', () => {
-  test('changes where it is told to', async () => {
+  test('changes only the settings that are given', async () => {
     const { id } = await made({ name: 'change.example', open_tracking: true, tracking_subdomain: 'links' })
     const patch = {
       tls: 'enforced',
@@ -186,7 +186,7 @@ describe('an existing domain', () => {
     expect((await api.call('GET', `/domains/${id}`)).json).toEqual(json)
   })
 
-  test('cannot lose both capabilities', async () => {
+  test("can't have both capabilities disabled", async () => {
     const { id } = await made({ name: 'both.example' })
     const { text } = await api.call('PATCH', `/domains/${id}`, { capabilities: { sending: 'disabled' } })
     expect(text).toBe(
@@ -198,7 +198,7 @@ describe('an existing domain', () => {
     )
   })
 
-  test('that is set not to send refuses mail, and says so', async () => {
+  test('rejects mail with a reason if sending is disabled', async () => {
     const capabilities = (sending: string) => ({ capabilities: { sending, receiving: 'enabled' } })
     await api.call('PATCH', `/domains/${api.domain.id}`, capabilities('disabled'))
     expect((await api.call('POST', '/emails', hello)).text).toBe(
@@ -212,7 +212,7 @@ describe('an existing domain', () => {
     expect((await api.call('POST', '/emails', hello)).status).toBe(200)
   })
 
-  test('is pending at once when it is to be verified, for 72 hours', async () => {
+  test('becomes pending for 72 hours when verification is requested', async () => {
     const { id } = await made({ name: 'verify.example' })
     expect((await api.call('POST', `/domains/${id}/verify`)).json).toEqual({ object: 'domain', id })
     const domain = (await api.call('GET', `/domains/${id}`)).json as Domain
@@ -221,12 +221,12 @@ describe('an existing domain', () => {
     expect(time(domain.gives_up_at) - time(domain.next_check_at)).toBe(72 * 3_600_000)
   })
 
-  test('that is verified stays so while it is verified again', async () => {
+  test('stays verified during another verification', async () => {
     await api.call('POST', `/domains/${api.domain.id}/verify`)
     expect((await api.call('GET', `/domains/${api.domain.id}`)).json).toMatchObject({ status: 'verified' })
   })
 
-  test('gets new keys beside the old ones, once', async () => {
+  test('gets new DKIM keys next to the old ones, and not again on a second request', async () => {
     const { id } = await made({ name: 'rotate.example' })
     const first = await api.call('POST', `/domains/${id}/dkim/rotate`)
     expect(first.json).toMatchObject({ object: 'dkim_rotation', domain_id: id })
@@ -242,7 +242,7 @@ describe('an existing domain', () => {
     expect(domain.records.filter(({ record }) => record === 'DKIM')).toHaveLength(3)
   })
 
-  test('is gone once deleted', async () => {
+  test('is not found once deleted, and can be added again', async () => {
     const { id } = await made({ name: 'gone.example' })
     expect((await api.call('DELETE', `/domains/${id}`)).json).toEqual({ object: 'domain', id, deleted: true })
     expect((await api.call('DELETE', `/domains/${id}`)).text).toBe(
@@ -251,7 +251,7 @@ describe('an existing domain', () => {
     await made({ name: 'gone.example' })
   })
 
-  test('of nobody, or of another team, is not found, whatever is asked of it', async () => {
+  test('gets a 404 from every route if its ID is unknown', async () => {
     for (const [method, path] of [
       ['GET', ''],
       ['PATCH', ''],

@@ -20,7 +20,7 @@ const send = async (more: object = {}) =>
   ((await api.call('POST', '/emails', { ...hello, ...more })).json as { id: string }).id
 
 describe('GET /emails/search', () => {
-  test('finds by conditions, page after page', async () => {
+  test('finds emails by conditions, in pages', async () => {
     const ids: string[] = []
     for (let i = 0; i < 3; i++) ids.unshift(await send({ subject: `Heron number ${i}` }))
     await send({ subject: 'Something else' })
@@ -39,7 +39,7 @@ describe('GET /emails/search', () => {
       expect((await search(`message_id=${encodeURIComponent(text)}`)).data.map((one) => one.id)).toEqual([id])
   })
 
-  test('refuses what it does not understand, naming it', async () => {
+  test('rejects invalid parameters by name', async () => {
     const refusals: [query: string, says: string][] = [
       ['status=lost', 'Invalid `status`: a comma-separated list of queued, scheduled,'],
       ['statsu=sent', 'Invalid `statsu`: one of status, domain,'],
@@ -58,7 +58,7 @@ describe('GET /emails/search', () => {
     }
   })
 
-  test('is not for keys that may only send, nor for strangers', async () => {
+  test('rejects sending keys, and requests without a key', async () => {
     for (const path of ['/emails/search', '/emails/export.csv', `/emails/${newId(0)}/webhooks`]) {
       const sending = await ask(api.url + path, 'GET', undefined, { authorization: `Bearer ${api.sending}` })
       expect([path, sending.status]).toEqual([path, 401])
@@ -66,14 +66,14 @@ describe('GET /emails/search', () => {
     }
   })
 
-  test('leaves the list of the hosted service as it is', async () => {
+  test('adds no fields to GET /emails', async () => {
     const { json } = await api.call('GET', '/emails?limit=1&status=bounced')
     expect(Object.keys((json as { data: object[] }).data[0]!)).not.toContain('attempts')
   })
 })
 
 describe('GET /emails/export.csv', () => {
-  test('is what the search finds, and no cell is a formula', async () => {
+  test('exports what the search finds, and escapes formulas', async () => {
     const subject = '=HYPERLINK("https://evil.example")'
     const id = await send({ subject, to: ['a@example.net', 'b@example.net'] })
     const { status, headers, text } = await api.call('GET', '/emails/export.csv?subject=hyperlink')
@@ -86,12 +86,12 @@ describe('GET /emails/export.csv', () => {
     expect(text).toContain(csvRecord([subject]).trim())
   })
 
-  test('refuses a page: it is everything', async () => {
+  test('rejects a limit', async () => {
     expect((await api.call('GET', '/emails/export.csv?limit=5')).status).toBe(422)
   })
 })
 
-test('GET /emails/:id/preview takes the color scheme of its page, and no other', async () => {
+test('GET /emails/:id/preview accepts the color schemes light and dark, and no other', async () => {
   const id = await send({ html: '<b>hi</b>' })
   const cookie = sessionCookie(await ask(`${api.url}/session`, 'POST', owner, { origin: api.url }))
   const preview = (query: string) =>
@@ -104,7 +104,7 @@ test('GET /emails/:id/preview takes the color scheme of its page, and no other',
 })
 
 describe('POST /emails/:id/resend', () => {
-  test('makes a new email of the same content, attachments included', async () => {
+  test('creates a new email with the same content and attachments', async () => {
     const id = await send({
       subject: 'Once more',
       html: '<b>hi</b>',
@@ -133,7 +133,7 @@ describe('POST /emails/:id/resend', () => {
     expect(source.text).toContain(Buffer.from('seven').toString('base64'))
   })
 
-  test('with the same idempotency key it is one email', async () => {
+  test('creates one email per idempotency key', async () => {
     const id = await send()
     const key = { 'idempotency-key': 'again-1' }
     const first = await api.call('POST', `/emails/${id}/resend`, undefined, key)
@@ -141,7 +141,7 @@ describe('POST /emails/:id/resend', () => {
     expect(second.json).toEqual(first.json)
   })
 
-  test('refuses an email whose header names others than it was sent to', async () => {
+  test('rejects an email whose header lists other recipients than its envelope', async () => {
     const id = await send()
     const email = (await api.storage.getEmail({ teamId: api.teamId, id }, 0))!
     const strange = newId(api.clock.now())
@@ -176,7 +176,7 @@ describe('POST /emails/:id/resend', () => {
   })
 })
 
-test('an email of another team is not found by any of the routes', async () => {
+test("search, export, webhooks and resend don't find an email of another team", async () => {
   const id = await send({ subject: 'Secret plans' })
   const teamId = '01990000-0000-7000-8000-00000000000b'
   const now = api.clock.now()
@@ -194,7 +194,7 @@ test('an email of another team is not found by any of the routes', async () => {
   expect([resent.status, resent.text]).toEqual([404, errorText(404, 'not_found', 'Email not found')])
 })
 
-test('an email tells what webhooks were told of it: nothing, where there are none', async () => {
+test('GET /emails/:id/webhooks returns an empty list if the team has no webhooks', async () => {
   const { status, json } = await api.call('GET', `/emails/${await send()}/webhooks`)
   expect([status, json]).toEqual([200, { object: 'list', has_more: false, data: [] }])
 })

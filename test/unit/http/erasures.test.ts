@@ -24,7 +24,7 @@ async function finished(id: string): Promise<Receipt> {
 }
 
 describe('an erasure', () => {
-  test('is counted first, then done, and its receipt and the log of requests do not have the address', async () => {
+  test('counts in a dry run, then erases, and leaves no address in its receipt or the request log', async () => {
     const email = { from: `app@${api.domain.name}`, to: 'ada@x.example', subject: 'hello', text: 'hi' }
     expect((await api.call('POST', '/emails', email)).status).toBe(200)
     const dry = (await api.call('POST', '/erasures', { address: 'ada@x.example', dry_run: true })).json
@@ -50,7 +50,7 @@ describe('an erasure', () => {
       expect((await api.call('GET', `/logs/${id}`)).text.toLowerCase()).not.toContain('ada@')
   })
 
-  test('needs an address, and is found by its id only', async () => {
+  test('rejects an invalid address, and is not found by an unknown ID', async () => {
     expect((await api.call('POST', '/erasures', { address: 'nobody' })).text).toContain('`address`')
     expect((await api.call('GET', `/erasures/${newId(0)}`)).text).toBe(
       errorText(404, 'not_found', 'Erasure not found'),
@@ -59,7 +59,7 @@ describe('an erasure', () => {
 })
 
 describe('retention', () => {
-  test('shows the periods, the disk and domains whose bodies are not kept', async () => {
+  test("shows the periods, disk usage and domains that don't store bodies", async () => {
     const path = `/domains/${api.domain.id}/bodies`
     const bodies = (keep: boolean) => ({ object: 'domain_bodies', domain_id: api.domain.id, keep })
     expect((await api.call('GET', path)).json).toEqual(bodies(true))

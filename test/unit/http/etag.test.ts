@@ -10,7 +10,7 @@ afterAll(() => api.close())
 const get = (path: string, match?: string, method = 'GET') =>
   api.call(method, path, undefined, match === undefined ? {} : { 'if-none-match': match })
 
-test('what GET answers has a weak tag, the same as long as the answer is', async () => {
+test('a GET response has a weak ETag, which changes only with the response', async () => {
   const { headers } = await get('/emails')
   expect(headers.get('etag')).toMatch(/^W\/"[0-9a-f]+-[\w-]{27}"$/)
   expect((await get('/emails')).headers.get('etag')).toBe(headers.get('etag'))
@@ -18,7 +18,7 @@ test('what GET answers has a weak tag, the same as long as the answer is', async
   expect((await get('/emails')).headers.get('etag')).not.toBe(headers.get('etag'))
 })
 
-test('who has the answer already gets 304 without a body', async () => {
+test('GET returns 304 without a body if If-None-Match has the ETag', async () => {
   const first = await get('/domains')
   const tag = first.headers.get('etag')!
   for (const match of [tag, tag.slice(2), '*', `"other", ${tag}`]) {
@@ -35,7 +35,7 @@ test('who has the answer already gets 304 without a body', async () => {
   }
 })
 
-test('HEAD has the tag and the length of GET', async () => {
+test('HEAD returns the same ETag and length as GET', async () => {
   const { headers } = await get('/domains')
   const tag = headers.get('etag')!
   for (const [match, status] of [
@@ -48,7 +48,7 @@ test('HEAD has the tag and the length of GET', async () => {
   }
 })
 
-test('changes, errors and files have none', async () => {
+test('changes, errors and files have no ETag', async () => {
   const sent = await api.call('POST', '/emails', hello)
   const { id } = sent.json as { id: string }
   const answers = [

@@ -68,7 +68,7 @@ const optionsOf = async (browser: Browser, path = '/session/passkey/options') =>
   ).options
 
 describe('an authenticator app', () => {
-  test('counts only after its first code came back', async () => {
+  test('is required only after its first code is confirmed', async () => {
     await api.accounts.factors.reset({ email: owner.email })
     const browser = await firstStep()
     await browser.call('POST', '/account/totp')
@@ -76,7 +76,7 @@ describe('an authenticator app', () => {
     expect(await signedIn(await firstStep())).toBe(true)
   })
 
-  test('is asked for after the password, and no session is there before', async () => {
+  test('is required after the password, and there is no session before that', async () => {
     const { secret } = await withTotp()
     const browser = openBrowser(origin)
     const answer = await browser.call('POST', '/session', owner)
@@ -97,7 +97,7 @@ describe('an authenticator app', () => {
     expect([browser.cookies.has('posthaste_sign_in'), await signedIn(browser)]).toEqual([false, true])
   })
 
-  test('gives codes that are good once', async () => {
+  test('accepts each code once', async () => {
     const { secret } = await withTotp()
     const [first, second] = [await firstStep(), await firstStep(0)]
     const code = codeAt(secret, now())
@@ -109,7 +109,7 @@ describe('an authenticator app', () => {
     )
   })
 
-  test('lets one of two in who send the same code at once', async () => {
+  test('accepts only one of two concurrent sign-ins with the same code', async () => {
     const { secret } = await withTotp()
     const browsers = [await firstStep(), await firstStep(0)]
     const code = codeAt(secret, now())
@@ -117,7 +117,7 @@ describe('an authenticator app', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403])
   })
 
-  test('makes one session of one first step, whatever is sent at once', async () => {
+  test('creates only one session per first step, even for concurrent codes', async () => {
     const { secret } = await withTotp()
     const browser = await firstStep()
     const twin = openBrowser(origin)
@@ -131,7 +131,7 @@ describe('an authenticator app', () => {
     expect((await twin.call('GET', '/session/step')).text).toBe(over)
   })
 
-  test('is asked for five times, then it begins anew; and the person waits', async () => {
+  test('is limited to five wrong codes, then sign-in starts again after a wait', async () => {
     const { secret } = await withTotp()
     const browser = await firstStep()
     const begun = now()
@@ -151,21 +151,21 @@ describe('an authenticator app', () => {
     expect((await again.call('POST', '/session/totp', { code: codeAt(secret, now()) })).text).toBe(over)
   })
 
-  test('is asked for within ten minutes', async () => {
+  test('rejects a code ten minutes after the password', async () => {
     const { secret } = await withTotp()
     const browser = await firstStep()
     await api.clock.advance(10 * MINUTE)
     expect((await browser.call('POST', '/session/totp', { code: codeAt(secret, now()) })).text).toBe(over)
   })
 
-  test('is of no use with the cookie of somebody who gave no password', async () => {
+  test('rejects a code without a valid first step', async () => {
     const browser = openBrowser(origin)
     expect((await browser.call('POST', '/session/totp', { code: '000000' })).text).toBe(over)
     browser.cookies.set('posthaste_sign_in', 'x'.repeat(43))
     expect((await browser.call('POST', '/session/totp', { code: '000000' })).text).toBe(over)
   })
 
-  test('cannot be set up twice', async () => {
+  test("can't be set up twice", async () => {
     const { browser } = await withTotp()
     expect((await browser.call('POST', '/account/totp')).status).toBe(409)
     expect((await browser.call('POST', '/account/totp/confirm', { code: '000000' })).status).toBe(409)
@@ -173,7 +173,7 @@ describe('an authenticator app', () => {
 })
 
 describe('recovery codes', () => {
-  test('open once each, and new ones void the old', async () => {
+  test('work once each, and are invalidated by new ones', async () => {
     const { codes } = await withTotp()
     expect(codes).toHaveLength(10)
     const use = async (code: string) =>
@@ -188,7 +188,7 @@ describe('recovery codes', () => {
     expect(await use(fresh.recovery_codes[0]!)).toBe(200)
   })
 
-  test('go with the last factor', async () => {
+  test('are deleted with the last factor', async () => {
     const { browser } = await withTotp()
     expect((await browser.call('DELETE', '/account/totp')).status).toBe(200)
     expect((await browser.call('GET', '/account/factors')).json).toMatchObject({
@@ -200,7 +200,7 @@ describe('recovery codes', () => {
 })
 
 describe('a passkey', () => {
-  test('is the second step', async () => {
+  test('works as the second step', async () => {
     const { device } = await withPasskey()
     const browser = await firstStep()
     const options = await optionsOf(browser)
@@ -209,7 +209,7 @@ describe('a passkey', () => {
     expect([done.status, await signedIn(browser)]).toEqual([200, true])
   })
 
-  test('signs in without a password, where the device recognises its owner', async () => {
+  test('signs in without a password only if the device verifies its owner', async () => {
     const { device } = await withPasskey()
     const enter = async () => {
       const browser = openBrowser(origin)
@@ -220,7 +220,7 @@ describe('a passkey', () => {
     expect((await enter()).text).toBe(refused)
   })
 
-  test('answers one challenge, and one that was made for this', async () => {
+  test('is accepted once per challenge, and only for a sign-in challenge', async () => {
     const { browser, device } = await withPasskey()
     const stranger = openBrowser(origin)
     const response = device.get(await optionsOf(stranger))
@@ -232,7 +232,7 @@ describe('a passkey', () => {
     )
   })
 
-  test('that counts backwards is refused', async () => {
+  test('is rejected if its signature counter goes backward', async () => {
     const { device } = await withPasskey()
     device.counter = 0
     const browser = openBrowser(origin)
@@ -249,7 +249,7 @@ describe('a passkey', () => {
     ])
   })
 
-  test('of another device, or one that names somebody else, is refused', async () => {
+  test('is rejected from an unknown device, or with another user handle', async () => {
     const { device } = await withPasskey()
     const thief = new Device(origin)
     const browser = openBrowser(origin)
@@ -264,7 +264,7 @@ describe('a passkey', () => {
     ).toBe(refused)
   })
 
-  test('that was used on the page of a stranger is refused, with the place where it works', async () => {
+  test('is rejected from another origin, and the error shows where it works', async () => {
     const { device } = await withPasskey()
     const phished = Object.assign(device, { origin: 'https://posthaste.example' })
     const browser = openBrowser(origin)
@@ -274,7 +274,7 @@ describe('a passkey', () => {
     expect(answer.text).toContain('Passkeys for this server work only at')
   })
 
-  test('cannot be added twice, and needs a host name', async () => {
+  test("can't be added twice, and requires a hostname", async () => {
     const { browser, device } = await withPasskey()
     expect((await addPasskey(browser, device)).status).toBe(409)
     const byAddress = openBrowser(api.url)
@@ -283,7 +283,7 @@ describe('a passkey', () => {
     )
   })
 
-  test('is named, shows when it was used, and is one’s own', async () => {
+  test('can be renamed and deleted, but only by its owner', async () => {
     const { browser } = await withPasskey()
     const { passkeys } = json<{ passkeys: { id: string }[] }>(await browser.call('GET', '/account/factors'))
     const path = `/account/passkeys/${passkeys[0]!.id}`
@@ -298,7 +298,7 @@ describe('a passkey', () => {
 })
 
 describe('changing factors', () => {
-  test('asks for the password or a factor again after ten minutes', async () => {
+  test('requires the password or a factor again after ten minutes', async () => {
     const { browser, secret } = await withTotp()
     await api.clock.advance(11 * MINUTE)
     const proof = errorText(
@@ -321,7 +321,7 @@ describe('changing factors', () => {
     expect((await browser.call('DELETE', '/account/totp')).status).toBe(200)
   })
 
-  test('asks a session that began before with the password alone for the factor, not for the password', async () => {
+  test('requires the factor, not the password, in a session that started before the factor existed', async () => {
     await api.accounts.factors.reset({ email: owner.email })
     const [before, browser] = [await firstStep(), await firstStep(0)]
     const { secret } = json<{ secret: string }>(await browser.call('POST', '/account/totp'))
@@ -362,7 +362,7 @@ describe('changing factors', () => {
     expect((await before.call('DELETE', '/account/totp')).status).toBe(200)
   })
 
-  test('cannot be tried without end', async () => {
+  test('is limited to five wrong passwords', async () => {
     const { browser } = await withTotp()
     await api.clock.advance(MINUTE)
     const tries = []
@@ -371,13 +371,13 @@ describe('changing factors', () => {
     expect(tries).toEqual([403, 403, 403, 403, 403, 429])
   })
 
-  test('is no business of keys and strangers', async () => {
+  test('is rejected with an API key', async () => {
     expect((await api.call('GET', '/account/factors')).status).toBe(401)
     expect((await api.call('DELETE', '/account/totp')).status).toBe(401)
   })
 })
 
-test('a team that asks for second factors opens nothing but the own account before', async () => {
+test('a team that requires second factors denies access until a second factor is set up', async () => {
   await api.accounts.factors.reset({ email: owner.email })
   const browser = await firstStep()
   const required = errorText(

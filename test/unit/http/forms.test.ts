@@ -123,7 +123,7 @@ describe('forms', () => {
     [{ submitted_url: 'javascript:alert(1)' }, 422, '`submitted_url`'],
     [{ confirmed_url: 'https://user:pass@acme.example/' }, 422, '`confirmed_url`'],
     [{ allowed_origins: ['https://acme.example/page'] }, 422, '`allowed_origins[0]`'],
-  ])('are refused with %j', async (more, status, words) => {
+  ])('are rejected with %j', async (more, status, words) => {
     const answer = await api.call('POST', '/forms', { name: 'Form', from: FROM, ...more })
     expect([answer.status, (answer.json as { message: string }).message]).toEqual([
       status,
@@ -133,7 +133,7 @@ describe('forms', () => {
 })
 
 describe('a sign-up', () => {
-  test('becomes a contact once the person presses the button behind the link', async () => {
+  test('becomes a contact once the person confirms it on the linked page', async () => {
     const segment = await create('/segments', { name: 'Subscribers' })
     const topic = await create('/topics', { name: 'Offers', default_subscription: 'opt_out' })
     await create('/contact-properties', { key: 'city', type: 'string' })
@@ -191,7 +191,7 @@ describe('a sign-up', () => {
     expect(await read(form)).toMatchObject({ confirmed: 1 })
   })
 
-  test('lifts the opt-out of a contact and of a deleted one, and says so in the consent log', async () => {
+  test('lifts the opt-out of an existing or deleted contact, and records it in the consent log', async () => {
     const form = await make()
     for (const [email, isDeleted] of [
       ['back@reader.example', false],
@@ -210,7 +210,7 @@ describe('a sign-up', () => {
     }
   })
 
-  test('answers the same for known, suppressed and mailed addresses, which get no mail', async () => {
+  test('gives the same response for new, known and suppressed addresses', async () => {
     const form = await make()
     await api.call('POST', '/suppressions', { email: 'blocked@reader.example' })
     await create('/contacts', { email: 'known@reader.example' })
@@ -239,7 +239,7 @@ describe('a sign-up', () => {
     }
   })
 
-  test('can be confirmed for 7 days', async () => {
+  test("can't be confirmed after 7 days", async () => {
     const form = await make()
     await submit(form, { email: 'late@reader.example' })
     const link = linkIn((await mailTo('late@reader.example', 1))[0]!)
@@ -249,7 +249,7 @@ describe('a sign-up', () => {
     expect((await api.call('GET', '/contacts/late@reader.example')).status).toBe(404)
   })
 
-  test('is not confirmed by a forged link, or by a link whose form was deleted', async () => {
+  test("can't be confirmed with a forged link, or after its form was deleted", async () => {
     const form = await make()
     await submit(form, { email: 'forged@reader.example' })
     const link = linkIn((await mailTo('forged@reader.example', 1))[0]!)
@@ -260,7 +260,7 @@ describe('a sign-up', () => {
     expect((await visit('POST', link)).status).toBe(410)
   })
 
-  test('shows what is wrong with the values, escaped, and takes nothing', async () => {
+  test('shows errors for invalid values, escapes them, and accepts nothing', async () => {
     await create('/contact-properties', { key: 'size', type: 'number' })
     const form = await make({
       fields: [
@@ -287,15 +287,15 @@ describe('a sign-up', () => {
   })
 })
 
-describe('abuse', () => {
-  test('a filled trap is answered like everything else, and takes nothing', async () => {
+describe('abuse of forms', () => {
+  test('a filled honeypot field gets the usual response, and no sign-up is stored', async () => {
     const form = await make()
     const answer = await submit(form, { email: 'bot@reader.example', website: 'https://spam.example' })
     expect([answer.status, answer.text]).toEqual([200, expect.stringContaining('Check your mailbox')])
     expect(await read(form)).toMatchObject({ submitted: 0 })
   })
 
-  test('only allowed sites may send the form, and its own page not at once', async () => {
+  test('a form is accepted only from allowed sites, or from its own page after a short wait', async () => {
     const form = await make()
     const email = 'site@reader.example'
     const headers = [{}, { origin: 'https://evil.example' }, { origin: 'null' }] as Record<string, string>[]
@@ -314,7 +314,7 @@ describe('abuse', () => {
     expect(await submit(form, { email, shown }, {})).toMatchObject({ status: 400 })
   })
 
-  test('one network signs up 20 addresses an hour, an IPv6 /48 counts as one', async () => {
+  test('a network can sign up 20 addresses an hour, and an IPv6 /48 counts as one network', async () => {
     const form = await make()
     const from = (at: number) => ({ origin: SITE, 'x-forwarded-for': `2001:db8:5:${at.toString(16)}::1` })
     for (let at = 0; at < 20; at++)
@@ -324,7 +324,7 @@ describe('abuse', () => {
     expect((await submit(form, { email: 'n21@reader.example' })).status).toBe(200)
   })
 
-  test('a disabled form is closed, and so is one whose domain was removed', async () => {
+  test('a form is closed if it is disabled, or its domain is no longer verified', async () => {
     const form = await make()
     await api.call('PATCH', `/forms/${form.id}`, { status: 'disabled' })
     expect((await visit('GET', `/f/${form.id}`)).status).toBe(410)
@@ -338,7 +338,7 @@ describe('abuse', () => {
   })
 })
 
-test('the page is shown in the form’s languages, runs no scripts, and may be redirected to the team’s own', async () => {
+test('the form page uses the form’s languages, allows no scripts, and can redirect to the team’s pages', async () => {
   const form = await make({
     ...{
       languages: ['de', 'fr'],

@@ -27,8 +27,8 @@ const concurrent = errorText(
   'Same idempotency key used while original request is still in progress.',
 )
 
-describe('a request that is sent twice', () => {
-  test('is answered twice and done once', async () => {
+describe('a repeated request with an idempotency key', () => {
+  test('gets the same response, and stores one email', async () => {
     const key = newKey()
     const before = await stored()
     const first = await send(key)
@@ -40,7 +40,7 @@ describe('a request that is sent twice', () => {
     expect(await stored()).toBe(before + 1)
   })
 
-  test('costs no quota the second time, and still says how much is used', async () => {
+  test('uses no quota, and still reports the usage', async () => {
     const key = newKey()
     const first = await send(key)
     const second = await send(key)
@@ -52,7 +52,7 @@ describe('a request that is sent twice', () => {
     )
   })
 
-  test('is the same under every name of the path, and however the JSON is written', async () => {
+  test('matches under every alias of the path, and with any JSON formatting', async () => {
     const key = newKey()
     const id = idOf(await send(key))
     const reordered = Object.fromEntries(Object.entries(hello).reverse())
@@ -60,7 +60,7 @@ describe('a request that is sent twice', () => {
       expect(idOf(await send(key, JSON.stringify(reordered, null, 4), path))).toBe(id)
   })
 
-  test('with another body is refused', async () => {
+  test('is rejected with another body', async () => {
     const key = newKey()
     await send(key)
     const answer = await send(key, { ...hello, subject: 'Other' })
@@ -75,12 +75,12 @@ describe('a request that is sent twice', () => {
   })
 
   test.each([
-    ['that fits no schema', { ...hello, to: 7 }],
+    ["that doesn't match the schema", { ...hello, to: 7 }],
     ['without a field', { from: hello.from }],
-    ['with an address that is none', { ...hello, to: 'nobody' }],
-    ['with a feature that is not offered', { ...hello, template: { id: 'x' } }],
-    ['that is no object', []],
-  ])('with another body, one %s, is refused for its key', async (_, body) => {
+    ['with an invalid address', { ...hello, to: 'nobody' }],
+    ['with an unknown template', { ...hello, template: { id: 'x' } }],
+    ['that is not an object', []],
+  ])('is rejected for its key with another body, even one %s', async (_, body) => {
     const key = newKey()
     expect((await send(key, body)).status).toBe(422)
     await send(key)
@@ -91,7 +91,7 @@ describe('a request that is sent twice', () => {
     ])
   })
 
-  test('is answered as before although the key could not send any more', async () => {
+  test('gets the first response, even if the domain can no longer send', async () => {
     const key = newKey()
     const first = await send(key)
     const { teamId, domain } = api
@@ -105,7 +105,7 @@ describe('a request that is sent twice', () => {
     await api.clock.advance(2000)
   })
 
-  test('that was refused may be sent again, corrected', async () => {
+  test('is accepted with a corrected body if the first request was rejected', async () => {
     const key = newKey()
     expect((await send(key, { ...hello, from: 'a@new.example' })).status).toBe(403)
     expect((await send(key, { ...hello, to: 'nobody' })).status).toBe(422)
@@ -113,8 +113,8 @@ describe('a request that is sent twice', () => {
   })
 })
 
-describe('the key', () => {
-  test.each([['x'.repeat(257)], ['']])('is refused with a wrong length: %#', async (key) => {
+describe('the idempotency key', () => {
+  test.each([['x'.repeat(257)], ['']])('is rejected with an invalid length: case %#', async (key) => {
     const answer = await send(key)
     expect(answer.status).toBe(400)
     expect(answer.text).toBe(
@@ -122,14 +122,14 @@ describe('the key', () => {
     )
   })
 
-  test('is the team’s, not the API key’s', async () => {
+  test('applies to all API keys of the team', async () => {
     const key = newKey()
     const id = idOf(await send(key))
     expect(idOf(await send(key, hello, '/emails', { authorization: `Bearer ${api.sending}` }))).toBe(id)
   })
 })
 
-describe('a hundred identical requests at the same instant', () => {
+describe('a hundred concurrent identical requests', () => {
   const isSameOrConcurrent = (answers: Answer[]) => {
     const taken = answers.filter(({ status }) => status === 200)
     expect(taken.length).toBeGreaterThan(0)
@@ -137,13 +137,13 @@ describe('a hundred identical requests at the same instant', () => {
     for (const { status, text } of answers) if (status !== 200) expect(text).toBe(concurrent)
   }
 
-  test('make exactly one email', async () => {
+  test('create exactly one email', async () => {
     const [key, before] = [newKey(), await stored()]
     isSameOrConcurrent(await Promise.all(Array.from({ length: 100 }, () => send(key))))
     expect(await stored()).toBe(before + 1)
   })
 
-  test('make exactly one email in two processes on one database', async () => {
+  test('create exactly one email in two processes on one database', async () => {
     const other = await startSecond()
     const [key, before] = [newKey(), await stored()]
     const headers = { authorization: `Bearer ${api.full}`, 'idempotency-key': key }
@@ -157,7 +157,7 @@ describe('a hundred identical requests at the same instant', () => {
   })
 })
 
-test('a crash between the commit and the answer leaves a receipt that answers the next attempt', async () => {
+test('after a crash between commit and response, a retry gets the stored response', async () => {
   const [key, before] = [newKey(), await stored()]
   const dying = await startSecond('die')
   const headers = { authorization: `Bearer ${api.full}`, 'idempotency-key': key }
@@ -173,7 +173,7 @@ test('a crash between the commit and the answer leaves a receipt that answers th
 })
 
 // Must be last: it moves the clock away from the other processes' clocks.
-test('a key is as good as new after 24 hours', async () => {
+test('an idempotency key can be reused after 24 hours', async () => {
   const key = newKey()
   const id = idOf(await send(key))
   await api.clock.advance(24 * HOUR - 60_000)

@@ -41,7 +41,7 @@ test.each(SAMPLES)('%s is uploaded and served without metadata', async (type, by
   expect(Buffer.from(await served.arrayBuffer()).includes(METADATA)).toBe(false)
 })
 
-test('what is no image is refused, however large', async () => {
+test('rejects files that are not images, and uploads that are too large', async () => {
   const svg = await upload(Buffer.from('<svg onload="alert(1)"/>'), { 'content-type': 'image/png' })
   expect([svg.status, svg.json.message]).toEqual([
     422,
@@ -51,7 +51,7 @@ test('what is no image is refused, however large', async () => {
   expect((await upload(Buffer.concat([png(), Buffer.alloc(3_000_000)]))).status).toBe(413)
 })
 
-test('an image is deleted once, and by its team', async () => {
+test('an image can be deleted, and is not found afterwards', async () => {
   const { json } = await upload(png(9, 9))
   expect((await api.call('GET', '/images')).json).toMatchObject({ object: 'list', has_more: false })
   const deleted = await api.call('DELETE', `/images/${json.id}`)
@@ -60,13 +60,13 @@ test('an image is deleted once, and by its team', async () => {
   expect((await fetch(api.url + new URL(json.url).pathname)).status).toBe(404)
 })
 
-test('other names than those of images lead nowhere', async () => {
+test('image URLs with another name or extension get a 404', async () => {
   const { json } = await upload(png(8, 8))
   for (const name of ['x.png', `${json.id}.gif`, `${json.id}`, '..%2f..%2fetc%2fpasswd', `${json.id}.PNG`])
     expect((await fetch(`${api.url}/i/${name}`)).status).toBe(404)
 })
 
-test('viewers look, and developers upload', async () => {
+test("developers can upload images, and viewers can't", async () => {
   const uploadAs = async (role: 'viewer' | 'developer') =>
     (
       await upload(png(7, 7), {
@@ -78,7 +78,7 @@ test('viewers look, and developers upload', async () => {
   expect([await uploadAs('viewer'), await uploadAs('developer')]).toEqual([403, 201])
 })
 
-test('an image of a template or broadcast stays, and one that nothing shows is deleted after a month', async () => {
+test('keeps images used in a template or broadcast, and deletes unused ones after a month', async () => {
   const headers = {
     cookie: await join(api, { role: 'developer' }),
     'x-requested-with': 'dashboard',

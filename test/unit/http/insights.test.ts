@@ -19,7 +19,7 @@ interface Advice {
 const wrong = ({ insights }: Advice) =>
   insights.filter(({ verdict }) => verdict !== 'pass').map(({ id, verdict }) => `${verdict} ${id}`)
 
-test('an email that was sent, and the same one before', async () => {
+test('the insights of a sent email match those before sending', async () => {
   const { json: sent } = await api.call('POST', '/emails', email)
   const after = await api.call('GET', `/emails/${(sent as { id: string }).id}/insights`)
   expect([after.status, wrong(after.json as Advice)]).toEqual([200, ['attention http', 'advice subdomain']])
@@ -34,7 +34,7 @@ test('an email that was sent, and the same one before', async () => {
   expect(before.json).toEqual(after.json)
 })
 
-test('a dry run sends nothing, and generates the text as acceptance does', async () => {
+test('insights before sending send nothing, and generate the text as sending does', async () => {
   const count = async () => ((await api.call('GET', '/emails')).json as { data: object[] }).data.length
   const emails = await count()
   const { text, ...html } = email
@@ -45,14 +45,14 @@ test('a dry run sends nothing, and generates the text as acceptance does', async
   expect(await count()).toBe(emails)
 })
 
-test('a domain of nobody is said, and a body that could not be sent is refused', async () => {
+test("insights block an unknown sender domain, and reject a body that can't be sent", async () => {
   const foreign = await api.call('POST', '/insights', { ...email, from: 'a@elsewhere.example' })
   expect(wrong(foreign.json as Advice)[0]).toBe('block sender')
   const { status, json } = await api.call('POST', '/insights', { ...email, to: 'nobody' })
   expect([status, (json as { name: string }).name]).toEqual([422, 'validation_error'])
 })
 
-test('an unknown email is not found', async () => {
+test('insights of an unknown email get a 404', async () => {
   const unknown = '0193a4a0-0000-7000-8000-000000000000'
   expect((await api.call('GET', `/emails/${unknown}/insights`)).status).toBe(404)
 })

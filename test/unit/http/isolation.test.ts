@@ -72,7 +72,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-test('lists of another team hold nothing of this one', async () => {
+test('no list of another team contains an ID of this team', async () => {
   const paths = [
     '/emails',
     '/domains',
@@ -94,7 +94,7 @@ test('lists of another team hold nothing of this one', async () => {
   }
 })
 
-test('the owner of another team is refused everything by id, on every route that takes one', async () => {
+test('the owner of another team gets a 403 or 404 on every route with an ID of this team', async () => {
   const document = (await ask(`${api.url}/openapi.json`, 'GET')).json as ApiDocument
   const asked = routesById(document, ids)
   const got: string[] = []
@@ -109,7 +109,7 @@ test('the owner of another team is refused everything by id, on every route that
   expect(asked.length).toBeGreaterThan(300)
 })
 
-describe('from a thing of its own, another team reaches nothing of this one', () => {
+describe('through its own objects, another team', () => {
   const ownWebhook = async () => {
     const body = { endpoint: 'https://hooks.example/y', events: ['email.sent'] }
     const { id } = (await their('POST', '/webhooks', body)).json as { id: string }
@@ -119,7 +119,7 @@ describe('from a thing of its own, another team reaches nothing of this one', ()
   }
 
   test.each(['', '/attempts'])(
-    'an event of a webhook: GET /webhooks/:id/events/:event_id%s',
+    "can't read this team's events: GET /webhooks/:id/events/:event_id%s",
     async (rest) => {
       const own = await ownWebhook()
       const status = async (id: string) =>
@@ -128,7 +128,7 @@ describe('from a thing of its own, another team reaches nothing of this one', ()
     },
   )
 
-  test('an event is not sent again, alone or in a selection', async () => {
+  test("can't replay this team's events, alone or in a selection", async () => {
     const { id } = await ownWebhook()
     const alone = await their('POST', `/webhooks/${id}/events/${event}/replay`, {})
     const selected = await their('POST', `/webhooks/${id}/replay`, { event_ids: [event] })
@@ -136,13 +136,13 @@ describe('from a thing of its own, another team reaches nothing of this one', ()
     expect(selected.text).toContain('is not an event of this webhook')
   })
 
-  test('a key is not bound to a domain of this one', async () => {
+  test("can't restrict a key to this team's domain", async () => {
     const wanted = { name: 'Mine', permission: 'sending_access', domain_id: api.domain.id }
     expect((await their('POST', '/api-keys', wanted)).status).toBe(404)
   })
 
   test.each(['/emails/search?id=', '/logs?email_id=', '/logs/search?email_id=', '/queue?email_id='])(
-    'nothing is found by an email’s id: GET %s',
+    "can't find anything by the ID of this team's email: GET %s",
     async (path) => {
       const { status, json } = await their('GET', path + email)
       expect([status, (json as Listed).data]).toEqual([200, []])

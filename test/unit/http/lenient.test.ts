@@ -14,23 +14,23 @@ describe('names in camelCase', () => {
     headers: Type.Record(Type.String(), Type.String()),
   })
 
-  test('are read as those of the schema, at every depth', () => {
+  test('are converted to the names of the schema, at every depth', () => {
     expect(
       spelled(schema, { replyTo: 'a', topics: [{ fallbackValue: 'b' }], open: { clickCount_2: 1 } }),
     ).toEqual({ reply_to: 'a', topics: [{ fallback_value: 'b' }], open: { click_count_2: 1 } })
   })
 
-  test('do not count beside the name of the schema', () => {
+  test('are ignored if the snake_case name is present', () => {
     expect(spelled(schema, { replyTo: 'a', reply_to: 'b' })).toEqual({ reply_to: 'b' })
     expect(spelled(schema, { replyTo: 'a', reply_to: null })).toEqual({ reply_to: null })
   })
 
-  test('stay in maps, and where the schema does not know them', () => {
+  test("are kept in maps, and if the schema doesn't define them", () => {
     const value = { headers: { replyTo: 'a', reply_to: 'b' }, somethingElse: 1 }
     expect(spelled(schema, structuredClone(value))).toEqual(value)
   })
 
-  test('of another field of the schema are that field', () => {
+  test('are kept if the schema defines a field of that name', () => {
     const both = Type.Object({ content_type: Type.String(), contentType: Type.String() })
     expect(spelled(both, { contentType: 'a' })).toEqual({ contentType: 'a' })
   })
@@ -38,7 +38,7 @@ describe('names in camelCase', () => {
 
 describe('an empty list', () => {
   const map = Type.Record(Type.String(), Type.String())
-  test('is an empty map where a map belongs', () => {
+  test('is converted to an empty map where the schema expects a map', () => {
     expect(spelled(map, [])).toEqual({})
     expect(spelled(Nullable(map), [])).toEqual({})
     expect(
@@ -49,7 +49,7 @@ describe('an empty list', () => {
     })
   })
 
-  test('stays where a list belongs as well, and so does one that is not empty', () => {
+  test('is kept where the schema also allows a list', () => {
     const either = Type.Union([Type.Array(Type.Integer()), Type.Object({ data: Type.String() })])
     expect(spelled(either, [])).toEqual([])
     expect(spelled(map, ['a'])).toEqual(['a'])
@@ -58,7 +58,7 @@ describe('an empty list', () => {
 })
 
 describe('constants', () => {
-  test('are taken in any case, in lists and where null is allowed', () => {
+  test('are accepted in any case, in lists and in nullable fields', () => {
     const tls = Nullable(literals(['opportunistic', 'enforced']))
     expect(spelled(tls, 'ENFORCED')).toBe('enforced')
     expect(spelled(tls, null)).toBe(null)
@@ -66,19 +66,19 @@ describe('constants', () => {
     expect(spelled(Type.Literal('Buffer'), 'BUFFER')).toBe('Buffer')
   })
 
-  test('beside free text are text', () => {
+  test('keep their case where the schema also allows free text', () => {
     expect(spelled(Type.Union([literals(['all']), Type.String()]), 'ALL')).toBe('ALL')
   })
 })
 
-describe('routes', () => {
+describe('lenient request parsing', () => {
   let api: Api
   beforeAll(async () => {
     api = await startApi()
   })
   afterAll(() => api.close())
 
-  test('a batch with empty maps and names in camelCase', async () => {
+  test('accepts a batch with empty lists as maps, and names in camelCase', async () => {
     const one = { ...hello, headers: [], replyTo: 'help@acme.example' }
     const { status, json } = await api.call('POST', '/emails/batch', [one, one])
     expect(status).toBe(200)
@@ -87,14 +87,14 @@ describe('routes', () => {
       expect((await api.call('GET', `/emails/${id}`)).json).toMatchObject({ reply_to: ['help@acme.example'] })
   })
 
-  test('a retry in the other spelling is the same request', async () => {
+  test('treats a retry with the other spelling as the same request', async () => {
     const key = { 'idempotency-key': 'spelling' }
     const first = await api.call('POST', '/emails', { ...hello, reply_to: 'help@acme.example' }, key)
     const retry = await api.call('POST', '/emails', { ...hello, replyTo: 'help@acme.example' }, key)
     expect([retry.status, retry.text]).toEqual([200, first.text])
   })
 
-  test('a topic in camelCase is read as topic_id is', async () => {
+  test('reads topicId as topic_id', async () => {
     const { status, text } = await api.call('POST', '/emails', { ...hello, topicId: 'x' })
     expect([status, text]).toEqual([422, expect.stringContaining('The `topic_id` must be a valid UUID.')])
   })
@@ -109,12 +109,12 @@ describe('routes', () => {
     ['GET', '/emails/metrics?granularity=DAILY&metrics=Sent&dimensions=PERIOD', undefined, 200],
     ['GET', '/emails/metrics/breakdown?by=DOMAIN', undefined, 200],
     ['GET', '/queue?state=HELD&stream=Broadcast', undefined, 200],
-  ])('%s %s takes constants in any case', async (method, path, body, status) => {
+  ])('%s %s accepts constants in any case', async (method, path, body, status) => {
     const answer = await api.call(method, path, body)
     expect([answer.status, answer.text]).toEqual([status, expect.any(String)])
   })
 
-  test('a broadcast is sent without a body', async () => {
+  test('sends a broadcast without a request body', async () => {
     const segment = await api.call('POST', '/segments', { name: 'Readers' })
     const draft = await api.call('POST', '/broadcasts', {
       segment_id: (segment.json as { id: string }).id,
@@ -127,7 +127,7 @@ describe('routes', () => {
     expect([status, json]).toEqual([200, { object: 'broadcast', id }])
   })
 
-  test('what was written in capitals is answered in small letters', async () => {
+  test('returns constants in lower case', async () => {
     const { json } = await api.call('POST', '/domains', {
       name: 'small.example',
       region: 'EU-WEST-1',

@@ -10,19 +10,19 @@ const target = { teamId: newId(NOW), emailId: newId(NOW), attachmentId: newId(NO
 const token = links.sign('attachment', target)
 
 describe('a signed link', () => {
-  test('tells what it was made for until it expires', () => {
+  test('returns its target until it expires', () => {
     expect(links.open('attachment', token, NOW)).toEqual(target)
     expect(links.open('attachment', token, NOW + 999)).toEqual(target)
     expect(links.open('attachment', token, NOW + 1000)).toBe('expired')
     expect(token).toMatch(/^[\w-]+\.[\w-]+$/)
   })
 
-  test('is garbage for another purpose and for another secret', () => {
+  test('is invalid for another purpose and with another secret', () => {
     expect(links.open('share', token, NOW)).toBeUndefined()
     expect(createLinks(randomBytes(32)).open('attachment', token, NOW)).toBeUndefined()
   })
 
-  test('is garbage with any character changed, left out or added', () => {
+  test('is invalid with any character changed, removed or added', () => {
     for (let at = 0; at < token.length; at++) {
       const other = token[at] === 'A' ? 'E' : 'A'
       const changed = token.slice(0, at) + other + token.slice(at + 1)
@@ -60,6 +60,6 @@ test.each([
   ['1h30m', undefined],
   ['1 month', undefined],
   ['1e3 s', undefined],
-])('the duration %j is %j milliseconds', (text, milliseconds) => {
+])('parses the duration %j as %j milliseconds', (text, milliseconds) => {
   expect(readDuration(text)).toBe(milliseconds)
 })

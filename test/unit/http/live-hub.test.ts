@@ -90,7 +90,7 @@ async function events(count: number): Promise<void> {
 }
 
 describe('the live stream', () => {
-  test('says something every fifteen seconds, so that no proxy cuts it', async () => {
+  test('sends a comment every 15 seconds as a keep-alive', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const stream = reading(await connect())
     await stream.until('event: hello')
@@ -100,7 +100,7 @@ describe('the live stream', () => {
     await stream.until(': still here\n\n')
   })
 
-  test('ends after a quarter of an hour: the client comes back and shows its key again', async () => {
+  test('ends after 15 minutes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
     const response = await connect()
     const ended = once(response, 'end')
@@ -109,7 +109,7 @@ describe('the live stream', () => {
     await ended
   })
 
-  test('writes nothing to a stream that has ended, however slowly its client goes', async () => {
+  test('writes nothing to a stream that has ended, even with a slow client', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
     await connect()
     const [slow] = responses
@@ -122,7 +122,7 @@ describe('the live stream', () => {
     expect(failed).toEqual([])
   })
 
-  test('tells a client to read everything anew when it missed too much', async () => {
+  test('sends a reset to a client that missed too many events', async () => {
     const before = await storage.lastEvent({}, clock.now())
     await events(1000)
     const last = await storage.lastEvent({}, clock.now())
@@ -131,7 +131,7 @@ describe('the live stream', () => {
     expect(stream.text()).not.toContain('event: email')
   })
 
-  test('takes an id of the future, as after a restore, for the present', async () => {
+  test('treats a Last-Event-ID in the future as the current position', async () => {
     await events(1)
     const last = await storage.lastEvent({}, clock.now())
     const stream = reading(await connect({ 'last-event-id': '0-999999999' }))
@@ -140,7 +140,7 @@ describe('the live stream', () => {
     await stream.until(`id: ${formatCursor({ ...last, seq: last.seq + 1 })}\nevent: email\n`)
   })
 
-  test('drops a client that does not read, and goes on for the others', async () => {
+  test("disconnects a client that doesn't read, and keeps serving the others", async () => {
     await connect()
     const [slow] = responses
     // As when its TCP window is closed: written data waits here.
@@ -155,7 +155,7 @@ describe('the live stream', () => {
     await stream.until(`id: ${formatCursor(last)}\n`)
   })
 
-  test('tells operators, and nobody else, that a lane has changed', async () => {
+  test('sends lane changes to operators only', async () => {
     const operator = reading(await connect({}, '/operator'))
     const other = reading(await connect())
     await other.until('event: hello')

@@ -49,7 +49,7 @@ async function listen(more: Record<string, string | undefined> = {}): Promise<St
 }
 
 describe('GET /live', () => {
-  test('tells what happens to the emails of the team, and of no other', async () => {
+  test("streams events of the team's emails only", async () => {
     const stream = await listen()
     await stream.until('event: hello')
     const other = await send((await makeTeam(api.storage)).team.id)
@@ -60,7 +60,7 @@ describe('GET /live', () => {
     stream.close()
   })
 
-  test('goes on where the last stream ended', async () => {
+  test('resumes after the Last-Event-ID', async () => {
     const before = await api.storage.lastEvent({}, 0)
     const [one, two] = [await send(), await send()]
     const stream = await listen({ 'last-event-id': formatCursor(before) })
@@ -70,7 +70,7 @@ describe('GET /live', () => {
     stream.close()
   })
 
-  test('ends for somebody who was removed, signed out or lost the key, before anything more is told', async () => {
+  test('ends before the next event once the member, session or API key was removed', async () => {
     const email = 'brief@people.example'
     const cookie = await join(api, { role: 'developer', email })
     const members = await api.storage.listMembers({ teamId: api.teamId }, api.clock.now())
@@ -94,7 +94,7 @@ describe('GET /live', () => {
     staying.close()
   })
 
-  test('needs a key of full access or a session', async () => {
+  test('rejects sending keys, and requests without a key', async () => {
     expect((await ask(`${api.url}/live`, 'GET')).status).toBe(401)
     const authorization = `Bearer ${api.sending}`
     expect((await ask(`${api.url}/live`, 'GET', undefined, { authorization })).status).toBe(401)

@@ -35,7 +35,7 @@ const cookieOf = ({ headers }: Answer) =>
     .split(';', 1)[0]!
 
 describe('an invitation', () => {
-  test('goes out by mail, is looked at, makes an account once, and is then over', async () => {
+  test('is sent by email, can be viewed, and creates one account', async () => {
     const before = await api.count()
     const token = await invited('New@people.example')
     expect(await api.count()).toBe(before + 1)
@@ -53,7 +53,7 @@ describe('an invitation', () => {
     expect(said(await accept(token))).toEqual([403, over])
   })
 
-  test('for somebody with an account is accepted by that account only', async () => {
+  test('for an existing account can be accepted by that account only', async () => {
     const now = api.clock.now()
     const other = { id: '0197c3e2-5a71-7000-8000-0000000000ff', name: 'Other', createdAt: now }
     const { userId } = (await api.storage.listMembers({ teamId: api.teamId }, now))[0]!
@@ -72,7 +72,7 @@ describe('an invitation', () => {
     expect(back.json).toMatchObject({ team: { id: other.id }, operator: false })
   })
 
-  test('of one address is mailed three times in a quarter of an hour, withdrawn meanwhile or not', async () => {
+  test('is limited to three emails per address in 15 minutes', async () => {
     const email = 'often@people.example'
     for (let n = 0; n < 3; n++) await invited(email)
     const answer = await as(admin, 'POST', '/invitations', { email: ' Often@people.example', role: 'viewer' })
@@ -85,7 +85,7 @@ describe('an invitation', () => {
     await invited(email)
   })
 
-  test('that was withdrawn leads nowhere, and its token is in no audit entry', async () => {
+  test("can't be viewed once withdrawn, and its token is in no audit entry", async () => {
     const token = await invited('gone@people.example')
     const { json } = await as(owner, 'GET', '/invitations')
     const { id } = (json as { data: { id: string; email: string }[] }).data.find(
@@ -100,7 +100,7 @@ describe('an invitation', () => {
 })
 
 describe('an admin', () => {
-  test('neither makes nor touches owners', async () => {
+  test("can't add, change or remove owners", async () => {
     const only = 'Only owners can add, change or remove owners. Ask an owner of the team.'
     const members = await api.storage.listMembers({ teamId: api.teamId }, 0)
     const [boss, mate] = [members[0]!, members.find(({ role }) => role === 'developer')!]
@@ -114,13 +114,13 @@ describe('an admin', () => {
     expect((await as(admin, 'PATCH', `/members/${mate.userId}`, { role: 'viewer' })).status).toBe(200)
   })
 
-  test('without a second factor cannot demand one of everybody', async () => {
+  test("can't require a second factor without having one", async () => {
     const answer = await as(admin, 'PATCH', '/team/security', { mfa_required: true })
     expect(answer.status).toBe(409)
   })
 })
 
-test('an owner who becomes an admin leaves no invitation of an owner behind', async () => {
+test('demoting an owner to admin revokes the owner invitations they sent', async () => {
   const cookie = await join(api, { role: 'owner', email: 'boss-2@people.example' })
   const { userId } = (await api.storage.listMembers({ teamId: api.teamId }, 0)).find(
     ({ email }) => email === 'boss-2@people.example',
@@ -133,7 +133,7 @@ test('an owner who becomes an admin leaves no invitation of an owner behind', as
   expect(open.filter((email) => email.startsWith('alias'))).toEqual(['alias-2@people.example'])
 })
 
-test('who is removed is out at once, with the next request', async () => {
+test('a removed member is rejected from the next request on', async () => {
   const cookie = await join(api, { role: 'developer', email: 'brief@people.example' })
   const { userId } = (await api.storage.listMembers({ teamId: api.teamId }, 0)).find(
     ({ email }) => email === 'brief@people.example',
@@ -143,7 +143,7 @@ test('who is removed is out at once, with the next request', async () => {
   expect((await as(cookie, 'GET', '/emails')).status).toBe(401)
 })
 
-describe('somebody who is in no team any more', () => {
+describe('a person who is no longer in any team', () => {
   const email = 'back@people.example'
   const leave = async () => {
     const members = await api.storage.listMembers({ teamId: api.teamId }, 0)
@@ -152,7 +152,7 @@ describe('somebody who is in no team any more', () => {
     return userId
   }
 
-  test('joins again by an invitation and the password of the account', async () => {
+  test("can rejoin with an invitation and the account's password", async () => {
     await accept(await invited(email))
     const userId = await leave()
     const token = await invited(email, 'viewer')
@@ -172,7 +172,7 @@ describe('somebody who is in no team any more', () => {
     expect(seen.json).toMatchObject({ has_account: false, has_team: false })
   })
 
-  test('shows the second factor as at any sign-in', async () => {
+  test('must complete the second factor to rejoin', async () => {
     const userId = await leave()
     const now = api.clock.now()
     await api.storage.startTotp({ userId, secret: new Uint8Array(20) }, now)
@@ -181,7 +181,7 @@ describe('somebody who is in no team any more', () => {
     expect([answer.status, answer.json]).toMatchObject([202, { next: 'second_factor', methods: ['totp'] }])
   })
 
-  test('has no more guesses at the password than at a sign-in', async () => {
+  test('is limited to ten wrong passwords when rejoining', async () => {
     await api.clock.advance(16 * 60_000)
     await leave()
     const token = await invited(email)
@@ -193,7 +193,7 @@ describe('somebody who is in no team any more', () => {
   })
 })
 
-test('a role that was lowered holds with the next request', async () => {
+test('a lowered role takes effect with the next request', async () => {
   const cookie = await join(api, { role: 'admin', email: 'lowered@people.example' })
   const { userId } = (await api.storage.listMembers({ teamId: api.teamId }, 0)).find(
     ({ email }) => email === 'lowered@people.example',
@@ -203,7 +203,7 @@ test('a role that was lowered holds with the next request', async () => {
   expect((await as(cookie, 'GET', '/invitations')).status).toBe(403)
 })
 
-test('keys are not let in where people decide about people', async () => {
+test("API keys can't access members, teams and invitations", async () => {
   for (const path of ['/members', '/team', '/teams', '/invitations'])
     expect((await api.call('GET', path)).status).toBe(401)
 })

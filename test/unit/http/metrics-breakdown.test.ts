@@ -71,7 +71,7 @@ const search = async (query: string) => {
 }
 
 describe('GET /emails/metrics/breakdown', () => {
-  test('tells domains apart, with the largest first and what machines did for itself', async () => {
+  test('counts by domain, with opens by bots separate', async () => {
     const body = await get('')
     expect(body.object).toBe('metrics_breakdown')
     expect(body.metrics).toContain('opened_by_robots')
@@ -84,7 +84,7 @@ describe('GET /emails/metrics/breakdown', () => {
     )
   })
 
-  test('tells mailbox providers apart, by what is known of one recipient', async () => {
+  test('counts by mailbox provider, with per-recipient metrics only', async () => {
     const { data, metrics } = await get('by=provider')
     expect(metrics).toEqual([
       ...['delivered', 'bounced', 'delivery_delayed', 'complained', 'failed', 'suppressed'],
@@ -95,7 +95,7 @@ describe('GET /emails/metrics/breakdown', () => {
     ])
   })
 
-  test('tells apart what bounces were about, and those of which that was not told', async () => {
+  test('counts bounces by category, including undetermined ones', async () => {
     const { data, totals } = await get('by=bounce_category')
     expect(totals).toEqual({ bounced: 3 })
     expect(data.map(({ value, counts }) => [value, counts.bounced]).sort()).toEqual([
@@ -108,7 +108,7 @@ describe('GET /emails/metrics/breakdown', () => {
     ])
   })
 
-  test('tells tags apart, and what all mail comes to; an email counts for each of its tags', async () => {
+  test('counts by tag, with totals for all mail, and counts an email for each of its tags', async () => {
     const body = await get('by=tag')
     expect(body).not.toHaveProperty('counted_until')
     expect(body.totals).toMatchObject({ sent: 4, delivered: 1, bounced: 3 })
@@ -130,7 +130,7 @@ describe('GET /emails/metrics/breakdown', () => {
     expect(rows(await get('by=tag&provider=%3Fsmall.test'))).toEqual([])
   })
 
-  test('has every period, also for one domain or provider', async () => {
+  test('counts by period, also for one domain or provider', async () => {
     const range = `by=period&granularity=hourly&start_date=${iso(begun)}`
     const sums = async (more: string) =>
       (await get(range + more)).data.map(({ value, counts }) => [value, counts.delivered, counts.bounced])
@@ -155,15 +155,15 @@ describe('GET /emails/metrics/breakdown', () => {
     ['provider=a,,b', 'Invalid `provider`: up to 100 comma-separated provider IDs'],
     ['by=period&granularity=hourly&start_date=2020-01-01', 'Invalid `granularity`: at most 4000 periods'],
     ['timezone=Mars', 'Invalid `timezone`'],
-  ])('refuses %s', async (query, says) => {
+  ])('rejects %s', async (query, says) => {
     const { status, json } = await api.call('GET', `/emails/metrics/breakdown?${query}`)
     expect(status).toBe(422)
     expect((json as { message: string }).message).toContain(says)
   })
 })
 
-describe('GET /emails/search by what happened', () => {
-  test('finds the emails behind a number', async () => {
+describe('GET /emails/search by event', () => {
+  test('finds emails by event, provider, bounce category and tag', async () => {
     expect(await search('event=delivered')).toEqual([ids.fine])
     expect(await search('event=bounced')).toEqual([ids.full, ids.gone, ids.odd].sort())
     expect(await search('event=bounced&provider=%3Fbig.test')).toEqual([ids.full])
@@ -176,7 +176,7 @@ describe('GET /emails/search by what happened', () => {
     expect(await search('event=bounced&domain=acme.example&bounce=recipient')).toEqual([])
   })
 
-  test('in a stretch of time, whose end is not in it', async () => {
+  test('finds emails by the time of the event, excluding the end', async () => {
     const during = (from: number, to: number) =>
       search(`event_since=${iso(from)}&event_until=${iso(to)}&event=sent`)
     expect(await during(begun, begun + HOUR)).toEqual([ids.fine])
@@ -184,7 +184,7 @@ describe('GET /emails/search by what happened', () => {
     expect(await during(begun - HOUR, begun)).toEqual([])
   })
 
-  test('tells what machines opened from what people opened', async () => {
+  test('separates opens by bots from opens by people', async () => {
     const visit = async (emailId: string, data: { robot?: true }) => {
       const hit = { id: newId(api.clock.now()), teamId: api.teamId, emailId, deliveryId: null }
       await api.storage.recordHit({ ...hit, type: 'email.opened', data }, api.clock.now())

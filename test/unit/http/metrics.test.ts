@@ -57,7 +57,7 @@ describe('GET /emails/metrics', () => {
     })
   })
 
-  test('has a row for every period, those in which nothing happened too', async () => {
+  test('has a row for every period, including empty ones', async () => {
     const { data } = await get('?dimensions=period&metrics=sent&granularity=hourly&start_date=' + iso(begun))
     expect(data!.map(({ sent }) => sent)).toEqual([
       2,
@@ -67,12 +67,12 @@ describe('GET /emails/metrics', () => {
     ])
   })
 
-  test('takes lists with commas, repeated, and both', async () => {
+  test('accepts lists with commas, repeated parameters, and both', async () => {
     const { metrics } = await get('?metrics=sent,delivered&metrics=bounced')
     expect(metrics).toEqual(['sent', 'delivered', 'bounced'])
   })
 
-  test('has a row for every domain, with its name; a domain that is gone has none', async () => {
+  test('has a row for every domain with its name, or "(removed)"', async () => {
     const { data } = await get('?dimensions=domain&metrics=sent')
     expect(data!.map(({ domain_name: name, sent }) => [name, sent]).sort()).toEqual([
       ['(removed)', 1],
@@ -81,14 +81,14 @@ describe('GET /emails/metrics', () => {
     ])
   })
 
-  test('restricts to domains and emails', async () => {
+  test('filters by domain and email', async () => {
     expect((await get(`?domain_id=${api.domain.id}`)).totals).toMatchObject({ sent: 2, delivered: 1 })
     expect((await get(`?email_id=${emailId}`)).totals).toMatchObject({ sent: 2, bounced: 1 })
     const { data } = await get(`?dimensions=email&metrics=sent&email_id=${emailId}`)
     expect(data).toEqual([{ email_id: emailId, sent: 2 }])
   })
 
-  test('of broadcasts there is nothing yet', async () => {
+  test('returns no rows for an unknown broadcast', async () => {
     const body = await get(`?broadcast_id=${emailId}&metrics=sent&dimensions=broadcast`)
     expect([body.totals, body.data]).toEqual([{ sent: 0 }, []])
   })
@@ -105,19 +105,19 @@ describe('GET /emails/metrics', () => {
     ['dimensions=email,broadcast', 'dimensions'],
     [`email_id=${newId(1)}&broadcast_id=${newId(1)}`, 'broadcast_id'],
     ['granularity=hourly&dimensions=period&start_date=2001-01-01', 'granularity'],
-  ])('refuses %s and names %s', async (query, parameter) => {
+  ])('rejects %s, naming %s', async (query, parameter) => {
     const { status, json } = await api.call('GET', `/emails/metrics?${query}`)
     expect(status).toBe(422)
     expect((json as Body).message).toContain(`Invalid \`${parameter}\``)
   })
 
-  test('refuses what is no id, and more than a hundred', async () => {
+  test('rejects an invalid ID, and more than 100 IDs', async () => {
     expect((await get('?domain_id=7')).message).toBe('The `domain_id` must be a valid UUID.')
     const many = Array.from({ length: 101 }, () => newId(1)).join(',')
     expect((await get(`?domain_id=${many}`)).message).toBe('Invalid `domain_id`: at most 100 ids.')
   })
 
-  test('is not for keys that may only send', async () => {
+  test('rejects sending keys', async () => {
     const { status } = await ask(`${api.url}/emails/metrics`, 'GET', undefined, {
       authorization: `Bearer ${api.sending}`,
     })

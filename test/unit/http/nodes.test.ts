@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 describe('GET /nodes', () => {
-  test('tells since when the daemon runs, where it listens and whether it takes mail', async () => {
+  test('returns the name, state, listeners, storage and readiness of each node', async () => {
     const { status, json } = await api.call('GET', '/nodes')
     expect(status).toBe(200)
     expect(json).toMatchObject({
@@ -54,7 +54,7 @@ describe('GET /nodes', () => {
     })
   })
 
-  test('is refused to teams that do not run the server', async () => {
+  test("rejects teams that don't operate the server", async () => {
     const { status, json } = await ask(`${api.url}/nodes`, 'GET', undefined, { cookie: tenant })
     expect([status, json]).toMatchObject([
       403,
@@ -67,7 +67,7 @@ describe('DELETE /nodes/:id', () => {
   test.each([
     ['a live node', '5f2b1c9a7d3e4f60', 409, /^The node mail1 is alive\. Stop it first/],
     ['an unknown node', 'nobody', 404, /^Node nobody not found/],
-  ])('refuses %s', async (_what, id, status, message) => {
+  ])('rejects %s', async (_what, id, status, message) => {
     const answer = await api.call('DELETE', `/nodes/${id}`)
     expect([answer.status, answer.json]).toMatchObject([
       status,
@@ -75,14 +75,14 @@ describe('DELETE /nodes/:id', () => {
     ])
   })
 
-  test('is refused to teams that do not run the server', async () => {
+  test("rejects teams that don't operate the server", async () => {
     const { status } = await ask(`${api.url}/nodes/5f2b1c9a7d3e4f60`, 'DELETE', undefined, { cookie: tenant })
     expect(status).toBe(403)
   })
 })
 
 describe('GET /limits', () => {
-  test('tells those who run the server of their plan and of all', async () => {
+  test("returns the team's own plan and all plans to operators", async () => {
     const { json } = await api.call('GET', '/limits')
     const unlimited = { name: 'unlimited', daily: null, monthly: null }
     expect(json).toEqual({
@@ -94,7 +94,7 @@ describe('GET /limits', () => {
     })
   })
 
-  test('tells others of their own plan only', async () => {
+  test("returns only the team's own plan to other teams", async () => {
     const { json } = await ask(`${api.url}/limits`, 'GET', undefined, { cookie: tenant })
     expect(json).toMatchObject({ plan: { name: 'free', daily: 100, monthly: 3000 }, plans: null })
   })

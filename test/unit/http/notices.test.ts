@@ -32,7 +32,7 @@ const senderFor = async (opened: Api, from?: string) => {
   return { send, sent }
 }
 
-test('comes from the first verified domain of the first team, transactional and marked', async () => {
+test("a notice is sent from the first team's verified domain, as tagged transactional mail", async () => {
   api = await startApi()
   const { send, sent } = await senderFor(api)
   expect(await send(notice)).toEqual({ sent: true, emailId: '1' })
@@ -47,14 +47,14 @@ test('comes from the first verified domain of the first team, transactional and 
   ])
 })
 
-test('comes from the configured address', async () => {
+test('a notice is sent from the configured address', async () => {
   api = await startApi()
   const { send, sent } = await senderFor(api, 'mail@acme.example')
   await send(notice)
   expect(sent).toMatchObject([{ from: { address: 'mail@acme.example' } }])
 })
 
-test('says why it cannot be sent: without a verified domain, and to what is no address', async () => {
+test('a notice returns a reason if the address is invalid, or no domain is verified', async () => {
   api = await startApi()
   const { send } = await senderFor(api)
   expect(await send({ ...notice, to: 'nobody' })).toEqual({
@@ -69,7 +69,7 @@ test('says why it cannot be sent: without a verified domain, and to what is no a
   })
 })
 
-test('counts to no quota: a team that has used its own can still reset a password', async () => {
+test("a notice doesn't count against the quota", async () => {
   api = await startApi({ plans: new Map([['unlimited', { name: 'unlimited', daily: 0, monthly: 0 }]]) })
   const answer = await fetch(`${api.url}/session/reset`, {
     method: 'POST',

@@ -39,18 +39,18 @@ function undescribed(at: string, schema: Schema): string[] {
 }
 
 describe('GET /openapi.json', () => {
-  test('needs no key and may be kept', async () => {
+  test('needs no key and can be cached', async () => {
     const { status, headers } = await ask(`${api.url}/openapi.json`, 'GET')
     expect(status).toBe(200)
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(headers.get('cache-control')).toBe('public, max-age=300')
   })
 
-  test('is valid OpenAPI 3.1, says an independent validator', async () => {
+  test('is valid OpenAPI 3.1 according to an independent validator', async () => {
     expect(await new Validator().validate({ ...document })).toEqual({ valid: true })
   })
 
-  test('tells the version of the program, and leaves out what only the sandbox has', async () => {
+  test('shows the program version, and includes sandbox operations only in the sandbox', async () => {
     expect(document.info.version).toBe('0.0.0')
     expect(document.paths).toHaveProperty('/sandbox/messages')
     const plain = await startApi()
@@ -88,12 +88,12 @@ describe('GET /openapi.json', () => {
     ])
   })
 
-  test('operation ids are unique', () => {
+  test('operation IDs are unique', () => {
     const ids = operations().map(([, { operationId }]) => operationId)
     expect(ids).toEqual([...new Set(ids)])
   })
 
-  test('every reference leads somewhere and every component is used', () => {
+  test('every reference resolves and every component is used', () => {
     const text = JSON.stringify(document)
     const used = new Set(
       [...text.matchAll(/"#\/components\/(\w+)\/(\w+)"/g)].map(([, kind, name]) => `${kind}/${name}`),
@@ -119,7 +119,7 @@ describe('GET /openapi.json', () => {
       expect(required, description).toEqual(expect.arrayContaining(['object', 'has_more', 'data']))
   })
 
-  test('every operation says who may call it and how it can fail', () => {
+  test('every operation documents who may call it and how it can fail', () => {
     for (const [key, { security, responses, summary }] of operations()) {
       expect(summary, key).toMatch(/^\S/)
       expect(responses, key).toHaveProperty('500')
@@ -127,7 +127,7 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  test('every parameter, body, answer and field has a description', () => {
+  test('every parameter, body, response and field has a description', () => {
     const schemas = Object.entries(document.components.schemas).flatMap(([name, schema]) => [
       ...(schema.description ? [] : [name]),
       ...undescribed(name, schema),
@@ -148,7 +148,7 @@ describe('GET /openapi.json', () => {
     expect([...schemas, ...others]).toEqual([])
   })
 
-  test('every body and answer has an example, which fits its schema', () => {
+  test('every request body and response has an example that matches its schema', () => {
     const ajv = new Ajv2020({ strict: false, formats: { uuid: /^[0-9a-f-]{36}$/, 'date-time': /T.*Z$/ } })
     ajv.addSchema({ $id: 'doc', components: document.components })
     for (const [key, { requestBody, responses }] of operations()) {

@@ -21,7 +21,7 @@ const exported = async (contact: string): Promise<Static<typeof PersonData>> => 
   return json as Static<typeof PersonData>
 }
 
-test("everything kept about a contact is in the file: theirs and nobody else's", async () => {
+test("the export of a contact contains all data stored about it, and no other contact's", async () => {
   const email = 'ada@person.example'
   await make('/contact-properties', { key: 'plan', type: 'string' })
   const segment = await make('/segments', { name: 'VIP' })
@@ -53,7 +53,7 @@ test("everything kept about a contact is in the file: theirs and nobody else's",
   expect(await exported('ADA@person.example')).toMatchObject({ contact: { id }, emails: [{ id: mail }] })
 })
 
-test('an address that is no contact has a file, too, also after its contact was deleted', async () => {
+test('the data of an address can be exported after its contact was deleted', async () => {
   const email = 'bob@person.example'
   await make('/contacts', { email, unsubscribed: true })
   await api.call('DELETE', `/contacts/${email}`)

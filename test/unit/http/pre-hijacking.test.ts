@@ -127,7 +127,7 @@ async function byPasskey(device: Device, browser = openBrowser(api.url)) {
   return browser.call('POST', '/session/passkey', { response: device.get(options) })
 }
 
-test('an account that the inviter made by the link of the page is not shared with whom a provider knows by the address', async () => {
+test("a provider sign-in isn't matched by address to an account created with the link from the page", async () => {
   const email = somebody()
   await madeBy((await invite(email)).shown, ATTACKER)
   const { problem, browser } = await byProvider('company', 'victim-1', email)
@@ -137,7 +137,7 @@ test('an account that the inviter made by the link of the page is not shared wit
   expect((await byProvider('any', 'victim-1', email)).problem).toBe('not_linked')
 })
 
-test('its real owner gets it by a link in the mail, and whoever made it is out by every way', async () => {
+test('an emailed reset link gives the owner the account, and removes every access of its creator', async () => {
   const email = somebody()
   const attacker = await madeBy((await invite(email)).shown, ATTACKER)
   await link(attacker, 'any', 'attacker-2')
@@ -159,7 +159,7 @@ test('its real owner gets it by a link in the mail, and whoever made it is out b
   })
 })
 
-test('a passkey from before the proof opens nothing by itself, and a second factor is still asked for', async () => {
+test('a passkey added before the address was confirmed works only as a second factor', async () => {
   const email = somebody()
   const attacker = await madeBy((await invite(email)).shown, ATTACKER)
   const device = await addPasskey(attacker)
@@ -181,7 +181,7 @@ test('a passkey from before the proof opens nothing by itself, and a second fact
   expect((await byPasskey(fresh)).status).toBe(200)
 })
 
-test('whoever came by the link of the mail has shown that the address is theirs', async () => {
+test('accepting the emailed invitation link confirms the address', async () => {
   const email = somebody()
   const person = await madeBy((await invite(email)).mailed, VICTIM)
   await link(person, 'any', 'person-4')
@@ -198,7 +198,7 @@ test('whoever came by the link of the mail has shown that the address is theirs'
   expect((await byProvider('company', 'person-4b', other)).problem).toBe(null)
 })
 
-test('one of the two links is used, and the other is over; neither token is told anywhere', async () => {
+test('using one invitation link invalidates the other, and neither token is exposed', async () => {
   const email = somebody()
   const { shown, mailed } = await invite(email)
   expect(mailed).not.toBe(shown)
@@ -209,7 +209,7 @@ test('one of the two links is used, and the other is over; neither token is told
     for (const token of [shown, mailed]) expect((await boss.call('GET', path)).text).not.toContain(token)
 })
 
-test('a link that the command line printed proves nothing about the address', async () => {
+test("a reset link from the command line doesn't confirm the address", async () => {
   const email = somebody()
   const attacker = await madeBy((await invite(email)).shown, ATTACKER)
   await link(attacker, 'any', 'attacker-5')
@@ -221,7 +221,7 @@ test('a link that the command line printed proves nothing about the address', as
   expect((await byProvider('any', 'attacker-5', 'x@else.example')).problem).toBe(null)
 })
 
-test('a newcomer by a provider is known by the address only where the provider is the authority on it', async () => {
+test('joining through a provider confirms the address only if the provider is trusted for addresses', async () => {
   const [one, two, three] = [somebody(), somebody(), somebody()]
   expect((await byProvider('joining', 'passer-6', one)).problem).toBe(null)
   expect((await byProvider('company', 'victim-6', one)).problem).toBe('unproven')
@@ -232,11 +232,11 @@ test('a newcomer by a provider is known by the address only where the provider i
   expect((await byProvider('company', 'guest-6-renewed', three)).problem).toBe(null)
 })
 
-test('the first owner was made by whoever runs the server, and is known by the address', async () => {
+test('the first owner can sign in through a provider by address', async () => {
   expect((await byProvider('company', 'boss-7', owner.email)).problem).toBe(null)
 })
 
-test('an address is not taken for another one that only its small letters make the same', async () => {
+test("an address doesn't match another one that equals it only in Unicode lower case", async () => {
   const email = `kim-${somebody()}`
   await madeBy((await invite(email)).mailed, VICTIM)
   // The Kelvin sign becomes a k in lower case. It is another address.
@@ -245,7 +245,7 @@ test('an address is not taken for another one that only its small letters make t
   expect((await byProvider('company', 'kim-9', email.toUpperCase())).problem).toBe(null)
 })
 
-test('a code of the app is asked for after the proof, too', async () => {
+test('a second factor is still required after the address was confirmed', async () => {
   const email = somebody()
   const person = await madeBy((await invite(email)).shown, VICTIM)
   const { secret } = json<{ secret: string }>(await person.call('POST', '/account/totp'))

@@ -89,7 +89,7 @@ describe('one-click (RFC 8058)', () => {
     ])
   })
 
-  test('opts out of the topic of the mail, and the same again changes nothing', async () => {
+  test('opts out of the topic of the email, and repeating it changes nothing', async () => {
     const who = await person()
     for (let round = 0; round < 3; round++) {
       expect((await visit('POST', tokenFor(who, who.topic), ONE_CLICK)).status).toBe(200)
@@ -98,14 +98,14 @@ describe('one-click (RFC 8058)', () => {
     expect(await consents(who)).toHaveLength(1)
   })
 
-  test('opts out of everything where the team has deleted the topic', async () => {
+  test('opts out of everything if the topic was deleted', async () => {
     const who = await person()
     await api.call('DELETE', `/topics/${who.topic}`)
     expect((await visit('POST', tokenFor(who, who.topic), ONE_CLICK)).status).toBe(200)
     expect((await state(who))[0]).toBe(true)
   })
 
-  test('many from one address are all answered', async () => {
+  test('accepts 300 concurrent requests from one address', async () => {
     const who = await person()
     const answers = await Promise.all(
       Array.from({ length: 300 }, () => visit('POST', tokenFor(who), ONE_CLICK)),
@@ -114,7 +114,7 @@ describe('one-click (RFC 8058)', () => {
   })
 })
 
-describe('who only looks unsubscribes nobody', () => {
+describe("requests that don't unsubscribe", () => {
   const purposes = { 'sec-purpose': 'prefetch;prerender', purpose: 'prefetch', 'x-moz': 'prefetch' }
   test.each([
     ['GET', '', undefined, {}],
@@ -139,7 +139,7 @@ describe('who only looks unsubscribes nobody', () => {
     expect(await consents(who)).toEqual([])
   })
 
-  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s', async (method) => {
+  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('are rejected with 405: %s', async (method) => {
     const who = await person()
     expect((await visit(method, tokenFor(who), ONE_CLICK)).status).toBe(405)
     expect(await state(who)).toEqual(IN)
@@ -152,8 +152,8 @@ const plain = ({ status, headers, text }: Answer) => {
   return { status, headers: Object.fromEntries(shown), text }
 }
 
-describe('tokens that are not ours', () => {
-  test('change nothing and tell nothing: the answers are the same', async () => {
+describe('invalid unsubscribe requests', () => {
+  test('get the same 404 for every invalid token, and change nothing', async () => {
     const who = await person()
     const token = tokenFor(who)
     const other = api.tokens.sign({
@@ -183,20 +183,20 @@ describe('tokens that are not ours', () => {
     expect(expected.text).not.toContain('Acme')
   })
 
-  test('too long ones are not found either', async () => {
+  test('get an error for an overlong or malformed token', async () => {
     expect((await visit('POST', 'A'.repeat(5000), ONE_CLICK)).status).toBeGreaterThanOrEqual(404)
     expect((await visit('GET', '%00%ff', undefined, {})).status).toBeGreaterThanOrEqual(400)
   })
 
-  test('a body that is too large is refused', async () => {
+  test('get a 413 if the body is too large', async () => {
     const who = await person()
     expect((await visit('POST', tokenFor(who), `${ONE_CLICK}&x=${'y'.repeat(20_000)}`)).status).toBe(413)
     expect(await state(who)).toEqual(IN)
   })
 })
 
-describe('the page', () => {
-  test('loads nothing, is kept nowhere, and shows the address masked', async () => {
+describe('the unsubscribe page', () => {
+  test("loads no external resources, isn't cached, and masks the address", async () => {
     const who = await person()
     const { status, headers, text } = await visit('GET', tokenFor(who), undefined, {})
     expect(status).toBe(200)
@@ -212,7 +212,7 @@ describe('the page', () => {
     expect(text).not.toContain('<script')
   })
 
-  test('speaks the language of the browser, else the one of the team', async () => {
+  test("uses the language of the browser, or else the team's default", async () => {
     const token = tokenFor(await person())
     const langOf = async (accepted: string) =>
       /<html lang="(\w+)">/.exec(
@@ -227,7 +227,7 @@ describe('the page', () => {
     await api.call('PATCH', '/unsubscribe-page', { default_language: 'en' })
   })
 
-  test('stops everything, and takes people back', async () => {
+  test('unsubscribes from everything, and resubscribes', async () => {
     const who = await person()
     const token = tokenFor(who)
     const out = await visit('POST', token, 'do=stop', { ...form, 'user-agent': 'Browser/1' })
@@ -249,7 +249,7 @@ describe('the page', () => {
     ])
   })
 
-  test('leaves the topic of the mail, and the form for the way back brings it back', async () => {
+  test('unsubscribes from the topic of the email, and its undo form resubscribes', async () => {
     const who = await person()
     const token = tokenFor(who, who.topic)
     const left = await visit('POST', token, 'do=leave')
@@ -264,7 +264,7 @@ describe('the page', () => {
     expect(await state(who)).toEqual(IN)
   })
 
-  test('shows public topics and private ones that the person gets, and saves only what was shown', async () => {
+  test('shows public topics and subscribed private ones, and saves choices for those only', async () => {
     const who = await person()
     const secret = await create('/topics', { name: 'Hidden list', default_subscription: 'opt_out' })
     const open = await create('/topics', {
@@ -288,7 +288,7 @@ describe('the page', () => {
     expect(await consents(who)).toHaveLength(1)
   })
 
-  test('works after the contact is gone, and the choice holds when the address comes back', async () => {
+  test('works after the contact was deleted, and the choice applies when the address returns', async () => {
     const who = await person()
     const token = tokenFor(who, who.topic)
     await api.call('DELETE', `/contacts/${who.id}`)
@@ -307,7 +307,7 @@ describe('the page', () => {
     expect((await state(again))[0]).toBe(false)
   })
 
-  test('of a contact with a new address, both addresses are opted out', async () => {
+  test('opts out both the old and the new address of a contact', async () => {
     const who = await person()
     const token = tokenFor(who)
     await api.call('PATCH', `/contacts/${who.id}`, { email: `new${made}@customer.example` })
@@ -318,7 +318,7 @@ describe('the page', () => {
     expect(await consents(who)).toHaveLength(1)
   })
 
-  test('changes of a contact are events', async () => {
+  test('records an event for each change to a contact', async () => {
     const who = await person()
     await visit('POST', tokenFor(who, who.topic), 'do=leave')
     await visit('POST', tokenFor(who), ONE_CLICK)
@@ -331,7 +331,7 @@ describe('the page', () => {
     expect(about.toSorted()).toEqual(['contact.created', 'contact.topics.updated', 'contact.updated'])
   })
 
-  test('names and words are escaped', async () => {
+  test('escapes topic names and custom text', async () => {
     const evil = '<script>alert(1)</script>"\'&'
     const topic = await create('/topics', {
       ...{ name: evil.slice(0, 50), description: evil },
@@ -351,7 +351,7 @@ describe('the page', () => {
   })
 })
 
-test('the token stands in no answer, and a request with a foreign Host is answered as well', async () => {
+test("the page doesn't contain the token, and a request with another Host header is accepted", async () => {
   const who = await person()
   const token = tokenFor(who)
   const { port } = new URL(api.url)

@@ -53,7 +53,7 @@ const statusOf = async (id: string) =>
 const setMode = async (mode: 'block' | 'warn') =>
   expect((await api.call('PUT', '/provider-rules', { mode })).status).toBe(200)
 
-test('a broadcast whose domain breaks a rule since it was scheduled fails at its time, with the reason', async () => {
+test('a scheduled broadcast fails at its time with a reason if its domain breaks a blocking rule', async () => {
   await setMode('block')
   await dmarcIs('verified')
   const id = await schedule('Spring', 1)
@@ -67,7 +67,7 @@ test('a broadcast whose domain breaks a rule since it was scheduled fails at its
   expect(await api.count()).toBe(0)
 })
 
-test('one that keeps the rules at its time is sent, and so is one that the team is only warned of', async () => {
+test('a scheduled broadcast is sent if its domain follows the rules, or the team only gets warnings', async () => {
   await dmarcIs('verified')
   const kept = await schedule('Summer', 1)
   await api.clock.advance(HOUR + 1000)

@@ -43,8 +43,8 @@ const listed = async (query = ''): Promise<string[]> =>
 const act = async (action: string, body: object = {}) =>
   (await api.call('POST', `/queue/${action}`, body)).json as QueueChange
 
-describe('looking at the queue', () => {
-  test('it is listed oldest first, page by page, each with why it waits', async () => {
+describe('reading the queue', () => {
+  test('lists deliveries oldest first, in pages, each with the reason it waits', async () => {
     for (const name of ['a', 'b', 'c']) await send(`${name}@x.example`)
     const first = (await api.call('GET', '/queue?limit=2')).json as Listed
     expect(first.has_more).toBe(true)
@@ -54,7 +54,7 @@ describe('looking at the queue', () => {
     expect(second).toMatchObject({ has_more: false, data: [{ recipient: 'c@x.example' }] })
   })
 
-  test('filters take what they name', async () => {
+  test('filters by domain, provider, tag, email, age, state and pool', async () => {
     await send('a@x.example', { tags: [{ name: 'kind', value: 'news' }] })
     const id = await send('b@y.example')
     expect(await listed('?domain=X.EXAMPLE')).toEqual(['a@x.example'])
@@ -75,13 +75,13 @@ describe('looking at the queue', () => {
     ['?tag=a%20b', 'tag', 'it must be a tag as name or name=value'],
     ['?team_id=x', 'team_id', 'it must be a UUID, or all'],
     ['?domain=a.example&domain=b.example', 'domain', 'it must be a single string of at most 500 characters'],
-  ])('a bad filter is named: %s', async (query, field, expected) => {
+  ])('rejects an invalid filter by name: %s', async (query, field, expected) => {
     const { status, json } = await api.call('GET', `/queue${query}`)
     expect(status).toBe(422)
     expect((json as { message: string }).message).toContain(`Invalid \`${field}\` field: ${expected}`)
   })
 
-  test('one delivery is shown with what it waits for; of another team, or final, it is not there', async () => {
+  test('shows a queued delivery, but not one of another team or a final one', async () => {
     await sendForeign('a@x.example')
     const { data } = (await asForeign('GET', '/queue')).json as Listed
     const id = data[0]!.id
@@ -126,7 +126,7 @@ describe('the queue by pool and provider', () => {
   const counted = async (query = '') =>
     ((await api.call('GET', `/queue/summary${query}`)).json as { count: number }).count
 
-  test('every delivery is in one row: held, due, scheduled, put off and in flight ones', async () => {
+  test('counts every delivery in exactly one row', async () => {
     const scheduled_at = new Date(api.clock.now() + 86_400_000).toISOString()
     await send('a@x.example')
     await send('b@y.example', { scheduled_at })
@@ -159,7 +159,7 @@ describe('the queue by pool and provider', () => {
     await api.storage.voidLeases({ owners: ['one'], cause, firstDueAt: api.clock.now() }, api.clock.now())
   })
 
-  test('another team sees its own rows alone, and no lanes', async () => {
+  test('shows another team only its own rows, and no lanes', async () => {
     await send('a@x.example')
     await sendForeign('b@x.example')
     const foreign = (await asForeign('GET', '/queue/lanes')).json as Lanes
@@ -168,7 +168,7 @@ describe('the queue by pool and provider', () => {
     expect(await lanes('?team_id=all')).toMatchObject([{ id: 'default/?x.example', count: 2 }])
   })
 
-  test('several deliveries are named by their ids', async () => {
+  test('several deliveries can be selected by ID, up to 200', async () => {
     for (const name of ['a', 'b', 'c']) await send(`${name}@x.example`)
     const { data } = (await api.call('GET', '/queue')).json as Listed
     const id = [data[0]!.id, data[2]!.id.toUpperCase()].join(',')
@@ -182,7 +182,7 @@ describe('the queue by pool and provider', () => {
 })
 
 describe('changing the queue', () => {
-  test('an action is previewed, done, written down, and undone by its entry', async () => {
+  test('an action can be previewed, done, audited, and undone by its audit entry', async () => {
     await send('a@x.example')
     await send('b@y.example')
     const filter = { domain: 'x.example' }
@@ -205,7 +205,7 @@ describe('changing the queue', () => {
     expect(await listed('?state=held')).toEqual([])
   })
 
-  test('a person is named in the audit log', async () => {
+  test('the audit log shows the email address of the person', async () => {
     const { token } = sessionOf(await api.accounts.signIn({ ...owner, ip: null, userAgent: null }))
     const cookie = { cookie: `posthaste_session=${token}`, 'x-requested-with': 'dashboard' }
     const headers = { ...cookie, 'sec-fetch-site': 'same-origin' }
@@ -214,7 +214,7 @@ describe('changing the queue', () => {
     expect(json).toMatchObject({ data: [{ actor: owner.email, actor_kind: 'user', action: 'queue.retry' }] })
   })
 
-  test('retry wakes dispatch; expire and drop end what they name', async () => {
+  test('retry wakes dispatch, and expire and drop remove the matching deliveries', async () => {
     for (const name of ['a', 'b', 'c']) await send(`${name}@${name}.example`)
     const before = api.woken
     expect((await act('retry')).count).toBe(3)
@@ -224,7 +224,7 @@ describe('changing the queue', () => {
     expect(await listed()).toEqual(['c@c.example'])
   })
 
-  test.each(['drop', 'expire'])('%s of everything must be meant', async (action) => {
+  test.each(['drop', 'expire'])('%s without a condition requires `all`', async (action) => {
     await send('a@x.example')
     const { status, json } = await api.call('POST', `/queue/${action}`, { filter: {} })
     expect(status).toBe(422)
@@ -232,7 +232,7 @@ describe('changing the queue', () => {
     expect((await act(action, { all: true })).count).toBe(1)
   })
 
-  test('nothing is done when it would touch more than was expected', async () => {
+  test('an action changes nothing if more deliveries match than expected', async () => {
     await send('a@x.example')
     await send('b@x.example')
     const body = { filter: { domain: 'x.example' }, expected_count: 1 }
@@ -246,7 +246,7 @@ describe('changing the queue', () => {
     expect(await listed()).toHaveLength(2)
   })
 
-  test('a re-route needs a pool with a source, and can be moved back', async () => {
+  test('reroute requires a pool with a sending IP, and can be undone', async () => {
     await send('a@x.example')
     expect((await api.call('POST', '/queue/reroute', {})).text).toBe(
       errorText(422, 'missing_required_field', 'Missing `pool` field.'),
@@ -262,7 +262,7 @@ describe('changing the queue', () => {
     expect(await listed('?pool=warm')).toEqual([])
   })
 
-  test('what was given up cannot be undone', async () => {
+  test("a drop can't be undone", async () => {
     const { audit_id } = await act('drop', { all: true })
     expect((await api.call('POST', '/queue/undo', { audit_id })).text).toBe(
       errorText(
@@ -273,7 +273,7 @@ describe('changing the queue', () => {
     )
   })
 
-  test('a hold of new mail stands until it is undone', async () => {
+  test('a hold of new mail applies until it is undone', async () => {
     await send('a@x.example')
     const held = await act('hold', { filter: { domain: 'x.example' }, new: true })
     expect(held).toMatchObject({ count: 1, rule: { id: held.audit_id, domain: 'x.example', provider: null } })
@@ -289,7 +289,7 @@ describe('changing the queue', () => {
     expect(await listed('?state=held')).toEqual([])
   })
 
-  test('new mail is held only by what it has when it comes', async () => {
+  test('a hold of new mail rejects conditions other than domain, provider, team and tag', async () => {
     const { json } = await api.call('POST', '/queue/hold', { new: true, filter: { older_than: '1h' } })
     expect(json).toMatchObject({
       message: 'Invalid `filter` field: new mail can be held only by domain, provider, team and tag.',
@@ -297,8 +297,8 @@ describe('changing the queue', () => {
   })
 })
 
-describe('whose mail', () => {
-  test('a team sees and touches its own mail, and the operator that of all when asked to', async () => {
+describe('queue permissions', () => {
+  test('a team sees and changes only its own mail, and the operator can select all teams', async () => {
     await send('own@x.example')
     await sendForeign('foreign@x.example')
     expect(await listed()).toEqual(['own@x.example'])
@@ -313,7 +313,7 @@ describe('whose mail', () => {
     expect(await listed('?state=held')).toEqual(['own@x.example'])
   })
 
-  test('what the operator holds, its team cannot release', async () => {
+  test("a team can't release mail that the operator holds", async () => {
     await sendForeign('foreign@x.example')
     const held = await act('hold', { filter: { team_id: foreign.teamId } })
     expect(held.count).toBe(1)
@@ -323,7 +323,7 @@ describe('whose mail', () => {
     expect((await act('release', { filter: { team_id: foreign.teamId } })).count).toBe(1)
   })
 
-  test("what a team did is in its own log alone, and what the operator did in the operator's", async () => {
+  test('actions of a team and of the operator are each audited only in their own log', async () => {
     const own = (await asForeign('POST', '/queue/hold', {})).json as QueueChange
     const mine = await act('hold')
     const [theirs, all] = [(await asForeign('GET', '/audit')).text, (await api.call('GET', '/audit')).text]
@@ -331,7 +331,7 @@ describe('whose mail', () => {
     expect([all.includes(own.audit_id), all.includes(mine.audit_id)]).toEqual([false, true])
   })
 
-  test('other teams cannot move mail to a pool, and sending keys see nothing', async () => {
+  test("other teams can't reroute mail, and sending keys are rejected", async () => {
     expect((await asForeign('POST', '/queue/reroute', { pool: 'default' })).status).toBe(403)
     for (const path of ['/queue', '/queue/summary', '/audit']) {
       const answer = await ask(api.url + path, 'GET', undefined, { authorization: `Bearer ${api.sending}` })

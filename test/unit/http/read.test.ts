@@ -25,7 +25,7 @@ const list = async (path: string) => {
 }
 
 describe('GET /emails', () => {
-  test('gives the newest twenty', async () => {
+  test('returns the newest 20 emails', async () => {
     expect(await list('/emails')).toEqual({ object: 'list', has_more: true, ids: ids.slice(0, 20) })
   })
 
@@ -44,7 +44,7 @@ describe('GET /emails', () => {
     })
   })
 
-  test('shows what the hosted service shows, in its order', async () => {
+  test('has the same fields as the hosted service, in the same order', async () => {
     const { json } = await api.call('GET', '/emails?limit=1')
     expect(Object.keys((json as { data: object[] }).data[0]!)).toEqual([
       'id',
@@ -70,23 +70,23 @@ describe('GET /emails', () => {
     'limit=',
     'limit=1&limit=2',
     'limit=1e1',
-  ])('refuses ?%s', async (query) => {
+  ])('rejects ?%s', async (query) => {
     const { status, text } = await api.call('GET', `/emails?${query}`)
     expect(status).toBe(422)
     expect(text).toBe(errorText(422, 'validation_error', 'Invalid `limit`: a number from 1 to 100.'))
   })
 
-  test.each(['after', 'before'])('refuses ?%s=x', async (name) => {
+  test.each(['after', 'before'])('rejects ?%s=x', async (name) => {
     const { text } = await api.call('GET', `/emails?${name}=x`)
     expect(text).toBe(errorText(422, 'validation_error', `The \`${name}\` must be a valid UUID.`))
   })
 
-  test('refuses after together with before', async () => {
+  test('rejects after together with before', async () => {
     const { status } = await api.call('GET', `/emails?after=${ids[0]}&before=${ids[1]}`)
     expect(status).toBe(422)
   })
 
-  test('tolerates bodies and content types, as some clients send them', async () => {
+  test('accepts a Content-Type without a body', async () => {
     expect((await api.call('GET', '/emails', undefined, { 'content-type': 'application/json' })).status).toBe(
       200,
     )
@@ -94,23 +94,23 @@ describe('GET /emails', () => {
 })
 
 describe('GET /emails/:id', () => {
-  test('finds it in any case of the id and with slashes too many', async () => {
+  test('accepts an ID in upper case, and extra slashes', async () => {
     const { json } = await api.call('GET', `//emails//${ids[0]!.toUpperCase()}/`)
     expect(json).toMatchObject({ object: 'email', id: ids[0], subject: 'Number 24' })
   })
 
-  test.each(['zz', '123', 'a@b', 'a%40b', 'a+b', '..%2f..%2fetc'])('refuses the id %s', async (id) => {
+  test.each(['zz', '123', 'a@b', 'a%40b', 'a+b', '..%2f..%2fetc'])('rejects the ID %s', async (id) => {
     const { status, text } = await api.call('GET', `/emails/${id}`)
     expect(text).toBe(errorText(422, 'validation_error', 'The `id` must be a valid UUID.'))
     expect(status).toBe(422)
   })
 
-  test('does not take the list of received mail for an id', async () => {
+  test("doesn't treat /emails/receiving as an ID", async () => {
     for (const path of ['/emails/receiving', '/emails/receiving/', '/emails/receiving?limit=5'])
       expect((await api.call('GET', path)).text).toBe('{"object":"list","has_more":false,"data":[]}')
   })
 
-  test('does not find what is not there, in any of its views', async () => {
+  test('returns 404 for an unknown ID, in every view', async () => {
     const id = newId(Date.now())
     for (const view of ['', '/timeline', '/source']) {
       const { status, text } = await api.call('GET', `/emails/${id}${view}`)
@@ -119,7 +119,7 @@ describe('GET /emails/:id', () => {
     }
   })
 
-  test('has a timeline', async () => {
+  test('returns a timeline', async () => {
     const { json } = await api.call('GET', `/emails/${ids[0]}/timeline`)
     expect(json).toMatchObject({
       object: 'timeline',
@@ -129,7 +129,7 @@ describe('GET /emails/:id', () => {
     })
   })
 
-  test('has a source that no browser takes for a page', async () => {
+  test("returns the source as a download that browsers don't render", async () => {
     const { headers, text } = await api.call('GET', `/emails/${ids[0]}/source`)
     expect(headers.get('content-type')).toBe('message/rfc822')
     expect(headers.get('content-disposition')).toBe(`attachment; filename="${ids[0]}.eml"`)
@@ -139,7 +139,7 @@ describe('GET /emails/:id', () => {
 })
 
 describe('domains', () => {
-  test('are listed whole, or by pages', async () => {
+  test('are listed completely, or in pages', async () => {
     const [newer, older] = [api.unverified.id, api.domain.id]
     expect(await list('/domains')).toEqual({ object: 'list', has_more: false, ids: [newer, older] })
     expect(await list('/domains?limit=1')).toMatchObject({ has_more: true, ids: [newer] })
@@ -147,7 +147,7 @@ describe('domains', () => {
     expect(await list(`/domains?before=${older}`)).toMatchObject({ has_more: false, ids: [newer] })
   })
 
-  test('show their records', async () => {
+  test('are shown with their records', async () => {
     const { json } = await api.call('GET', `/domains/${api.domain.id}`)
     expect(json).toMatchObject({
       object: 'domain',
@@ -164,7 +164,7 @@ describe('domains', () => {
     ])
   })
 
-  test.each([undefined, '', '{}', { id: 'echoed' }])('are verified, with the body %j', async (body) => {
+  test.each([undefined, '', '{}', { id: 'echoed' }])('can be verified with the body %j', async (body) => {
     const headers = { 'content-type': 'application/json' }
     const { status, json } = await api.call('POST', `/domains/${api.unverified.id}/verify`, body, headers)
     expect(status).toBe(200)
@@ -172,7 +172,7 @@ describe('domains', () => {
     expect((await api.call('GET', `/domains/${api.unverified.id}`)).json).toMatchObject({ status: 'pending' })
   })
 
-  test('that are not there are not found', async () => {
+  test("get a 404 if they don't exist", async () => {
     for (const [method, path] of [
       ['GET', ''],
       ['POST', '/verify'],
@@ -183,7 +183,7 @@ describe('domains', () => {
   })
 })
 
-describe('what is not there', () => {
+describe('unknown or forbidden endpoints', () => {
   test.each([
     '/',
     '/nope',
@@ -192,7 +192,7 @@ describe('what is not there', () => {
     '/emails/%zz',
     `/emails/${'x'.repeat(2000)}`,
     '/dashboards',
-  ])('the path %s, with or without a key', async (path) => {
+  ])('return 404 for the path %s, with or without a key', async (path) => {
     const expected = errorText(404, 'not_found', 'The requested endpoint does not exist.')
     expect((await api.call('GET', path)).text).toBe(expected)
     expect((await ask(api.url + path, 'GET')).text).toBe(expected)
@@ -205,7 +205,7 @@ describe('what is not there', () => {
     ['POST', '/session/', undefined],
     ['OPTIONS', '/emails', 'GET, HEAD, POST'],
     ['GET', '/email', 'POST'],
-  ])('the method %s of %s', async (method, path, allow) => {
+  ])('return 405 for the method %s of %s', async (method, path, allow) => {
     if (allow === undefined) return
     const { status, headers, text } = await api.call(method, path)
     expect(status).toBe(405)
@@ -213,7 +213,7 @@ describe('what is not there', () => {
     expect(text).toBe(errorText(405, 'method_not_allowed', 'Method is not allowed for the requested path.'))
   })
 
-  test('anything for a sending key but sending', async () => {
+  test('return 401 when a sending key reads emails or domains', async () => {
     const expected = errorText(401, 'restricted_api_key', 'This API key is restricted to only send emails.')
     for (const path of ['/emails', `/emails/${ids[0]}`, '/domains', `/domains/${api.domain.id}`])
       expect((await api.call('GET', path, undefined, { authorization: `Bearer ${api.sending}` })).text).toBe(
@@ -222,7 +222,7 @@ describe('what is not there', () => {
   })
 })
 
-test('an email, a domain and a list of one team are nothing to another', async () => {
+test("a team can't read emails and domains of another team, or send from its domain", async () => {
   const { accounts, storage, senders } = api
   expect(await accounts.firstTeam()).toMatchObject({ id: api.teamId })
   const other = newId(Date.now())
@@ -244,7 +244,7 @@ test('an email, a domain and a list of one team are nothing to another', async (
   expect((await api.call('POST', '/emails', hello, headers)).status).toBe(403)
 })
 
-test('the health of the server is told to anybody', async () => {
+test("the server's health is readable without a key", async () => {
   expect((await ask(`${api.url}/healthz`, 'GET')).json).toEqual({
     object: 'health',
     status: 'ok',

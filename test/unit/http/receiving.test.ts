@@ -94,7 +94,7 @@ describe('the official client', () => {
     expect(Object.keys(list.data!.data[0]!)).not.toContain('text')
   })
 
-  test('gets attachments, whose links need no key and are saved, not shown', async () => {
+  test('gets attachments with download links that need no key and expire', async () => {
     const id = await take(WITH_FILES)
     const { data } = await client.emails.receiving.attachments.list({ emailId: id })
     expect(data!.data).toMatchObject([
@@ -111,7 +111,7 @@ describe('the official client', () => {
     expect((await ask(`${one.data!.download_url}x`, 'GET')).status).toBe(404)
   })
 
-  test.each([true, false])('forwards, passing through: %s', async (passthrough) => {
+  test.each([true, false])('forwards received email with passthrough: %s', async (passthrough) => {
     const emailId = await take(WITH_FILES)
     const to = { emailId, to: 'bo@customer.example', from: 'box@acme.example' }
     const forwarded = await client.emails.receiving.forward(
@@ -125,7 +125,7 @@ describe('the official client', () => {
     )
   })
 
-  test('replies within the thread, and the answer is matched', async () => {
+  test('replies within the thread, and the next reply is matched to the sent email', async () => {
     const reply = await client.emails.send({
       ...{ from: 'box@acme.example', to: 'ada@x.example', subject: 'Re: Hi', text: 'Hello' },
       headers: { 'In-Reply-To': '<f1@x.example>', References: '<f1@x.example>' },
@@ -148,7 +148,7 @@ describe('the official client', () => {
   })
 })
 
-test('inline images are embedded unless the caller wants their names', async () => {
+test('inline images are embedded unless html_format is cid', async () => {
   const id = await take(WITH_FILES)
   const html = async (query: string) =>
     ((await api.call('GET', `/emails/receiving/${id}${query}`)).json as { html: string }).html
@@ -157,7 +157,7 @@ test('inline images are embedded unless the caller wants their names', async () 
   expect((await api.call('GET', `/emails/receiving/${id}?html_format=x`)).status).toBe(422)
 })
 
-test('rules of a domain are replaced as a whole, and refused by the field', async () => {
+test('receiving rules of a domain are replaced as a whole, and invalid rules are rejected', async () => {
   const path = `/domains/${api.domain.id}/receiving-rules`
   expect((await api.call('GET', path)).json).toEqual({
     ...{ object: 'receiving_rules', domain_id: api.domain.id, rules: [] },
@@ -199,7 +199,7 @@ test('rules of a domain are replaced as a whole, and refused by the field', asyn
   expect((await api.call('PUT', path, { rules: [] })).json).toMatchObject({ rules: [] })
 })
 
-test('its source is downloaded, and its webhook deliveries are listed', async () => {
+test('the source of a received email can be downloaded, and its webhook deliveries listed', async () => {
   const endpoint = 'https://hooks.acme.example/received'
   const webhook = await api.call('POST', '/webhooks', { endpoint, events: ['email.received'] })
   const id = await take(WITH_FILES)
@@ -223,14 +223,14 @@ test('its source is downloaded, and its webhook deliveries are listed', async ()
   })
 })
 
-test('another team sees nothing of it', async () => {
+test("another team can't read a received email", async () => {
   const other = await makeReceiver(api.storage)
   const id = await take(['From: a@b.example', '', 'x'], other)
   for (const path of ['', '/source', '/webhooks', '/attachments', `/attachments/${newId(api.clock.now())}`])
     expect((await api.call('GET', `/emails/receiving/${id}${path}`)).status).toBe(404)
 })
 
-test('a message that cannot be read is kept, and shown without content', async () => {
+test("a message that can't be parsed is stored, and shown without content", async () => {
   const parts = Array.from(
     { length: 1100 },
     () => '--m\r\nContent-Type: text/plain; charset=iso-2022-jp\r\n\r\nx',
@@ -251,7 +251,7 @@ test('a message that cannot be read is kept, and shown without content', async (
   })
 })
 
-test('a webhook tells of it as the hosted service does, without content', async () => {
+test('the email.received webhook has the fields of the hosted service, and no content', async () => {
   const id = await take(WITH_FILES)
   const now = api.clock.now()
   const range = { teamId: api.teamId, since: 0, until: now + 1, after: null, limit: 1000 }
@@ -276,7 +276,7 @@ test('a webhook tells of it as the hosted service does, without content', async 
   })
 })
 
-test('the verdict of the spam filter is shown, listed and in the header, and a forged one is not', async () => {
+test("the spam filter's verdict is shown, filterable and in the headers, and forged headers are removed", async () => {
   const verdict = { flagged: true, score: 7.25, rejectScore: 15, symbols: ['HEAVY', 'BAD\r\nX: y'] }
   const lines = ['From: a@x.example', 'X-Spam-Status: No', 'X-Spam-Flag: NO', 'Subject: Win', '', 'x']
   const id = await take(lines, undefined, verdict)

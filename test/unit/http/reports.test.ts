@@ -46,7 +46,7 @@ afterAll(() => api.close())
 
 const get = (path: string) => api.call('GET', `/domains/${api.domain.id}/reports${path}`)
 
-test('reports are listed, by kind too, and shown whole', async () => {
+test('lists reports, filters them by kind, and shows each in full', async () => {
   const { status, json } = await get('')
   expect(status).toBe(200)
   expect(json).toMatchObject({
@@ -73,7 +73,7 @@ test('reports are listed, by kind too, and shown whole', async () => {
   expect((await get(`/${newId(3)}`)).status).toBe(404)
 })
 
-test('DMARC is summed up by source, with the record and the next step', async () => {
+test('summarizes DMARC by source and reporter, with the DNS record', async () => {
   const { json } = await get('/dmarc')
   const address = reportAddress({ ...api.domain, returnPath: 'send' })
   expect(json).toMatchObject({
@@ -86,7 +86,7 @@ test('DMARC is summed up by source, with the record and the next step', async ()
   expect((await get('/dmarc?days=91')).status).toBe(422)
 })
 
-test('TLS is summed up by failure', async () => {
+test('summarizes TLS by failure', async () => {
   const { json } = await get('/tls?days=7')
   expect(json).toMatchObject({
     ...{ object: 'tls_summary', sessions: 9, failed: 2, policies: [{ type: 'sts', sessions: 9, failed: 2 }] },
@@ -95,7 +95,7 @@ test('TLS is summed up by failure', async () => {
   })
 })
 
-test('a domain of another team is not found', async () => {
+test('reports of an unknown domain get a 404', async () => {
   const other = newId(4)
   for (const path of ['', '/dmarc', '/tls', `/${DMARC}`])
     expect((await api.call('GET', `/domains/${other}/reports${path}`)).status).toBe(404)
@@ -125,7 +125,7 @@ describe('the reputation of a domain', () => {
       await storage.complain({ teamId, emailId, deliveryId, reason: 'Pressed.', suppress: false }, now)
   }
 
-  test('tells results, complaints, reports and changes', async () => {
+  test('shows results, complaints, reports and changes', async () => {
     const day = Math.floor(api.clock.now() / DAY) * DAY
     await api.clock.set(day + 1.5 * DAY)
     await send()
@@ -165,7 +165,7 @@ describe('the reputation of a domain', () => {
     ])
   })
 
-  test('is of a period of at most 90 days, and of an own domain', async () => {
+  test("covers 30 days by default and at most 90, and only the team's own domains", async () => {
     const usual = await api.call('GET', path())
     expect((usual.json as { days: object[] }).days).toHaveLength(30)
     expect((await api.call('GET', `${path()}?days=91`)).status).toBe(422)

@@ -3,7 +3,7 @@ import { BODY_ROOM, bodyForLog, queryForLog } from '../../../appliance/http/requ
 
 const read = (body: unknown): unknown => JSON.parse(bodyForLog(body) ?? 'null')
 
-describe('the query of a request as its log keeps it', () => {
+describe('the query in the request log', () => {
   test.each([
     ['', null],
     ['limit=10&after=a%20b', 'limit=10&after=a%20b'],
@@ -17,20 +17,20 @@ describe('the query of a request as its log keeps it', () => {
     ['re_Ab12Cd34_secret', '[removed]'],
     ['u=https%3A%2F%2Fa.example%2Fb%3Fs%3Dhush', 'u=https://a.example/b?[removed]'],
     ['u=https://a.example/b', 'u=https://a.example/b'],
-  ])('%s', (query, kept) => expect(queryForLog(query)).toBe(kept))
+  ])('is stored without secrets: %s', (query, kept) => expect(queryForLog(query)).toBe(kept))
 
-  test('it is bounded', () => {
+  test('is truncated if it is long', () => {
     expect(queryForLog(`q=${'x'.repeat(5000)}`)).toBe(`q=${'x'.repeat(998)}[cut: 4002 more characters]`)
   })
 })
 
-describe('the body of a request as its log keeps it', () => {
-  test('a small body is kept as it is', () => {
+describe('the body in the request log', () => {
+  test('keeps a small body unchanged', () => {
     const body = { from: 'a@b.example', to: ['c@d.example'], n: 1, yes: true, none: null, deep: { a: [{}] } }
     expect(read(body)).toEqual(body)
   })
 
-  test('no body is none, an array is under data', () => {
+  test('is null without a body, and has arrays and text under data', () => {
     expect(bodyForLog(undefined)).toBeNull()
     expect(bodyForLog(null)).toBeNull()
     expect(read([{ to: 'a' }])).toEqual({ data: [{ to: 'a' }] })
@@ -41,19 +41,19 @@ describe('the body of a request as its log keeps it', () => {
     ...['authorization', 'Authorization', 'Proxy-Authorization', 'cookie', 'Set-Cookie', 'password'],
     ...['new_password', 'token', 'access_token', 'X-Auth-Token', 'secret', 'signing_secret', 'api_key'],
     ...['X-Api-Key', 'apikey', 'private_key', 'passphrase', 'credentials'],
-  ])('the value of %s is removed at any depth', (name) => {
+  ])('removes the value of %s at any depth', (name) => {
     expect(read({ headers: { [name]: 'hush' }, list: [{ [name]: { inner: 'hush' } }] })).toEqual({
       headers: { [name]: '[removed]' },
       list: [{ [name]: '[removed]' }],
     })
   })
 
-  test('names that only look like secrets are kept', () => {
+  test('keeps fields whose names only resemble secrets', () => {
     const body = { tokens_left: 1, key: 'color', monkey: 'x', secretary: 'Ann' }
     expect(read(body)).toEqual(body)
   })
 
-  test('files are replaced by their sizes, in each form that they take', () => {
+  test('replaces attachments with their sizes, in every encoding', () => {
     const content = [
       Buffer.alloc(5000).toString('base64'),
       Buffer.alloc(4999).toString('base64'),
@@ -76,7 +76,7 @@ describe('the body of a request as its log keeps it', () => {
     expect(read([email])).toEqual({ data: [expected] })
   })
 
-  test('links lose what opens them', () => {
+  test('removes tokens from links', () => {
     expect(
       read({
         url: 'https://mail.example/shared/abc.def',
@@ -92,13 +92,13 @@ describe('the body of a request as its log keeps it', () => {
     })
   })
 
-  test('a long text is cut and says by how much, and the fields after it stay', () => {
+  test('truncates a long text, shows by how much, and keeps the fields after it', () => {
     const { html, subject } = read({ html: 'x'.repeat(100_000), subject: 'Hi' }) as Record<string, string>
     expect(html).toBe(`${'x'.repeat(4096)}[cut: 95904 more characters]`)
     expect(subject).toBe('Hi')
   })
 
-  test('a long list is cut and says by how much', () => {
+  test('truncates a long list, and shows by how much', () => {
     const { to } = read({ to: Array.from({ length: 5000 }, (_, n) => `user${n}@example.com`) }) as {
       to: string[]
     }
@@ -115,20 +115,20 @@ describe('the body of a request as its log keeps it', () => {
       Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`${n}${'n'.repeat(10_000)}`, n])),
     ],
     ['control characters', { a: '\0'.repeat(100_000), b: '\0'.repeat(100_000), c: '\u{1F680}'.repeat(9000) }],
-    ['halves of characters', { a: '\ud800'.repeat(50_000), b: '\udc00'.repeat(50_000) }],
+    ['lone surrogates', { a: '\ud800'.repeat(50_000), b: '\udc00'.repeat(50_000) }],
     ['many texts', { a: Array.from({ length: 50 }, () => 'é'.repeat(9000)) }],
-  ])('the whole is bounded: %s', (_name, body) => {
+  ])('limits the total size: %s', (_name, body) => {
     // Only the marks of omitted parts exceed the space for the request body.
     expect(Buffer.byteLength(bodyForLog(body)!)).toBeLessThan(BODY_ROOM * 1.25)
   })
 
-  test('a body nested without end is cut', () => {
+  test('truncates a deeply nested body', () => {
     const text = bodyForLog(JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)))!
     expect(text).toContain('[cut: nested too deeply]')
     expect(text.length).toBeLessThan(100)
   })
 
-  test('a field called __proto__ is a field', () => {
+  test('keeps a field named __proto__', () => {
     expect(bodyForLog(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}')
   })
 })

@@ -29,7 +29,7 @@ function occurrences(phrase: string): number {
 
 const many = { ...hello, html: '<p>heron in html</p>\n', text: 'heron in text' }
 
-test('what an email says is stored once, and shown with the email and its request', async () => {
+test('the content of an email is stored once, and shown in the email and the request log', async () => {
   const sent = await api.call('POST', '/emails', many)
   expect(await logged(sent)).toEqual(many)
   expect((await api.call('GET', `/emails/${idOf(sent)}`)).json).toMatchObject({
@@ -39,7 +39,7 @@ test('what an email says is stored once, and shown with the email and its reques
   expect([occurrences('heron in html'), occurrences('heron in text')]).toEqual([1, 1])
 })
 
-test('a long text is cut in the log, as texts of refused requests are', async () => {
+test('a long text is truncated in the log, for sent emails and rejected requests alike', async () => {
   const html = 'é'.repeat(3000)
   const sent = await api.call('POST', '/emails', { ...hello, html, text: '' })
   const refused = await api.call('POST', '/emails', { ...hello, html, to: 'nobody' })
@@ -48,7 +48,7 @@ test('a long text is cut in the log, as texts of refused requests are', async ()
   expect(await logged(refused)).toMatchObject({ html: cut })
 })
 
-test('the elements of a batch show what their emails say, until they are more than a log shows', async () => {
+test('the log of a batch shows the content of its emails up to the size limit', async () => {
   const long = 'words '.repeat(1000)
   const batch = Array.from({ length: 9 }, (_, n) => ({ ...hello, text: `${n} ${long}` }))
   const { data } = (await logged(await api.call('POST', '/emails/batch', batch))) as { data: object[] }
@@ -65,7 +65,7 @@ test('the elements of a batch show what their emails say, until they are more th
   expect(data.map((element) => Object.keys(element))).toEqual(batch.map((element) => Object.keys(element)))
 })
 
-test('a refused element of a batch stays as it came, even if it looks like one that made an email', async () => {
+test('the log keeps a rejected element of a batch unchanged, even if it resembles a stored one', async () => {
   const known = idOf(await api.call('POST', '/emails', hello))
   const bad = { ...hello, '[email]': known, html: true, text: 'a bittern' }
   const headers = { 'x-batch-validation': 'permissive' }
@@ -74,14 +74,14 @@ test('a refused element of a batch stays as it came, even if it looks like one t
   expect(await logged(sent)).toEqual({ data: [bad, many] })
 })
 
-test('a request whose own body made no email stays as it came', async () => {
+test('the log keeps a request body unchanged if no email was created from it', async () => {
   const id = idOf(await api.call('POST', '/emails', hello))
   const sent = await api.call('POST', `/emails/${id}/resend`, { html: 'a bittern' })
   expect(sent.status).toBe(200)
   expect(await logged(sent)).toEqual({ html: 'a bittern' })
 })
 
-test('once the content is gone, the log says so', async () => {
+test('the log shows that the content is no longer stored', async () => {
   const sent = await api.call('POST', '/emails', { ...many, scheduled_at: 'in 1 hour' })
   await api.call('POST', `/emails/${idOf(sent)}/cancel`)
   const before = api.clock.now() + 3_600_000

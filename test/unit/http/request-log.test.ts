@@ -19,7 +19,7 @@ interface Log {
   duration_ms: number
 }
 
-describe('the log of requests', () => {
+describe('the request log', () => {
   let api: Api
   beforeAll(async () => {
     api = await startApi()
@@ -32,7 +32,7 @@ describe('the log of requests', () => {
   /** Returns a request's log entry, found by the ID in its response. */
   const logOf = (headers: Headers) => get(headers.get('x-request-id')!)
 
-  test('a request is found under the id that its answer carried', async () => {
+  test('finds a request by the ID in its response', async () => {
     const sent = await api.call('POST', '/emails', hello, { 'user-agent': 'test/1' })
     const log = await logOf(sent.headers)
     const key = (await api.storage.listApiKeys({ teamId: api.teamId }, 0)).find(
@@ -59,7 +59,7 @@ describe('the log of requests', () => {
     })
   })
 
-  test('the request that made an email is found by the email, a batch by each', async () => {
+  test('finds a request by the ID of an email it created, also for a batch', async () => {
     const sent = await api.call('POST', '/emails/batch', [hello, hello])
     const [, second] = (sent.json as { data: { id: string }[] }).data
     expect((await list(`?email_id=${second!.id}`)).map(({ id }) => id)).toEqual([
@@ -69,7 +69,7 @@ describe('the log of requests', () => {
     expect((await api.call('GET', '/logs?email_id=x')).status).toBe(422)
   })
 
-  test('requests are found by method, status, key, path, address, program and time', async () => {
+  test('searches by method, status, key, path, email, IP, user agent and time', async () => {
     const agent = { 'user-agent': 'Heron/2' }
     const sent = await api.call('POST', '/emails', hello, agent)
     const refused = await api.call('POST', '/emails', { ...hello, to: 'nobody' }, agent)
@@ -114,7 +114,7 @@ describe('the log of requests', () => {
     expect(await found(`limit=2&after=${page.next}`)).toEqual([ids[2]])
   })
 
-  test('a search refuses what it does not understand, naming it', async () => {
+  test('rejects invalid search parameters by name', async () => {
     const refusals: [query: string, says: string][] = [
       ['method=FETCH', 'Invalid `method`: a comma-separated list of GET, POST,'],
       ['status=6xx', 'Invalid `status`: comma-separated statuses such as `422`, `5xx` or `5.7.1`'],
@@ -131,7 +131,7 @@ describe('the log of requests', () => {
     }
   })
 
-  test('refusals are kept, with what was asked', async () => {
+  test('records rejected requests with their body or query', async () => {
     const refused = await api.call('POST', '/emails', { ...hello, to: 'nobody' })
     expect(await logOf(refused.headers)).toMatchObject({
       response_status: 422,
@@ -154,7 +154,7 @@ describe('the log of requests', () => {
     expect(await logOf(restricted.headers)).toMatchObject({ endpoint: '/domains', response_status: 401 })
   })
 
-  test('a refused query tells what was asked and why it was refused, in the list too', async () => {
+  test('shows the query and error message of a rejected request, also in the list', async () => {
     const refused = await api.call('GET', '/emails?limit=0&after=x%20y&token=hush')
     expect(refused.status).toBe(422)
     const { message } = refused.json as { message: string }
@@ -166,7 +166,7 @@ describe('the log of requests', () => {
     expect(data.map(({ id }) => id)).toEqual([refused.headers.get('x-request-id')])
   })
 
-  test('what has no valid key, and people in the dashboard, stay out', async () => {
+  test("doesn't record requests without a valid key, or from the dashboard", async () => {
     const before = (await list())[0]!.id
     await ask(`${api.url}/emails`, 'GET', undefined, { authorization: 'Bearer re_wrong' })
     await ask(`${api.url}/emails`, 'GET')
@@ -177,7 +177,7 @@ describe('the log of requests', () => {
     expect((await list(`?before=${before}`)).every(({ endpoint }) => endpoint === '/logs')).toBe(true)
   })
 
-  test('secrets and files stay out', async () => {
+  test("doesn't record secrets or files", async () => {
     const made = await api.call('POST', '/api-keys', { name: 'x' })
     expect((made.json as { token: string }).token).toMatch(/^re_/)
     const attachments = [{ filename: 'a', content: Buffer.alloc(30_000).toString('base64') }]
@@ -197,18 +197,18 @@ describe('the log of requests', () => {
     expect(JSON.stringify(logs)).not.toContain(api.full)
   })
 
-  test('a message in full is no body to keep', async () => {
+  test("doesn't record the source of a message as response body", async () => {
     const { id } = (await api.call('POST', '/emails', hello)).json as { id: string }
     const source = await api.call('GET', `/emails/${id}/source`)
     expect(await logOf(source.headers)).toMatchObject({ response_status: 200, response_body: null })
   })
 
-  test('another team sees none of them', async () => {
+  test("doesn't show entries to another team", async () => {
     const [{ id } = { id: '' }] = await list()
     expect(await api.storage.getLog({ teamId: api.domain.id, id }, 0)).toBeUndefined()
   })
 
-  test('what was asked is still there after a stop', async () => {
+  test('is written before the server stops', async () => {
     const own = await startApi()
     const saved: string[] = []
     const saveLogs = own.storage.saveLogs.bind(own.storage)
@@ -222,7 +222,7 @@ describe('the log of requests', () => {
   })
 })
 
-describe('the buffer of the log', () => {
+describe('the buffer of the request log', () => {
   const entry = (id: string, body = '{}'): RequestLog => ({
     ...{
       id,
@@ -253,7 +253,7 @@ describe('the buffer of the log', () => {
   }
   const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-  test('waits 200 ms for others', async () => {
+  test('waits 200 ms for more entries', async () => {
     const { storage, batches } = slowStorage()
     const clock = createTestClock()
     const buffer = createRequestLogBuffer({ storage, clock, log: silentLogger() })
@@ -266,7 +266,7 @@ describe('the buffer of the log', () => {
     expect(batches).toEqual([['1', '2']])
   })
 
-  test('writes a hundred at once, and without waiting', async () => {
+  test('writes 100 entries at once, without waiting', async () => {
     const { storage, batches, finish } = slowStorage()
     const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
     for (let n = 0; n < 250; n++) buffer.add(entry(String(n)))
@@ -278,14 +278,14 @@ describe('the buffer of the log', () => {
     expect(batches.map(({ length }) => length)).toEqual([100, 100, 50])
   })
 
-  test('keeps large bodies in smaller batches', async () => {
+  test('writes large bodies in smaller batches', async () => {
     const { storage, batches } = slowStorage()
     const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
     for (let n = 0; n < 90; n++) buffer.add(entry(String(n), 'x'.repeat(16 * 1024)))
     expect(batches[0]!.length * 16).toBeLessThanOrEqual(512)
   })
 
-  test('drops what is more than it may hold while the storage is slow, and goes on afterwards', async () => {
+  test('drops entries over capacity while storage is slow, then resumes', async () => {
     const { storage, batches, finish } = slowStorage()
     const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
     for (let n = 0; n < 20_000; n++) buffer.add(entry(String(n)))
@@ -303,7 +303,7 @@ describe('the buffer of the log', () => {
     expect(batches.at(-1)).toEqual(['later'])
   })
 
-  test('goes on after a batch that could not be written', async () => {
+  test("resumes after a batch that couldn't be written", async () => {
     const { storage, batches, finish } = slowStorage()
     const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
     buffer.add(entry('1'))
@@ -319,7 +319,7 @@ describe('the buffer of the log', () => {
     expect(batches).toEqual([['1'], ['2']])
   })
 
-  test('a flush waits for what is being written and for what came after', async () => {
+  test('flushes entries that are being written and those added since', async () => {
     const { storage, batches, finish } = slowStorage()
     const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
     for (let n = 0; n < 100; n++) buffer.add(entry(String(n)))

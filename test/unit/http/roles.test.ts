@@ -110,8 +110,8 @@ const visit = (role: Role, method: string, path: string) =>
     'sec-fetch-site': 'same-origin',
   })
 
-describe('each route refuses the roles that lack its right, and no other', () => {
-  test.each(ROLES)('%s', async (role) => {
+describe('every route permits exactly the roles with its permission', () => {
+  test.each(ROLES)('for the role %s', async (role) => {
     const wrong: string[] = []
     for (const { method, path, open } of routes) {
       // These end the session or never finish.
@@ -126,7 +126,7 @@ describe('each route refuses the roles that lack its right, and no other', () =>
   })
 })
 
-test('the refusal names the role that is needed and one’s own', async () => {
+test("the error names the required role and the person's own role", async () => {
   const { json } = await visit('viewer', 'POST', '/invitations')
   expect(json).toEqual({
     name: 'validation_error',
@@ -136,7 +136,7 @@ test('the refusal names the role that is needed and one’s own', async () => {
   })
 })
 
-test('a developer makes keys that send; one with full access, which may do what admins may, is for admins', async () => {
+test('a developer can create sending keys, and only admins can create full access keys', async () => {
   const make = (role: Role, body: object) =>
     ask(`${api.url}/api-keys`, 'POST', body, {
       ...{ cookie: cookies[role], 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' },
@@ -148,7 +148,7 @@ test('a developer makes keys that send; one with full access, which may do what 
   expect((await make('admin', { name: 'App', permission: 'full_access' })).status).toBe(201)
 })
 
-test('a viewer sees a webhook without its signing secret', async () => {
+test('a viewer can read a webhook, but not its signing secret', async () => {
   const made = await api.call('POST', '/webhooks', {
     endpoint: 'https://hooks.example/x',
     events: ['email.sent'],

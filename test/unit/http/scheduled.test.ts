@@ -40,7 +40,7 @@ describe('a scheduled email', () => {
     expect(status).toBe(200)
   })
 
-  test('waits for its time and expires counted from it', async () => {
+  test('waits for its time, and its lifetime starts then', async () => {
     const at = new Date(api.clock.now() + 2 * HOUR)
     const id = await schedule(at.toISOString())
     const { deliveries, events } = await historyOf(id)
@@ -63,14 +63,14 @@ describe('a scheduled email', () => {
     ['yesterday', 'The `scheduled_at` field must be a future date'],
     ['2020-01-01T00:00:00Z', 'The `scheduled_at` field must be a future date'],
     ['in 31 days', 'Invalid `scheduled_at` field: a date at most 30 days from now.'],
-  ])('is refused for %s, and nothing is stored', async (scheduled_at, message) => {
+  ])('is rejected for %s, and nothing is stored', async (scheduled_at, message) => {
     const before = await api.count()
     const answer = await api.call('POST', '/emails', { ...hello, scheduled_at })
     expect(answer.text).toBe(errorText(422, 'validation_error', message))
     expect(await api.count()).toBe(before)
   })
 
-  test('asked for again with its key after its time gets its first answer', async () => {
+  test('repeated with its idempotency key after its time gets the first response', async () => {
     const body = { ...hello, scheduled_at: new Date(api.clock.now() + HOUR).toISOString() }
     const headers = { 'idempotency-key': 'scheduled/1' }
     const first = await api.call('POST', '/emails', body, headers)
@@ -79,7 +79,7 @@ describe('a scheduled email', () => {
     expect([again.status, again.text]).toEqual([200, first.text])
   })
 
-  test('is moved, earlier or later, and dispatch is woken', async () => {
+  test('can be rescheduled to an earlier time, which wakes dispatch', async () => {
     const id = await schedule('in 2 days')
     const woken = api.woken
     const answer = await api.call('PATCH', `/emails/${id}`, { scheduled_at: 'in 10 minutes' })
@@ -92,7 +92,7 @@ describe('a scheduled email', () => {
     expect((await api.storage.getEmail({ teamId: api.teamId, id }, 0))!.scheduledAt).toBe(dueAt)
   })
 
-  test('is canceled: its recipients are final and nothing is ever leased', async () => {
+  test('can be canceled, and none of its deliveries is leased afterwards', async () => {
     const id = await schedule('in 1 hour', { to: ['a@example.com', 'b@example.net'] })
     const answer = await api.call('POST', `/emails/${id}/cancel`)
     expect([answer.status, answer.json]).toEqual([200, { object: 'email', id }])
@@ -112,7 +112,7 @@ describe('a scheduled email', () => {
   test.each([
     ['POST', '/cancel', 'canceled'],
     ['PATCH', '', 'rescheduled'],
-  ])('cannot be changed once it is canceled or on its way: %s %s', async (method, path, change) => {
+  ])("can't be changed once it is canceled, queued or sent: %s %s", async (method, path, change) => {
     const body = method === 'PATCH' ? { scheduled_at: 'in 1 hour' } : undefined
     const refused = (state: string) =>
       errorText(
@@ -130,7 +130,7 @@ describe('a scheduled email', () => {
     expect((await api.call(method, `/emails/${sent}${path}`, body)).text).toBe(refused('sent'))
   })
 
-  test('is either canceled or leased, never both, when both come at the same instant', async () => {
+  test('is either canceled or leased, never both, when both happen concurrently', async () => {
     const ids = await Promise.all(Array.from({ length: 40 }, () => schedule('in 1 hour')))
     const later = api.clock.now() + 2 * HOUR
     const jobs = ids.map((id) => api.call('POST', `/emails/${id}/cancel`))
@@ -148,7 +148,7 @@ describe('a scheduled email', () => {
   test.each([
     ['PATCH', ''],
     ['POST', '/cancel'],
-  ])('of another team or of nobody is not found: %s %s', async (method, path) => {
+  ])('gets a 404 for an unknown ID: %s %s', async (method, path) => {
     const body = method === 'PATCH' ? { scheduled_at: 'in 1 hour' } : undefined
     const answer = await api.call(method, `/emails/${newId(0)}${path}`, body)
     expect(answer.text).toBe(errorText(404, 'not_found', 'Email not found'))
@@ -156,7 +156,7 @@ describe('a scheduled email', () => {
     expect(bad.text).toBe(errorText(422, 'validation_error', 'The `id` must be a valid UUID.'))
   })
 
-  test('is not moved without a time, nor by a sending key', async () => {
+  test("can't be rescheduled without a time, or canceled with a sending key", async () => {
     const id = await schedule()
     expect((await api.call('PATCH', `/emails/${id}`, {})).text).toBe(
       errorText(422, 'missing_required_field', 'Missing `scheduled_at` field.'),
@@ -169,7 +169,7 @@ describe('a scheduled email', () => {
   })
 })
 
-describe('the whole way', () => {
+describe('end to end', () => {
   let appliance: TestAppliance
   let world: Awaited<ReturnType<typeof createWorld>>
   beforeAll(async () => {
@@ -183,7 +183,7 @@ describe('the whole way', () => {
     await world.close()
   })
 
-  test('it leaves at its time and not before; moved earlier it leaves then; canceled never', async () => {
+  test('a scheduled email is sent at its time, a rescheduled one at the new time, and a canceled one never', async () => {
     const send = (subject: string) =>
       appliance.send({ to: 'ada@customer.test', subject, scheduled_at: 'in 3 days' })
     const [onTime, moved, canceled] = [await send('on time'), await send('moved'), await send('canceled')]

@@ -19,7 +19,7 @@ const rule = (field: string, operator: string, value?: unknown) => ({
   ...(value !== undefined && { value }),
 })
 
-test('a segment with rules has those who meet them, wherever segments are used', async () => {
+test("a segment with rules contains the matching contacts everywhere, and can't be edited by hand", async () => {
   await call('POST', '/contact-properties', { key: 'plan', type: 'string' })
   const ada = await make('/contacts', { email: 'ada@example.com', properties: { plan: 'pro' } })
   const bob = await make('/contacts', { email: 'bob@example.com', properties: { plan: 'free' } })
@@ -65,7 +65,7 @@ test('a segment with rules has those who meet them, wherever segments are used',
   expect(await ids(`/segments/${made.id}/contacts?before=${ada}`)).toEqual([bob])
 })
 
-test('rules are counted before there is a segment, and refused with the place of the mistake', async () => {
+test('rules can be counted without a segment, and invalid rules are rejected with the path of the error', async () => {
   const topic = await make('/topics', { name: 'News', default_subscription: 'opt_in' })
   const count = async (rules: unknown) => call('POST', '/contacts/batch/count', { filter: { rules } })
   const both = {
@@ -91,7 +91,7 @@ test('rules are counted before there is a segment, and refused with the place of
   }
 })
 
-test('contacts are searched by rules, and wrong rules are refused', async () => {
+test('contacts can be searched by rules, and invalid rules are rejected', async () => {
   const search = async (rules: string) =>
     (await api.call('GET', `/contacts/search?rules=${encodeURIComponent(rules)}`)) as {
       status: number
@@ -106,7 +106,7 @@ test('contacts are searched by rules, and wrong rules are refused', async () => 
   await call('DELETE', '/contacts/rules-eve@example.com')
 })
 
-test('a segment keeps its kind, and its rules can be changed', async () => {
+test('the rules of a segment can be changed, but not added to a segment without rules', async () => {
   const plain = await make('/segments', { name: 'Plain' })
   const ruled = await make('/segments', { name: 'Ruled', filter: rule('unsubscribed', 'eq', true) })
   const patch = (id: string, body: unknown) => call('PATCH', `/segments/${id}`, body)
@@ -122,7 +122,7 @@ test('a segment keeps its kind, and its rules can be changed', async () => {
   expect((await call('GET', `/segments/${plain}`)).json).toMatchObject({ filter: null, counted_at: null })
 })
 
-test('contacts on the suppression list are counted and found', async () => {
+test('suppressed contacts can be counted and searched', async () => {
   await call('POST', '/suppressions', { email: 'ada@example.com' })
   await call('POST', '/suppressions', { email: 'nobody@example.com' })
   expect((await call('GET', '/contacts/counts')).json).toMatchObject({ contacts: 2, suppressed: 1 })
@@ -131,7 +131,7 @@ test('contacts on the suppression list are counted and found', async () => {
   expect((await call('GET', '/contacts/search?suppressed=maybe')).status).toBe(422)
 })
 
-test('a segment shows its size by day, and its providers with a forecast', async () => {
+test('a segment shows its size by day, and its mailbox providers with a forecast', async () => {
   const id = await make('/segments', { name: 'Forecast' })
   const source: Source = {
     ip: '192.0.2.1',

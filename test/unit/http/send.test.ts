@@ -13,7 +13,7 @@ const idOf = ({ json }: { json: unknown }) => (json as { id: string }).id
 const sourceOf = async (id: string) => (await api.call('GET', `/emails/${id}/source`)).text
 
 describe('an accepted email', () => {
-  test('is answered with its id, stored, and dispatch is woken', async () => {
+  test('returns its ID, is stored, and wakes dispatch', async () => {
     const before = api.woken
     const answer = await api.call('POST', '/emails', hello)
     expect(answer.status).toBe(200)
@@ -37,7 +37,7 @@ describe('an accepted email', () => {
     })
   })
 
-  test('has one delivery for each address, in the first field that names it, due now', async () => {
+  test('has one delivery per address, in the first field that lists it, due now', async () => {
     const id = idOf(
       await api.call('POST', '/emails', {
         ...hello,
@@ -61,7 +61,7 @@ describe('an accepted email', () => {
     }
   })
 
-  test('waits in the stream that its headers show, in the pool that is assigned to it', async () => {
+  test('is queued in the pool assigned to its stream, which is derived from its headers', async () => {
     const assignment = {
       id: 'a1',
       teamId: api.teamId,
@@ -85,7 +85,7 @@ describe('an accepted email', () => {
     expect(Buffer.from(message!).toString()).not.toContain('Posthaste-Stream')
   })
 
-  test('never shows Bcc in its message', async () => {
+  test('has no Bcc in its message', async () => {
     const id = idOf(await api.call('POST', '/emails', { ...hello, bcc: ['secret@example.org'] }))
     const source = await sourceOf(id)
     expect(source).not.toMatch(/^bcc:/im)
@@ -95,19 +95,19 @@ describe('an accepted email', () => {
   })
 
   test.each(['/email', '/emails/sending', '/email/sending', '//emails/', '/emails/'])(
-    'comes by the path %s too',
+    'is also accepted on the path %s',
     async (path) => {
       expect((await api.call('POST', path, hello)).status).toBe(200)
     },
   )
 
-  test('comes with a sending key, and with one for this domain', async () => {
+  test('is accepted with a sending key, and with one restricted to this domain', async () => {
     const bound = await api.makeKey('sending_access', api.domain.id)
     for (const key of [api.sending, bound])
       expect((await api.call('POST', '/emails', hello, { authorization: `bearer ${key}` })).status).toBe(200)
   })
 
-  test('has what was sent: text made from html, attachments, headers, tags', async () => {
+  test('contains text generated from HTML, attachments, headers and tags', async () => {
     const id = idOf(
       await api.call('POST', '/emails', {
         ...hello,
@@ -144,7 +144,7 @@ describe('an accepted email', () => {
     )
   })
 
-  test('of 28 MB is composed in the other thread and comes back byte for byte', async () => {
+  test('of 28 MB is returned byte for byte', async () => {
     const content = Buffer.alloc(28_000_000, 'All work and no play. ').toString('base64')
     const id = idOf(
       await api.call('POST', '/emails', { ...hello, attachments: [{ filename: 'big.txt', content }] }),
@@ -154,7 +154,7 @@ describe('an accepted email', () => {
   })
 })
 
-describe('bad input', () => {
+describe('POST /emails with invalid input', () => {
   let before = 0
   beforeEach(async () => {
     before = await api.count()
@@ -168,15 +168,14 @@ describe('bad input', () => {
     await nothingStored()
   }
 
-  test.each(['{', '{"from":', 'null,', '\u0000', '{"a":1}{'])(
-    'malformed JSON %j is refused with 400',
-    (body) => refused(body, 400, 'validation_error', 'The request body is not valid JSON.'),
+  test.each(['{', '{"from":', 'null,', '\u0000', '{"a":1}{'])('rejects malformed JSON %j with 400', (body) =>
+    refused(body, 400, 'validation_error', 'The request body is not valid JSON.'),
   )
 
   test.each([
-    ['a stray octet', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+    ['a stray byte', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
     ['Latin-1', Buffer.from(JSON.stringify({ ...hello, subject: 'Café' }), 'latin1')],
-  ])('JSON with %s, which is not UTF-8', (_what, body) =>
+  ])('rejects JSON with %s, which is not UTF-8', (_what, body) =>
     refused(
       body,
       400,
@@ -185,7 +184,7 @@ describe('bad input', () => {
     ),
   )
 
-  test.each(['[1]', '"x"', '5', 'null', ''])('a body %j that is no object', (body) =>
+  test.each(['[1]', '"x"', '5', 'null', ''])('rejects the body %j, which is not an object', (body) =>
     refused(body, 422, 'validation_error', 'Invalid `request.body` field: it must be an object.'),
   )
 
@@ -206,18 +205,18 @@ describe('bad input', () => {
       { attachments: [{ content: 'QQ==', filename: 5 }] },
       '`attachments[0].filename` field: it must be a string.',
     ],
-  ])('wrong types %j', (fields, sentence) =>
+  ])('rejects wrong types in %j', (fields, sentence) =>
     refused({ ...hello, ...fields }, 422, 'validation_error', `Invalid ${sentence}`),
   )
 
-  test.each(['from', 'to', 'subject'])('a missing %s', (field) =>
+  test.each(['from', 'to', 'subject'])('rejects a missing %s', (field) =>
     refused({ ...hello, [field]: undefined }, 422, 'missing_required_field', `Missing \`${field}\` field.`),
   )
 
-  test('a template that is not there, before a missing From', () =>
+  test('rejects an unknown template before a missing From', () =>
     refused({ to: 'bob@example.com', template: { id: 'x' } }, 404, 'not_found', 'Template not found'))
 
-  test('neither html nor text', () =>
+  test('rejects an email with neither HTML nor text', () =>
     refused({ ...hello, text: undefined }, 422, 'missing_required_field', 'Missing `html` or `text` field.'))
 
   const format =
@@ -228,14 +227,14 @@ describe('bad input', () => {
     ['cc', ['a@example.com\nb@example.com']],
     ['bcc', '"a\r\nb"@example.com'],
     ['reply_to', 'x@acme.example\u0000'],
-  ])('line breaks or NUL in %s', (field, value) =>
+  ])('rejects line breaks or NUL in %s', (field, value) =>
     refused({ ...hello, [field]: value }, 422, 'validation_error', `Invalid \`${field}\` field. ${format}`),
   )
 
   test.each([
     [{ subject: 'a\r\nBcc: eve@example.com' }, '`subject`'],
     [{ headers: { 'X-A': 'a\r\nBcc: eve@example.com' } }, '`headers.X-A`'],
-  ])('line breaks in a header value: %j', (fields, field) =>
+  ])('rejects line breaks in a header value: %j', (fields, field) =>
     refused(
       { ...hello, ...fields },
       422,
@@ -244,7 +243,7 @@ describe('bad input', () => {
     ),
   )
 
-  test.each(['to', 'cc', 'bcc'])('51 recipients in %s', (field) =>
+  test.each(['to', 'cc', 'bcc'])('rejects 51 recipients in %s', (field) =>
     refused(
       { ...hello, [field]: Array.from({ length: 51 }, (_, i) => `r${i}@example.com`) },
       422,
@@ -253,7 +252,7 @@ describe('bad input', () => {
     ),
   )
 
-  test('a domain that is not verified', () =>
+  test('rejects an unverified domain', () =>
     refused(
       { ...hello, from: 'hi@new.example' },
       403,
@@ -261,16 +260,18 @@ describe('bad input', () => {
       'The new.example domain is not verified. Publish its DNS records and verify it before sending.',
     ))
 
-  test.each(['hi@foreign.example', 'hi@sub.acme.example'])('a domain of nobody or of others: %s', (from) =>
-    refused(
-      { ...hello, from },
-      403,
-      'validation_error',
-      `The ${from.slice(3)} domain is not verified. Please add it to this server and verify it, or send from one of your team's domains.`,
-    ),
+  test.each(['hi@foreign.example', 'hi@sub.acme.example'])(
+    "rejects a domain that is not the team's: %s",
+    (from) =>
+      refused(
+        { ...hello, from },
+        403,
+        'validation_error',
+        `The ${from.slice(3)} domain is not verified. Please add it to this server and verify it, or send from one of your team's domains.`,
+      ),
   )
 
-  test('a domain that the key is not for', async () => {
+  test('rejects a domain that the key is not restricted to', async () => {
     const bound = await api.makeKey('sending_access', api.unverified.id)
     const answer = await api.call('POST', '/emails', hello, { authorization: `Bearer ${bound}` })
     expect(answer.text).toBe(
@@ -279,7 +280,7 @@ describe('bad input', () => {
     await nothingStored()
   })
 
-  test('a body of 41 MB, announced or not', async () => {
+  test('rejects a body of 41 MB, with or without Content-Length', async () => {
     const body = Buffer.alloc(41 * 1024 * 1024, 'a')
     const sentence = 'The request is larger than 41943040 bytes.'
     await refused(body, 413, 'validation_error', sentence)
@@ -299,7 +300,7 @@ describe('bad input', () => {
     await nothingStored()
   })
 
-  test('a message that grows over the limit when it is encoded', async () => {
+  test('rejects a message that exceeds the limit once encoded', async () => {
     const content = Array.from({ length: 200_000 }, () => 7)
     const small = await startApi({ messageBytes: 450_000 })
     const send = (bytes: number[]) =>
@@ -315,7 +316,7 @@ describe('bad input', () => {
   })
 
   test.each([{ 'content-encoding': 'gzip' }, { 'content-encoding': 'br, identity' }])(
-    'a compressed body, %j, in words of its own',
+    'rejects a compressed body with %j',
     async (headers) => {
       const answer = await api.call('POST', '/emails', JSON.stringify(hello), headers)
       const sentence = 'The request body is compressed. Send it uncompressed, without `Content-Encoding`.'
@@ -324,7 +325,7 @@ describe('bad input', () => {
     },
   )
 
-  test('a body that is not JSON by its type', async () => {
+  test('rejects a Content-Type other than JSON', async () => {
     const sentence = 'The request body must be JSON: send `Content-Type: application/json`.'
     const types: Record<string, string>[] = [
       { 'content-type': 'text/plain' },
@@ -338,7 +339,7 @@ describe('bad input', () => {
     await nothingStored()
   })
 
-  test('keys: missing, wrong, revoked', async () => {
+  test('rejects missing, invalid and revoked keys', async () => {
     const revoked = await api.makeKey('full_access')
     const keys = await api.senders.listKeys({ teamId: api.teamId })
     const newest = keys.toSorted((a, b) => (a.id < b.id ? 1 : -1))[0]!

@@ -51,7 +51,7 @@ describe('the dashboard', () => {
     return folder
   }
 
-  test('sends the compressed copy that lies beside a file, which has no address of its own', async () => {
+  test('serves the precompressed copy of a file, which has no URL of its own', async () => {
     const folder = await build()
     const copy = join(folder, 'assets', 'index-B4kS1xyz.js.br')
     await writeFile(copy, brotliCompressSync('export {}'))
@@ -72,7 +72,7 @@ describe('the dashboard', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('is served with its pages, its files, and nothing else', async () => {
+  test('serves its pages and files, and nothing else', async () => {
     const folder = await build()
     const { url } = await start({ dashboard: folder })
     for (const path of [
@@ -96,7 +96,7 @@ describe('the dashboard', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('has a content security policy that runs no script but its own, and no HSTS', async () => {
+  test('has a content security policy that allows only its own scripts, and no HSTS', async () => {
     const { url } = await start()
     const { headers } = await ask(`${url}/dashboard/`, 'GET')
     const policy = headers.get('content-security-policy')!.split(';')
@@ -118,7 +118,7 @@ describe('the dashboard', () => {
     expect(headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('and every answer of the API say the same to browsers, refusals too', async () => {
+  test('and all API responses have the same security headers, including errors', async () => {
     const { url } = await start()
     const ways = [
       ['GET', '/dashboard/', 503],
@@ -135,14 +135,14 @@ describe('the dashboard', () => {
     }
   })
 
-  test('that is not built says so', async () => {
+  test('returns 503 with a hint if it is not built', async () => {
     const { url } = await start()
     const { status, text } = await ask(`${url}/dashboard/emails`, 'GET')
     expect(status).toBe(503)
     expect(text).toContain('npm run build')
   })
 
-  test('is where browsers are led, and nobody else', async () => {
+  test('is where / redirects browsers, but not API clients', async () => {
     const { url } = await start()
     const page = await ask(url, 'GET', undefined, { accept: 'text/html,*/*' })
     expect([page.status, page.headers.get('location')]).toEqual([302, '/dashboard/'])
@@ -174,7 +174,7 @@ describe('the sandbox inbox', () => {
       id === mail.id ? { ...mail, html: null, text: 'x', source: 'y' } : undefined,
   }
 
-  test('shows what arrived', async () => {
+  test('lists received messages, and shows each to team members', async () => {
     const api = await start({ sandboxInbox: inbox })
     const { json } = await api.call('GET', '/sandbox/messages?limit=2')
     const entry = {
@@ -205,15 +205,15 @@ describe('the server', () => {
   const wrongMethod = 'Method is not allowed for the requested path.'
   test.each([
     ['nonsense', 'GARBAGE', 400, invalid],
-    ['a method of its own', 'BREW /emails HTTP/1.1\r\nhost: x', 400, invalid],
+    ['an unknown method', 'BREW /emails HTTP/1.1\r\nhost: x', 400, invalid],
     [
-      'two lengths',
+      'two Content-Length headers',
       'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2',
       400,
       invalid,
     ],
     [
-      'a length and chunks',
+      'Content-Length and chunked encoding together',
       'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked',
       400,
       invalid,
@@ -224,10 +224,15 @@ describe('the server', () => {
       431,
       'The request has too many headers, or they are too long.',
     ],
-    ['a request to no host', 'GET /healthz HTTP/1.1', 400, oneHost],
-    ['a request to two hosts', 'GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b', 400, oneHost],
-    ['a request to two hosts of old', 'GET /healthz HTTP/1.0\r\nhost: a\r\nhost: b', 400, oneHost],
-  ])('answers %s, which is no HTTP', async (_what, bytes, status, sentence) => {
+    ['a request without Host', 'GET /healthz HTTP/1.1', 400, oneHost],
+    ['a request with two Host headers', 'GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b', 400, oneHost],
+    [
+      'an HTTP/1.0 request with two Host headers',
+      'GET /healthz HTTP/1.0\r\nhost: a\r\nhost: b',
+      400,
+      oneHost,
+    ],
+  ])('rejects %s as invalid HTTP', async (_what, bytes, status, sentence) => {
     const { url } = await start()
     const [head, body] = (await talk(url, `${bytes}\r\n\r\n`)).split('\r\n\r\n')
     expect(head).toContain(`HTTP/1.1 ${status} `)
@@ -237,23 +242,20 @@ describe('the server', () => {
   test.each([
     ['QUERY without a body', 'QUERY /emails HTTP/1.1\r\nhost: x\r\nconnection: close', 405, wrongMethod],
     [
-      'a body of no type for what does not exist',
+      'a body of unknown type for an unknown path',
       'POST /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: x\r\ncontent-length: 0',
       404,
       'The requested endpoint does not exist.',
     ],
-  ])(
-    'answers %s like any other method or path that it does not have',
-    async (_what, bytes, status, sentence) => {
-      const { url } = await start()
-      const [head, body] = (await talk(url, `${bytes}\r\n\r\n`)).split('\r\n\r\n')
-      expect(head).toContain(`HTTP/1.1 ${status} `)
-      expect(body).toBe(errorText(status, status === 404 ? 'not_found' : 'method_not_allowed', sentence))
-    },
-  )
+  ])('answers %s like any other unsupported method or path', async (_what, bytes, status, sentence) => {
+    const { url } = await start()
+    const [head, body] = (await talk(url, `${bytes}\r\n\r\n`)).split('\r\n\r\n')
+    expect(head).toContain(`HTTP/1.1 ${status} `)
+    expect(body).toBe(errorText(status, status === 404 ? 'not_found' : 'method_not_allowed', sentence))
+  })
 
   test.each(['HTTP/1.0', 'HTTP/1.1\r\nhost: x\r\nexpect: the-unexpected'])(
-    'answers GET /healthz %j as usual: HTTP/1.0 knows no hosts, and nobody has to heed an expectation',
+    'accepts GET /healthz %j: HTTP/1.0 needs no Host, and an unknown Expect is ignored',
     async (rest) => {
       const { url } = await start()
       const answer = await talk(url, `GET /healthz ${rest}\r\nconnection: close\r\n\r\n`)
@@ -262,7 +264,7 @@ describe('the server', () => {
     },
   )
 
-  test('answers a failure of its own with 500 and not a word more, and tells the log', async () => {
+  test('returns an internal error as 500 without details, and logs the details', async () => {
     const lines: string[] = []
     const log = pino({}, { write: (line) => void lines.push(line) })
     const api = await start({
@@ -274,7 +276,7 @@ describe('the server', () => {
     expect(lines.some((line) => line.includes('the disk is full'))).toBe(true)
   })
 
-  test('logs each request with its id, and never keys, passwords, cookies, queries or bodies', async () => {
+  test('logs each request with its ID, and never keys, passwords, cookies, queries or bodies', async () => {
     const lines: string[] = []
     const api = await start({ log: pino({}, { write: (line) => void lines.push(line) }) })
     const cookie = sessionCookie(await ask(`${api.url}/session`, 'POST', owner))
@@ -305,7 +307,7 @@ describe('the server', () => {
     })
   })
 
-  test('finishes the request that is being read when it is closed, and takes no new one', async () => {
+  test('finishes the request in progress when it closes, and accepts no new one', async () => {
     const api = await startApi()
     const body = JSON.stringify(hello)
     const head = [
@@ -330,7 +332,7 @@ describe('the server', () => {
     await closing
   })
 
-  test('listens on several addresses, or on none of them', async () => {
+  test('listens on all given addresses, or on none if one is in use', async () => {
     const none = createListeners((_request, response) => response.end('x'), 'http.listen', null)
     const servers = createListeners((_request, response) => response.end('x'), 'http.listen', null)
     const urls = await servers.listen(['127.0.0.1:0', '127.0.0.1:0'])

@@ -22,7 +22,7 @@ const valueOf = (cookie: string): string => /=([^;]+)/.exec(cookie)![1]!
 const as = (token: string, method = 'GET', path = '/session') =>
   ask(`${api.url}${path}`, method, undefined, { ...own, cookie: `posthaste_session=${token}` })
 
-test('whoever copies the database has no session, no link and no password', async () => {
+test('a copy of the database contains no usable session, link or password', async () => {
   const token = valueOf(cookieOf(await signIn(), 'posthaste_session'))
   const link = (await api.accounts.beginReset({ email: owner.email, byMail: true }))!.token
   expect((await as(token)).status).toBe(200)
@@ -37,14 +37,14 @@ test('whoever copies the database has no session, no link and no password', asyn
   expect(seen).toBeGreaterThan(10_000)
 })
 
-test('a cookie that was planted before the sign-in is worth nothing after it', async () => {
+test('a session cookie planted before the sign-in is invalid after it', async () => {
   const planted = 'A'.repeat(43)
   const answer = await signIn({ cookie: `posthaste_session=${planted}` })
   expect(valueOf(cookieOf(answer, 'posthaste_session'))).not.toBe(planted)
   expect((await as(planted)).status).toBe(401)
 })
 
-test('a session that somebody else planted is replaced by the own one, and still not the own one', async () => {
+test('signing in replaces a planted session, which stays separate', async () => {
   const theirs = valueOf(cookieOf(await signIn(), 'posthaste_session'))
   const mine = valueOf(cookieOf(await signIn({ cookie: `posthaste_session=${theirs}` }), 'posthaste_session'))
   expect(mine).not.toBe(theirs)
@@ -53,13 +53,13 @@ test('a session that somebody else planted is replaced by the own one, and still
   expect((await as(theirs)).status).toBe(200)
 })
 
-test('a copied cookie ends with the sign-out of its owner', async () => {
+test('a copied cookie is invalid after its owner signs out', async () => {
   const token = valueOf(cookieOf(await signIn(), 'posthaste_session'))
   await as(token, 'DELETE')
   expect((await as(token)).status).toBe(401)
 })
 
-describe('a copied cookie ends, and the session of its owner goes on,', () => {
+describe("a copied cookie becomes invalid, and the owner's session continues,", () => {
   const { password: current } = owner
   type Call = ReturnType<typeof openBrowser>['call']
   type Listed = { data: { id: string; current: boolean }[] }
@@ -83,9 +83,12 @@ describe('a copied cookie ends, and the session of its owner goes on,', () => {
       'when the password is changed',
       (call) => call('POST', '/account/password', { current, new: 'a lantern over the pier' }),
     ],
-    ['when all others are signed out', (call) => call('DELETE', '/account/sessions')],
-    ['when who it is is shown once more', (call) => call('POST', '/account/proof', { password: current })],
-    ['when an app for codes is added', addTotp],
+    ['when all other sessions are signed out', (call) => call('DELETE', '/account/sessions')],
+    [
+      'when the owner confirms the password again',
+      (call) => call('POST', '/account/proof', { password: current }),
+    ],
+    ['when an authenticator app is added', addTotp],
     ['when a passkey is added', addPasskey],
   ])('%s', async (_when, act) => {
     const { cookies, call } = openBrowser(origin())
@@ -101,7 +104,7 @@ describe('a copied cookie ends, and the session of its owner goes on,', () => {
   })
 })
 
-test('a copied cookie ends fourteen days after the sign-in, used or not', async () => {
+test('a copied cookie expires 14 days after the sign-in, even if used', async () => {
   const token = valueOf(cookieOf(await signIn(), 'posthaste_session'))
   await api.clock.advance(14 * 24 * 3_600_000 - 1000)
   expect((await as(token)).status).toBe(200)
@@ -109,7 +112,7 @@ test('a copied cookie ends fourteen days after the sign-in, used or not', async 
   expect((await as(token)).status).toBe(401)
 })
 
-test('every cookie is for no script and no other site, and what tells known browsers opens nothing', async () => {
+test('every cookie is HttpOnly and SameSite=Strict, and the device cookie gives no access', async () => {
   const answer = await signIn()
   const cookies = answer.headers.getSetCookie()
   expect(cookies.length).toBeGreaterThan(1)
@@ -125,7 +128,7 @@ test('every cookie is for no script and no other site, and what tells known brow
   expect((await ask(`${api.url}/session`, 'GET', undefined, { ...own, cookie })).status).toBe(401)
 })
 
-describe('over https', () => {
+describe('over HTTPS', () => {
   const https = { ...own, 'x-forwarded-proto': 'https' }
   let proxied: Api
   beforeAll(async () => {
@@ -135,7 +138,7 @@ describe('over https', () => {
   const enter = () => ask(`${proxied.url}/session`, 'POST', owner, https)
   const look = (cookie: string) => ask(`${proxied.url}/session`, 'GET', undefined, { ...https, cookie })
 
-  test('every cookie has a name that no neighbour and no plain connection can plant', async () => {
+  test('every cookie has the __Host- prefix and is Secure', async () => {
     const cookies = (await enter()).headers.getSetCookie()
     expect(cookies.length).toBeGreaterThan(1)
     for (const cookie of cookies)
@@ -144,7 +147,7 @@ describe('over https', () => {
       )
   })
 
-  test('a session is known by that name alone, and ends by it', async () => {
+  test('a session cookie is accepted only with the prefix, and is cleared with it', async () => {
     const token = valueOf(cookieOf(await enter(), '__Host-posthaste_session'))
     const cookie = `__Host-posthaste_session=${token}`
     expect((await look(cookie)).status).toBe(200)
@@ -156,14 +159,14 @@ describe('over https', () => {
     expect((await look(cookie)).status).toBe(401)
   })
 
-  test('a session that was planted under the plain name takes nobody in, beside the own one or alone', async () => {
+  test('a session cookie planted without the prefix is ignored', async () => {
     const theirs = valueOf(cookieOf(await enter(), '__Host-posthaste_session'))
     const mine = cookieOf(await enter(), '__Host-posthaste_session').split(';', 1)[0]!
     expect((await look(`posthaste_session=${theirs}; ${mine}`)).status).toBe(200)
     expect((await look(`posthaste_session=${theirs}`)).status).toBe(401)
   })
 
-  test('the second step goes by such a name too', async () => {
+  test('the second step requires a cookie with the prefix', async () => {
     const api = proxied
     const cookie = cookieOf(await enter(), '__Host-posthaste_session').split(';', 1)[0]!
     const call = (path: string, body?: unknown) =>
@@ -185,7 +188,7 @@ describe('over https', () => {
   })
 })
 
-test('a form of another page cannot sign anybody in', async () => {
+test('signing in rejects content types that an HTML form can send', async () => {
   const text = JSON.stringify(owner)
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
     expect((await ask(`${api.url}/session`, 'POST', text, { 'content-type': type })).status).toBe(415)

@@ -22,7 +22,7 @@ const own = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
 const foreign = errorText(403, 'validation_error', 'This request came from another site and was refused.')
 
 describe('signing in', () => {
-  test('gives a cookie that scripts and other sites do not get', async () => {
+  test('sets an HttpOnly, SameSite=Strict cookie', async () => {
     const answer = await signIn()
     expect(answer.status).toBe(200)
     expect(answer.json).toMatchObject({
@@ -37,7 +37,7 @@ describe('signing in', () => {
     expect(answer.text).not.toContain('argon2')
   })
 
-  test('with a wrong password or address says no more than that', async () => {
+  test('gives the same error for a wrong password and an unknown address', async () => {
     const wrong = errorText(403, 'validation_error', 'Wrong email address or password.')
     expect((await signIn({ ...owner, password: 'wrong' })).text).toBe(wrong)
     expect((await signIn({ ...owner, email: 'nobody@acme.example' })).text).toBe(wrong)
@@ -48,18 +48,18 @@ describe('signing in', () => {
     [{ email: 'x' }, 422],
     ['{', 400],
     [{ ...owner, password: 'x'.repeat(20_000) }, 413],
-  ])('refuses %j', async (body, status) => {
+  ])('rejects %j', async (body, status) => {
     expect((await signIn(body)).status).toBe(status)
   })
 
-  test('from another site is refused', async () => {
+  test('is rejected from another site', async () => {
     expect((await signIn(owner, { 'sec-fetch-site': 'cross-site' })).text).toBe(foreign)
     expect((await signIn(owner, { origin: 'https://evil.example' })).text).toBe(foreign)
     expect((await signIn(owner, { origin: 'null' })).text).toBe(foreign)
     expect((await signIn(owner, { origin: api.url })).status).toBe(200)
   })
 
-  test('can be tried ten times a minute for one address, then waits', async () => {
+  test('is limited to ten attempts a minute for one address', async () => {
     const at = api.clock.now()
     const guess = async () => {
       await api.clock.set(at)
@@ -77,7 +77,7 @@ describe('signing in', () => {
     expect((await signIn({ email: 'victim@acme.example', password: 'guess' })).status).toBe(403)
   })
 
-  test('can be tried ten times a minute from one network', async () => {
+  test('is limited to ten attempts a minute from one network', async () => {
     const at = api.clock.now()
     for (let i = 0; i < 10; i++) await signIn({ email: `a${i}@acme.example`, password: 'guess' })
     await api.clock.set(at)
@@ -86,7 +86,7 @@ describe('signing in', () => {
 })
 
 describe('a session', () => {
-  test('tells who is signed in, and ends', async () => {
+  test('shows who is signed in, and can be ended', async () => {
     const headers = await browser(own)
     expect((await ask(`${api.url}/session`, 'GET', undefined, headers)).json).toMatchObject({
       user: { email: owner.email },
@@ -103,7 +103,7 @@ describe('a session', () => {
     expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).text).toBe(sentence)
   })
 
-  test('reads and sends as a key with full access does', async () => {
+  test('can read and send like a full access key', async () => {
     const headers = await browser(own)
     expect((await ask(`${api.url}/domains`, 'GET', undefined, headers)).status).toBe(200)
     const { json } = await ask(`${api.url}/emails`, 'POST', hello, headers)
@@ -113,12 +113,12 @@ describe('a session', () => {
 
   test.each<[Record<string, string>, string]>([
     [{}, 'no header'],
-    [{ 'x-requested-with': 'dashboard' }, 'no word of the browser about the origin'],
-    [{ 'sec-fetch-site': 'same-origin' }, 'no word of the dashboard'],
+    [{ 'x-requested-with': 'dashboard' }, 'no origin from the browser'],
+    [{ 'sec-fetch-site': 'same-origin' }, 'no dashboard header'],
     [{ ...own, 'sec-fetch-site': 'cross-site' }, 'another site'],
-    [{ ...own, 'sec-fetch-site': 'same-site' }, 'a neighbour under the same domain'],
+    [{ ...own, 'sec-fetch-site': 'same-site' }, 'another host under the same domain'],
     [{ 'x-requested-with': 'dashboard', origin: 'https://evil.example' }, 'another origin'],
-  ])('does not change anything with %j: %s', async (more, _reason) => {
+  ])("can't change anything with the headers %j: %s", async (more, _reason) => {
     const headers = await browser(more)
     const before = await api.count()
     expect((await ask(`${api.url}/emails`, 'POST', hello, headers)).text).toBe(foreign)
@@ -128,17 +128,17 @@ describe('a session', () => {
     expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).status).toBe(200)
   })
 
-  test('is believed with the own origin from browsers that tell nothing else', async () => {
+  test("is accepted if the browser sends only the server's own Origin", async () => {
     const headers = await browser({ 'x-requested-with': 'dashboard', origin: api.url })
     expect((await ask(`${api.url}/emails`, 'POST', hello, headers)).status).toBe(200)
   })
 
-  test('does not help a wrong key', async () => {
+  test("isn't used if the request has an invalid key", async () => {
     const headers = await browser({ ...own, authorization: 'Bearer re_wrong' })
     expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).status).toBe(403)
   })
 
-  test('of somebody who made it up is none', async () => {
+  test('is rejected with an invalid cookie', async () => {
     for (const cookie of [
       'posthaste_session=x',
       `posthaste_session=${'x'.repeat(4000)}`,
@@ -147,12 +147,12 @@ describe('a session', () => {
       expect((await ask(`${api.url}/session`, 'GET', undefined, { cookie })).status).toBe(401)
   })
 
-  test('is nothing that an API key has', async () => {
+  test("can't be read with an API key", async () => {
     expect((await api.call('GET', '/session')).status).toBe(401)
   })
 })
 
-test('behind a proxy that is believed, the cookie is for https only and the throttle sees the client', async () => {
+test('behind a trusted proxy, the cookie is Secure and attempts are counted per client address', async () => {
   const proxied = await startApi({ trustProxy: ['127.0.0.0/8'] })
   const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '198.51.100.7' }
   const answer = await ask(`${proxied.url}/session`, 'POST', owner, headers)

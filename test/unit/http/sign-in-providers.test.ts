@@ -111,7 +111,7 @@ async function link(headers: Record<string, string>, provider = 'corp'): Promise
 }
 
 describe('the sign-in page', () => {
-  test('is told of the providers and of none of their secrets', async () => {
+  test('gets the list of providers without their secrets', async () => {
     const { text, json } = await ask(`${api.url}/session/providers`, 'GET')
     expect((json as { data: unknown[] }).data[0]).toEqual({
       ...{ object: 'sign_in_provider', id: 'corp', label: 'The corp', preset: 'oidc' },
@@ -119,7 +119,7 @@ describe('the sign-in page', () => {
     expect(text).not.toContain(idp.clientSecret)
   })
 
-  test('sends people out with state, nonce and a challenge, and a cookie for no script', async () => {
+  test('redirects to the provider with state, nonce and code challenge, and sets an HttpOnly cookie', async () => {
     const answer = await ask(`${api.url}/session/oidc/corp`, 'POST', {}, page)
     const url = new URL((answer.json as { url: string }).url)
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
@@ -134,19 +134,19 @@ describe('the sign-in page', () => {
     ])
   })
 
-  test('of another site sends nobody out', async () => {
+  test("can't start a sign-in from another site", async () => {
     const foreign = { 'sec-fetch-site': 'cross-site' }
     expect((await ask(`${api.url}/session/oidc/corp`, 'POST', {}, foreign)).status).toBe(403)
   })
 
-  test('at another name of this server says where to go, since people come back to the public one', async () => {
+  test('returns 409 with the public address if opened at another one', async () => {
     const headers = { ...page, origin: api.url }
     const answer = await ask(`${api.url}/session/oidc/corp`, 'POST', {}, headers)
     expect(answer.status).toBe(409)
     expect(answer.text).toContain(`Open the dashboard at that address`)
   })
 
-  test('cannot send people out without end', async () => {
+  test('is limited to 20 provider sign-ins', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 21; n++)
       statuses.push((await ask(`${api.url}/session/oidc/nobody`, 'POST', {}, page)).status)
@@ -155,7 +155,7 @@ describe('the sign-in page', () => {
 })
 
 describe('a person with a linked account', () => {
-  test('enters, whatever the address at the provider is today', async () => {
+  test('can sign in, even if the address at the provider changes', async () => {
     visitor('linked')
     const headers = await signedInOwner()
     const linked = await link(headers)
@@ -170,7 +170,7 @@ describe('a person with a linked account', () => {
     })
   })
 
-  test('leaves a trail: the link with who and from where, the session with its method', async () => {
+  test('has the link in the audit log, and the method in the session', async () => {
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 100 }, api.clock.now())
     const act = items.find(({ action }) => action === 'identity.link')
     expect(act).toMatchObject({
@@ -182,7 +182,7 @@ describe('a person with a linked account', () => {
     expect((json as { data: { method: string }[] }).data.map(({ method }) => method)).toContain('oidc:corp')
   })
 
-  test('is asked for the second factor all the same, unless the provider is trusted, and is strong while it stands', async () => {
+  test('must complete the second factor unless the provider is trusted for it', async () => {
     visitor('linked')
     const before = await signedInOwner()
     const { secret } = (await ask(`${api.url}/account/totp`, 'POST', {}, before)).json as { secret: string }
@@ -213,14 +213,14 @@ describe('a person with a linked account', () => {
     await api.storage.setMfaRequired({ id: api.teamId, required: false }, api.clock.now())
   })
 
-  test('cannot link what is another person’s', async () => {
+  test("can't link an identity of another person", async () => {
     visitor('newcomer-first')
     await whoami(await signIn('joining'))
     const answer = await link(await signedInOwner())
     expect(answer.headers.get('location')).toBe('/dashboard/account?problem=taken&provider=corp')
   })
 
-  test('whose session was ended meanwhile links nothing: a thief leaves no way in behind', async () => {
+  test("can't link an identity if the session ended meanwhile", async () => {
     visitor('thief')
     const headers = await signedInOwner()
     const begun = await ask(`${api.url}/account/identities`, 'POST', { provider: 'corp' }, headers)
@@ -230,7 +230,7 @@ describe('a person with a linked account', () => {
     expect(problemOf(await signIn('corp'))).toBe('unknown')
   })
 
-  test('must have shown the password or a factor just now to link or unlink', async () => {
+  test('must confirm a password or factor again to link or unlink after 11 minutes', async () => {
     const headers = await signedInOwner()
     await api.clock.advance(11 * 60_000)
     for (const [method, path, body] of [
@@ -243,7 +243,7 @@ describe('a person with a linked account', () => {
     }
   })
 
-  test('unlinks it, which ends the sessions that it began', async () => {
+  test('can unlink it, which ends the sessions started with it', async () => {
     visitor('linked')
     const entered = { cookie: cookieOf(await signIn('corp'), 'posthaste_session')! }
     const headers = await signedInOwner()
@@ -261,21 +261,21 @@ describe('a person with a linked account', () => {
   })
 })
 
-describe('a stranger', () => {
-  test('stays one, and nothing is made', async () => {
+describe('a person without a linked account', () => {
+  test('is rejected, and no account is created', async () => {
     visitor('stranger')
     expect(problemOf(await signIn('corp'))).toBe('unknown')
     const found = await api.storage.findUser({ email: 'stranger@acme.example' }, api.clock.now())
     expect(found).toBeUndefined()
   })
 
-  test('with the verified address of a person here is not taken for that person', async () => {
+  test('is not signed in as an existing person with the same verified address', async () => {
     visitor('impostor', { email: owner.email })
     expect(problemOf(await signIn('corp'))).toBe('not_linked')
     expect(problemOf(await signIn('joining'))).toBe('not_linked')
   })
 
-  test('with an invitation joins that team in that role, without a password', async () => {
+  test('joins the inviting team in the given role, without a password', async () => {
     const now = api.clock.now()
     await api.storage.invite(
       {
@@ -299,7 +299,7 @@ describe('a stranger', () => {
     }
   })
 
-  test('joins where the configuration says so, and cannot unlink the last way in', async () => {
+  test("joins if the configuration allows it, and can't unlink the only sign-in method", async () => {
     visitor('joiner')
     const answer = await signIn('joining')
     expect(await whoami(answer)).toMatchObject({ user: { email: 'joiner@acme.example' }, role: 'viewer' })
@@ -313,7 +313,7 @@ describe('a stranger', () => {
     expect((await whoami(await signIn('joining'))).user.email).toBe('joiner@acme.example')
   })
 
-  test('who comes twice at once becomes one person', async () => {
+  test('gets one account from two concurrent sign-ins', async () => {
     visitor('twin')
     const [one, two] = [await depart('joining'), await depart('joining')]
     const [first, second] = [await browse(one.url, atOurs), await browse(two.url, atOurs)]
@@ -324,12 +324,12 @@ describe('a stranger', () => {
     expect(members.filter(({ email }) => email === 'twin@acme.example')).toHaveLength(1)
   })
 
-  test('of another domain is refused where domains are named', async () => {
+  test('is rejected from a domain that is not allowed', async () => {
     visitor('outsider', { email: 'outsider@other.example' })
     expect(problemOf(await signIn('strict'))).toBe('domain')
   })
 
-  test('enters by the address alone where the operator wants that, and is linked from then on', async () => {
+  test('is signed in by address if the operator allows it, and is linked from then on', async () => {
     visitor('by-email', { email: owner.email.toUpperCase() })
     expect((await whoami(await signIn('linking'))).user.email).toBe(owner.email)
     const links = async () => {
@@ -346,18 +346,18 @@ describe('a stranger', () => {
   })
 })
 
-describe('what providers say', () => {
+describe('responses of providers', () => {
   test.each([
-    ['false', { email_verified: false }],
-    ['a text', { email_verified: 'true' }],
-    ['nothing', { email_verified: undefined }],
+    ['email_verified false', { email_verified: false }],
+    ['email_verified as text', { email_verified: 'true' }],
+    ['no email_verified', { email_verified: undefined }],
     ['no address', { email: undefined }],
-  ])('an address of which it says %s is no address', async (_, claims) => {
+  ])('claims with %s are rejected as unverified', async (_, claims) => {
     visitor('unverified', claims)
     expect(problemOf(await signIn('joining'))).toBe('unverified')
   })
 
-  test('a person who says no is told so, on the page they came from', async () => {
+  test('a denied sign-in returns to the sign-in page with the problem', async () => {
     visitor('linked', {}, 'denies')
     const answer = await signIn('corp', '/logs')
     expect(answer.headers.get('location')).toBe(
@@ -367,26 +367,26 @@ describe('what providers say', () => {
 
   test.each([
     ['is down', 'down', 'The down is not responding.'],
-    ['is no issuer', 'wrong', 'is misconfigured'],
-  ])('a provider that %s at the start is named in a sentence', async (_, id, sentence) => {
+    ['has the wrong issuer', 'wrong', 'is misconfigured'],
+  ])('a provider that %s gets a 502 with an explanation', async (_, id, sentence) => {
     const answer = await ask(`${api.url}/session/oidc/${id}`, 'POST', {}, page)
     expect([answer.status, answer.text]).toEqual([502, expect.stringContaining(sentence)])
   })
 
-  test('a provider that breaks on the way back is unreachable, and nobody is signed in', async () => {
+  test('a provider that fails during the callback is reported as unreachable', async () => {
     visitor('linked')
     const { back, cookie } = await onTheWayBack('corp')
     idp.broken = 503
     expect(problemOf(await comeBack(back, cookie))).toBe('unreachable')
   })
 
-  test('a wrong secret is a mistake of the configuration', async () => {
+  test('a wrong client secret is reported as misconfigured', async () => {
     expect(problemOf(await signIn('secret'))).toBe('misconfigured')
   })
 })
 
-describe('whoever comes back', () => {
-  test('in another browser is nobody', async () => {
+describe('the callback', () => {
+  test('is rejected in another browser', async () => {
     visitor('linked')
     const { url } = await depart('joining')
     const back = await browse(url, atOurs)
@@ -395,7 +395,7 @@ describe('whoever comes back', () => {
     expect(problemOf(await comeBack(back, other.cookie))).toBe('expired')
   })
 
-  test('with another state spends nothing', async () => {
+  test('is rejected with another state, and remains valid with the right one', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     const forged = new URL(back)
@@ -404,28 +404,28 @@ describe('whoever comes back', () => {
     expect((await whoami(await comeBack(back, cookie))).user.email).toBe('joiner@acme.example')
   })
 
-  test('comes back once', async () => {
+  test('can be used once', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     await whoami(await comeBack(back, cookie))
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
-  test('too late is too late', async () => {
+  test('is rejected after ten minutes', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     await api.clock.advance(10 * 60_000 + 1)
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
-  test('at the address of another provider is nobody', async () => {
+  test('is rejected at the URL of another provider', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     back.pathname = '/session/oidc/corp/callback'
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
-  test('with a token that was made for another question is refused', async () => {
+  test('is rejected with a code from another flow', async () => {
     visitor('joiner')
     const mine = await depart('joining')
     const back = await browse(mine.url, atOurs)
@@ -442,7 +442,7 @@ describe('whoever comes back', () => {
     ['/../session', '/dashboard/'],
     ['/%2e%2e/session', '/dashboard/'],
     ['/emails?to=x', '/dashboard/emails?to=x'],
-  ])('goes on to %s only inside the dashboard', async (next, location) => {
+  ])('with next=%s redirects only to the dashboard', async (next, location) => {
     visitor('joiner')
     const answer = await signIn('joining', next)
     expect(new URL(answer.headers.get('location')!, PUBLIC).origin).toBe(PUBLIC)

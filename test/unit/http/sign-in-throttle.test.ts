@@ -17,8 +17,8 @@ function scene() {
   return { clock, throttle, fromAnywhere }
 }
 
-describe('guessing from many networks', () => {
-  test('is held to ten a minute and fifty an hour for one account', async () => {
+describe('guessing passwords from many networks', () => {
+  test('is limited to 50 attempts an hour for one account', async () => {
     const { clock, fromAnywhere } = scene()
     let let_through = 0
     for (let minute = 0; minute < 60; minute++) {
@@ -30,7 +30,7 @@ describe('guessing from many networks', () => {
     expect(fromAnywhere()).toBe(0)
   })
 
-  test('gets no further guesses by tries at so many other accounts that this one is forgotten', async () => {
+  test('gets no more attempts on one account by trying 25,000 others', async () => {
     const { clock, fromAnywhere } = scene()
     for (let minute = 0; minute < 5; minute++) {
       for (let i = 0; i < 9; i++) expect(fromAnywhere()).toBe(0)
@@ -41,7 +41,7 @@ describe('guessing from many networks', () => {
     expect(fromAnywhere()).toBeGreaterThan(0)
   })
 
-  test('does not lock the owner out of a browser that was used before', () => {
+  test("doesn't lock out the owner in a known browser", () => {
     const { throttle, fromAnywhere } = scene()
     const device = throttle.deviceFor(owner, undefined)
     for (let i = 0; i < 100; i++) fromAnywhere()
@@ -49,14 +49,14 @@ describe('guessing from many networks', () => {
     expect(fromAnywhere(' Owner@ACME.example', device)).toBe(0)
   })
 
-  test('is held back in a stolen known browser as well', () => {
+  test('is limited with a stolen device cookie, too', () => {
     const { throttle, fromAnywhere } = scene()
     const device = throttle.deviceFor(owner, undefined)
     for (let i = 0; i < 10; i++) expect(fromAnywhere(owner, device)).toBe(0)
     expect(fromAnywhere(owner, device)).toBeGreaterThan(0)
   })
 
-  test('gains nothing from the cookie of another account, nor from one that was made up', () => {
+  test("gets no attempts with another account's device cookie, or a forged one", () => {
     const { throttle, fromAnywhere } = scene()
     const other = throttle.deviceFor('mallory@evil.example', undefined)
     for (let i = 0; i < 10; i++) fromAnywhere()
@@ -65,7 +65,7 @@ describe('guessing from many networks', () => {
   })
 })
 
-test('one network that tries many accounts is held back before the accounts are', () => {
+test('a network that tries many accounts is limited without using up the limits of the accounts', () => {
   const { throttle, fromAnywhere } = scene()
   const attempt = (n: number) =>
     throttle.attempt({ ip: '192.0.2.1', email: `a${n}@acme.example`, device: undefined })
@@ -74,7 +74,7 @@ test('one network that tries many accounts is held back before the accounts are'
   expect(fromAnywhere('a11@acme.example')).toBe(0)
 })
 
-test('a known browser keeps its cookie, and gets another for another account', () => {
+test('a known browser keeps its device cookie, and gets a new one for another account', () => {
   const { throttle } = scene()
   const device = throttle.deviceFor(owner, undefined)
   expect(throttle.deviceFor(owner, device)).toBe(device)

@@ -36,11 +36,11 @@ const text = async (method: string, path: string, body?: unknown) => (await api.
 const invalid = (field: string, expected: string) =>
   errorText(422, 'validation_error', `Invalid \`${field}\` field: ${expected}.`)
 
-describe('the reputation of a source', () => {
+describe('the reputation of a sending IP', () => {
   const DAY = 86_400_000
   const dateAt = (daysAgo: number) => new Date(api.clock.now() - daysAgo * DAY).toISOString().slice(0, 10)
 
-  test('tells results of all teams, blocklists and changes', async () => {
+  test('shows results of all teams, blocklists and changes', async () => {
     const ip = '2001:db8::77'
     await api.call('POST', '/sources', { ip })
     const row = (provider: string, ago: number, counts: object) => ({
@@ -96,7 +96,7 @@ describe('the reputation of a source', () => {
     expect((await api.call('DELETE', `/sources/${ip}`)).status).toBe(200)
   })
 
-  test('is of a period of at most 90 days, and of an IP that exists', async () => {
+  test('covers 30 days by default and at most 90, and only existing IPs', async () => {
     const { json } = await api.call('GET', '/sources/192.0.2.1/reputation')
     expect((json as { days: object[] }).days).toHaveLength(30)
     expect((await api.call('GET', '/sources/192.0.2.1/reputation?days=91')).status).toBe(422)
@@ -104,8 +104,8 @@ describe('the reputation of a source', () => {
   })
 })
 
-describe('a source', () => {
-  test('is added, shown, changed and removed', async () => {
+describe('a sending IP', () => {
+  test('can be added, shown, changed and removed', async () => {
     const made = await api.call('POST', '/sources', { ip: '2001:DB8:0::5', hostname: 'MX2.acme.example' })
     const source = shown('2001:db8::5', { hostname: 'mx2.acme.example' })
     expect([made.status, made.json]).toEqual([201, source])
@@ -157,11 +157,11 @@ describe('a source', () => {
       { ip: '192.0.2.7', hostname: 'mx.a\r\nQUIT' },
       invalid('hostname', 'a fully qualified hostname such as mail2.example.com'),
     ],
-  ])('%j is refused', async (body, message) => {
+  ])('is rejected for %j', async (body, message) => {
     expect(await text('POST', '/sources', body)).toBe(message)
   })
 
-  test('that is there already is refused, and one of the configuration stays', async () => {
+  test("can't be added twice, or deleted if it comes from the configuration", async () => {
     await api.call('POST', '/sources', { ip: '192.0.2.8' })
     expect(await text('POST', '/sources', { ip: '192.0.2.8' })).toBe(
       errorText(409, 'validation_error', 'The sending IP 192.0.2.8 already exists.'),
@@ -178,7 +178,7 @@ describe('a source', () => {
   })
 })
 
-describe('the light PTR of a domain', () => {
+describe('the PTR status of a domain', () => {
   interface Lit {
     lights: { name: string }[]
   }
@@ -188,7 +188,7 @@ describe('the light PTR of a domain', () => {
     return all.map((domain) => domain.lights.find(({ name }) => name === 'PTR'))
   }
 
-  test('is what was found last at the addresses that its mail leaves from', async () => {
+  test('is the latest finding for the IPs that send its mail', async () => {
     const unseen = { name: 'PTR', status: 'not_started', note: '192.0.2.1 has not been checked yet.' }
     expect(await lights('/domains')).toEqual([unseen, unseen])
 
@@ -213,8 +213,8 @@ describe('the light PTR of a domain', () => {
   })
 })
 
-describe('an assignment', () => {
-  test('is made, made again with another pool, listed and removed', async () => {
+describe('a pool assignment', () => {
+  test('can be created, changed to another pool, listed and removed', async () => {
     await api.call('POST', '/sources', { ip: '192.0.2.9', pool: 'news' })
     const about = { domain_id: api.domain.id, stream: 'broadcast' }
     const made = await api.call('POST', '/sources/assignments', { ...about, pool: 'news' })
@@ -242,13 +242,13 @@ describe('an assignment', () => {
     [{ pool: 'default', team_id: 'x' }, invalid('team_id', 'it must be a UUID')],
     [{ pool: 'default', team_id: newId(0) }, errorText(404, 'not_found', 'Team not found')],
     [{ pool: 'default', domain_id: newId(0) }, errorText(404, 'not_found', 'Domain not found')],
-  ])('%j is refused', async (body, message) => {
+  ])('is rejected for %j', async (body, message) => {
     expect(await text('POST', '/sources/assignments', body)).toBe(message)
   })
 })
 
 describe('the doctor', () => {
-  test('reports what it found, with the worst of it', async () => {
+  test('reports its findings with the worst status', async () => {
     const { status, json } = await api.call('GET', '/doctor')
     expect([status, json]).toEqual([
       200,
@@ -262,7 +262,7 @@ describe('the doctor', () => {
     ])
   })
 
-  test('looks at one domain when asked, once for many who ask', async () => {
+  test('checks one domain on request, once for concurrent requests', async () => {
     looked.length = 0
     const ask = () => api.call('GET', '/doctor?domain=ACME.example')
     const answers = await Promise.all([ask(), ask(), ask()])
@@ -281,7 +281,7 @@ describe('the doctor', () => {
 })
 
 test.each(['/doctor', '/sources', '/sources/192.0.2.1', '/sources/assignments'])(
-  '%s is for full access and for people, not for strangers and keys that send',
+  '%s accepts sessions, but not sending keys or requests without a key',
   async (path) => {
     expect((await ask(api.url + path, 'GET')).status).toBe(401)
     const sending = await ask(api.url + path, 'GET', undefined, { authorization: `Bearer ${api.sending}` })

@@ -15,8 +15,8 @@ const add = async (email: string): Promise<string> => {
   return (json as { id: string }).id
 }
 
-describe('an address', () => {
-  test('is shown by id and by address, encoded or not, in any case', async () => {
+describe('a suppression', () => {
+  test('can be read by ID and by address, encoded or not, in any case', async () => {
     const id = await add('Steve+News@Bücher.example')
     const shown = {
       ...{ object: 'suppression', id, email: 'Steve+News@xn--bcher-kva.example', origin: 'manual' },
@@ -33,7 +33,7 @@ describe('an address', () => {
     expect(await add('steve+news@BÜCHER.example')).toBe(id)
   })
 
-  test('is removed by id or by address', async () => {
+  test('can be removed by ID or by address', async () => {
     const [byId, byEmail] = [await add('one@example.com'), await add('two@example.com')]
     const remove = (path: string) => api.call('DELETE', `/suppressions/${path}`, {})
     expect((await remove(byId)).json).toEqual({ object: 'suppression', id: byId, deleted: true })
@@ -43,7 +43,7 @@ describe('an address', () => {
     expect((await remove(byId)).text).toBe(notFound)
   })
 
-  test('that is none, or not on the list, is not found', async () => {
+  test('gets a 404 for an address that is invalid or not on the list', async () => {
     for (const path of [newId(0), 'nobody@example.com', 'nonsense', '%40'])
       expect((await api.call('GET', `/suppressions/${path}`)).text).toBe(notFound)
   })
@@ -56,13 +56,13 @@ describe('an address', () => {
       'validation_error',
       'Invalid `email` field. The email address needs to follow the `email@example.com` or `Name <email@example.com>` format.',
     ],
-  ])('%j is refused', async (body, name, message) => {
+  ])('is rejected for %j', async (body, name, message) => {
     expect((await api.call('POST', '/suppressions', body)).text).toBe(errorText(422, name, message))
   })
 })
 
-describe('the list', () => {
-  test('comes in pages, newest first, and of one origin', async () => {
+describe('the suppression list', () => {
+  test('is returned newest first, in pages, filtered by origin', async () => {
     const ids: string[] = []
     for (const name of ['x', 'y', 'z']) ids.unshift(await add(`${name}@list.example`))
     const { json } = await api.call('GET', '/suppressions?limit=2&origin=manual')
@@ -78,10 +78,10 @@ describe('the list', () => {
   })
 })
 
-describe('many at once', () => {
+describe('batches of suppressions', () => {
   const many = (count: number) => Array.from({ length: count }, (_, at) => `many${at}@batch.example`)
 
-  test('are added in order, and removed by address or id', async () => {
+  test('are added in order, and removed by address or ID', async () => {
     const added = await api.call('POST', '/suppressions/batch/add', { emails: many(100) })
     expect(added.status).toBe(201)
     const { data } = added.json as { data: { object: string; id: string }[] }
@@ -103,7 +103,7 @@ describe('many at once', () => {
     expect(await remove({ ids: [data[3]!.id], emails: null })).toMatchObject({ data: [data[3]] })
   })
 
-  test('are all refused when one is no address', async () => {
+  test('are rejected as a whole if one address is invalid', async () => {
     const { text } = await api.call('POST', '/suppressions/batch/add', { emails: ['all@or.example', 'none'] })
     expect(text).toContain('Invalid `emails[1]` field.')
     expect((await api.call('GET', '/suppressions/all@or.example')).text).toBe(notFound)
@@ -122,14 +122,14 @@ describe('many at once', () => {
       'validation_error',
       'Invalid `emails` field: either `emails` or `ids`, not both.',
     ],
-  ])('%s %j is refused', async (verb, body, name, message) => {
+  ])('are rejected for %s %j', async (verb, body, name, message) => {
     expect((await api.call('POST', `/suppressions/batch/${verb}`, body)).text).toBe(
       errorText(422, name, message),
     )
   })
 })
 
-describe('a list as CSV', () => {
+describe('a suppression list as CSV', () => {
   const importing = async (body: object) => {
     const { status, json } = await api.call('POST', '/suppressions/import', body)
     expect(status).toBe(200)
@@ -160,7 +160,7 @@ describe('a list as CSV', () => {
     ignored_columns: ['shoe size'],
   }
 
-  test('is previewed without a change, imported once, and imported again without a change', async () => {
+  test('can be previewed, imported, and imported again without a change', async () => {
     expect(await importing({ csv, preview: true })).toEqual({ ...told, preview: true })
     expect((await api.call('GET', '/suppressions/one@csv.example')).text).toBe(notFound)
     expect(await importing({ csv })).toEqual({ ...told, preview: false })
@@ -171,7 +171,7 @@ describe('a list as CSV', () => {
     expect(await importing({ csv })).toMatchObject({ added: 0, present: 4, first: [] })
   })
 
-  test('may be bare addresses, of the origin that is given', async () => {
+  test('may contain addresses only, with the origin from the request', async () => {
     const bare = 'bare1@csv.example\nBare Two <bare2@csv.example>\n'
     expect(await importing({ csv: bare, origin: 'complaint' })).toMatchObject({ lines: 2, added: 2 })
     expect((await api.call('GET', '/suppressions/bare2@csv.example')).json).toMatchObject({
@@ -179,7 +179,7 @@ describe('a list as CSV', () => {
     })
   })
 
-  test('is exported whole or in part, and comes back as it was', async () => {
+  test('is exported with a search, and can be imported again', async () => {
     const many = Array.from({ length: 1100 }, (_, at) => `bulk${at}@export.example`)
     expect(await importing({ csv: many.join('\n') })).toMatchObject({ added: 1100 })
     const exported = await api.call('GET', '/suppressions/export?search=@EXPORT.example')
@@ -194,7 +194,7 @@ describe('a list as CSV', () => {
     expect(formula.text).toContain("\r\n'=2+3@csv.example,complaint,")
   })
 
-  test('that is too long, or none, is refused', async () => {
+  test('is rejected if it is missing or too long', async () => {
     const refused = async (body: object) => (await api.call('POST', '/suppressions/import', body)).text
     expect(await refused({ csv: 'x\n'.repeat(100_001) })).toBe(
       errorText(
@@ -205,7 +205,7 @@ describe('a list as CSV', () => {
     expect(await refused({ csv: '', origin: 'luck' })).toContain('origin')
   })
 
-  test('of an address is found by a part of it', async () => {
+  test('can be searched by part of an address', async () => {
     const { json } = await api.call('GET', '/suppressions?search=BARE')
     expect((json as { data: { email: string }[] }).data.map(({ email }) => email)).toEqual([
       'bare2@csv.example',

@@ -33,7 +33,7 @@ interface Read {
 const read = async (id: string) => (await api.call('GET', `/templates/${id}`)).json as Read
 const change = (id: string, body: object) => api.call('PATCH', `/templates/${id}`, body)
 
-test('a document is stored whole, and compiled to html and text', async () => {
+test('a document is stored completely, and compiled to HTML and text', async () => {
   const id = await make({ document: given })
   const { html, text, document } = await read(id)
   expect(document).toEqual(documentOf(given.content, { preheader: 'News' }))
@@ -46,7 +46,7 @@ test('a document is stored whole, and compiled to html and text', async () => {
   expect((await read(id)).document).toEqual(everything())
 })
 
-test('versions, publishing, copies and restored versions keep it', async () => {
+test('versions, published templates, copies and restored versions keep the document', async () => {
   const id = await make({ document: given })
   const first = await read(id)
   await api.call('POST', `/templates/${id}/publish`)
@@ -63,14 +63,14 @@ test.each([
   ['html', { html: '<p>Code</p>' }, { html: '<p>Code</p>' }],
   ['text', { text: 'Code' }, { text: 'Code' }],
   ['null', { document: null }, {}],
-])('content that is written as code ends it: %s', async (_, body, after) => {
+])('writing html, text or null removes the document: %s', async (_, body, after) => {
   const id = await make({ document: given })
   const { html, text } = await read(id)
   expect((await change(id, body)).status).toBe(200)
   expect(await read(id)).toMatchObject({ html, text, ...after, document: null })
 })
 
-test('an email is made from it', async () => {
+test('an email can be sent from a template with a document', async () => {
   const id = await make({ document: given, from: 'shop@acme.example', subject: 'Hi' })
   await api.call('POST', `/templates/${id}/publish`)
   const template = { id, variables: { ITEM: '<b>{{{ITEM}}}\r\nBcc: x' } }
@@ -93,7 +93,7 @@ test.each([
     { version: 1, content: [{ type: 'paragraph', content: [{ type: 'text', text: '{{{A' }] }] },
     /the tag that/,
   ],
-])('the document %j is refused with the place of the mistake', async (document, message) => {
+])('the document %j is rejected with the path of the error', async (document, message) => {
   const id = await make({ document: given })
   const created = await api.call('POST', '/templates', { name: 'Order', document })
   const changed = await change(id, { document })
@@ -104,7 +104,7 @@ test.each([
   expect((await read(id)).revision).toBe(1)
 })
 
-test.each(['html', 'text'])('%s beside a document is refused', async (field) => {
+test.each(['html', 'text'])('rejects %s next to a document', async (field) => {
   const body = { name: 'Order', document: given, [field]: 'Other' }
   expect((await api.call('POST', '/templates', body)).json).toMatchObject({
     message: `Invalid \`${field}\` field: absent beside \`document\`, which it is made from.`,

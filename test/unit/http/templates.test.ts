@@ -32,7 +32,7 @@ const refusal = (message: string, statusCode = 422, name = 'validation_error') =
 const emailOf = async (answer: { json: unknown }) =>
   (await api.call('GET', `/emails/${(answer.json as { id: string }).id}`)).json
 
-describe('one appliance', () => {
+describe('invalid template requests', () => {
   beforeAll(start)
   afterAll(stop)
 
@@ -53,13 +53,13 @@ describe('one appliance', () => {
     [{ alias: newId(0) }, /^Invalid `alias` field: .* not the form of an id/],
     [{ variables: [{ key: 'this', type: 'string' }] }, /`this` is reserved/],
     [{ variables: [{ key: 'A', type: 'date' }] }, /^Invalid `variables\[0\].type` field/],
-  ])('%j is refused', async (more, message, name = 'validation_error') => {
+  ])('reject a template with %j', async (more, message, name = 'validation_error') => {
     const { status, json } = await api.call('POST', '/templates', { ...ORDER, ...more })
     expect([status, json]).toMatchObject([422, { name }])
     expect((json as { message: string }).message).toMatch(message)
   })
 
-  describe('with templates', () => {
+  describe('when sending', () => {
     beforeAll(async () => {
       await make()
       await publish('order')
@@ -102,7 +102,7 @@ describe('one appliance', () => {
         'missing_required_field',
       ],
     ] as [object, string, number, string?][])(
-      'sending %j is refused',
+      'reject an email with %j',
       async (body, message, status, name = 'validation_error') => {
         expect(await send(body)).toMatchObject(refusal(message, status, name))
         expect(await api.count()).toBe(0)
@@ -111,11 +111,11 @@ describe('one appliance', () => {
   })
 })
 
-describe('an appliance for each test', () => {
+describe('templates', () => {
   beforeEach(start)
   afterEach(stop)
 
-  test('a template is created, read by id and alias, listed, changed and deleted', async () => {
+  test('can be created, read by ID and alias, listed, changed and deleted', async () => {
     const id = await make()
     const read = await api.call('GET', '/templates/order')
     expect(read.json).toMatchObject({
@@ -164,7 +164,7 @@ describe('an appliance for each test', () => {
       ).toMatchObject(refusal('Template not found', 404, 'not_found'))
   })
 
-  test('an alias belongs to one template', async () => {
+  test("can't share an alias", async () => {
     await make()
     const taken = refusal('Another template already has the alias `order`.', 409)
     expect(await api.call('POST', '/templates', ORDER)).toMatchObject(taken)
@@ -172,7 +172,7 @@ describe('an appliance for each test', () => {
     expect(await api.call('PATCH', `/templates/${other}`, { alias: 'order' })).toMatchObject(taken)
   })
 
-  test('versions: published, changed, restored, duplicated', async () => {
+  test('can be published, changed, restored and duplicated', async () => {
     const id = await make()
     expect((await publish('order')).json).toEqual({ object: 'template', id })
     await api.call('PATCH', '/templates/order', { html: '<p>new</p>' })
@@ -202,7 +202,7 @@ describe('an appliance for each test', () => {
     })
   })
 
-  test('an email is made from the published version, and remembers it', async () => {
+  test('are sent in their published version, which the email refers to', async () => {
     const id = await make()
     const published = (await api.call('GET', '/templates/order')).json as { current_version_id: string }
     await publish(id)
@@ -230,7 +230,7 @@ describe('an appliance for each test', () => {
     expect(await emailOf(await send(plain))).not.toHaveProperty('template')
   })
 
-  test('fields of the only recipient come from the contact, and are escaped', async () => {
+  test('get the fields of a single recipient from the contact, escaped', async () => {
     await make()
     await publish('order')
     await api.call('POST', '/contacts', { email: 'ada@customer.example', first_name: '<script>Ada' })
@@ -240,7 +240,7 @@ describe('an appliance for each test', () => {
     expect(await emailOf(await send({ template, ...two }))).toMatchObject({ html: /^<p>Hi there: / })
   })
 
-  test('a test sends the draft to one address', async () => {
+  test('send the draft to one address in a test', async () => {
     const id = await make()
     const test = (body: object) => api.call('POST', `/templates/${id}/test`, body)
     const sent = await emailOf(await test({ to: 'ada@customer.example', variables }))
@@ -255,7 +255,7 @@ describe('an appliance for each test', () => {
     )
   })
 
-  test('the unsubscribe tag becomes the link of the only recipient, and nobody else sees it', async () => {
+  test('replace the unsubscribe tag with the link of a single recipient, and reject several recipients', async () => {
     const html = '<a href="{{{RESEND_UNSUBSCRIBE_URL}}}">Leave</a>'
     await make({
       alias: 'leaving',
@@ -286,7 +286,7 @@ describe('an appliance for each test', () => {
     expect(tested).toMatchObject({ html: like(/^<a href="#">Leave<\/a>/) })
   })
 
-  test('a subject stays one line whatever the values are', async () => {
+  test('keep the subject on one line, even with line breaks in variables', async () => {
     await make({ subject: 'For {{{ITEM}}}' })
     await publish('order')
     const hostile = { ...variables, ITEM: 'a\r\nBcc: b@c.example {{{NUMBER}}}' }
@@ -295,7 +295,7 @@ describe('an appliance for each test', () => {
     })
   })
 
-  test('a batch takes templates; in permissive mode the good ones are sent', async () => {
+  test('can be used in a batch, and in permissive mode the valid emails are sent', async () => {
     await make()
     await publish('order')
     const [good, bad] = [
@@ -312,7 +312,7 @@ describe('an appliance for each test', () => {
     expect(await api.count()).toBe(1)
   })
 
-  test('a used idempotency key answers the same after the template was deleted', async () => {
+  test('get the first response for a repeated idempotency key after they were deleted', async () => {
     await make()
     await publish('order')
     const body = { to: 'ada@customer.example', template }
@@ -325,7 +325,7 @@ describe('an appliance for each test', () => {
     })
   })
 
-  test('a sending key reaches no template, and another team sees none', async () => {
+  test("can't be read with a sending key", async () => {
     await make()
     const headers = { authorization: `Bearer ${api.sending}` }
     expect(await api.call('GET', '/templates', undefined, headers)).toMatchObject({ status: 401 })

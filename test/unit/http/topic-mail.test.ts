@@ -27,7 +27,7 @@ const lastEvent = async (id: string) =>
 const unknown = '00000000-0000-7000-8000-000000000000'
 const noTopic = 'Invalid `topic_id` field: the id of a topic of your team.'
 
-test('each recipient is checked alone', async () => {
+test('checks the topic for each recipient separately', async () => {
   const mail = {
     ...hello,
     to: 'in@customer.example',
@@ -43,7 +43,7 @@ test('each recipient is checked alone', async () => {
   expect(await lastEvent(id)).toBe('queued')
 })
 
-test('who opted out gets nothing, and the timeline says why; sending it again changes nothing', async () => {
+test('a recipient who opted out gets no email, not even on resend, and the timeline shows why', async () => {
   const id = await make('/emails', { ...hello, to: 'out@customer.example', topic_id: topic })
   const again = await make(`/emails/${id}/resend`, undefined)
   for (const one of [id, again]) {
@@ -56,7 +56,7 @@ test('who opted out gets nothing, and the timeline says why; sending it again ch
   }
 })
 
-test('an empty topic is none, and an unknown one is refused', async () => {
+test('an empty topic counts as unset, and an unknown one is rejected', async () => {
   for (const topic_id of ['', null])
     expect(await statesOf(await make('/emails', { ...hello, to: 'out@customer.example', topic_id }))).toEqual(
       [['out@customer.example', 'waiting']],
@@ -74,7 +74,7 @@ test('an empty topic is none, and an unknown one is refused', async () => {
   expect([status, text]).toEqual([422, expect.stringContaining('use the `topic_id` field')])
 })
 
-test('in a batch each email has its own topic', async () => {
+test('each email in a batch has its own topic', async () => {
   const to = 'out@customer.example'
   const batch = [
     { ...hello, to, topic_id: topic },

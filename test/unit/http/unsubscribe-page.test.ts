@@ -18,8 +18,8 @@ async function germanPage(): Promise<string> {
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-describe('how the page looks', () => {
-  test('is the usual until it is changed, and changes in parts', async () => {
+describe('the settings of the unsubscribe page', () => {
+  test('can be changed in part and reset, and the page shows them', async () => {
     const read = async () => (await api.call('GET', '/unsubscribe-page')).json
     await api.call('PATCH', '/unsubscribe-page', {
       ...{ words: { de: { title: ' Tschüss? ', text: null } }, accent_color: '#B3261E', logo: PIXEL },
@@ -60,14 +60,14 @@ describe('how the page looks', () => {
       '`words.en.title` field: at most 100 characters',
     ],
     [{ postal_address: 'a\u0000b' }, '`postal_address` field: at most 300 characters'],
-  ])('refuses %j', async (body, message) => {
+  ])('reject %j', async (body, message) => {
     const before = (await api.call('GET', '/unsubscribe-page')).json
     const { status, json } = await api.call('PATCH', '/unsubscribe-page', body)
     expect([status, (json as { message: string }).message]).toEqual([422, expect.stringContaining(message)])
     expect((await api.call('GET', '/unsubscribe-page')).json).toEqual(before)
   })
 
-  test('viewers look, developers change, sending keys do neither, and it is audited', async () => {
+  test('can be read by viewers and changed by developers, not by sending keys, and changes are audited', async () => {
     const as = async (role: 'viewer' | 'developer', method: string, body?: unknown) =>
       ask(`${api.url}/unsubscribe-page`, method, body, {
         ...{

@@ -15,7 +15,7 @@ test.each([
   ['GET', `/domains/${id}/claim`, 'claiming domains'],
   ['POST', `/domains/${id}/claim/verify`, 'claiming domains'],
   ['GET', '/oauth/grants?limit=1', 'OAuth grants'],
-])('%s %s says what this version does not have', async (method, path, feature) => {
+])('%s %s returns 404 with the unsupported feature', async (method, path, feature) => {
   const { status, text, headers } = await api.call(method, path, method === 'GET' ? undefined : {})
   const message = `The requested endpoint does not exist: this server version does not support ${feature}.`
   expect([status, text]).toEqual([404, errorText(404, 'not_found', message)])
@@ -24,14 +24,14 @@ test.each([
 })
 
 test.each(['/contactsx', '/domain/claims', '/emails/receivingx', '/oauth'])(
-  '%s is just unknown',
+  '%s returns 404 without a feature name',
   async (path) => {
     const { json } = await api.call('GET', path)
     expect(json).not.toMatchObject({ message: expect.stringContaining('this server version') as string })
   },
 )
 
-test('strangers are asked for a key where there is a route', async () => {
+test('unsupported endpoints require a key', async () => {
   expect((await ask(`${api.url}/domains/claims`, 'GET')).status).toBe(401)
   expect((await ask(`${api.url}/inboxes`, 'GET')).status).toBe(404)
 })

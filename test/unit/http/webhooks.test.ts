@@ -17,14 +17,14 @@ const made = async (endpoint: string): Promise<string> => {
 }
 const read = async (id: string) => (await api.call('GET', `/webhooks/${id}`)).json
 
-test('white space around an endpoint is no part of it', async () => {
+test('white space around an endpoint is removed', async () => {
   const id = await made(' https://hooks.example/a\n')
   expect(await read(id)).toMatchObject({ endpoint: 'https://hooks.example/a' })
   await api.call('PATCH', `/webhooks/${id}`, { endpoint: '\thttps://hooks.example/b ' })
   expect(await read(id)).toMatchObject({ endpoint: 'https://hooks.example/b' })
 })
 
-test('what is null in a change stays, as typed clients write it', async () => {
+test('null fields in a change leave a webhook unchanged', async () => {
   const id = await made('https://hooks.example/null')
   const before = await read(id)
   const nothing = { endpoint: null, events: null, status: null }
@@ -73,14 +73,14 @@ const send = async (to: string): Promise<string> => {
   return ((await api.call('POST', '/emails', email)).json as { id: string }).id
 }
 
-describe('the replay of a selection', () => {
+describe('replaying selected events', () => {
   const unknown = `msg_${'0'.repeat(32)}`
   const replay = async (id: string, body: object, headers?: Record<string, string>) => {
     const { status, json } = await api.call('POST', `/webhooks/${id}/replay`, body, headers)
     return { status, json: json as { events?: number; message?: string } }
   }
 
-  test('sends those again that were picked, each once, and no other', async () => {
+  test('requeues each selected event once, and no other', async () => {
     const id = await made('https://hooks.example/picked')
     const [a, b, c] = [
       await told(id, 'email.sent', {}),
@@ -101,7 +101,7 @@ describe('the replay of a selection', () => {
     })
   })
 
-  test('names the field it refuses, and then sends none of them', async () => {
+  test('rejects invalid selections by field, and requeues nothing', async () => {
     const [id, other] = [await made('https://hooks.example/some'), await made('https://hooks.example/other')]
     const [mine, theirs] = [await told(id, 'email.sent', {}), await told(other, 'email.sent', {})]
     for (const [hook, one] of [
@@ -133,10 +133,10 @@ describe('the replay of a selection', () => {
   })
 })
 
-describe('the log of events', () => {
+describe('the webhook event log', () => {
   const plain = { erased: false, removed: false }
 
-  test('says what each event is about, and how its newest request went', async () => {
+  test('shows the subject of each event, and its latest request', async () => {
     const id = await made('https://hooks.example/about')
     const to = ['ada@x.example']
     const email = await send(to[0]!)
@@ -166,7 +166,7 @@ describe('the log of events', () => {
     expect(data).toEqual([{ ...listed[3], webhook_id: id }])
   })
 
-  test('says so where an email was removed, or a person’s data erased', async () => {
+  test('shows that an email was removed, or its recipient erased', async () => {
     const id = await made('https://hooks.example/gone')
     const email = await send('eve@x.example')
     const about = { to: ['eve@x.example'], subject: 'Your receipt' }

@@ -40,7 +40,7 @@ async function reset(): Promise<void> {
 
 const signIn = (password: string) => ask(`${api.url}/session`, 'POST', { email: owner.email, password })
 
-test('a sign-in with the old password that is under way is no sign-in any more', async () => {
+test('a password reset during a sign-in with the old password makes the sign-in fail', async () => {
   await start()
   const thief = openBrowser(api.url)
   before = { method: 'createSession', act: reset }
@@ -49,7 +49,7 @@ test('a sign-in with the old password that is under way is no sign-in any more',
   expect((await signIn(NEW)).status).toBe(200)
 })
 
-test('a change of the password that is under way does not take the place of the new one', async () => {
+test('a password reset during a password change makes the change fail', async () => {
   await start()
   const thief = openBrowser(api.url)
   expect((await thief.call('POST', '/session', owner)).status).toBe(200)
@@ -60,7 +60,7 @@ test('a change of the password that is under way does not take the place of the 
   expect((await signIn(NEW)).status).toBe(200)
 })
 
-test('a passkey that is being added is not there afterwards', async () => {
+test('a password reset while a passkey is added discards the passkey', async () => {
   await start()
   const origin = api.url.replace('127.0.0.1', 'localhost')
   const thief = openBrowser(origin)
