@@ -28,7 +28,7 @@ const signIn = async (email: string, password: string) => {
 }
 
 describe('the first owner', () => {
-  test('is made once, with a team', async () => {
+  test('is created once, with a team', async () => {
     expect(await accounts.firstTeam()).toBeUndefined()
     const { user, team } = await accounts.createOwner(owner)
     expect(user.email).toBe('owner@example.com')
@@ -40,7 +40,7 @@ describe('the first owner', () => {
     )
   })
 
-  test('is refused with a name, address or password that will not do', async () => {
+  test('is rejected with an invalid address, password or team name', async () => {
     const refused: [Partial<typeof owner>, string][] = [
       [{ email: 'nobody' }, 'Invalid `email` field: an address such as you@example.com.'],
       [{ email: 'a b@example.com' }, 'Invalid `email` field: an address such as you@example.com.'],
@@ -54,8 +54,8 @@ describe('the first owner', () => {
   })
 })
 
-describe('signing in', () => {
-  test('takes the address in any case and the right password only', async () => {
+describe('a sign-in', () => {
+  test('accepts the address in any case, and only the right password', async () => {
     const { user, team } = await accounts.createOwner(owner)
     const session = (await signIn(' OWNER@example.COM', owner.password))!
     expect(session.token).toMatch(/^[\w-]{43}$/)
@@ -69,12 +69,12 @@ describe('signing in', () => {
     expect(await signIn('else@example.com', owner.password)).toBeUndefined()
   })
 
-  test('takes one password in two spellings of the same characters', async () => {
+  test('accepts a password in another Unicode normalization form', async () => {
     await accounts.createOwner({ ...owner, password: 'Zauberwörter'.normalize('NFC') })
     expect(await signIn(owner.email, 'Zauberwörter'.normalize('NFD'))).toBeDefined()
   })
 
-  test('lasts 14 days', async () => {
+  test('expires after 14 days', async () => {
     await accounts.createOwner(owner)
     const { token, expiresAt } = (await signIn(owner.email, owner.password))!
     expect(expiresAt).toBeLessThanOrEqual(clock.now() + SESSION_LIFETIME)
@@ -85,7 +85,7 @@ describe('signing in', () => {
     expect(await accounts.purgeSessions()).toBe(1)
   })
 
-  test('ends with signing out, for that browser only', async () => {
+  test('ends with signing out, in that browser only', async () => {
     await accounts.createOwner(owner)
     const first = (await signIn(owner.email, owner.password))!
     const second = (await signIn(owner.email, owner.password))!
@@ -96,7 +96,7 @@ describe('signing in', () => {
     expect(await accounts.resume('x'.repeat(1000))).toBeUndefined()
   })
 
-  test('goes by a new password once it is set', async () => {
+  test('requires the new password once it is set', async () => {
     const { user } = await accounts.createOwner(owner)
     await expect(accounts.setPassword({ userId: user.id, password: 'short' })).rejects.toThrow(
       'at least 10 characters',
@@ -106,7 +106,7 @@ describe('signing in', () => {
     expect(await signIn(owner.email, 'another password')).toBeDefined()
   })
 
-  test('ends with a new password, but for the browser in which it was set', async () => {
+  test('ends when the password changes, except in the browser that changed it', async () => {
     const { user } = await accounts.createOwner(owner)
     const here = (await signIn(owner.email, owner.password))!
     const elsewhere = (await signIn(owner.email, owner.password))!
@@ -117,7 +117,7 @@ describe('signing in', () => {
     expect(await accounts.resume(here.token)).toBeUndefined()
   })
 
-  test('goes on when a new password was refused', async () => {
+  test('stays valid when a new password is rejected', async () => {
     const { user } = await accounts.createOwner(owner)
     const { token } = (await signIn(owner.email, owner.password))!
     await expect(accounts.setPassword({ userId: user.id, password: 'short' })).rejects.toThrow()
@@ -125,12 +125,12 @@ describe('signing in', () => {
   })
 })
 
-describe('the hasher', () => {
-  test('says no without a hash, whatever the password', async () => {
+describe('the password hasher', () => {
+  test('rejects every password when there is no hash', async () => {
     expect(await createHasher().verify(null, 'a long password')).toBe(false)
   })
 
-  test('refuses at once when too many wait, and serves those who do', async () => {
+  test('rejects attempts beyond its queue limit, and serves those in the queue', async () => {
     const hasher = createHasher()
     const asked = Array.from({ length: 45 }, () => hasher.verify(null, 'x'))
     const results = await Promise.allSettled(asked)

@@ -17,7 +17,7 @@ test.each([
   'kupfer und zinn am see',
   'sunshine over 12 lakes',
   '2718 monkey 281828459',
-])('%j will do', (password) => {
+])('the password %j is accepted', (password) => {
   expect(judgePassword(password, names, breached)).toBeNull()
 })
 
@@ -52,6 +52,6 @@ test.each([
   ['example-kupfer', yours],
   ['margarethe@example.com', yours],
   ['margarethe1', yours],
-])('%j is refused: %s', (password, expected) => {
+])('the password %j is rejected: %s', (password, expected) => {
   expect(judgePassword(password, names, breached)).toBe(expected)
 })

@@ -33,7 +33,7 @@ describe('OpenID Connect', () => {
   const there = async (provider: ReturnType<typeof open>) =>
     browse((await provider.authorize(flow, BACK)).href, ({ origin }) => origin === new URL(BACK).origin)
 
-  test('tells who it was by issuer and subject, and the address that it vouches for', async () => {
+  test('returns issuer, subject and verified address', async () => {
     const provider = open()
     expect(await provider.exchange(flow, await there(provider))).toEqual({
       ...{ issuer: idp.issuer, subject: 'ada', email: 'ada@acme.example' },
@@ -45,19 +45,19 @@ describe('OpenID Connect', () => {
     ['another nonce', { ...flow, nonce: 'another' }],
     ['another state', { ...flow, state: 'another' }],
     ['another verifier', { ...flow, verifier: 'w'.repeat(43) }],
-  ])('refuses an answer to %s', async (_, other) => {
+  ])('rejects a response when the flow has %s', async (_, other) => {
     const provider = open()
     const returned = await there(provider)
     await expect(provider.exchange(other, returned)).rejects.toMatchObject({ fault: 'invalid' })
   })
 
-  test('does not send people to a provider that says to be another', async () => {
+  test('rejects a provider whose issuer does not match', async () => {
     const { port } = new URL(idp.issuer)
     const provider = open({ issuer: `http://localhost:${port}` })
     await expect(provider.authorize(flow, BACK)).rejects.toMatchObject({ fault: 'misconfigured' })
   })
 
-  test('asks by https:// only, but for this machine', async () => {
+  test('requires https:// except on this machine', async () => {
     const provider = open({ issuer: 'http://login.acme.example' })
     await expect(provider.authorize(flow, BACK)).rejects.toMatchObject({ fault: 'misconfigured' })
   })
@@ -90,7 +90,7 @@ describe('GitHub', () => {
   const returned = (query = 'code=c') => new URL(`${BACK}?${query}&state=${flow.state}`)
   const address = (email: string, primary: boolean, verified: boolean) => ({ email, primary, verified })
 
-  test('is asked with a challenge for the addresses only', async () => {
+  test('is asked only for email addresses, with a PKCE challenge', async () => {
     const url = await open().authorize(flow, BACK)
     expect(url.href.startsWith(`${origin()}/login/oauth/authorize?`)).toBe(true)
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
@@ -98,7 +98,7 @@ describe('GitHub', () => {
     })
   })
 
-  test('tells the number of the account and its verified first address', async () => {
+  test('returns the account number and the verified primary address', async () => {
     token = granted
     emails = [address('other@acme.example', false, true), address('Ada@acme.example', true, true)]
     expect(await open().exchange(flow, returned())).toMatchObject({
@@ -108,11 +108,11 @@ describe('GitHub', () => {
   })
 
   test.each([
-    ['the first one is not verified', [address('a@acme.example', true, false)]],
-    ['only another one is verified', [address('a@acme.example', false, true)]],
-    ['there is none', []],
-    ['it is no list', { message: 'Not Found' }],
-  ])('tells nobody when %s', async (_, list) => {
+    ['the primary address is not verified', [address('a@acme.example', true, false)]],
+    ['only another address is verified', [address('a@acme.example', false, true)]],
+    ['there is no address', []],
+    ['the address response is no list', { message: 'Not Found' }],
+  ])('rejects the sign-in when %s', async (_, list) => {
     token = granted
     emails = list
     await expect(open().exchange(flow, returned())).rejects.toMatchObject({ fault: 'unverified' })
@@ -121,18 +121,18 @@ describe('GitHub', () => {
   test.each([
     ['a code that was used', 'bad_verification_code', 'invalid'],
     ['a wrong secret', 'incorrect_client_credentials', 'misconfigured'],
-  ])('refuses %s with status 200, and is understood', async (_, error, fault) => {
+  ])('reports %s although the response has status 200', async (_, error, fault) => {
     token = { error, error_description: 'no' }
     await expect(open().exchange(flow, returned())).rejects.toMatchObject({ fault })
   })
 
-  test('sends people back who said no', async () => {
+  test('reports a denied authorization', async () => {
     const refused = open().exchange(flow, returned('error=access_denied'))
     await expect(refused).rejects.toMatchObject({ fault: 'denied' })
   })
 })
 
-describe('who somebody is here', () => {
+describe('identify', () => {
   const assertion = (more: Partial<Assertion> = {}): Assertion => ({
     ...{ issuer: 'i', subject: 's', email: 'ada@acme.example', hostedDomain: null, methods: null, ...more },
   })
@@ -142,35 +142,63 @@ describe('who somebody is here', () => {
   const all = { linkByEmail: true, join: { role: 'viewer', teamId: null } } as const
 
   test.each<[string, Partial<ProviderSettings>, Partial<Assertion>, Partial<Known>, string]>([
-    ['a linked account', {}, {}, { identityOf: 'u', addressOf: 'v' }, 'known'],
-    ['an address only', {}, {}, { addressOf: 'v' }, 'not_linked'],
-    ['an address, and an invitation to it', {}, {}, { addressOf: 'v', invited: true }, 'not_linked'],
-    ['an address, where it is enough', all, {}, { addressOf: 'v', proven: true }, 'link'],
-    ['an address that nobody has proven, where one is enough', all, {}, { addressOf: 'v' }, 'unproven'],
-    ['an invitation', {}, {}, { invited: true }, 'invited'],
-    ['nothing', {}, {}, {}, 'unknown'],
-    ['nothing, where all may join', all, {}, {}, 'join'],
+    ['finds a linked account', {}, {}, { identityOf: 'u', addressOf: 'v' }, 'known'],
+    ['does not link an account by its address alone', {}, {}, { addressOf: 'v' }, 'not_linked'],
     [
-      'a linked account of a foreign domain',
+      'does not link an account by its address and an invitation',
+      {},
+      {},
+      { addressOf: 'v', invited: true },
+      'not_linked',
+    ],
+    [
+      'links an account by its proven address where that is allowed',
+      all,
+      {},
+      { addressOf: 'v', proven: true },
+      'link',
+    ],
+    ['does not link an account by an unproven address', all, {}, { addressOf: 'v' }, 'unproven'],
+    ['accepts an invitation', {}, {}, { invited: true }, 'invited'],
+    ['rejects an unknown person', {}, {}, {}, 'unknown'],
+    ['lets an unknown person join where all may', all, {}, {}, 'join'],
+    [
+      'rejects a linked account of another domain',
       { allowedDomains: ['b.example'] },
       {},
       { identityOf: 'u' },
       'domain',
     ],
-    ['a domain below an allowed one', { allowedDomains: ['example'] }, {}, { identityOf: 'u' }, 'domain'],
-  ])('with %s', (_, more, said, here, expected) => {
+    [
+      'rejects a domain below an allowed one',
+      { allowedDomains: ['example'] },
+      {},
+      { identityOf: 'u' },
+      'domain',
+    ],
+  ])('%s', (_, more, said, here, expected) => {
     const found = identify(settings(more), assertion(said), known(here))
     expect('problem' in found ? found.problem : found.kind).toBe(expected)
   })
 
   const google = { preset: 'google', allowedDomains: ['acme.example'] } as const
   test.each<[string, Partial<ProviderSettings>, Partial<Assertion>, string]>([
-    ['of the organisation', google, { hostedDomain: 'acme.example' }, 'join'],
-    ['that somebody verified at Google once', google, {}, 'domain'],
-    ['of another organisation', google, { hostedDomain: 'b.example' }, 'domain'],
-    ['that Google does not run, without domains', { preset: 'google' }, {}, 'unknown'],
-    ['of Google itself', { preset: 'google' }, { email: 'a@gmail.com' }, 'join'],
-  ])('Google’s word on an address %s', (_, more, said, expected) => {
+    ['lets an address of an allowed organization join', google, { hostedDomain: 'acme.example' }, 'join'],
+    ['rejects an address without an organization', google, {}, 'domain'],
+    ['rejects an address of another organization', google, { hostedDomain: 'b.example' }, 'domain'],
+    [
+      'does not trust an address of another provider, without allowed domains',
+      { preset: 'google' },
+      {},
+      'unknown',
+    ],
+    [
+      'lets a gmail.com address join, without allowed domains',
+      { preset: 'google' },
+      { email: 'a@gmail.com' },
+      'join',
+    ],
+  ])('with Google, %s', (_, more, said, expected) => {
     const found = identify(settings({ ...all, ...more }), assertion(said), known())
     expect('problem' in found ? found.problem : found.kind).toBe(expected)
   })
@@ -181,7 +209,7 @@ describe('who somebody is here', () => {
     [true, ['pwd', 'otp'], true],
     [true, ['pwd'], false],
     [true, [], false],
-  ])('trusted with the second factor: %s, told %j: strong %s', (trustSecondFactor, methods, strong) => {
+  ])('with trustSecondFactor %s and methods %j, strong is %s', (trustSecondFactor, methods, strong) => {
     expect(isStrong(settings({ trustSecondFactor }), { methods })).toBe(strong)
   })
 })

@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-test('a code confirms the secret that it was made with, and not one that another page began meanwhile', async () => {
+test('a TOTP code does not confirm a secret that another request started in the meantime', async () => {
   const { user } = await makeTeam(storage)
   const findTotp: Storage['findTotp'] = async (args, at) => {
     const found = await storage.findTotp(args, at)
@@ -38,7 +38,7 @@ test('a code confirms the secret that it was made with, and not one that another
   expect(await storage.hasSecondFactor({ userId: user.id }, now)).toBe(false)
 })
 
-test('an admin does not replace the invitation that an owner made meanwhile', async () => {
+test('an admin cannot replace an invitation that an owner created in the meantime', async () => {
   const { team, user } = await makeTeam(storage)
   const email = `${unique('guest')}@example.com`
   const about = { teamId: team.id, email }

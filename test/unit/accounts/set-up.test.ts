@@ -44,8 +44,8 @@ afterEach(async () => {
 const tokenOf = async () => (await setUp.open())!.token
 const INVALID = /^This setup link is invalid, expired or already used\./
 
-describe('the set-up link', () => {
-  test('makes the owner, writes it down, and is used up', async () => {
+describe('the setup link', () => {
+  test('creates the owner once, with an audit entry', async () => {
     expect(await setUp.isOpen()).toBe(true)
     const token = await tokenOf()
     const { user, team } = await setUp.use({ token, ...OWNER })
@@ -59,41 +59,41 @@ describe('the set-up link', () => {
     ])
   })
 
-  test('is refused when it is wrong, empty or too long to be one', async () => {
+  test('is rejected when it is wrong, empty or too long', async () => {
     await tokenOf()
     for (const token of ['wrong', '', 'x'.repeat(1000)])
       await expect(setUp.use({ token, ...OWNER })).rejects.toThrow(INVALID)
     expect(await setUp.isOpen()).toBe(true)
   })
 
-  test('ends after 24 hours, and a new one takes its place', async () => {
+  test('expires after 24 hours, and a new one works', async () => {
     const token = await tokenOf()
     await clock.advance(SET_UP_LIFETIME)
     await expect(setUp.use({ token, ...OWNER })).rejects.toThrow(INVALID)
     await setUp.use({ token: await tokenOf(), ...OWNER })
   })
 
-  test('stays good when a field is refused', async () => {
+  test('stays valid when a field is rejected', async () => {
     const token = await tokenOf()
     await expect(setUp.use({ token, ...OWNER, password: 'short' })).rejects.toThrow(/password/)
     await setUp.use({ token, ...OWNER })
   })
 
-  test('makes one owner of two who hold it at the same time', async () => {
+  test('creates only one owner when used twice at the same time', async () => {
     const token = await tokenOf()
     const tries = ['ada', 'eve'].map((name) => setUp.use({ token, ...OWNER, email: `${name}@shop.example` }))
     const results = await Promise.allSettled(tries)
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('makes one owner of two who hold two links at the same time', async () => {
+  test('creates only one owner when two links are used at the same time', async () => {
     const tokens = [await tokenOf(), await tokenOf()]
     const tries = tokens.map((token, at) => setUp.use({ token, ...OWNER, email: `${at}@shop.example` }))
     const results = await Promise.allSettled(tries)
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('is worth nothing once there is an owner from elsewhere', async () => {
+  test('is rejected when another owner already exists', async () => {
     const token = await tokenOf()
     await accounts.createOwner(OWNER)
     await expect(setUp.use({ token, ...OWNER, email: 'eve@shop.example' })).rejects.toThrow(
@@ -102,7 +102,7 @@ describe('the set-up link', () => {
   })
 })
 
-describe('what the daemon tells at its start', () => {
+describe('at start, the daemon', () => {
   const http = { admin_listen: [], admin_tls_listen: [] }
   const config = { hostname: 'mail.shop.example', http } as unknown as Config
 
@@ -115,7 +115,7 @@ describe('what the daemon tells at its start', () => {
     return lines.map((line) => JSON.parse(line) as { msg: string; link?: string })
   }
 
-  test('is a link whose token makes the owner, and nothing afterwards', async () => {
+  test('logs a setup link until there is an owner', async () => {
     const [line] = await tell()
     const [place, token] = line!.link!.split('#')
     expect(place).toBe('http://127.0.0.1:8025/dashboard/setup')
@@ -123,7 +123,7 @@ describe('what the daemon tells at its start', () => {
     expect(await tell()).toEqual([])
   })
 
-  test('leads to the public address, or to the host name where it listens everywhere', () => {
+  test('uses the public URL, or the hostname when it listens on all addresses', () => {
     expect(originOf(config, 'http://0.0.0.0:8025')).toBe('http://mail.shop.example:8025')
     expect(originOf(config, 'http://[::]:8025')).toBe('http://mail.shop.example:8025')
     expect(originOf(config, 'http://10.0.0.5:8025')).toBe('http://10.0.0.5:8025')
@@ -131,7 +131,7 @@ describe('what the daemon tells at its start', () => {
     expect(originOf(proxied, 'http://0.0.0.0:8025')).toBe('https://mail.shop.example')
   })
 
-  test('is an error with a way out when no token can be stored, and the daemon goes on', async () => {
+  test('logs a hint to run posthaste setup when no setup token can be stored', async () => {
     await storage.close()
     const [line] = await tell()
     expect(line!.msg).toContain('posthaste setup')

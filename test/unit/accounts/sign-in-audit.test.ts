@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 const all = async () => (await storage.listAudit({ limit: 100 }, clock.now())).items
 
-test('strangers who guess passwords cannot fill the log: thirty a minute are written, the next tells of the others', async () => {
+test('failed sign-ins are limited to 30 audit entries a minute, and the next entry counts the omitted ones', async () => {
   const audit = createSignInAudit(storage, clock)
   for (let i = 0; i < 33; i++)
     await audit.refused({ userId: null, email: 'nobody@example.com', step: 'password', ip: '192.0.2.7' })
@@ -37,7 +37,7 @@ test('strangers who guess passwords cannot fill the log: thirty a minute are wri
   })
 })
 
-test('old entries are removed in steps; those of rules that still hold mail stay, and 0 days keeps all', async () => {
+test('old audit entries are purged except those of active hold rules, and 0 days keeps all', async () => {
   const at = clock.now()
   const rule = { id: firstIdAt(at - 900 * DAY), teamId: null, domain: 'x.example', provider: null, tag: null }
   const actor = { kind: 'system', name: 'x', ip: null } as const

@@ -15,27 +15,30 @@ const VECTORS: [seconds: number, code: string][] = [
 ]
 const secret = new Uint8Array(Buffer.from('12345678901234567890'))
 
-describe('codes of an app', () => {
-  test.each(VECTORS)('at second %i the code of RFC 6238 is %s', (seconds, code) => {
+describe('a TOTP code', () => {
+  test.each(VECTORS)('at second %i matches RFC 6238: %s', (seconds, code) => {
     expect(totpStep(secret, code, seconds * 1000)).toBe(Math.floor(seconds / 30))
   })
 
-  test('are taken one step early and late, and belong to their own step', () => {
+  test('is accepted one step early or late, and counts for its own step', () => {
     const at = (seconds: number) => totpStep(secret, '050471', seconds * 1000)
     const step = Math.floor(1111111111 / 30)
     expect([at(1111111111 - 30), at(1111111111 + 30)]).toEqual([step, step])
     expect([at(1111111111 - 61), at(1111111111 + 60)]).toEqual([undefined, undefined])
   })
 
-  test.each(['', '05047', '0504710', 'abcdef', '０５０４７１', '-50471'])('%j is none', (code) => {
-    expect(totpStep(secret, code, 1111111111_000)).toBeUndefined()
-  })
+  test.each(['', '05047', '0504710', 'abcdef', '０５０４７１', '-50471'])(
+    'is rejected when malformed: %j',
+    (code) => {
+      expect(totpStep(secret, code, 1111111111_000)).toBeUndefined()
+    },
+  )
 
   test('may be typed in two groups', () => {
     expect(totpStep(secret, ' 050 471 ', 1111111111_000)).toBeDefined()
   })
 
-  test('come from a secret of 160 bits that apps can read', () => {
+  test('uses a 160-bit secret, shown in base32 and as an otpauth: URI', () => {
     expect(newTotpSecret()).toHaveLength(20)
     expect(newTotpSecret()).not.toEqual(newTotpSecret())
     const told = describeSecret(secret, { account: 'a@b.example', issuer: 'Posthaste mail.example' })
@@ -46,8 +49,8 @@ describe('codes of an app', () => {
   })
 })
 
-describe('recovery codes', () => {
-  test('are ten, each another, and are read however they are typed', () => {
+describe('a recovery code', () => {
+  test('is one of ten unique codes, and is accepted in any usual spelling', () => {
     const codes = newRecoveryCodes()
     expect(new Set(codes).size).toBe(10)
     for (const code of codes) {
@@ -57,12 +60,15 @@ describe('recovery codes', () => {
     }
   })
 
-  test.each(['', '0000', 'uuuu-uuuu-uuuu-uuuu', '0000-0000-0000-00000'])('%j is none', (code) => {
-    expect(hashRecoveryCode(code)).toBeUndefined()
-  })
+  test.each(['', '0000', 'uuuu-uuuu-uuuu-uuuu', '0000-0000-0000-00000'])(
+    'is rejected when malformed: %j',
+    (code) => {
+      expect(hashRecoveryCode(code)).toBeUndefined()
+    },
+  )
 })
 
-test('after five wrong codes a person waits a quarter of an hour, and nobody else does', async () => {
+test('after five wrong codes, only that person must wait for 15 minutes', async () => {
   const clock = createTestClock()
   const wrong = createWrongCodes(clock)
   for (let n = 0; n < 8; n++) {

@@ -29,7 +29,7 @@ test('an order confirmation passes every check', () => {
   for (const { why, fix, evidence } of judged({})) expect([why, fix, evidence]).toEqual([null, null, []])
 })
 
-test('what is not fine says why, and what to do, and the most urgent comes first', () => {
+test('findings have a reason and a fix, the most urgent first', () => {
   const all = judged({ ...html('<a href="http://other.com/">x</a>'), subject: ' ' }, { name: 'acme.com' })
   const found = all.filter(({ verdict }) => verdict !== 'pass')
   expect(found.map(({ verdict }) => verdict)).toEqual(['block', 'attention', 'advice', 'advice'])
@@ -58,11 +58,11 @@ test.each([
     },
     'attention alike',
   ],
-])('what receivers mind: %j', (more, expected) => {
+])('a finding is reported for %j: %s', (more, expected) => {
   expect(wrong(more)).toContain(expected)
 })
 
-test('links that only lead to others deserve a look; cid images, merge tags and words with dots do not', () => {
+test('links only to other domains get attention; cid: images and words with dots do not', () => {
   const link = (href: string, text = 'x') => ({ html: `<p>${WORDS}</p><a href="${href}">${text}</a>` })
   expect(wrong(link('https://other.com/'))).toEqual(['attention link-domain'])
   expect(wrong(link('https://www.acme.com/', 'node.js'))).toEqual([])
@@ -70,7 +70,7 @@ test('links that only lead to others deserve a look; cid images, merge tags and 
   expect(wrong(html('<img alt="" src="cid:logo">'))).toEqual([])
 })
 
-test('what the domain lacks', () => {
+test('missing records and settings of the sending domain are reported', () => {
   expect(wrong({}, null)).toEqual(['block sender'])
   expect(wrong({}, { checks: records('SPF', 'DMARC ') })).toEqual([])
   expect(wrong({}, { checks: [{ key: 'DMARC', status: 'failed' }] })).toEqual(['attention dmarc'])
@@ -83,12 +83,12 @@ test('what the domain lacks', () => {
   expect(wrong({}, { ...tracking, checks: own })).toEqual([])
 })
 
-test('a message that many receivers refuse for its size', () => {
+test('a message larger than 10 MB gets attention', () => {
   expect(wrong({}, {}, 10 * 1024 * 1024)).toEqual([])
   expect(wrong({}, {}, 10 * 1024 * 1024 + 1)).toEqual(['attention weight'])
 })
 
-test('hostile HTML of many megabytes takes no longer than its beginning', () => {
+test('very large hostile HTML is checked in less than a second', () => {
   const deep = '<a href="https://x.example/">'.repeat(400_000)
   const begun = process.cpuUsage()
   expect(wrong({ html: deep })).toContain('attention size')

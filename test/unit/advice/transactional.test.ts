@@ -14,7 +14,7 @@ const domain = {
   trackingSubdomain: null,
 }
 
-test('there are twenty, all different', () => {
+test('there are twenty different sample emails', () => {
   expect(TRANSACTIONAL).toHaveLength(20)
   expect(new Set(TRANSACTIONAL.map(({ name }) => name)).size).toBe(20)
   expect(new Set(TRANSACTIONAL.map(({ html }) => html)).size).toBe(20)
@@ -32,7 +32,7 @@ test.each(TRANSACTIONAL.map((sample) => [sample.name, sample] as const))(
   },
 )
 
-test('the same emails with a mistake get attention', () => {
+test('the sample emails with a placeholder and no text part get attention', () => {
   for (const { subject, html } of TRANSACTIONAL) {
     const wrong = html.replace('</p>', ' [FIRST NAME]</p>').replace('</div>', ' [FIRST NAME]</div>')
     const found = adviseOn({ from: FROM, subject, html: wrong, text: null }, domain, 2000)

@@ -47,13 +47,13 @@ const open = (readings: AlertReading[]) => decideAlerts([], readings, T0).open
 const opened = (more: Partial<TeamFacts>) =>
   open(teamReadings(facts(more), around)).map(({ kind, note }) => [kind, note])
 
-test('a healthy domain alerts of nothing, even without DMARC', () => {
+test('a healthy domain opens no alerts, even without DMARC', () => {
   const well = results({ delivered: 10_000, bounced: 100, failed: 100, complained: 5 })
   const each = new Map([[domain.id, well]])
   expect(opened({ day: each, week: each })).toEqual([])
 })
 
-test('bounces and complaints alert before the limit, but not by chance', () => {
+test('bounces and complaints open alerts before the limit, but not with too few emails', () => {
   const day = (delivered: number, failed: number) => ({
     day: new Map([[domain.id, results({ delivered, bounced: failed, failed })]]),
   })
@@ -73,7 +73,7 @@ test('bounces and complaints alert before the limit, but not by chance', () => {
   expect(opened({ week: new Map([[domain.id, results({ delivered: 100, complained: 3 })]]) })).toEqual([])
 })
 
-test('a provider that defers most attempts alerts, greylisting and a paused lane do not', () => {
+test('a provider that defers most attempts opens an alert, but half or a paused lane does not', () => {
   const hour = (provider: string, more: Partial<Results>) => ({ hour: new Map([[provider, results(more)]]) })
   expect(opened(hour('google', { delivered: 20, deferred: 80 }))).toEqual([
     ['deferrals', '80% of the 100 results at Gmail in the last hour were deferrals.'],
@@ -86,13 +86,13 @@ test.each([
   ['a missing DKIM record', { checks: [check('DKIM a', 'pending')] }, 'DKIM (missing)'],
   ['a wrong SPF record', { checks: [check('SPF', 'failed')] }, 'SPF (invalid)'],
   ['a first bad check', { suspect: { status: 'failed' as const, since: T0 } }, 'The next one decides'],
-])('of a verified domain, %s alerts', (_, more, words) => {
+])('a verified domain with %s opens an alert', (_, more, words) => {
   const [[kind, note] = []] = opened({ domains: [{ ...domain, ...more }] })
   expect(kind).toBe('dns')
   expect(note).toContain(words)
 })
 
-test('a domain that was never verified alerts of nothing, one that lost it does', () => {
+test('a failed domain opens an alert only if it has sent recently', () => {
   const failed = { ...domain, status: 'failed' as const, checks: [check('DKIM a', 'failed')] }
   expect(opened({ domains: [failed] })).toEqual([])
   const week = new Map([[domain.id, results({ delivered: 1 })]])
@@ -100,13 +100,13 @@ test('a domain that was never verified alerts of nothing, one that lost it does'
   expect(opened({ domains: [{ ...failed, sending: false }], week })).toEqual([])
 })
 
-test('a failed lookup keeps an alert as it is', () => {
+test('a failed lookup leaves an alert unchanged', () => {
   const unknown = { ...domain, checks: [check('DKIM a', 'temporary_failure')] }
   const [dns] = teamReadings(facts({ domains: [unknown] }), around).filter(({ kind }) => kind === 'dns')
   expect(dns!.value).toBeNull()
 })
 
-test('failures in reports alert, few reports do not', () => {
+test('failures in DMARC and TLS reports open alerts, but not with too few messages', () => {
   const report = (kind: 'dmarc' | 'tls', total: number, failed: number) => ({
     reports: [{ domainId: domain.id, kind, total, failed }],
   })
@@ -117,7 +117,7 @@ test('failures in reports alert, few reports do not', () => {
   expect(opened(report('tls', 50, 6)).map(([kind]) => kind)).toEqual(['tls'])
 })
 
-test('a domain that nears the number of a bulk sender alerts of the rules that it breaks', () => {
+test('a domain close to bulk sender volume opens an alert for the rules it breaks', () => {
   const broken = {
     id: 'rule-dmarc',
     verdict: 'attention' as const,
@@ -134,12 +134,12 @@ test('a domain that nears the number of a bulk sender alerts of the rules that i
   expect(opened({ bulk: [{ ...standing, messages: 3900, broken: [insight] }] })).toEqual([])
 })
 
-test('old deliveries alert', () => {
+test('twenty old deliveries open an alert', () => {
   expect(opened({ old: 19 })).toEqual([])
   expect(opened({ old: 20 }).map(([kind]) => kind)).toEqual(['queue'])
 })
 
-test('the server alerts of listed IPs, and of all mail only if several teams send', () => {
+test('the server opens alerts for listed IPs, and for all mail only if several teams send', () => {
   const finding = { id: 'blocklist:zen.example', title: 'Blocklist', advice: null }
   const source = (status: 'failed' | 'ok' | 'skipped', found: string): Source => ({
     ip: '192.0.2.1',

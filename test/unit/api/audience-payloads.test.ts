@@ -11,7 +11,7 @@ const present = (type: string, data: EventData) =>
 const times = { createdAt: 0, updatedAt: 1000 }
 const shown = { created_at: '1970-01-01T00:00:00.000Z', updated_at: '1970-01-01T00:00:01.000Z' }
 
-test('a contact, with the names that it has and the audience that one of the clients needs', () => {
+test('a contact payload has only the names that are set, and an audience_id', () => {
   const contact = { id: 'c', email: 'ada@example.com', firstName: 'Ada', lastName: null, unsubscribed: false }
   expect(present('contact.created', { contact: { ...contact, ...times, segmentIds: ['s1', 's2'] } })).toEqual(
     {
@@ -27,7 +27,7 @@ test('a contact, with the names that it has and the audience that one of the cli
   })
 })
 
-test('a topic, and choices for topics', () => {
+test('topic payloads have the topic, or the choices of a contact', () => {
   const topic = { id: 't', name: 'News', description: null, defaultSubscription: 'opt_in' as const }
   expect(present('topic.deleted', { topic: { ...topic, ...times, deleted: true } }).data).toEqual({
     ...{ id: 't', name: 'News', description: null, default_subscription: 'opt_in', deleted: true, ...shown },

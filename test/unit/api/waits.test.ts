@@ -48,23 +48,23 @@ const rcpt = (recipient: string, code: number, text: string): Step => ({
 const told = (one: Delivery, attempts: Attempt[]) =>
   waitsOf({ deliveries: [one], attempts }).map(({ from, until, reason }) => [from, until, reason])
 
-test('an attempt that begins within a second waited for nothing', () => {
+test('an attempt that starts within a second has no wait', () => {
   expect(told(delivery(), [attempt(999)])).toEqual([])
   expect(told(delivery(), [])).toEqual([])
 })
 
-test('what was recorded is the reason of a late attempt', () => {
+test('a late attempt has the recorded reason as its wait', () => {
   const waited = { since: 0, reason: 'rate', why: 'rate limit' } as const
   expect(waitsOf({ deliveries: [delivery()], attempts: [attempt(35 * SECOND, { waited })] })).toEqual([
     { deliveryId: 'd', from: 0, until: 35 * SECOND, reason: 'rate', why: 'rate limit' },
   ])
 })
 
-test('an attempt from before reasons were recorded has a wait without one', () => {
+test('a late attempt without a recorded reason has an unknown wait', () => {
   expect(told(delivery(), [attempt(35 * SECOND)])).toEqual([[0, 35 * SECOND, 'unknown']])
 })
 
-test('the time that the sender chose comes first, then what kept it longer', () => {
+test('the scheduled time comes first, followed by the recorded reason', () => {
   const one = delivery({ scheduledAt: 60 * SECOND })
   const waited = { since: 60 * SECOND, reason: 'held', why: 'held' } as const
   expect(told(one, [attempt(90 * SECOND, { waited })])).toEqual([
@@ -73,7 +73,7 @@ test('the time that the sender chose comes first, then what kept it longer', () 
   ])
 })
 
-test('the pause after a temporary failure is a retry, or greylisting where the server says so to this recipient', () => {
+test("the wait after a temporary failure is a retry, or greylisting if the recipient's reply says so", () => {
   const later = attempt(300 * SECOND, {
     waited: { since: 200 * SECOND, reason: 'connections', why: 'connections' },
   })
@@ -86,7 +86,7 @@ test('the pause after a temporary failure is a retry, or greylisting where the s
   expect(told(delivery(), [grey('bob@example.net'), later])[0]).toEqual([SECOND, 200 * SECOND, 'retry'])
 })
 
-test('a first attempt that a restart interrupted left nothing but the time to the next', () => {
+test('an interrupted first attempt has the time until the next one as its wait', () => {
   const waited = { since: 60 * SECOND, reason: 'queue', why: 'queue' } as const
   expect(told(delivery(), [attempt(60 * SECOND, { waited })])).toEqual([[0, 60 * SECOND, 'interrupted']])
 })

@@ -74,11 +74,11 @@ const event = (type: string, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
   ...more,
 })
 
-describe('the payload', () => {
+describe('the webhook payload', () => {
   const types = [...new Set([...EMAIL_EVENTS, 'email.opened', 'email.clicked', 'email.complained'])]
 
   test.each(types.filter((type) => upstream.webhooks[type]))(
-    "of %s fits the hosted service's document",
+    "of %s matches the hosted service's schema",
     (type) => {
       const payload = presentWebhookEvent(event(type))
       expect(complaints(type, payload)).toBeNull()
@@ -87,7 +87,7 @@ describe('the payload', () => {
     },
   )
 
-  test('of a bounce tells, field by field, of the one recipient', () => {
+  test('of a bounce has all fields of the email and the one recipient', () => {
     expect(presentWebhookEvent(event('email.bounced')).data).toEqual({
       email_id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60',
       message_id: '<x@acme.example>',
@@ -108,7 +108,7 @@ describe('the payload', () => {
     })
   })
 
-  test('of an email without template, tags and headers has none', () => {
+  test('of an email without template, tags and headers omits these fields', () => {
     const nothing = { templateId: null, broadcastId: null, tags: [], headers: [] }
     const plain = event('email.sent')
     const payload = presentWebhookEvent({ ...plain, email: { ...plain.email!, ...nothing } })
@@ -118,7 +118,7 @@ describe('the payload', () => {
     expect(payload.data.to).toEqual(['Ada <ada@customer.test>', 'b@customer.test'])
   })
 
-  test('of an address that was suppressed by hand gives a reason that typed clients know', () => {
+  test('of a manually suppressed address gives a reason known to typed clients', () => {
     const suppressed = { message: 'On the list.', type: 'OnAccountSuppressionList' as const, reason: null }
     expect(
       presentWebhookEvent(event('email.suppressed', { data: { recipient, suppressed } })).data,
@@ -208,14 +208,14 @@ describe('the payload', () => {
   const others = OTHER_EVENTS.map((type) => [type, about[type.split('.')[0]!]])
 
   test.each(others.filter(([type]) => upstream.webhooks[type as string]) as [string, EventData][])(
-    "of %s fits the hosted service's document",
+    "of %s matches the hosted service's schema",
     (type, about) => {
       const payload = presentWebhookEvent(event(type, { emailId: null, email: null, data: about }))
       expect(complaints(type, payload)).toBeNull()
     },
   )
 
-  test('of an alert tells what it is about, and what to do', () => {
+  test('of an alert has its subject and the recommended fix', () => {
     const payload = presentWebhookEvent(
       event('alert.opened', { emailId: null, email: null, data: about.alert! }),
     )
@@ -234,7 +234,7 @@ describe('the payload', () => {
     })
   })
 
-  test('of a domain tells of its records, without what is absent', () => {
+  test('of a domain has its records, without absent fields', () => {
     const payload = presentWebhookEvent(
       event('domain.updated', { emailId: null, email: null, data: { domain } }),
     )
@@ -254,7 +254,7 @@ describe('the payload', () => {
     })
   })
 
-  test('of a suppression is its entry', () => {
+  test('of a suppression has the fields of its entry', () => {
     const data = { suppression }
     expect(
       presentWebhookEvent(event('suppression.added', { emailId: null, email: null, data })).data,
@@ -269,7 +269,7 @@ describe('the payload', () => {
     })
   })
 
-  test('of a ping names the webhook', () => {
+  test('of a ping has the webhook ID', () => {
     expect(presentPing('w', 0)).toEqual({
       type: 'webhook.ping',
       created_at: '1970-01-01T00:00:00.000Z',

@@ -10,7 +10,7 @@ const whole: PreferencesTarget = {
   address: 'ada@customer.example',
 }
 
-test('what is signed is opened again, whatever is left out', () => {
+test('a preferences token opens to its target, with any of the optional IDs', () => {
   for (const contactId of [whole.contactId, null])
     for (const topicId of [whole.topicId, null])
       for (const sourceId of [whole.sourceId, null]) {
@@ -21,14 +21,14 @@ test('what is signed is opened again, whatever is left out', () => {
   expect(tokens.open(tokens.sign(long))).toEqual(long)
 })
 
-test('a token shows nothing of its target, and is the same each time', () => {
+test('a preferences token does not reveal its target, and is deterministic', () => {
   const token = tokens.sign(whole)
   expect(token).toMatch(/^[\w-]{130,150}$/)
   expect(Buffer.from(token, 'base64url').toString('latin1')).not.toContain('customer')
   expect(tokens.sign({ ...whole })).toBe(token)
 })
 
-test('a changed octet, a cut, an addition or another secret opens nothing', () => {
+test('a changed, truncated or extended token, or another secret, is rejected', () => {
   const token = tokens.sign(whole)
   const bytes = Buffer.from(token, 'base64url')
   for (let at = 0; at < bytes.length; at++) {

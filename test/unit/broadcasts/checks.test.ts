@@ -23,13 +23,13 @@ const wrong = (content: object, more: object = {}) =>
     .map(({ id, verdict }) => `${verdict} ${id}`)
 const body = (html: string) => ({ html: good.html + html })
 
-test('a good draft passes, and each finding that does not says what to do', () => {
+test('a good draft passes, and every failed check has a fix', () => {
   expect(wrong({})).toEqual([])
   const all = checkDraft({ ...good, html: '<img>', text: '' }, { ...facts, eligible: 0 })
   for (const { verdict, fix } of all) expect(fix === null).toBe(verdict === 'pass')
 })
 
-test('what must not be sent is blocked, and a plain text without a link deserves a look', () => {
+test('serious problems block sending; a plain text part without an unsubscribe link gets attention', () => {
   expect(wrong({}, { sender: 'Not verified.' })).toEqual(['block sender'])
   expect(wrong({}, { eligible: 0 })).toEqual(['block recipients'])
   expect(wrong({ subject: ' ' })).toEqual(['block subject'])
@@ -52,11 +52,11 @@ test.each([
   [body('<a href="http://example.com/">x</a>'), 'http'],
   [body('<img alt="" src="file:///logo.png">'), 'images'],
   [body('<img src="https://example.com/logo.png">'), 'alt'],
-])('what deserves a look: %j', (content, id) => {
+])('attention is asked for %j: %s', (content, id) => {
   expect(wrong(content)).toEqual([`attention ${id}`])
 })
 
-test('a domain that receivers cannot check, and a text that nobody has tested', () => {
+test('missing domain authentication and an untested draft get attention', () => {
   const checks = (...all: object[]) => ({ domain: { ...facts.domain, checks: all } })
   expect(wrong({}, checks({ key: 'DMARC', status: 'failed' }))).toEqual(['attention dmarc'])
   expect(wrong({}, checks({ key: 'DMARC', status: 'verified' }))).toEqual(['attention dmarc'])
@@ -78,17 +78,17 @@ test.each([
     { segment: false, subject: true, ago: 3 * 3_600_000 },
     '“Spring” has the same subject, and was sent 3 h ago.',
   ],
-])('a broadcast like one that was just sent: %j', (like, note) => {
+])('a broadcast similar to a recent one gets attention: %j', (like, note) => {
   const all = checkDraft(good, { ...facts, repeats: { name: 'Spring', ...like } })
   expect(all.find(({ verdict }) => verdict !== 'pass')).toMatchObject({ id: 'repeat', note })
 })
 
-test('tags that nobody has, and tags that would leave a gap', () => {
+test('unknown tags and tags without a fallback get attention', () => {
   expect(wrong({}, { unknownTags: ['SHOE'] })).toEqual(['attention tags'])
   expect(wrong({}, { bareTags: ['FIRST_NAME'] })).toEqual(['attention fallback'])
 })
 
-test('links of all kinds that lead somewhere pass', () => {
+test('web, mail, phone, anchor and variable links pass', () => {
   const links = ['https://example.com/a', 'mailto:a@example.com', 'tel:1', '#top', '{{{LINK}}}/x']
   expect(wrong(body(links.map((href) => `<a href="${href}">x</a>`).join('')))).toEqual([])
 })

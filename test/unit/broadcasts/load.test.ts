@@ -17,7 +17,7 @@ function stage(tookMs: number) {
   return { loads, wait: (ms: number) => (now += ms), counts: () => counts }
 }
 
-test('a count that took long is used for fifty times as long, with what was queued since', async () => {
+test('a slow count is reused for fifty times its duration, plus the recipients queued since', async () => {
   const { loads, wait, counts } = stage(20)
   expect(await loads.of('news')).toEqual({ google: 10 })
   loads.add('news', ['google', 'google', ''])
@@ -29,7 +29,7 @@ test('a count that took long is used for fifty times as long, with what was queu
   expect(counts()).toBe(2)
 })
 
-test('a count that took no time is made again each time', async () => {
+test('a count that takes no time is not cached', async () => {
   const { loads, counts } = stage(0)
   await loads.of('news')
   await loads.of('news')

@@ -23,7 +23,7 @@ function left(ip: string): number {
   return count
 }
 
-test('a stranger has 500 requests, and 25 more each second', () => {
+test('an unknown address has a budget of 500 requests, plus 25 each second', () => {
   expect(left('192.0.2.1')).toBe(500)
   expect(capacity.budgets.take('192.0.2.1')).toBe(1)
   now += 2000
@@ -40,7 +40,7 @@ test('all addresses of an IPv6 site share a budget', () => {
   expect(left('2001:db8:2::1')).toBe(500)
 })
 
-test('an address at which somebody signs in has ten times as much, at once', () => {
+test('an address with a signed-in client has ten times the budget at once', () => {
   expect(left('192.0.2.1')).toBe(500)
   const connection = capacity.smtp.enter('192.0.2.1')
   if (typeof connection === 'string') throw new Error(connection)
@@ -50,7 +50,7 @@ test('an address at which somebody signs in has ten times as much, at once', () 
   expect(left('192.0.2.1')).toBe(250)
 })
 
-test('a large answer costs what is beyond its first 64 KB, and leaves no debt for ever', () => {
+test('an answer costs one request per 64 KB beyond the first, and the debt is limited', () => {
   capacity.budgets.charge('192.0.2.1', 60_000)
   expect(capacity.budgets.take('192.0.2.1', 500)).toBe(0)
   now += 3_600_000
@@ -62,7 +62,7 @@ test('a large answer costs what is beyond its first 64 KB, and leaves no debt fo
   expect(left('192.0.2.1')).toBeGreaterThan(0)
 })
 
-test('refusals are held back for a second, and come one after the other', async () => {
+test('refusals are delayed by a second, and spaced', async () => {
   const said = [1, 2, 3].map(() => capacity.budgets.hold())
   expect(timers.map(({ at }) => at - now)).toEqual([1000, 1003, 1006])
   for (const { callback } of timers) callback()

@@ -4,7 +4,7 @@ import { createTestClock } from '../../world/clock.ts'
 
 const MB = 1024 * 1024
 
-test('the rest of some large requests is read at once, of many slowly, and at once again after a while', async () => {
+test('the rest of refused requests is read at once up to a limit, then slowly, and at once again after a while', async () => {
   const clock = createTestClock()
   const discards = createDiscards(clock)
   expect(discards.take(64 * MB)).toBeUndefined()

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createLoopLine, createLoopShare } from '../../../appliance/capacity/capacity.ts'
 
-test('jobs in line begin in later turns of the event loop, so many in each, heavy ones alone', async () => {
+test('queued jobs start in later turns of the event loop, a limited number each, heavy ones alone', async () => {
   const line = createLoopLine(3)
   const begun: string[] = []
   const add = (name: string, weight?: number): void => line(() => begun.push(name), weight)
@@ -20,7 +20,7 @@ test('jobs in line begin in later turns of the event loop, so many in each, heav
   expect(begun).toEqual(['e'])
 })
 
-test('the first jobs of a turn begin at once, the others in the next turns, in order', async () => {
+test('the first jobs of a turn start at once, the others in the next turns, in order', async () => {
   const share = createLoopShare(2)
   const begun: string[] = []
   const add = (name: string): void => share(() => begun.push(name))

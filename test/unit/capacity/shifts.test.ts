@@ -4,7 +4,7 @@ import { createShifts } from '../../../appliance/capacity/shifts.ts'
 
 const KB = 1024
 
-test('a team that sends more than its share of a turn waits for the next one, and holds up nobody else', async () => {
+test('a team beyond its share of a turn waits for the next one, without delaying others', async () => {
   const shifts = createShifts()
   const begun: string[] = []
   const take = (team: string | null, name: string): void => {

@@ -26,11 +26,11 @@ async function most(heavy: boolean): Promise<number> {
   return new Int32Array(shared)[1]!
 }
 
-test('heavy jobs run one at a time, whichever team they are of', async () => {
+test('heavy jobs run one at a time across all teams', async () => {
   expect(await most(true)).toBe(1)
 })
 
-test('a heavy job does not keep others from running', async () => {
+test('a heavy job and another job both finish', async () => {
   expect(await most(false)).toBeLessThanOrEqual(3)
   const shared = new SharedArrayBuffer(12)
   const jobs = [threads!.run(shared, 'one', { heavy: true }), threads!.run(shared, 'two')]
@@ -39,7 +39,7 @@ test('a heavy job does not keep others from running', async () => {
 
 const program = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`)
 
-test('a thread that dies refuses its job as a busy server does, and the next job gets another thread', async () => {
+test('a job whose thread dies is rejected as overloaded, and the next job gets a new thread', async () => {
   const script = program(`
 import { parentPort } from 'node:worker_threads'
 parentPort.on('message', (shared) => {
@@ -52,7 +52,7 @@ parentPort.on('message', (shared) => {
   expect(await threads.run(shared, 'one')).toBeNull()
 })
 
-test('a thread that cannot start rejects each job, and holds up no other', async () => {
+test('each job is rejected with the reason if the thread cannot start', async () => {
   const script = new URL('https://example.com/worker.js')
   threads = createThreads({ script, clock, most: 1, waiting: 10, deadlineMs: 60_000, heapMb: 64 })
   const shared = new SharedArrayBuffer(4)
@@ -60,7 +60,7 @@ test('a thread that cannot start rejects each job, and holds up no other', async
   await expect(threads.run(shared, 'one')).rejects.toThrow(/must be of scheme file/)
 })
 
-test('a job that takes more memory than a thread has says so', async () => {
+test("a job that exceeds the thread's memory is rejected with that reason", async () => {
   const script = program(`
 import { parentPort } from 'node:worker_threads'
 parentPort.on('message', () => {

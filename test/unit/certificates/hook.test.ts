@@ -17,7 +17,7 @@ async function withScript(
   await rm(folder, { recursive: true })
 }
 
-test('the hook gets the record in its environment, and none of our settings', async () => {
+test('the hook gets the record in its environment, without POSTHASTE_ variables', async () => {
   await withScript(
     '#!/bin/sh\nenv > "$(dirname "$0")/env"; echo "$@" >> "$(dirname "$0")/env"\n',
     async (file, folder) => {
@@ -34,7 +34,7 @@ test('the hook gets the record in its environment, and none of our settings', as
   )
 })
 
-test('a hook that does not end is killed with what it started', async () => {
+test('a hook that does not finish in time is killed with its child processes', async () => {
   await withScript('#!/bin/sh\nsleep 600 & sleep 600\n', async (file) => {
     await expect(createHook(file, 1, systemClock)('present', 'mail.a.test', 'v')).rejects.toThrow(
       `acme.hook ${file} present for mail.a.test failed: it did not finish within 1 seconds.`,
@@ -42,7 +42,7 @@ test('a hook that does not end is killed with what it started', async () => {
   })
 })
 
-test('what a hook said last is told, though something that it left running holds its output', async () => {
+test('a failed hook is reported with its exit code and output, even if a child process keeps running', async () => {
   await withScript('#!/bin/sh\nsleep 30 &\necho "no such zone" >&2\nexit 3\n', async (file) => {
     await expect(createHook(file, 20, systemClock)('present', 'mail.a.test', 'v')).rejects.toThrow(
       `acme.hook ${file} present for mail.a.test failed: exit code 3. no such zone`,
@@ -50,7 +50,7 @@ test('what a hook said last is told, though something that it left running holds
   })
 })
 
-test('a hook that is not there says so', async () => {
+test('a missing hook is reported', async () => {
   await expect(
     createHook('/nonexistent/hook', 5, systemClock)('cleanup', 'mail.a.test', 'v'),
   ).rejects.toThrow(

@@ -34,8 +34,8 @@ async function running(
 const had = (host: Host, id = HOSTNAME) =>
   host.until(({ certificates }) => certificates[id]?.directory === authority.directory)
 
-describe('a certificate is had by', () => {
-  test('http-01, with all its names, and shown at once', async () => {
+describe('a certificate is issued with', () => {
+  test('http-01, for all its names, and is served and stored with restricted permissions', async () => {
     await running({ names: [[HOSTNAME, 'www.sender.test']] }, async (host) => {
       await had(host)
       const shown = await until(
@@ -52,7 +52,7 @@ describe('a certificate is had by', () => {
     })
   })
 
-  test('tls-alpn-01, while visitors go on seeing the certificate of the host', async () => {
+  test('tls-alpn-01', async () => {
     await running({ challenge: 'tls-alpn-01' }, async (host) => {
       await had(host)
       const shown = await until(
@@ -63,7 +63,7 @@ describe('a certificate is had by', () => {
     })
   })
 
-  test('dns-01, with a hook that takes away what it published', async () => {
+  test('dns-01, and the hook removes its record', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
     const file = join(folder, 'hook')
     const words = [
@@ -86,7 +86,7 @@ describe('a certificate is had by', () => {
   })
 })
 
-test('a hook that cannot take away what it published costs no certificate', async () => {
+test('a certificate is issued although the hook cannot remove its record, with a warning', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
   const file = join(folder, 'hook')
   const words = [
@@ -106,7 +106,7 @@ test('a hook that cannot take away what it published costs no certificate', asyn
   await rm(folder, { recursive: true })
 })
 
-test('a renewal is shown to the next client, and connections that are open go on', async () => {
+test('a renewed certificate is served to new clients, and open connections continue', async () => {
   await running({}, async (host) => {
     await had(host)
     const first = await until(
@@ -132,7 +132,7 @@ test('a renewal is shown to the next client, and connections that are open go on
   })
 })
 
-test('a certificate whose key is damaged costs the others nothing, and another one is had in its place', async () => {
+test('a certificate with the wrong key is replaced, and the others stay in use', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
   const names = [[HOSTNAME], ['links.acme.test']]
   await running({ dataDir, names }, async (host) => void (await had(host, 'links.acme.test')))
@@ -151,7 +151,7 @@ test('a certificate whose key is damaged costs the others nothing, and another o
   await rm(dataDir, { recursive: true })
 })
 
-test('what is kept is shown after a restart, whoever the authority is then', async () => {
+test('a stored certificate is served after a restart, even if another authority is configured', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
   await running({ dataDir }, async (host) => void (await had(host)))
   const gone = { ...authority, directory: `https://${freeAddress()}:14000/dir` }
@@ -168,8 +168,8 @@ test('what is kept is shown after a restart, whoever the authority is then', asy
   await rm(dataDir, { recursive: true })
 })
 
-describe('a failure', () => {
-  test('by a wrong answer says what the authority saw, and waits', async () => {
+describe('a failed order', () => {
+  test('reports what the authority saw, and is retried after a delay', async () => {
     // Nothing listens at this address: the names resolve to another one.
     const elsewhere = { ...authority, address: freeAddress() }
     await running(
@@ -188,7 +188,7 @@ describe('a failure', () => {
     )
   })
 
-  test('is remembered over a restart: nobody is asked again before the time', async () => {
+  test('is not retried after a restart before its time, except by command', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
     const gone = { ...authority, directory: `https://${freeAddress()}:14000/dir` }
     let before: unknown
@@ -213,7 +213,7 @@ describe('a failure', () => {
     await rm(dataDir, { recursive: true })
   })
 
-  test('of the hook says what it said', async () => {
+  test('includes the output of the hook', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
     const file = join(folder, 'hook')
     await writeFile(file, '#!/bin/sh\necho "no such zone" >&2\nexit 3\n')
@@ -228,7 +228,7 @@ describe('a failure', () => {
   })
 })
 
-test('an authority for customers is entered with what it gave, and says so where that is missing', async () => {
+test('an authority that requires an external account binding accepts it, and its absence is reported', async () => {
   const hmacKey = 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W'
   const closed = await startAuthority({ customers: { 'kid-1': hmacKey } })
   try {
@@ -251,7 +251,7 @@ test('an authority for customers is entered with what it gave, and says so where
   }
 })
 
-test('HTTPS is spoken by the name that is asked for', async () => {
+test('HTTPS serves the certificate of the requested name', async () => {
   await running({ names: [[HOSTNAME], ['links.acme.test']] }, async (host) => {
     await had(host, 'links.acme.test')
     await until(

@@ -24,36 +24,36 @@ beforeAll(async () => {
 const good = { ...plan.UNTRIED, directory: AUTHORITY, renewAt: null }
 
 describe('a certificate is due', () => {
-  test('at once when there is none', () => {
+  test('at once if there is none', () => {
     expect(plan.dueAt(wanted, undefined, plan.UNTRIED, AUTHORITY)).toBe(0)
   })
-  test('at two thirds of its life', () => {
+  test('after two thirds of its lifetime', () => {
     expect(plan.dueAt(wanted, issued, good, AUTHORITY)).toBe(begins + 60 * DAY)
   })
-  test('when the authority says so', () => {
+  test('at the time suggested by the authority', () => {
     expect(plan.dueAt(wanted, issued, { ...good, renewAt: 5 }, AUTHORITY)).toBe(5)
   })
-  test('at once when a name is missing in it', () => {
+  test('at once if it lacks a name', () => {
     const more = { ...wanted, names: [...wanted.names, 'links.a.test'] }
     expect(plan.dueAt(more, issued, good, AUTHORITY)).toBe(0)
   })
-  test('at once when another authority is configured', () => {
+  test('at once if another authority is configured', () => {
     expect(plan.dueAt(wanted, issued, good, 'https://other.test/dir')).toBe(0)
   })
-  test('not before the wait after a failure is over', () => {
+  test('only after the delay that follows a failure', () => {
     const retryAt = begins + 70 * DAY
     expect(plan.dueAt(wanted, issued, { ...good, retryAt }, AUTHORITY)).toBe(retryAt)
     expect(plan.dueAt(wanted, undefined, { ...good, retryAt }, AUTHORITY)).toBe(retryAt)
   })
 })
 
-test('an authority is asked for its opinion when the last one is over, and not about what has ended', () => {
+test('renewal information is requested when it is outdated, and not for an expired certificate', () => {
   const tried = { ...good, askAt: begins + DAY }
   const asks = [0, DAY, 89 * DAY, 90 * DAY].map((later) => plan.isToBeAsked(issued, tried, begins + later))
   expect(asks).toEqual([false, true, true, false])
 })
 
-test('a certificate is fresh for a day, and for a tenth of a short life; not because of a clock that was ahead', async () => {
+test('a certificate is fresh for a day or a tenth of a short lifetime, and never if issued in the future', async () => {
   const at = (hadAt: number, later: number, one = issued) =>
     plan.isFresh(one, { ...good, hadAt }, hadAt + later)
   expect([at(begins, 0), at(begins, DAY - 1), at(begins, DAY), at(begins, -1)]).toEqual([
@@ -69,7 +69,7 @@ test('a certificate is fresh for a day, and for a tenth of a short life; not bec
   expect([at(begins, 2.3 * HOUR, short), at(begins, 2.5 * HOUR, short)]).toEqual([true, false])
 })
 
-test('a failure in another year, before the clock was set, is not waited for', () => {
+test('failures and times in the far future, from before the clock was set, are ignored', () => {
   const year = 365 * DAY
   const ahead = {
     ...good,
@@ -83,7 +83,7 @@ test('a failure in another year, before the clock was set, is not waited for', (
   expect(plan.withoutFuture(told, begins)).toEqual(told)
 })
 
-test('waits grow from ten minutes to a day, and are never shorter than the authority asks', () => {
+test('retry delays grow from ten minutes to a day, and are at least as long as the authority requires', () => {
   expect([1, 2, 3, 8, 9, 100].map((failures) => plan.waitAfter(failures, 0, 0) / HOUR)).toEqual([
     1 / 6,
     1 / 3,
@@ -96,18 +96,18 @@ test('waits grow from ten minutes to a day, and are never shorter than the autho
   expect(plan.waitAfter(1, 0, 0.5)).toBeCloseTo((HOUR / 6) * 1.05)
 })
 
-test('a moment of the suggested window is taken, but none after the end of the certificate', () => {
+test('the renewal time lies in the suggested window, and before the certificate expires', () => {
   const window = { start: begins, end: begins + DAY, retryAfter: 0 }
   expect(plan.momentIn(window, issued, 0.25)).toBe(begins + 6 * HOUR)
   const late = { start: begins + 200 * DAY, end: begins + 201 * DAY, retryAfter: 0 }
   expect(plan.momentIn(late, issued, 0)).toBe(Date.parse(issued.validTo) - HOUR)
 })
 
-test('an opinion holds as long as the authority says, a day at most', () => {
+test('renewal information is valid as long as the authority says, at most a day', () => {
   expect([0, 1, HOUR, 40 * DAY].map((ms) => plan.opinionHolds(ms))).toEqual([6 * HOUR, 60_000, HOUR, DAY])
 })
 
-test('the identifier of a certificate is that of the example in RFC 9773', () => {
+test('the certificate ID matches the example in RFC 9773', () => {
   // From RFC 9773 §4.1: key identifier 69:88:5B:…:C8:D4 and serial number 00:87:65:43:21.
   const keyId = '69885b6b87464041e1b37b847ba0ae2cde01c8d4'
   const raw = Buffer.from(`0603551d230418301680 14${keyId}`.replaceAll(' ', ''), 'hex')
@@ -116,7 +116,7 @@ test('the identifier of a certificate is that of the example in RFC 9773', () =>
   expect(plan.certificateId({ raw: Buffer.alloc(40), serialNumber: '01' } as X509Certificate)).toBe(undefined)
 })
 
-test('the host has one certificate with the names beside it, and each tracking host whose record was seen its own', () => {
+test('one certificate covers the host and its extra names, and each verified tracking host gets its own', () => {
   const config = (change: object) =>
     ({
       hostname: 'Mail.a.test',

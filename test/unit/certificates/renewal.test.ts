@@ -78,7 +78,7 @@ const had = (host: Host) =>
     ({ issuer }) => issuer.CN !== HOSTNAME,
   )
 
-test('an authority that wants every certificate renewed at once gets no second order right after the first', async () => {
+test('a new certificate is not renewed again at once, even if the authority suggests it', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
   Object.assign(opinion.window, { start: Date.now() - 2 * DAY, end: Date.now() - DAY })
   await running(dataDir, async (host) => {

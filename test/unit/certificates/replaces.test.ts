@@ -39,7 +39,7 @@ async function renewalId(): Promise<string> {
 
 const order = (replaces: string | undefined) => ({ names: [HOSTNAME], replaces })
 
-test('an order names the certificate that it replaces, and none where there is none', async () => {
+test('an order names the certificate it replaces, if there is one', async () => {
   const first = await had('')
   expect(authority.orders).toEqual([order(undefined)])
   expect(new X509Certificate(first).subjectAltName).toBe(`DNS:${HOSTNAME}`)
@@ -49,7 +49,7 @@ test('an order names the certificate that it replaces, and none where there is n
   expect(authority.orders).toEqual([order(undefined), order(id)])
 }, 60_000)
 
-test('where it was replaced already, an order like any other follows', async () => {
+test('an order is repeated without the replaced certificate if the authority rejects it as already replaced', async () => {
   authority.orders.length = 0
   authority.refusals.push({ type: 'alreadyReplaced', status: 409 })
   const [before, id] = [await kept(), await renewalId()]
@@ -59,7 +59,7 @@ test('where it was replaced already, an order like any other follows', async () 
   await host.until(({ certificates }) => certificates[HOSTNAME]?.failures === 0)
 }, 60_000)
 
-test('where the authority is asked too often, no other order follows', async () => {
+test('an order is not repeated when rate limited', async () => {
   authority.orders.length = 0
   authority.refusals.push({ type: 'rateLimited', status: 429 })
   const [before, id] = [await kept(), await renewalId()]

@@ -6,7 +6,7 @@ import { installation, posthaste } from './program.ts'
 
 const password = { input: 'a long password for tests\n' }
 
-test('an appliance is backed up, restored beside, and what it had is there', async () => {
+test('an appliance is backed up, restored to another directory, and both are in the audit log', async () => {
   const { config, dataDir } = installation()
   const folder = dirname(dataDir)
   const file = join(folder, 'night.backup')
@@ -52,7 +52,7 @@ test('an appliance is backed up, restored beside, and what it had is there', asy
   expect(JSON.parse(migrated.stdout)).toMatchObject({ object: 'migration', snapshots: [] })
 })
 
-test('a backup counts although its entry in the audit log cannot be written, and says so', async () => {
+test('a backup succeeds with a warning when the audit log cannot be written', async () => {
   const { config, dataDir } = installation()
   const file = join(dirname(dataDir), 'full.backup')
   await posthaste(['setup', '--email', 'a@b.example', '--config', config], password)

@@ -51,7 +51,7 @@ const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3}
 
 // Each block builds on the previous ones: together they are the life of one installation.
 describe('setup', () => {
-  test('comes before everything else', async () => {
+  test('is required before other commands', async () => {
     expect(await run(['domain', 'add', 'sender.test'])).toEqual({
       code: 1,
       stdout: '',
@@ -59,7 +59,7 @@ describe('setup', () => {
     })
   })
 
-  test('refuses a weak password and takes a good one from standard input, once', async () => {
+  test('rejects a weak password, and creates one owner with a password from standard input', async () => {
     expect(await run(['setup', '--email', 'Owner@sender.test'], 'short\n')).toEqual({
       code: 1,
       stdout: '',
@@ -108,7 +108,7 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
 `)
   })
 
-  test('add refuses what is taken and what cannot be', async () => {
+  test('add rejects a registered domain and a public suffix', async () => {
     const [taken, suffix] = await Promise.all([
       run(['domain', 'add', 'sender.test']),
       run(['domain', 'add', 'co.uk']),
@@ -121,7 +121,7 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
     expect(suffix.stderr).toBe('Invalid `name` field: a domain below the public suffix co.uk.\n')
   })
 
-  test('verify tells what is wrong, with exit code 1, until all is right', async () => {
+  test('verify reports missing and wrong records with exit code 1, until all are right', async () => {
     world.dns.set('send.sender.test', {
       MX: [{ preference: 10, exchange: 'mx.elsewhere.test' }],
       TXT: ['v=spf1 a:mail.sender.test ~all'],
@@ -190,7 +190,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
     })
   })
 
-  test('list and show print the objects of the API', async () => {
+  test('list and show print the same objects as the API', async () => {
     const summary = {
       id: anyId,
       name: 'sender.test',
@@ -249,7 +249,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
     })
   })
 
-  test('remove forgets a domain; unknown ones are named', async () => {
+  test('remove deletes a domain, and show reports an unknown one', async () => {
     await run(['domain', 'add', 'other.test'])
     expect(await run(['domain', 'remove', 'other.test'])).toEqual({
       code: 0,
@@ -268,7 +268,7 @@ describe('queue', () => {
   const emailId = newId(Date.now())
   const deliveryId = newId(Date.now())
 
-  test('list tells what waits and why, without obeying what a remote server said', async () => {
+  test('list shows queued deliveries with their reason, and strips control characters from remote replies', async () => {
     await storeDeferred(storage, { emailId, deliveryId })
     const { code, stdout } = await run(['queue', 'list', '--domain', 'One.test'])
     expect(code).toBe(0)
@@ -279,7 +279,7 @@ describe('queue', () => {
     expect(stdout).not.toContain('\u001b')
   })
 
-  test('list prints deliveries as the API does', async () => {
+  test('list prints the same deliveries as the API', async () => {
     const listed = await json(['queue', 'list', '--limit', '1'])
     expect(listed).toMatchObject({ object: 'list', has_more: true })
     expect(await json(['queue', 'count'])).toMatchObject({
@@ -302,7 +302,7 @@ describe('queue', () => {
     })
   })
 
-  test('show tells the whole history, by the id of the email or of the delivery', async () => {
+  test('show prints the timeline of an email, by email or delivery ID', async () => {
     const [byEmail, byDelivery] = await Promise.all([
       run(['queue', 'show', emailId]),
       run(['queue', 'show', deliveryId]),
@@ -316,7 +316,7 @@ describe('queue', () => {
     expect(unknown.stderr).toMatch(/^No email or queued delivery has the ID 0197c3e2/)
   })
 
-  test('what a change would touch is shown first, and nothing is changed', async () => {
+  test('--dry-run previews a change without making it', async () => {
     const { code, stdout } = await run(['queue', 'hold', '--domain', 'one.test', '--dry-run'])
     expect(code).toBe(0)
     expect(stdout).toMatch(
@@ -330,7 +330,7 @@ describe('queue', () => {
     expect((await json(['queue', 'count', '--reply', 'LATER'])).count).toBe(1)
   })
 
-  test('hold, release, retry, expire and drop act on what the filter names', async () => {
+  test('hold, release, retry, expire and drop change the deliveries that match the filter', async () => {
     const held = await run(['queue', 'hold', '--domain', 'one.test'])
     expect(held.stdout).toMatch(/^1 delivery is held\.\nUndo: posthaste queue undo [\da-f-]{36}\n$/)
     expect((await json(['queue', 'list', '--state', 'held'])).data).toHaveLength(1)
@@ -370,7 +370,7 @@ describe('queue', () => {
     })
   })
 
-  test('a bad condition is named', async () => {
+  test('an invalid filter is reported with its option', async () => {
     expect(await run(['queue', 'list', '--older-than', 'soon'])).toEqual({
       code: 2,
       stdout: '',
@@ -379,7 +379,7 @@ describe('queue', () => {
     expect(await run(['queue', 'reroute', '--to', 'nowhere'])).toMatchObject({ code: 1, stdout: '' })
   })
 
-  test('a hold of new mail is listed until it is undone, and all of it is in the audit log', async () => {
+  test('a hold of new mail is listed until it is undone, and both are in the audit log', async () => {
     const { audit_id: id, rule } = await json(['queue', 'hold', '--new', '--provider', 'google'])
     expect(rule).toMatchObject({ object: 'hold_rule', id, provider: 'google', domain: null })
     expect((await json(['queue', 'holds'])).data).toEqual([rule])
@@ -401,7 +401,7 @@ describe('queue', () => {
   })
 })
 
-test('migrate tells the number of the schema', async () => {
+test('migrate prints the schema number', async () => {
   expect(await json(['migrate'])).toEqual({
     object: 'migration',
     schema: expect.any(Number) as number,

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
 
-test('without contacts, segments and topics, lists say so and nothing is found', async () => {
+test('contact, segment and topic lists report that they are empty', async () => {
   expect(await run(['contact', 'list'])).toMatchObject({ code: 0, stdout: 'No contacts.\n' })
   expect(await run(['segment', 'list'])).toMatchObject({ code: 0, stdout: 'No segments.\n' })
   expect(await run(['topic', 'list'])).toMatchObject({ code: 0, stdout: 'No topics.\n' })
@@ -27,7 +27,7 @@ test('without contacts, segments and topics, lists say so and nothing is found',
   expect((await run(['segment', 'show', 'VIP'])).code).toBe(2)
 })
 
-test('a file is previewed without a trace, and then queued', async () => {
+test('contact import previews a file without queuing it, and queues it without --preview', async () => {
   const file = join(folder, 'people.csv')
   writeFileSync(file, 'E-Mail;First name;Plan\nada@one.test;Ada;pro\nnobody;Eve;free\n')
   const preview = await run(['contact', 'import', file, '--preview'])
@@ -38,14 +38,14 @@ test('a file is previewed without a trace, and then queued', async () => {
   expect(queued.stdout).toMatch(/^Queued import [0-9a-f-]{36}\. The server imports it in the background\.\n$/)
 })
 
-test("a person's data is printed as JSON, also of an address that is no contact", async () => {
+test("contact export prints a person's data as JSON, even without a contact", async () => {
   const found = await run(['contact', 'export', 'eve@one.test'])
   expect(found).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(found.stdout)).toMatchObject({ address: 'eve@one.test', contact: null, emails: [] })
   expect(await run(['contact', 'export', 'eve'])).toMatchObject({ code: 1, stdout: '' })
 })
 
-test('files that are none are refused', async () => {
+test('a missing file, a file without an address column and an excessive limit are rejected', async () => {
   const missing = await run(['contact', 'import', join(folder, 'none.csv')])
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('does not exist') as string })
   expect((await run(['contact', 'import', '-'], 'name\nAda\n')).code).toBe(1)

@@ -16,7 +16,7 @@ test.each([
   'certificate list',
   'metrics recompute',
   'migrate',
-])('on a machine where nothing was started, %s says so and makes nothing', async (command) => {
+])('before setup, %s fails with instructions and creates no files', async (command) => {
   expect(await posthaste([...command.split(' '), '--config', config])).toEqual({
     code: 1,
     stdout: '',
@@ -25,7 +25,7 @@ test.each([
   expect(readdirSync(dirname(config))).toEqual(['posthaste.toml'])
 })
 
-test('without a configuration it is the sandbox that was never started', async () => {
+test('without a configuration file, a command reports that the sandbox has not been started', async () => {
   const env = { POSTHASTE_DATA_DIR: dataDir }
   expect(await posthasteProcess(['domain', 'list'], { env })).toEqual({
     code: 1,
@@ -35,7 +35,7 @@ test('without a configuration it is the sandbox that was never started', async (
   expect(existsSync(dataDir)).toBe(false)
 })
 
-test('setup makes the database, and other commands find it', async () => {
+test('setup creates the database that other commands use', async () => {
   const input = 'a long password\n'
   const made = await posthasteProcess(['setup', '--email', 'owner@sender.test', '--config', config], {
     input,

@@ -26,7 +26,7 @@ beforeAll(async () => {
   recipient = execFileSync('age-keygen', ['-y', identity], { encoding: 'utf8' }).trim()
 })
 
-test('a backup for a recipient opens with age, and is restored with the identity', async () => {
+test('a backup for a recipient decrypts with age, and is restored with the identity', async () => {
   const file = inside('night.age')
   const made = await run(['backup', file, '--recipient', recipient, '--json'])
   expect(made).toMatchObject({ code: 0, stderr: '' })
@@ -57,7 +57,7 @@ test('a backup for a recipient opens with age, and is restored with the identity
   expect(readFileSync(join(target, 'master.key'))).toEqual(readFileSync(join(dataDir, 'master.key')))
 })
 
-test('a backup with a passphrase opens with it alone', async () => {
+test('a backup with a passphrase is restored with that passphrase only', async () => {
   const file = inside('words.age')
   const passphrase = inside('passphrase')
   writeFileSync(passphrase, 'four quiet harbour words\n', { mode: 0o600 })
@@ -75,7 +75,7 @@ test('a backup with a passphrase opens with it alone', async () => {
   expect(open.stderr).toBe(`Everyone on this machine can read ${wrong}. Run: chmod 600 ${wrong}\n`)
 })
 
-test('a backup that age itself encrypted is restored; one with a changed byte is not', async () => {
+test('a backup encrypted by age itself is restored, but not with a changed byte', async () => {
   const plain = inside('plain.tar.gz')
   expect(await run(['backup', plain])).toMatchObject({ code: 0 })
   const file = inside('by-age.age')
@@ -94,7 +94,7 @@ test('a backup that age itself encrypted is restored; one with a changed byte is
   expect((await open('plain', plain)).stderr).toContain('is not encrypted')
 })
 
-test('what is no recipient, two ways at once, and an empty passphrase are refused', async () => {
+test('an invalid recipient, recipient and passphrase together, and an empty passphrase are rejected', async () => {
   const refusedBy = async (args: string[]) => run(['backup', inside('never.age'), ...args])
   expect(await refusedBy(['--recipient', 'age1nobody'])).toMatchObject({
     ...{

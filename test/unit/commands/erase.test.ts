@@ -24,7 +24,7 @@ const waiting = async (): Promise<string[]> => {
   return items.map(({ recipient }) => recipient).sort()
 }
 
-test('without --yes and without a person at the terminal nothing is erased', async () => {
+test('erase deletes nothing without --yes when there is no terminal', async () => {
   expect(await run('erase', ADA)).toEqual({
     code: 1,
     stdout: '',
@@ -33,7 +33,7 @@ test('without --yes and without a person at the terminal nothing is erased', asy
   expect(await waiting()).toEqual([ADA, 'bob@x.example'])
 })
 
-test('--dry-run counts what an erasure would touch, and touches nothing', async () => {
+test('erase --dry-run counts what would be erased and changes nothing', async () => {
   const { code, stdout, stderr } = await run('erase', ADA, '--dry-run')
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toMatch(/^The erasure would affect:\n/)
@@ -45,13 +45,13 @@ test('--dry-run counts what an erasure would touch, and touches nothing', async 
   expect((await storage.getEmail({ teamId, id: email.id }, Date.now()))?.to).toEqual([ADA])
 })
 
-test('what is no address is refused', async () => {
+test('erase rejects an invalid address', async () => {
   const { code, stdout, stderr } = await run('erase', 'ada', '--yes')
   expect([code, stdout]).toEqual([1, ''])
   expect(stderr).toMatch(/address/)
 })
 
-test('--yes erases one person, tells what it did, and leaves the others', async () => {
+test("erase --yes erases one person, reports the counts, and keeps other people's data", async () => {
   const { code, stdout } = await run('erase', ADA, '--yes', '--json')
   expect(code).toBe(0)
   const done = JSON.parse(stdout) as { object: string; status: string; counts: Record<string, number> }
@@ -66,7 +66,7 @@ test('--yes erases one person, tells what it did, and leaves the others', async 
   expect(JSON.stringify(kept).toLowerCase()).not.toContain('lovelace')
 })
 
-test('a second time there is nothing left to erase', async () => {
+test('erase finds nothing on a second run', async () => {
   const { code, stdout } = await run('erase', ADA, '--yes')
   expect(code).toBe(0)
   expect(stdout).toMatch(/^Erased\. Receipt \S+:\n/)

@@ -14,7 +14,7 @@ import { tlsOptions } from '../../world/tls.ts'
 
 const program = join(PROGRAM, '..', 'healthcheck.js')
 
-describe('the health check of a container', () => {
+describe('the container health check', () => {
   let dataDir: string
   const servers: Server[] = []
   beforeEach(() => {
@@ -36,7 +36,7 @@ describe('the health check of a container', () => {
   const well: RequestListener = (request, response) =>
     response.writeHead(request.url === '/healthz' ? 200 : 404).end('{"status":"ok"}\n')
 
-  test('a daemon that is alive is healthy, asked where it listens', async () => {
+  test('succeeds if the daemon answers /healthz at its listener', async () => {
     const port = await listen(createServer(well))
     daemonAt('smtp://0.0.0.0:25', `http://0.0.0.0:${port}`)
     expect(await checkHealth(dataDir)).toEqual({
@@ -45,13 +45,13 @@ describe('the health check of a container', () => {
     })
   })
 
-  test('one that speaks nothing but HTTPS is asked so, whatever its certificate says', async () => {
+  test('uses HTTPS if there is no other listener, and accepts any certificate', async () => {
     const port = await listen(createTlsServer(tlsOptions('expired'), well))
     daemonAt(`https://127.0.0.1:${port}`)
     expect((await checkHealth(dataDir)).ok).toBe(true)
   })
 
-  test('one whose storage does not answer is not healthy, and its reasons are told', async () => {
+  test('fails with the reasons when the storage does not answer', async () => {
     const port = await listen(
       createServer((_request, response) => response.writeHead(503).end('{"reasons":["no read"]}')),
     )
@@ -62,14 +62,14 @@ describe('the health check of a container', () => {
     })
   })
 
-  test('one that has not begun to listen is not healthy', async () => {
+  test('fails when the daemon is not listening yet', async () => {
     expect(await checkHealth(dataDir)).toEqual({
       ok: false,
       words: `The daemon is not listening yet: there is no daemon.json in ${dataDir}.`,
     })
   })
 
-  test('what a killed daemon left behind is not believed: nobody answers there', async () => {
+  test('fails when a killed daemon left its listeners in daemon.json', async () => {
     const port = await listen(createServer(well))
     servers.pop()!.close()
     daemonAt(`http://127.0.0.1:${port}`)
@@ -80,13 +80,13 @@ describe('the health check of a container', () => {
     })
   })
 
-  test('all addresses are asked on loopback', () => {
+  test('queries wildcard addresses on loopback', () => {
     expect(healthUrl('http://[::]:8025').href).toBe('http://[::1]:8025/healthz')
     expect(healthUrl('https://0.0.0.0:8443').href).toBe('https://127.0.0.1:8443/healthz')
     expect(healthUrl('http://192.0.2.1:8025').href).toBe('http://192.0.2.1:8025/healthz')
   })
 
-  test('the program ends with 0 or 1 and says one line', async () => {
+  test('exits with 0 or 1, and prints one line on failure', async () => {
     const env = { ...process.env, POSTHASTE_DATA_DIR: dataDir }
     const before = spawnSync(process.execPath, [program], { env, encoding: 'utf8' })
     expect({ status: before.status, lines: before.stdout.split('\n').length }).toEqual({

@@ -46,7 +46,7 @@ const tally = (there: number, added: number, present = 0, left_out = 0, updated 
 
 const AUDIENCE = 'properties,segments,topics,contacts,templates,broadcasts,events,automations'
 
-describe('from another appliance', () => {
+describe('import from another appliance', () => {
   let world: World
   let there: TestAppliance
   let here: Place
@@ -143,13 +143,13 @@ describe('from another appliance', () => {
     failure: null,
   }
 
-  test('a dry run counts everything and creates nothing', async () => {
+  test('--dry-run counts everything and creates nothing', async () => {
     expect(await here.json<Printed>(...bring('--dry-run'))).toMatchObject(whole)
     expect((await here.json<{ data: [] }>('segment', 'list')).data).toEqual([])
     expect(await here.json<Printed>(...bring('--dry-run'))).toMatchObject(whole)
   })
 
-  test('the audience, templates, drafts and automations come over with what they refer to', async () => {
+  test('imports the audience, templates, drafts and automations with their references', async () => {
     const printed = await here.json<Printed>(...bring())
     expect(printed).toMatchObject(whole)
     expect(printed.automations!.notes).toEqual([
@@ -202,7 +202,7 @@ describe('from another appliance', () => {
     expect(JSON.stringify(audit)).not.toContain(there.apiKey)
   })
 
-  test('a second run adds nothing; what was changed here stays; --overwrite brings it back', async () => {
+  test('a second run adds nothing and keeps local changes; --overwrite replaces them except opt-outs', async () => {
     await there.call('PATCH', '/contacts/ada@customer.test', { first_name: 'Augusta' })
     await there.call('PATCH', '/contacts/many3@customer.test', { unsubscribed: true })
     const again = await here.json<Printed>(...bring())
@@ -229,7 +229,7 @@ describe('from another appliance', () => {
   })
 })
 
-describe('from the hosted service', () => {
+describe('import from the hosted service', () => {
   let hosted: HostedWorld
   let here: Place
   beforeAll(async () => {
@@ -246,7 +246,7 @@ describe('from the hosted service', () => {
     here.run('import', '--from', hosted.url, '--key-file', here.key, '--only', only, '--json', ...args)
   const result = ({ stdout }: Run): Printed => JSON.parse(stdout) as Printed
 
-  test('what cannot be taken is left out with its reason', async () => {
+  test('skips invalid objects and reports the reasons', async () => {
     hosted.content = {
       '/segments': [{ id: 's1', name: 'All' }, { id: 's2' }],
       '/topics': [{ id: 't1', name: 'No default' }],
@@ -334,7 +334,7 @@ describe('from the hosted service', () => {
     expect(data).toMatchObject([{ name: 'Named by its subject', status: 'draft' }])
   })
 
-  test('a move that stopped in the middle is taken up again, without asking twice for the same contacts', async () => {
+  test('resumes an interrupted run without requesting the imported contacts again', async () => {
     const people = Array.from({ length: 150 }, (_, at) => ({ id: `c${at}`, email: `p${at}@acme.example` }))
     hosted.content = {
       '/contact-properties': [{ id: 'k1', key: 'city', type: 'string' }],
@@ -371,7 +371,7 @@ describe('from the hosted service', () => {
     expect(hosted.asked.every((one) => one.startsWith('GET '))).toBe(true)
   })
 
-  test('what is deleted there during the import is skipped, and the rest comes over', async () => {
+  test('skips objects deleted at the source during the import', async () => {
     hosted.content = {
       '/contact-properties': [{ id: 'k1', key: 'city', type: 'string' }],
       '/contacts': [

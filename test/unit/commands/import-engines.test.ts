@@ -73,8 +73,8 @@ afterAll(async () => {
   await cluster?.close()
 })
 
-describe.each(['sqlite', 'postgres'])('with %s', (engine) => {
-  test('everything comes over once, opt-outs stay, and nothing is sent', async () => {
+describe.each(['sqlite', 'postgres'])('import with %s', (engine) => {
+  test('imports everything once, keeps opt-outs, and leaves broadcasts and automations inactive', async () => {
     const storage =
       engine === 'sqlite' ? '' : `[storage]\nengine = "postgres"\nurl = "${await cluster.createDatabase()}"\n`
     const { config } = installation(`${storage}[dns]\nservers = ["127.0.0.1:9"]\n`)

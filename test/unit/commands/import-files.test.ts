@@ -3,7 +3,7 @@ import { importStage, result, said, tally } from './import-stage.ts'
 
 const { run, pathOf, file, json, bring } = importStage()
 
-describe('SES', () => {
+describe('import from SES', () => {
   const suppressed = {
     SuppressedDestinationSummaries: [
       {
@@ -27,7 +27,7 @@ describe('SES', () => {
     Template: { TemplateName: 'Old', SubjectPart: 'Old', TextPart: '{{#if vip}}<Dear>{{/if}} {{name}}' },
   }
 
-  test('suppressed destinations and templates come over; a second run adds nothing', async () => {
+  test('imports suppressed destinations and templates once', async () => {
     const list = file('list.json', JSON.stringify(suppressed, null, 2))
     const names = { TemplatesMetadata: [{ TemplateName: 'Welcome-1' }, { TemplateName: 'Absent' }] }
     const templates = file(
@@ -72,7 +72,7 @@ describe('SES', () => {
     })
   })
 
-  test('a file that is something else is refused with its line, and nothing is imported', async () => {
+  test('rejects an invalid file with its line, and imports nothing', async () => {
     const good = file('good.json', JSON.stringify(suppressed))
     const refusal = async (content: string | Uint8Array): Promise<string> => {
       const bad = file('bad.json', content)
@@ -93,7 +93,7 @@ describe('SES', () => {
     expect((await json<{ data: [] }>('suppression', 'list')).data).toEqual([])
   })
 
-  test('options that do not go together are refused', async () => {
+  test('rejects conflicting options', async () => {
     const good = file('good.json', JSON.stringify(suppressed))
     const says = async (...args: string[]) => {
       const { code, stderr } = await run('import', ...args)
@@ -118,8 +118,8 @@ describe('SES', () => {
   })
 })
 
-describe('Postal', () => {
-  test('suppressions and domains of its database come over', async () => {
+describe('import from Postal', () => {
+  test('imports suppressions and domains of the database once', async () => {
     const suppressions = file(
       'suppressions.tsv',
       'id\ttype\taddress\treason\ttimestamp\tkeep_until\n' +
@@ -155,7 +155,7 @@ describe('Postal', () => {
     })
   })
 
-  test('another table is refused', async () => {
+  test('rejects another table', async () => {
     const { code, stderr } = await bring(
       'postal',
       file('users.tsv', 'id\temail_address\n1\tx@acme.example\n'),

@@ -9,7 +9,7 @@ const segments = async () => {
   return Object.fromEntries(data.map(({ name, contacts }) => [name, contacts]))
 }
 
-describe('Mailchimp', () => {
+describe('import from Mailchimp', () => {
   const head = 'Email Address,First Name,Last Name,City,MEMBER_RATING,OPTIN_TIME,LEID,EUID,NOTES,TAGS'
   const subscribed =
     `${head}\n` +
@@ -29,7 +29,7 @@ describe('Mailchimp', () => {
     suppressions: tally(1, 1),
   }
 
-  test('contacts, tags, opt-outs and bounces come over from the files; a second run adds nothing', async () => {
+  test('imports contacts, tags, opt-outs and bounces from CSV files once', async () => {
     const files = [
       file('subscribed_email_audience_export_1a.csv', subscribed),
       file('unsubscribed_email_audience_export_1a.csv', unsubscribed),
@@ -59,7 +59,7 @@ describe('Mailchimp', () => {
     })
   })
 
-  test('the ZIP archive works as well, and a damaged one is refused', async () => {
+  test('reads a ZIP archive, and rejects a damaged one', async () => {
     const archive = zip([
       { name: 'unsubscribed_email_audience_export_1a.csv', bytes: Buffer.from(unsubscribed) },
       { name: 'subscribed_email_audience_export_1a.csv', bytes: Buffer.from(subscribed) },
@@ -86,7 +86,7 @@ describe('Mailchimp', () => {
     )
   })
 
-  test('a file without its columns is refused, and an opt-out here stays', async () => {
+  test('rejects a file without the expected columns, and keeps local opt-outs', async () => {
     const { code, stderr } = await bring('mailchimp', file('other.csv', 'email,name\nada@acme.example,Ada\n'))
     expect(code).toBe(1)
     expect(stderr).toMatch(/other\.csv, line 1: expected the columns of a Mailchimp export/)
@@ -97,7 +97,7 @@ describe('Mailchimp', () => {
   })
 })
 
-describe('listmonk', () => {
+describe('import from listmonk', () => {
   const lists = {
     data: { results: [{ id: 1, name: 'Newsletter', type: 'public', optin: 'single', subscriber_count: 3 }] },
   }
@@ -177,7 +177,7 @@ describe('listmonk', () => {
     },
   }
 
-  test('lists, subscribers, templates and campaigns come over; a second run adds nothing', async () => {
+  test('imports lists, subscribers, templates and campaigns once', async () => {
     const all = Object.entries({ lists, subscribers, templates, campaigns }).map(([name, value]) =>
       file(`${name}.json`, JSON.stringify(value)),
     )
@@ -235,7 +235,7 @@ describe('listmonk', () => {
     })
   })
 
-  test('the CSV export of subscribers comes over with its attributes', async () => {
+  test('imports the CSV export of subscribers with their attributes', async () => {
     const csv = file(
       'subscribers.csv',
       'uuid,email,name,attributes,status,created_at,updated_at\n' +
@@ -257,7 +257,7 @@ describe('listmonk', () => {
       expect(await json('contact', 'show', email)).toMatchObject({ unsubscribed: true })
   })
 
-  test('other files are refused', async () => {
+  test('rejects other files', async () => {
     const refusal = async (name: string, content: string) =>
       (await bring('listmonk', file(name, content))).stderr
     expect(await refusal('a.json', '{"data":[{"x":1}]}')).toMatch(

@@ -53,7 +53,7 @@ interface Tally {
 const tally = (there: number, added: number, present = 0, left_out = 0) =>
   expect.objectContaining({ there, added, present, left_out }) as Tally
 
-describe('from another appliance', () => {
+describe('import from another appliance', () => {
   let world: World
   let there: TestAppliance
   let here: Place
@@ -94,7 +94,7 @@ describe('from another appliance', () => {
     await world.close()
   })
 
-  test('a dry run tells what would happen and changes nothing', async () => {
+  test('--dry-run reports what would be imported and changes nothing', async () => {
     const { code, stdout, stderr } = await here.run(...bring('--dry-run'))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toBe(`From ${there.url} to the team "My team"; dry run, nothing is changed:
@@ -115,7 +115,7 @@ automations         0      0       0             0
     expect((await here.run(...bring('--dry-run'))).stdout).toBe(stdout)
   })
 
-  test('everything comes over; a second time changes nothing; webhooks wait for --enable', async () => {
+  test('imports everything once, with webhooks disabled until --enable', async () => {
     const [secrets, zone] = [here.path('secrets'), here.path('zone')]
     const moved = await here.run(...bring('--secrets', secrets, '--zone', zone))
     expect(moved).toMatchObject({ code: 0, stderr: '' })
@@ -180,7 +180,7 @@ automations         0      0       0             0
     for (const token of [...tokens, there.apiKey]) expect(audit.stdout).not.toContain(token)
   })
 
-  test('a key that only sends is refused with what is wanted', async () => {
+  test('rejects an API key without full access, and says what is needed', async () => {
     const { body } = await there.call<{ token: string }>('POST', '/api-keys', {
       ...{ name: 'weak', permission: 'sending_access' },
     })
@@ -195,7 +195,7 @@ automations         0      0       0             0
   })
 })
 
-describe('from the hosted service', () => {
+describe('import from the hosted service', () => {
   let hosted: HostedWorld
   let here: Place
   beforeAll(async () => {
@@ -213,7 +213,7 @@ describe('from the hosted service', () => {
     here.run('import', '--from', hosted.url, '--key-file', here.path('key'), ...args)
   const result = ({ stdout }: Run): Printed => JSON.parse(stdout) as Printed
 
-  test('what cannot be taken is left out with its reason, and the exit code says so', async () => {
+  test('skips invalid objects, reports the reasons and exits with 1', async () => {
     hosted.content = {
       '/domains': [
         { id: 'd1', name: 'acme.example', region: 'mars-1' },
@@ -284,7 +284,7 @@ describe('from the hosted service', () => {
     expect(data).toMatchObject([{ email: 'one@acme.example', origin: 'manual' }])
   })
 
-  test('thousands of addresses come over though the service stumbles, and a run that broke off is taken up again', async () => {
+  test('imports thousands of addresses despite temporary errors, and resumes an interrupted run', async () => {
     const addresses = Array.from({ length: 2500 }, (_, at) => ({
       ...{ id: `s${at}`, email: `bounced${at}@acme.example`, origin: 'bounce', source_id: null },
       created_at: '2025-11-30 20:39:59.540771+00',
@@ -312,7 +312,7 @@ describe('from the hosted service', () => {
     expect(hosted.asked).toHaveLength(27)
   })
 
-  test('secrets are printed once, for people too', async () => {
+  test('prints secrets once, also without --json', async () => {
     hosted.content['/api-keys'] = [{ id: 'k9', name: 'printed' }]
     const first = await bring('--only', 'keys', '--permission', 'full_access')
     expect(first.code).toBe(0)
@@ -323,7 +323,7 @@ describe('from the hosted service', () => {
     expect((await bring('--only', 'keys')).stdout).not.toContain('re_')
   })
 
-  test('a return path of its own lets both sides run beside each other', async () => {
+  test('--return-path sets another return path, so that both services can send at the same time', async () => {
     const records = [
       { record: 'SPF', name: 'send', type: 'MX', value: 'feedback-smtp.ses.example', priority: 10 },
       { record: 'SPF', name: 'send', type: 'TXT', value: '"v=spf1 include:ses.example ~all"' },
@@ -337,7 +337,7 @@ describe('from the hosted service', () => {
     expect(await here.json('domain', 'show', 'shop.example')).toMatchObject({ custom_return_path: 'post' })
   })
 
-  test('what is asked for wrongly is refused before anything is asked of the other side', async () => {
+  test('rejects invalid options before any request', async () => {
     const says = async (...args: string[]) => {
       const { code, stderr } = await here.run('import', ...args)
       return `${code} ${stderr}`

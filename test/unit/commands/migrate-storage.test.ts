@@ -93,7 +93,7 @@ function readBoth(file: string, url: string): Map<string, [sqlite: string[], pos
   return new Map(both)
 }
 
-test('every table comes over unchanged, also if the move is killed at any step', async () => {
+test('migrate-storage copies every table unchanged, even if killed at any step', async () => {
   const { config, dataDir, database, made, move } = await stopped(fillWell)
   const counts = fillTables(database)
   expect([...counts].filter(([, count]) => count === 0)).toEqual([])
@@ -174,7 +174,7 @@ test('every table comes over unchanged, also if the move is killed at any step',
   expect((await move(url)).stderr).toMatch(/was already moved to/)
 })
 
-test('what cannot be a target, or a source, is refused and left alone', async () => {
+test('migrate-storage rejects an unsuitable source or target and changes nothing', async () => {
   const { config, dataDir, database, move } = await stopped((storage) => makeTeam(storage))
   const url = await cluster.createDatabase()
   const here = configOf(config)

@@ -12,14 +12,14 @@ function said(script: string): { stdout: string; stderr: string } {
   return { stdout, stderr }
 }
 
-describe('who sits at the command line', () => {
-  test('is named as the system names its user', () => {
+describe('userName', () => {
+  test("returns the system's user name", () => {
     const name = spawnSync('id', ['-un'], { encoding: 'utf8' }).stdout.trim()
     expect(said('')).toEqual({ stdout: name, stderr: '' })
   })
 
   // Only root can switch to another user.
-  test.skipIf(process.getuid?.() !== 0)('is a number where no name belongs to it, as in containers', () => {
+  test.skipIf(process.getuid?.() !== 0)('returns the UID if it has no name, as in containers', () => {
     expect(said('process.setuid(54321)')).toEqual({ stdout: 'uid 54321', stderr: '' })
   })
 })

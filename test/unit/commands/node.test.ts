@@ -39,7 +39,7 @@ const forget = async (nodes: StoredNode[], name: string) => {
   return context.printed
 }
 
-test('nodes are listed with their sending IPs and what is wrong', async () => {
+test('node list shows nodes with their sending IPs and problems', async () => {
   const nodes = [
     stored('aa', 'mail1', { sources: ['192.0.2.1', '192.0.2.2'] }),
     stored('bb', 'mail2', { heartbeatAt: NOW - 60_000 }),
@@ -53,7 +53,7 @@ test('nodes are listed with their sending IPs and what is wrong', async () => {
   await expect(list([], 'sqlite')).rejects.toThrow('With SQLite, there is only one node.')
 })
 
-test('a node is removed by its name or ID, unless it is alive', async () => {
+test('node remove deletes a node by name or ID unless it is alive', async () => {
   const nodes = [
     stored('aa', 'mail1', { state: 'stopped', sources: ['192.0.2.1'] }),
     stored('bb', 'mail2'),

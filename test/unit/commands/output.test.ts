@@ -3,11 +3,11 @@ import { table } from '../../../appliance/commands/output.ts'
 
 const ID = '0197c3e2-5a71-7000-8000-1c2d3e4f5061'
 
-test('a table that fits a terminal has a line for each row', () => {
+test('a table that fits the terminal has one line per row', () => {
   expect(table(['ID', 'NAME'], [[ID, 'Shop']])).toEqual([`ID${' '.repeat(36)}NAME`, `${ID}  Shop`])
 })
 
-test('a wider one breaks all rows before the same columns', () => {
+test('a table that is too wide breaks all rows at the same columns', () => {
   const rows = [
     [ID, 'https://shop.example/hooks/mail', 'enabled, works', '100 % of 71 taken'],
     [ID, 'https://x.example/', 'disabled', ''],
@@ -22,7 +22,7 @@ test('a wider one breaks all rows before the same columns', () => {
   ])
 })
 
-test('what is wider by itself is broken between its words, and longer words stay whole', () => {
+test('a column that is too wide is wrapped at words, and long words stay whole', () => {
   const sentence =
     'It may be switched off once no mail from before the day of the change is on its way any more.'
   const lines = table(

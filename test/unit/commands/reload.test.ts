@@ -23,13 +23,13 @@ describe('a reload', () => {
     expect(changedKeys(running, configOf({}))).toEqual([])
   })
 
-  test('says that all is well when nothing else changed', async () => {
+  test('reports success when nothing else changed', async () => {
     const same = reread({ POSTHASTE_HOSTNAME: 'mail.sender.test' })
     const status = await reload({ appliance: { reload: async () => [] }, running, reread: same, log })
     expect(status).toBe('Reloaded certificates and tables.')
   })
 
-  test('goes on with what is in use when a part or the configuration is not sound', async () => {
+  test('keeps the current state when a part or the configuration is invalid', async () => {
     const appliance = { reload: async () => [new Error('the key does not belong to it')] }
     const status = await reload({ appliance, running, reread: reread({}), log })
     expect(status).toBe('Reloaded partially. See the log. The configuration has errors. See the log.')

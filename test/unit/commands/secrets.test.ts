@@ -26,7 +26,7 @@ async function appliance() {
   return { config, dataDir, run, process, id, secret, shown }
 }
 
-test('the key is shown, exchanged while no daemon runs, and the act is in the audit log', async () => {
+test('secrets rekey replaces the master key while no daemon runs, and is in the audit log', async () => {
   const { dataDir, run, secret, shown } = await appliance()
   const own = join(dataDir, 'master.key')
   expect(filesWith(dataDir, [Buffer.from(secret)])).toEqual([])
@@ -66,7 +66,7 @@ test('the key is shown, exchanged while no daemon runs, and the act is in the au
   })
 })
 
-test('without its key, or with another one, nothing starts: the sentence names the source', async () => {
+test('serve and other commands fail without the right master key, and name its source', async () => {
   const { dataDir, run, process, secret, shown } = await appliance()
   const own = join(dataDir, 'master.key')
   const kept = `${own}.kept`
@@ -95,7 +95,7 @@ test('without its key, or with another one, nothing starts: the sentence names t
   expect(await shown()).toBe(secret)
 })
 
-test('a backup has the key that was made here, and is whole without anything else', async () => {
+test('a backup includes the generated master key, and needs nothing else to be restored', async () => {
   const { config, dataDir, run, secret, id } = await appliance()
   const folder = dirname(dataDir)
   const file = join(folder, 'whole.backup')
@@ -110,7 +110,7 @@ test('a backup has the key that was made here, and is whole without anything els
   expect(JSON.parse(stdout)).toMatchObject({ signing_secret: secret })
 })
 
-test('a backup without the key says so, and what is restored from it waits for the key', async () => {
+test('a backup made with --no-master-key reports that, and its restored data needs the key', async () => {
   const { config, dataDir, run, secret, id } = await appliance()
   const folder = dirname(dataDir)
   const file = join(folder, 'apart.backup')

@@ -31,7 +31,7 @@ const anyId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string
 const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?\+00$/) as string
 
 describe('domain', () => {
-  test('rotate prints the records of the new keys, and show tells what they wait for', async () => {
+  test('rotate prints the records of the new keys, and show explains why they are pending', async () => {
     await run(['domain', 'add', 'rotate.test'])
     const { code, stdout } = await run(['domain', 'rotate', 'rotate.test'])
     expect(code).toBe(0)
@@ -49,14 +49,14 @@ describe('domain', () => {
 })
 
 describe('key', () => {
-  test('create prints the token and nothing else on standard output', async () => {
+  test('create prints only the token on standard output', async () => {
     const { code, stdout, stderr } = await run(['key', 'create', '--name', 'app', '--domain', 'sender.test'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^re_\w{8}_\w{32}\n$/)
     expect(stderr).toBe("Save the token now. It won't be shown again.\n")
   })
 
-  test('list never shows tokens, revoke ends a key', async () => {
+  test('list never shows tokens, and revoke removes a key', async () => {
     const { id, token } = await json(['key', 'create', '--name', 'second'])
     expect(token).toMatch(/^re_/)
     const { stdout } = await run(['key', 'list'])
@@ -84,7 +84,7 @@ describe('key', () => {
     ])
   })
 
-  test('create refuses a domain that is not there and one with full access', async () => {
+  test('create rejects an unknown domain, and a domain with full access', async () => {
     const [unknown, full] = await Promise.all([
       run(['key', 'create', '--name', 'x', '--domain', 'nowhere.test']),
       run(['key', 'create', '--name', 'x', '--domain', 'sender.test', '--permission', 'full_access']),
@@ -98,7 +98,7 @@ describe('key', () => {
 })
 
 describe('suppression', () => {
-  test('add and remove keep the list of addresses that nothing is sent to', async () => {
+  test('add, list and remove manage suppressed addresses', async () => {
     expect(await run(['suppression', 'list'])).toMatchObject({
       code: 0,
       stdout: 'No addresses are suppressed.\n',
@@ -129,7 +129,7 @@ describe('suppression', () => {
     expect((await run(['suppression', 'list', '--origin', 'luck'])).code).toBe(2)
   })
 
-  test('import and export carry the list as CSV', async () => {
+  test('import and export use CSV', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'posthaste-list-')), 'list.csv')
     await writeFile(file, 'email,created_at\nbob@csv.test,2026-01-02T03:04:05Z\nnonsense,\n')
     const warned = 'line 3: "nonsense" is not an email address; skipped\n'

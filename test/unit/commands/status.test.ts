@@ -65,10 +65,10 @@ const WELL: StatusFacts = {
 const ids = (change: Partial<StatusFacts>): string[] =>
   needsPerson({ ...WELL, ...change }).map(({ id }) => id)
 
-describe('what needs a person', () => {
-  test('is nothing while all is well', () => expect(needsPerson(WELL)).toEqual([]))
+describe('needsPerson', () => {
+  test('is empty when everything is fine', () => expect(needsPerson(WELL)).toEqual([]))
 
-  test('a daemon that is gone or a listener that does not answer', () => {
+  test('reports a stopped daemon and an unresponsive listener', () => {
     expect(ids({ daemon: null })).toEqual(['daemon'])
     expect(ids({ daemon: { ...WELL.daemon!, alive: false } })).toEqual(['daemon'])
     expect(ids({ listeners: [{ address: 'smtp://0.0.0.0:25', trouble: 'does not respond' }] })).toEqual([
@@ -76,13 +76,13 @@ describe('what needs a person', () => {
     ])
   })
 
-  test('mail that is due and that nobody tries, but not what is in flight', () => {
+  test('reports overdue mail with no delivery in flight', () => {
     expect(ids({ nextDue: NOW - HOUR })).toEqual(['queue'])
     expect(ids({ nextDue: NOW - 60_000 })).toEqual([])
     expect(ids({ nextDue: NOW - HOUR, queue: { ...WELL.queue, inFlight: 1 } })).toEqual([])
   })
 
-  test('a source that a check suspended, or the last one', () => {
+  test('reports a source suspended by a check, and when no source is left', () => {
     const suspended = {
       ...SOURCE,
       ip: '192.0.2.8',
@@ -94,7 +94,7 @@ describe('what needs a person', () => {
     expect(ids({ sources: [{ ...suspended, suspendedBy: 'operator' }] })).toEqual(['sources'])
   })
 
-  test('a disk, a certificate and a backup, but not a self-signed certificate', () => {
+  test('reports disk, certificate and backup problems, but not a self-signed certificate', () => {
     expect(ids({ disk: { ...WELL.disk, status: 'warning' } })).toEqual(['disk'])
     expect(ids({ fullInDays: 7 })).toEqual(['disk-forecast'])
     expect(ids({ certificates: [{ ...fine('c', 'It ends in 3 days.'), status: 'warning' }] })).toEqual(['c'])
@@ -103,13 +103,13 @@ describe('what needs a person', () => {
     expect(ids({ backup: null })).toEqual([])
   })
 
-  test('many bounces, where there was enough mail to tell', () => {
+  test('reports a high bounce rate if there was enough mail', () => {
     expect(ids({ lastHour: { delivered: 45, bounced: 5, delayed: 0 } })).toEqual(['bounces'])
     expect(ids({ lastHour: { delivered: 4, bounced: 5, delayed: 0 } })).toEqual([])
   })
 })
 
-test('the screen says how things stand', () => {
+test('status prints a summary of the server', () => {
   expect(describeStatus(WELL, [])).toEqual([
     'mail.sender.test: everything is fine.',
     '',
@@ -131,7 +131,7 @@ test('the screen says how things stand', () => {
   ])
 })
 
-test('--json has the problems', () => {
+test('status --json includes the problems', () => {
   const facts = { ...WELL, daemon: null }
   expect(presentStatus(facts, needsPerson(facts))).toMatchObject({
     object: 'status',
@@ -142,7 +142,7 @@ test('--json has the problems', () => {
   })
 })
 
-test('without a daemon the command says so with exit code 1, and makes nothing in the data directory', async () => {
+test('status exits with 1 without a daemon, and creates no files in the data directory', async () => {
   const { config, dataDir } = installation('[http]\nlisten = ["127.0.0.1:9"]\n')
   // Packages create it during installation, and a restore requires it to be empty.
   mkdirSync(dataDir)

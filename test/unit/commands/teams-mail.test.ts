@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => storage.close())
 
-test('queue show finds an email of a second team, by its own id and by that of its delivery', async () => {
+test('queue show finds an email of a second team, by email or delivery ID', async () => {
   for (const id of [second.id, second.deliveries[0]!.id]) {
     const { code, stdout, stderr } = await run('queue', 'show', id)
     expect([code, stderr]).toEqual([0, ''])
@@ -35,7 +35,7 @@ test('queue show finds an email of a second team, by its own id and by that of i
   }
 })
 
-test('queue show says so where no team has it', async () => {
+test('queue show reports an ID that no team has', async () => {
   const id = '0197c3e2-5a71-7000-8000-000000000000'
   expect(await run('queue', 'show', id)).toEqual({
     code: 1,
@@ -49,7 +49,7 @@ test('status counts the domains of all teams', async () => {
   expect(stdout).toMatch(/^domains +2 not started$/m)
 })
 
-test('commands act for the first team, or for the one that --team names by its name or id', async () => {
+test('commands act for the first team, or for the one given with --team by name or ID', async () => {
   const { id, name } = teams[1]!
   const list = async (...args: string[]) => (await run('domain', 'list', '--json', ...args)).stdout
   expect(await list()).toContain(`"${teams[0]!.id}.example"`)
@@ -65,7 +65,7 @@ test('commands act for the first team, or for the one that --team names by its n
   })
 })
 
-test('what is made for a team is that team’s, and in its audit log', async () => {
+test('objects created with --team belong to that team, and to its audit log', async () => {
   const teamId = teams[1]!.id
   expect(await run('key', 'create', '--name', 'shop', '--team', teamId)).toMatchObject({ code: 0 })
   expect(await run('suppression', 'add', 'x@y.example', '--team', teamId)).toMatchObject({ code: 0 })
@@ -85,7 +85,7 @@ test('what is made for a team is that team’s, and in its audit log', async () 
   ])
 })
 
-test('erase forgets a person of the team that is named, and says that there are others', async () => {
+test('erase applies to the given team only, and says so', async () => {
   const erased = async (...args: string[]) => (await run('erase', 'ada@x.example', '--yes', ...args)).stdout
   const first = await erased()
   expect(first).toMatch(/^emails with the address +0$/m)
@@ -93,20 +93,20 @@ test('erase forgets a person of the team that is named, and says that there are 
   expect(await erased('--team', teams[1]!.name)).toMatch(/^emails with the address +1$/m)
 })
 
-test('doctor finds a domain of a second team', async () => {
+test('doctor --domain finds a domain of a second team', async () => {
   const { stderr } = await run('doctor', '--domain', `${teams[1]!.id}.example`)
   expect(stderr).toBe('')
   const missing = await run('doctor', '--domain', 'missing.example')
   expect(missing.stderr).toMatch(/^Domain missing\.example not found\./)
 })
 
-test('a pool is assigned to a domain of the team that is named', async () => {
+test('source assign --team finds a domain of that team', async () => {
   const assign = ['source', 'assign', 'default', '--domain', `${teams[1]!.id}.example`]
   expect(await run(...assign)).toMatchObject({ code: 1, stdout: '' })
   expect(await run(...assign, '--team', teams[1]!.id)).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('a team is named the same way wherever all teams are meant otherwise, by its id or its name', async () => {
+test('--team filters by ID or name in commands that cover all teams', async () => {
   const { id, name } = teams[1]!
   await putEmail(storage, id, ['bob@same.example'], Date.now())
   const waiting = async (...args: string[]) => {
@@ -134,7 +134,7 @@ test('a team is named the same way wherever all teams are meant otherwise, by it
     })
 })
 
-test('of several teams with one name the ids are told; an id means its team, whatever others are called', async () => {
+test('--team with an ambiguous name fails with the IDs, and an ID takes precedence over a name', async () => {
   const [first, second] = teams as [{ id: string; name: string }, { id: string; name: string }]
   await storage.renameTeam({ id: second.id, name: first.name }, Date.now())
   expect(await run('audit', '--team', first.name)).toEqual({

@@ -36,7 +36,7 @@ test('a template is listed, shown and published by its alias', async () => {
   expect(await run(['template', 'list', '--search', 'nothing'])).toMatchObject({ stdout: 'No templates.\n' })
 })
 
-test('what is not there is refused, with where to look', async () => {
+test('an unknown template is rejected with a hint', async () => {
   const refused = { code: 1, stderr: 'Template not found. See: posthaste template list\n' }
   expect(await run(['template', 'show', 'none'])).toMatchObject(refused)
   expect(await run(['template', 'publish', 'none'])).toMatchObject(refused)

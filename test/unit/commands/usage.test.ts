@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { installation, posthaste, posthasteProcess } from './program.ts'
 
-describe('usage', () => {
+describe('a usage error', () => {
   test.concurrent.each([
     [[], /^Usage: posthaste/],
     [['explode'], /^error: unknown command 'explode'/],
@@ -21,19 +21,19 @@ describe('usage', () => {
     [['help', 'explode'], /^error: unknown command 'explode'\n/],
     [['domain', 'help', 'explode'], /^error: unknown command 'explode'\n/],
     [['help', 'domain', 'ad'], /^error: unknown command 'ad'\n\(Did you mean add\?\)\n/],
-  ])('%j is wrong: exit code 2, the reason on standard error', async (args, reason) => {
+  ])('in %j exits with code 2 and prints the reason on standard error', async (args, reason) => {
     const { code, stdout, stderr } = await posthaste(args)
     expect(stderr).toMatch(reason)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
-  test('is the exit code of the process', async () => {
+  test('sets the exit code of the process', async () => {
     const { code, stdout, stderr } = await posthasteProcess(['explode'])
     expect(stderr).toMatch(/^error: unknown command 'explode'/)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
-  test('asking for help is not', async () => {
+  test('is not reported for --help', async () => {
     const { code, stdout, stderr } = await posthasteProcess(['queue', 'hold', '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('--json')
@@ -49,7 +49,7 @@ describe('help', () => {
     [['help', 'domain', 'add'], 'posthaste domain add [options] <name>'],
     [['domain', 'help', 'add'], 'posthaste domain add [options] <name>'],
     [['help', 'status'], 'posthaste status [options]'],
-  ])('%j shows that of the command', async (args, line) => {
+  ])('%j prints the usage of the command', async (args, line) => {
     const { code, stdout, stderr } = await posthaste(args)
     expect({ code, stderr, first: stdout.split('\n')[0] }).toEqual({
       code: 0,
@@ -58,7 +58,7 @@ describe('help', () => {
     })
   })
 
-  test('is a name like others after a command', async () => {
+  test('is an ordinary argument after a command', async () => {
     const { config } = installation()
     const { stderr } = await posthaste(['domain', 'show', 'help', '--config', config])
     expect(stderr).toMatch(/^Posthaste has not been set up: /)
@@ -66,7 +66,7 @@ describe('help', () => {
 })
 
 describe('version', () => {
-  test('is printed for people and for programs', async () => {
+  test('prints text, or JSON with --json', async () => {
     const [plain, json] = await Promise.all([
       posthasteProcess(['version']),
       posthasteProcess(['version', '--json']),
@@ -80,8 +80,8 @@ describe('version', () => {
   })
 })
 
-describe.concurrent('a configuration with mistakes', () => {
-  test('is told whole: exit code 1, nothing on standard output', async () => {
+describe.concurrent('a configuration with errors', () => {
+  test('is reported in full on standard error, with exit code 1', async () => {
     const { config } = installation('[http]\nlisten = ["nowhere"]\n[delivery]\nprot = 25\n')
     expect(await posthasteProcess(['domain', 'list', '--config', config])).toEqual({
       code: 1,
@@ -93,14 +93,14 @@ describe.concurrent('a configuration with mistakes', () => {
     })
   })
 
-  test('stops serve too', async () => {
+  test('prevents serve from starting', async () => {
     const { config } = installation('[log]\nlevel = 5\n')
     const { code, stderr } = await posthasteProcess(['serve', '--config', config])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^The configuration has an error:\n {2}.*:4: log\.level is 5; expected /)
   })
 
-  test('is told of a file that is not there', async () => {
+  test('is reported if the file does not exist', async () => {
     const { code, stderr } = await posthaste(['key', 'list', '--config', '/nonexistent/posthaste.toml'])
     expect({ code, stderr }).toEqual({
       code: 1,
@@ -109,7 +109,7 @@ describe.concurrent('a configuration with mistakes', () => {
   })
 })
 
-test('a data directory that cannot be is named with the reason', async () => {
+test('an unusable data directory is reported with the reason', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'posthaste-commands-'))
   writeFileSync(join(folder, 'data'), 'a file')
   const config = join(folder, 'posthaste.toml')

@@ -19,7 +19,7 @@ afterAll(() => storage.close())
 const accounts = () => createAccounts({ storage, clock: systemClock })
 
 describe('user', () => {
-  test('password sets a password from standard input, and refuses a weak one', async () => {
+  test('password sets a password from standard input, and rejects a weak one', async () => {
     expect(await run(['password', 'Owner@acme.example'], 'Sunshine2024\n')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
@@ -35,7 +35,7 @@ describe('user', () => {
     })
   })
 
-  test('reset-link prints a link that sets a password; the audit log has it without the link', async () => {
+  test('reset-link prints a link that sets a password, and the audit log does not contain its token', async () => {
     const { code, stdout } = await run(['reset-link', owner.email, '--json'])
     expect(code).toBe(0)
     const { url } = JSON.parse(stdout) as { url: string }
@@ -48,7 +48,7 @@ describe('user', () => {
     expect(user.email).toBe(owner.email)
   })
 
-  test('reset-factors and reset-link say it in lines that fit a terminal', async () => {
+  test('reset-factors and reset-link print lines that fit a terminal', async () => {
     expect((await run(['reset-factors', owner.email])).stdout).toBe(
       'owner@acme.example had no second step. All sessions of the account were ended.\n' +
         'The password alone is enough to sign in until a second step is set up.\n',
@@ -61,7 +61,7 @@ describe('user', () => {
     expect(sentences.filter((line) => line.length > 80)).toEqual([])
   })
 
-  test('reset-factors tells which accounts at providers are still linked, and takes them away when asked', async () => {
+  test('reset-factors lists linked identities, and removes them with --unlink', async () => {
     const now = Date.now()
     const { id: userId } = (await storage.findUser({ email: owner.email }, now))!
     const identity = {
@@ -88,7 +88,7 @@ describe('user', () => {
     expect(items[0]).toMatchObject({ action: 'user.reset_factors', details: { unlink: true } })
   })
 
-  test('a password that does not come is no weak one', async () => {
+  test('password without input fails and changes nothing', async () => {
     expect(await run(['password', owner.email])).toEqual({
       code: 1,
       stdout: '',
@@ -97,7 +97,7 @@ describe('user', () => {
     })
   })
 
-  test('says when nobody has the address', async () => {
+  test('password and reset-link report an unknown address', async () => {
     const none = { code: 1, stdout: '', stderr: 'There is no account with the address x@acme.example.\n' }
     expect(await run(['password', 'x@acme.example'], 'another quiet harbour\n')).toEqual(none)
     expect(await run(['reset-link', 'x@acme.example'])).toEqual(none)

@@ -10,15 +10,15 @@ function read(settings: Record<string, string>): unknown {
 }
 
 describe('[acme]', () => {
-  test('is off unless the terms are agreed to', () => {
+  test('is off unless agree_terms is true', () => {
     expect(read({})).toMatchObject({ agree_terms: false, directory: 'letsencrypt', challenge: 'http-01' })
   })
-  test('complains when it is written without that', () => {
+  test('rejects acme.email without agree_terms', () => {
     expect(read({ acme__email: 'you@sender.test' })).toEqual([
       'acme.email has no effect until acme.agree_terms is true. Read the terms of the certificate authority, then set it.',
     ])
   })
-  test('needs what its way of proving needs', () => {
+  test('requires the settings of its challenge type', () => {
     const agreed = { acme__agree_terms: 'true' }
     expect(read({ ...agreed, acme__challenge: 'dns-01' })).toEqual([
       'acme.challenge "dns-01" requires acme.hook.',
@@ -30,12 +30,12 @@ describe('[acme]', () => {
       read({ ...agreed, acme__challenge: 'tls-alpn-01', http__tls_listen: '0.0.0.0:443' }),
     ).toMatchObject({ challenge: 'tls-alpn-01' })
   })
-  test('takes both parts of a binding or none', () => {
+  test('requires both external account binding settings or neither', () => {
     expect(read({ acme__agree_terms: 'true', acme__eab_key_id: 'kid-1' })).toEqual([
       'acme.eab_key_id and acme.eab_hmac_key belong together: set both or neither.',
     ])
   })
-  test('speaks with its authority over TLS only', () => {
+  test('accepts only an https:// directory URL', () => {
     expect(read({ acme__agree_terms: 'true', acme__directory: 'http://ca.test/dir' })).toEqual([
       expect.stringContaining('expected "letsencrypt", "letsencrypt-staging" or an https:// URL') as string,
     ])

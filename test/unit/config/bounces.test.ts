@@ -34,12 +34,12 @@ const rule = (...lines: string[]): string =>
     ...lines,
   ].join('\n')
 
-describe('bounce rules', () => {
-  test('those that ship are sound', () => {
+describe('bounces.toml', () => {
+  test('loads the shipped rules', () => {
     expect(loadBounces().length).toBeGreaterThan(60)
   })
 
-  test("the operator's come before them", () => {
+  test("puts the operator's rules before the shipped ones", () => {
     const rules = load(rule('code = ["550"]', "text = ['\\bnope\\b']", 'provider = ["yahoo"]'))
     expect(rules[0]).toEqual({
       topic: 'mine',
@@ -54,7 +54,7 @@ describe('bounce rules', () => {
     expect(rules.slice(1)).toEqual(loadBounces())
   })
 
-  test('advice, link and shaping come with the rule', () => {
+  test('loads the advice, link and shaping of a rule', () => {
     const [first] = load(
       rule(
         'code = ["5xx"]',
@@ -70,7 +70,7 @@ describe('bounce rules', () => {
     })
   })
 
-  test('every mistake is named with its line', () => {
+  test('reports every error with its line', () => {
     const toml = [
       '[[rule]]',
       'topic = "mine"',
@@ -119,38 +119,38 @@ describe('bounce rules', () => {
       ['code = ["5xx"]', 'advice = "Ask."', 'link = "javascript:x"'],
       'rule[0].link is not an https: or mailto: URL.',
     ],
-  ])('%j: %s', (lines, complaint) => {
+  ])('rejects %j: %s', (lines, complaint) => {
     expect(refused(rule(...lines)).map((one) => one.replace(/^bounces\.toml:\d+: /, ''))).toEqual([complaint])
   })
 
-  test('only what is about the recipient may suppress', () => {
+  test('allows the action suppress only for the category recipient', () => {
     const toml = rule('code = ["550"]').replace('"bounce"', '"suppress"')
     expect(refused(toml)).toEqual([
       'bounces.toml:4: rule[0].action is "suppress", which only the category "recipient" can have: no other category shows that the address is invalid.',
     ])
   })
 
-  test('what is about our address may not end a delivery', () => {
+  test('allows only the action defer for the category reputation', () => {
     const toml = rule('code = ["550"]').replace('"policy"', '"reputation"')
     expect(refused(toml)).toEqual([
       'bounces.toml:4: rule[0].action is "bounce"; the category "reputation" accepts only "defer": it concerns the sending IP, never the recipient.',
     ])
   })
 
-  test('a file of something else is refused', () => {
+  test('rejects a file with other content', () => {
     expect(refused('rules = 1')).toEqual(['bounces.toml:1: unknown key rules; a rule starts with [[rule]].'])
     expect(refused('rule = 1')).toEqual([
       'bounces.toml:1: rule must be a list: write [[rule]] before each rule.',
     ])
   })
 
-  test('a file that cannot be read or is not TOML is named', () => {
+  test('reports an unreadable file and invalid TOML', () => {
     expect(() => loadBounces(join(folder, 'none.toml'))).toThrow('none.toml: it cannot be read (ENOENT).')
     expect(refused('[[rule]\n')[0]).toMatch(/^bounces\.toml:1: not TOML at column \d+: /)
   })
 })
 
-describe('patterns on text of strangers', () => {
+describe('whyUnsafe', () => {
   test.each([
     ['user unknown', undefined],
     ['user (is )?(unknown|not known)', undefined],
@@ -169,7 +169,7 @@ describe('patterns on text of strangers', () => {
     ['x.{0,500}y', 'allows more than 100 repetitions with {0,500}'],
     ['(a)\\1', 'has a backreference'],
     ['a+b+c+d+', 'has more than 3 quantifiers in one alternative'],
-  ])('%s: %s', (pattern, why) => {
+  ])('for the pattern %s returns %s', (pattern, why) => {
     expect(whyUnsafe(pattern)).toBe(why)
   })
 })

@@ -15,7 +15,7 @@ function complaintsOf(text: string): string[] {
     : []
 }
 
-test('an address that two listeners have is told, but none that is left to the system', () => {
+test('an address used by two listeners is rejected, unless its port is 0', () => {
   const text = `hostname = "mail.example.com"
 [http]
 listen = ["127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:8025"]

@@ -24,15 +24,15 @@ function refused(toml: string): string[] {
   throw new Error('It was not refused.')
 }
 
-describe('plans', () => {
-  test('that come with the program are unlimited and free', () => {
+describe('plans.toml', () => {
+  test('ships the plans unlimited and free', () => {
     expect(Object.fromEntries(loadPlans())).toEqual({
       unlimited: { daily: null, monthly: null },
       free: { daily: 100, monthly: 3000 },
     })
   })
 
-  test('have limits or none', () => {
+  test('accepts plans with and without limits', () => {
     expect(Object.fromEntries(load('[unlimited]\n[small]\nmonthly = 10\n[closed]\ndaily = 0\n'))).toEqual({
       unlimited: { daily: null, monthly: null },
       small: { daily: null, monthly: 10 },
@@ -40,7 +40,7 @@ describe('plans', () => {
     })
   })
 
-  test('are refused with every complaint and its line', () => {
+  test('reports every error with its line', () => {
     const toml = [
       'basic = 5',
       '[unlimited]',
@@ -61,13 +61,13 @@ describe('plans', () => {
     ])
   })
 
-  test('must have the one that every new team gets', () => {
+  test('is rejected without the plan of new teams', () => {
     expect(refused('[free]\ndaily = 1\n')).toEqual([
       'plans.toml: the plan [unlimited] is missing. New teams start with it.',
     ])
   })
 
-  test('that are no TOML, or not there, are told as such', () => {
+  test('is rejected if it is invalid TOML or missing', () => {
     expect(refused('[unlimited]\n[free\n')[0]).toMatch(/^plans\.toml:2: not TOML at column \d+: /)
     expect(() => loadPlans(join(folder, 'none.toml'))).toThrow('none.toml: it cannot be read (ENOENT).')
   })

@@ -21,7 +21,7 @@ const rule = (...lines: string[]) =>
     '',
   ].join('\n')
 
-test('an own table replaces the one that ships', () => {
+test("the operator's provider rules replace the shipped ones", () => {
   expect(load(PROVIDER + rule('check = "dmarc"', 'date = 2025-01-02', 'bulk = true'))).toEqual({
     providers: [{ id: 'mine', name: 'Mine', bulk: 10, domains: ['mine.example'] }],
     rules: [
@@ -33,7 +33,7 @@ test('an own table replaces the one that ships', () => {
   })
 })
 
-test('what is wrong in it is listed with its line', () => {
+test('errors in provider rules are reported with their lines', () => {
   const wrong = [
     PROVIDER,
     rule('check = "smell"', 'date = 2025-01-02'),

@@ -24,14 +24,14 @@ const format = (...lines: string[]): string =>
   ['[[format]]', 'name = "mine"', 'kind = "bounce"', ...lines].join('\n')
 
 describe('formats of returned mail', () => {
-  test('those that ship are sound', () => {
+  test('are loaded from the shipped file, with unique names', () => {
     const { formats, reasons } = loadReturnedMail()
     expect(formats.length).toBeGreaterThan(35)
     expect(reasons.length).toBeGreaterThan(5)
     expect(new Set(formats.map(({ name }) => name)).size).toBe(formats.length)
   })
 
-  test("the operator's come before them", () => {
+  test('from the operator come before the shipped ones', () => {
     writeFileSync(
       file,
       format(`recipient = ['^lost: {address}']`, `header = ["X-Mine: ^yes"]`, `text = ['gone']`),
@@ -44,17 +44,17 @@ describe('formats of returned mail', () => {
 
   test.each([
     ['no condition', format(), 'has no condition'],
-    ['a kind that is none', format(`text = ['x']`).replace('"bounce"', '"lost"'), 'format[0].kind is "lost"'],
+    ['an unknown kind', format(`text = ['x']`).replace('"bounce"', '"lost"'), 'format[0].kind is "lost"'],
     ['a test without a field', format(`header = ["nothing"]`), 'expected "field: pattern"'],
     [
       'a recipient without an address',
       format(`text = ['x']`, `recipient = ['^x$']`),
       'has a pattern without {address}',
     ],
-    ['a pattern that is none', format(`text = ['(']`), 'is not a regular expression'],
+    ['an invalid pattern', format(`text = ['(']`), 'is not a regular expression'],
     ['a pattern that may take forever', format(`text = ['(a+)+b']`), 'repeats a group'],
     ['an unknown key', `[[formats]]`, 'unknown key formats'],
-  ])('%s is refused', (_, toml, complaint) => {
+  ])('are rejected with %s', (_, toml, complaint) => {
     expect(refused(toml).join('\n')).toContain(complaint)
   })
 })

@@ -11,7 +11,7 @@ writeFileSync(written, 'hostname = "mail.example.com"\n')
 describe('the sandbox', () => {
   const found = (args: Parameters<typeof findConfig>[0]) => findConfig(args).sandbox
 
-  test('is on loopback, and environment variables count', () => {
+  test('allows delivery to loopback, and reads environment variables', () => {
     const loaded = sandboxConfig({ env: { POSTHASTE_HTTP__LISTEN: '127.0.0.1:0' }, directory: folder })
     expect(loaded).toMatchObject({
       config: {
@@ -24,7 +24,7 @@ describe('the sandbox', () => {
     })
   })
 
-  test('is meant when nothing is configured, and only then', () => {
+  test('is selected only if nothing is configured', () => {
     const none = join(folder, 'none')
     expect(found({ env: {}, defaultFile: none })).toBe(true)
     expect(found({ env: {}, defaultFile: written })).toBe(false)
@@ -32,7 +32,7 @@ describe('the sandbox', () => {
     expect(found({ env: { POSTHASTE_HOSTNAME: 'a.example.com' }, defaultFile: none })).toBe(false)
   })
 
-  test('that runs is found by its file, one that is gone is not', () => {
+  test('is found by its running.json while its process exists', () => {
     const running = { dns: '127.0.0.1:5300', deliveryPort: 2525, pid: process.pid }
     const directory = mkdtempSync(join(folder, 'running-'))
     expect(readRunning(directory)).toBeUndefined()

@@ -30,7 +30,7 @@ function targetOf(storage: Record<string, string>) {
   return postgresTarget(loaded.config)
 }
 
-test('complaints name what PostgreSQL needs, and what only it has', () => {
+test('PostgreSQL settings that are missing, conflicting or without effect are reported', () => {
   expect(complaintsOf({ engine: 'postgres' })).toEqual([
     'POSTHASTE_STORAGE__ENGINE: storage.engine "postgres" requires storage.url.',
   ])
@@ -45,7 +45,7 @@ test('complaints name what PostgreSQL needs, and what only it has', () => {
 })
 
 test.each(['mysql://u:geheim@db/name', 'postgres://u:geheim@db', 'postgres://u:geheim@db/n?sslmode=disable'])(
-  'a URL that names no database is refused, and its password hidden: %s',
+  'an invalid PostgreSQL URL is rejected without showing its password: %s',
   (url) => {
     expect(complaintsOf({ engine: 'postgres', url })).toEqual([
       'POSTHASTE_STORAGE__URL: storage.url is a value (hidden); expected a URL such as postgres://posthaste@db.example.com/posthaste, with "host" as the only possible parameter.',
@@ -53,7 +53,7 @@ test.each(['mysql://u:geheim@db/name', 'postgres://u:geheim@db', 'postgres://u:g
   },
 )
 
-test('a connection to another machine is encrypted and verified unless the configuration says otherwise', () => {
+test('a PostgreSQL connection to another machine uses verified TLS unless configured otherwise', () => {
   const url = 'postgres://u@db.example.com/n'
   expect(targetOf({ url })).toEqual({ url, tls: { verify: true, ca: undefined } })
   expect(targetOf({ url, tls: 'require' })).toEqual({ url, tls: { verify: false, ca: undefined } })
@@ -66,7 +66,7 @@ test('a connection to another machine is encrypted and verified unless the confi
     expect(targetOf({ url: local })).toEqual({ url: local })
 })
 
-test('the password is the first line of its file', () => {
+test('storage.password_file provides its first line as password', () => {
   const file = join(folder, 'password')
   writeFileSync(file, 'p@ss%/word\nmore\n')
   expect(targetOf({ url: 'postgres://u@localhost/n', password_file: file })).toEqual({

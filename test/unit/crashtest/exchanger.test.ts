@@ -37,9 +37,9 @@ const digest = digestOf('One\nTwo\nThe end\n')
 
 test.each([
   ['as it was sent', 'One\r\nTwo\r\nThe end', true],
-  ['without its end', 'One\r\nTwo', false],
+  ['with its end missing', 'One\r\nTwo', false],
   ['with a gap in the middle', 'One\r\nThe end', false],
-  ['with another octet', 'One\r\nTwp\r\nThe end', false],
-])('a message %s is known for it', async (_, text, whole) => {
+  ['with a changed octet', 'One\r\nTwp\r\nThe end', false],
+])('the exchanger recognizes a message %s', async (_, text, whole) => {
   expect(await deliver(text, digest)).toBe(whole)
 })

@@ -10,14 +10,14 @@ import {
 } from '../../../appliance/crashtest/plan.ts'
 import { CRASH_POINTS } from '../../../appliance/watch/crash-points.ts'
 
-test('the same seed makes the same plan, another one another', () => {
+test('planKills depends only on the seed', () => {
   const plan = (seed: number) => planKills(200, createDice(seed))
   expect(plan(7)).toEqual(plan(7))
   expect(plan(7)).not.toEqual(plan(8))
   expect(plan(7)).toHaveLength(200)
 })
 
-test('the migration comes first and once, every other named point among the first', () => {
+test('the migration comes first and only once, followed by every other named point', () => {
   const plan = planKills(300, createDice(1)).map(nameOf)
   const reached = Object.keys(CRASH_POINTS).filter((name) => !(name in UNREACHABLE))
   const names = [...reached, 'checkpoint-midway']
@@ -26,28 +26,31 @@ test('the migration comes first and once, every other named point among the firs
   expect(plan.slice(0, names.length).toSorted()).toEqual(names.toSorted())
 })
 
-test.each([true, false])('on PostgreSQL, every point comes first; its server is killed: %s', (ownServer) => {
-  const plan = planOnPostgres(300, createDice(1), { ownServer })
-  const unreachable = unreachableOn('postgres')
-  const names = Object.keys(CRASH_POINTS).filter((name) => !(name in unreachable))
-  const first = [...names, ...(ownServer ? ['database server, then daemon'] : [])]
-  expect(plan).toHaveLength(300)
-  expect(plan.slice(0, first.length).map(nameOf).toSorted()).toEqual(first.toSorted())
-  expect(plan.some(({ kind }) => kind === 'server')).toBe(ownServer)
-})
+test.each([true, false])(
+  'on PostgreSQL, every named point comes first; its server is killed: %s',
+  (ownServer) => {
+    const plan = planOnPostgres(300, createDice(1), { ownServer })
+    const unreachable = unreachableOn('postgres')
+    const names = Object.keys(CRASH_POINTS).filter((name) => !(name in unreachable))
+    const first = [...names, ...(ownServer ? ['database server, then daemon'] : [])]
+    expect(plan).toHaveLength(300)
+    expect(plan.slice(0, first.length).map(nameOf).toSorted()).toEqual(first.toSorted())
+    expect(plan.some(({ kind }) => kind === 'server')).toBe(ownServer)
+  },
+)
 
-test('about half of a long plan are random moments', () => {
+test('more than half of a long plan are random kills', () => {
   const random = planKills(2000, createDice(3)).filter(({ kind }) => kind === 'random')
   expect(random.length).toBeGreaterThan(1100)
   expect(random.length).toBeLessThan(1400)
 })
 
-test('fewer kills than points are made all the same', () => {
+test('planKills returns a plan shorter than the list of named points', () => {
   expect(planKills(2, createDice(1))).toHaveLength(2)
   expect(planKills(0, createDice(1))).toEqual([])
 })
 
-test('the dice stay within what was asked for', () => {
+test('createDice stays within the given range', () => {
   const dice = createDice(0)
   const thrown = Array.from({ length: 1000 }, () => dice.between(2, 4))
   expect(new Set(thrown)).toEqual(new Set([2, 3, 4]))
@@ -57,13 +60,13 @@ test('the dice stay within what was asked for', () => {
 describe('faults of several nodes', () => {
   const plan = (faults: number, seed = 1) => planNodeFaults(faults, 3, createDice(seed))
 
-  test('the same seed makes the same plan, another one another', () => {
+  test('depend only on the seed', () => {
     expect(plan(100)).toEqual(plan(100))
     expect(plan(100)).not.toEqual(plan(100, 2))
     expect(plan(0)).toEqual([])
   })
 
-  test('the first four faults are of each kind, and a long plan has all of them', () => {
+  test('start with one of each kind, and a long plan has many of each', () => {
     const kinds = plan(200).map((one) => (one.kind === 'node' ? one.start : one.kind))
     const expected = ['at once', 'pause', 'server', 'when freed']
     expect(kinds.slice(0, 4).toSorted()).toEqual(expected)
@@ -71,7 +74,7 @@ describe('faults of several nodes', () => {
     for (const kind of expected) expect(kinds.filter((one) => one === kind).length).toBeGreaterThan(20)
   })
 
-  test('every node is hit, and a stopped one stays so for longer than it works without a renewal', () => {
+  test('hit every node, and pauses are longer than a node works without renewal', () => {
     const faults = plan(300)
     const nodes = faults.flatMap((one) => ('node' in one ? [one.node] : []))
     expect(new Set(nodes)).toEqual(new Set([0, 1, 2]))

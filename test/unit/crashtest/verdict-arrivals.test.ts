@@ -73,7 +73,7 @@ describe('a received email', () => {
     expect(isArrivalsSound(verdict)).toBe(false)
   })
 
-  test('may be stored again when a kill took the reply, but not without a kill', () => {
+  test('may be stored twice if a kill interrupted the reply, but not without a kill', () => {
     const tries = [
       { mark: 'm1.1', run: 1, accepted: false },
       { mark: 'm1.2', run: 2, accepted: true },
@@ -122,7 +122,7 @@ describe('a delivery report', () => {
   })
 })
 
-test('a permanent refusal is a fault, because every message is valid', () => {
+test('a permanent refusal is reported as a fault', () => {
   const verdict = judgeArrivals(ledger({ arrivals: [email({ tries: [], refused: '550 no' })] }))
   expect(verdict.refused).toEqual(['m1: 550 no'])
 })

@@ -32,8 +32,8 @@ const sent = (change: Partial<Sent> = {}): Sent => ({
   ...change,
 })
 
-describe('what the endpoint must have been told', () => {
-  test('an event that it was told of once is well', () => {
+describe('events the endpoint must have received', () => {
+  test('pass when each was received once', () => {
     expect(judgeEvents({ known: [known()], told: [told()], sent: [sent()] })).toEqual({
       events: 1,
       told: 1,
@@ -43,12 +43,12 @@ describe('what the endpoint must have been told', () => {
     })
   })
 
-  test('one that it never heard of is named, with its email and instant', () => {
+  test('are listed as missing with email ID and time', () => {
     const verdict = judgeEvents({ known: [known(), known({ type: 'email.sent' })], told: [told()], sent: [] })
     expect(verdict.untold).toEqual(['id-1 email.sent 2026-11-20T08:00:00.500Z'])
   })
 
-  test('two events of one kind and one instant need two ids', () => {
+  test('need two IDs if two have the same type and time', () => {
     const twice = { known: [known(), known()], sent: [] }
     expect(judgeEvents({ ...twice, told: [told(), told()] }).untold).toEqual([`${KEY}: 1 of 2`])
     expect(judgeEvents({ ...twice, told: [told(), told({ id: 'msg_2' })] })).toMatchObject({
@@ -57,7 +57,7 @@ describe('what the endpoint must have been told', () => {
     })
   })
 
-  test('an accepted recipient whose end it was not told of is named, whatever the daemon knows', () => {
+  test('include a final event for each accepted recipient, whatever the daemon stored', () => {
     const other = { known: [known()], told: [told({ to: ['user-r2-0@crash1.test'] })] }
     expect(judgeEvents({ ...other, sent: [sent()] }).untold).toEqual([`r1 ${RECIPIENT}: no word of its end`])
     const tries = [{ mark: 's1.1', run: 1, accepted: true }]
@@ -66,19 +66,19 @@ describe('what the endpoint must have been told', () => {
     ])
   })
 
-  test('one that was never answered promises nothing', () => {
+  test('do not include emails whose submission was never answered', () => {
     expect(judgeEvents({ known: [], told: [], sent: [sent({ ids: [] })] }).untold).toEqual([])
   })
 
-  test('a word that it was sent is no word of its end', () => {
+  test('are not replaced by email.sent as the final event', () => {
     const type = 'email.sent'
     const verdict = judgeEvents({ known: [known({ type })], told: [told({ type })], sent: [sent()] })
     expect(verdict.untold).toEqual([`r1 ${RECIPIENT}: no word of its end`])
   })
 })
 
-describe('what it may not have been told', () => {
-  test('the same id again is a repetition, and well', () => {
+describe('unexpected events', () => {
+  test('do not include a repeated ID', () => {
     expect(judgeEvents({ known: [known()], told: [told(), told()], sent: [] })).toMatchObject({
       told: 1,
       repeated: 1,
@@ -86,27 +86,27 @@ describe('what it may not have been told', () => {
     })
   })
 
-  test('one event under two ids is strange', () => {
+  test('include one event with two IDs', () => {
     const verdict = judgeEvents({ known: [known()], told: [told(), told({ id: 'msg_2' })], sent: [] })
     expect(verdict.strange).toEqual([`${KEY}: 2 ids for one event`])
   })
 
-  test('so is an id that tells two things', () => {
+  test('include an ID used for two events', () => {
     const both = [known(), known({ type: 'email.sent' })]
     const verdict = judgeEvents({ known: both, told: [told(), told({ type: 'email.sent' })], sent: [] })
     expect(verdict.strange).toEqual([`msg_1: told ${KEY}, then id-1 email.sent 2026-11-20T08:00:00.500Z`])
   })
 
-  test('so is an event that the daemon knows nothing of', () => {
+  test('include an event that the daemon has not stored', () => {
     const verdict = judgeEvents({ known: [], told: [told()], sent: [] })
     expect(verdict.strange).toEqual([`${KEY}: told, and the daemon knows no such event`])
   })
 
-  test('unless it was never asked', () => {
+  test("are not judged if the daemon's events were not read", () => {
     expect(judgeEvents({ known: null, told: [told()], sent: [] })).toMatchObject({ events: 0, strange: [] })
   })
 
-  test('what is not about an email is counted and not judged', () => {
+  test('do not include events that are not about an email', () => {
     const suppression = told({ id: 'msg_9', emailId: null, type: 'suppression.added', to: [] })
     expect(judgeEvents({ known: [], told: [suppression], sent: [] })).toEqual({
       events: 0,

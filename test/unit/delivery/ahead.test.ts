@@ -62,22 +62,22 @@ function deliver(lanes: Lanes): void {
 
 const roomOf = (lanes: Lanes, now: number): number | undefined => lanes.room(now).room[destination]
 
-describe('what is leased ahead', () => {
-  test('is as much as ended in the last 20 milliseconds, one for each connection at most', () => {
+describe('lease-ahead', () => {
+  test('equals the number of attempts that ended in the last 20 ms, at most one per connection', () => {
     expect(aheadOf([], 10, 1000)).toBe(0)
     expect(aheadOf([979, 980, 981, 990, 1000], 10, 1000)).toBe(3)
     expect(aheadOf([1000, 1000, 1000], 2, 1000)).toBe(2)
   })
 
-  test('forgets ends that a clock set back has put into the future', () => {
+  test('ignores end times in the future, as left by a clock set back', () => {
     expect(aheadOf([5000, 5001], 10, 1000)).toBe(0)
   })
 
-  test('needs the last ends only, one for each connection', () => {
+  test('keeps only the most recent end times, one per connection', () => {
     expect(endedAlso([1, 2, 3], 3, 4)).toEqual([2, 3, 4])
   })
 
-  test('is nothing for a destination that has taken nothing yet, and for a slow one', () => {
+  test('is zero for a destination without a finished message, and for a slow one', () => {
     const { clock, lanes } = begin(2)
     permitted(lanes.admit(ask))
     expect(roomOf(lanes, clock.now())).toBe(1)
@@ -86,7 +86,7 @@ describe('what is leased ahead', () => {
     expect(roomOf(lanes, clock.now())).toBe(1)
   })
 
-  test('is added to the free connections of a quick one, until it is leased', () => {
+  test('adds to the free connections of a fast destination until it is used up', () => {
     const { clock, lanes } = begin(2)
     deliver(lanes)
     deliver(lanes)
@@ -102,8 +102,8 @@ describe('what is leased ahead', () => {
   })
 })
 
-describe('who waits for a connection', () => {
-  test('gets it when it is free, in turn, and nobody overtakes', async () => {
+describe('a message waiting for a connection', () => {
+  test("gets the freed connection in arrival order, and a new message can't overtake it", async () => {
     const { lanes } = begin(1)
     const open = permitted(lanes.admit(ask))
     expect(lanes.admit(ask)).toEqual({ kind: 'busy' })
@@ -120,7 +120,7 @@ describe('who waits for a connection', () => {
     expect(order).toEqual(['first', 'second'])
   })
 
-  test('goes back to the spool after a second', async () => {
+  test('returns to the spool after one second', async () => {
     const { clock, lanes } = begin(1)
     permitted(lanes.admit(ask))
     const waiting = lanes.wait(ask)
@@ -128,7 +128,7 @@ describe('who waits for a connection', () => {
     expect(await waiting).toEqual({ kind: 'busy' })
   })
 
-  test('goes back at once when the lane is paused meanwhile', async () => {
+  test('returns to the spool at once when its lane is paused', async () => {
     const { lanes } = begin(1)
     const open = permitted(lanes.admit(ask))
     const waiting = lanes.wait(ask)
@@ -138,7 +138,7 @@ describe('who waits for a connection', () => {
     expect(await waiting).toEqual({ kind: 'full', retryAt: null })
   })
 
-  test('goes back at a stop, and nobody waits after it', async () => {
+  test('returns to the spool when the lanes stop, and later messages do not wait', async () => {
     const { lanes } = begin(1)
     permitted(lanes.admit(ask))
     const waiting = lanes.wait(ask)
@@ -148,8 +148,8 @@ describe('who waits for a connection', () => {
   })
 })
 
-describe('outcomes that are not stored yet', () => {
-  test('leave the connection to the next message, and stop a lane when there are two messages for each connection', async () => {
+describe('unstored outcomes', () => {
+  test('free the connection for the next message, but block a lane at two messages per connection', async () => {
     const { clock, lanes } = begin(1)
     const a = permitted(lanes.admit(ask))
     a.release([])
@@ -181,7 +181,7 @@ describe('the dispatcher', () => {
     ],
   })
 
-  test('lets the next message begin while an outcome is being stored, and no third one, on one connection', async () => {
+  test('starts one more message while an outcome is being stored, but not a third, on one connection', async () => {
     const { clock, lanes } = begin(1)
     const waiting = [1, 2, 3, 4].map(delivery)
     const commits: (() => void)[] = []
@@ -231,8 +231,8 @@ describe('the dispatcher', () => {
   })
 })
 
-describe('a dispatcher that rests', () => {
-  test('does not miss an email that is accepted while it looks, and looks once for all that came meanwhile', async () => {
+describe('an idle dispatcher', () => {
+  test('does not miss an email accepted during its lookup, and looks up once for several wake-ups', async () => {
     const { clock, lanes } = begin(1)
     permitted(lanes.admit(ask))
     let leases = 0
@@ -275,8 +275,8 @@ describe('a dispatcher that rests', () => {
   })
 })
 
-describe('a question that is asked briefly', () => {
-  test('goes to the storage once in a tenth of a second, for each of its arguments', async () => {
+describe('briefly()', () => {
+  test('caches the result of a storage query for 100 ms per argument', async () => {
     let asked = 0
     const ask = briefly(async ({ id }: { id: string }) => `${id}${++asked}`)
     expect(await Promise.all([ask({ id: 'a' }, 0), ask({ id: 'a' }, 99), ask({ id: 'b' }, 99)])).toEqual([
@@ -288,7 +288,7 @@ describe('a question that is asked briefly', () => {
     expect(await ask({ id: 'a' }, 50)).toBe('a4')
   })
 
-  test('is asked again when it failed', async () => {
+  test('does not cache a failed query', async () => {
     let asked = 0
     const ask = briefly(async (_: object) => {
       if (++asked === 1) throw new Error('no')

@@ -166,8 +166,8 @@ const mx = (...hosts: NonNullable<WorldDomain['mx']>): Record<string, WorldDomai
   'example.test': { mx: hosts },
 })
 
-describe('an attempt that goes well', () => {
-  test('delivers a signed message over TLS and tells what happened', async () => {
+describe('a successful attempt', () => {
+  test('delivers a signed message over TLS and records the transcript', async () => {
     const { settled, states, path } = await tryTo(
       [bob],
       mx({ preference: 10, host: 'mx1.example.test', exchanger: { tls: 'self-signed' } }),
@@ -194,7 +194,7 @@ describe('an attempt that goes well', () => {
     expect(arrival).toMatchObject({ envelope: { from: 'bounce@send.sender.test', to: [bob] } })
   })
 
-  test('brings the bytes over so that the signature verifies', async () => {
+  test('transmits the message unchanged, so that the DKIM signature verifies', async () => {
     await tryTo([bob], mx({ preference: 10, host: 'mx1.example.test' }))
     const [arrival] = world!.mailboxOf('mx1.example.test')
     const { raw } = arrival as unknown as { raw: Buffer }
@@ -207,7 +207,7 @@ describe('an attempt that goes well', () => {
     expect(report.results.map(({ status }) => status.result)).toEqual(['pass'])
   })
 
-  test('takes several recipients along, and gives each its own fate', async () => {
+  test('sends to several recipients in one transaction and records an outcome for each', async () => {
     const behave = firstOf(
       on('rcpt', '550 5.1.1 no such user', { address: 'no@example.test' }),
       on('rcpt', '450 4.2.0 greylisted', { address: 'later@example.test' }),
@@ -232,7 +232,7 @@ describe('an attempt that goes well', () => {
     expect(world!.mailboxOf('mx1.example.test')).toHaveLength(1)
   })
 
-  test('encodes what is beyond ASCII in a header, so that a server without SMTPUTF8 takes it, and signs it so', async () => {
+  test('encodes non-ASCII header text for a server without SMTPUTF8, and signs the result', async () => {
     const given = message.toString().replace('Hello\r\n', 'Grüße\r\n')
     const { states } = await tryTo(
       [bob],
@@ -253,7 +253,7 @@ describe('an attempt that goes well', () => {
     [true, 'bounced email.bounced', '5.6.7'],
     [false, 'delivered email.delivered', undefined],
   ])(
-    'with an address beyond ASCII in its header needs SMTPUTF8 (hidden: %s)',
+    'needs SMTPUTF8 for a non-ASCII address in the header (SMTPUTF8 hidden: %s)',
     async (hideSMTPUTF8, state, status) => {
       const given = message.toString().replace('To: bob@', 'Cc: Zoë <zoë@example.test>\r\nTo: bob@')
       const { states, settled } = await tryTo(
@@ -266,13 +266,13 @@ describe('an attempt that goes well', () => {
     },
   )
 
-  test('goes to the domain itself where there is no MX record', async () => {
+  test('delivers to the domain itself if it has no MX record', async () => {
     const { states } = await tryTo([bob], { 'example.test': { implicit: {} } })
     expect(states).toEqual({ [bob]: 'delivered email.delivered' })
   })
 })
 
-describe('hosts and addresses after each other', () => {
+describe('failover between hosts and addresses', () => {
   const toData = 'S: 220 x\n C: EHLO *\n S: 250 x\n C: MAIL *\n S: 250 x\n C: RCPT *\n S: 250 x\n C: DATA\n'
   const two = (
     first: NonNullable<NonNullable<WorldDomain['mx']>[0]['exchanger']>,
@@ -291,7 +291,7 @@ describe('hosts and addresses after each other', () => {
     ['says 421 at RCPT', { behave: on('rcpt', '421 4.3.2 closing') }],
     ['closes at DATA', { script: dialog(`${toData} S: <close>`) }],
     ['does not speak SMTP', { script: dialog('S: SSH-2.0-OpenSSH') }],
-  ])('the second host is used when the first %s', async (_, first) => {
+  ])('uses the second host when the first %s', async (_, first) => {
     const { states, settled } = await tryTo([bob], two(first))
     expect(states).toEqual({ [bob]: 'delivered email.delivered' })
     expect(settled.attempt!.transcript.host).toBe('mx2.example.test')
@@ -310,14 +310,14 @@ describe('hosts and addresses after each other', () => {
       'waiting email.delivery_delayed',
     ],
     ['closes after the final dot', { behave: on('message', 'drop') }, 'waiting email.delivery_delayed'],
-  ])('the first host has the last word when it %s', async (_, first, state) => {
+  ])('keeps the outcome of the first host when it %s', async (_, first, state) => {
     const { states, settled } = await tryTo([bob], two(first))
     expect(states).toEqual({ [bob]: state })
     expect(settled.attempt!.transcript.host).toBe('mx1.example.test')
     expect(world!.mailboxOf('mx2.example.test')).toHaveLength(0)
   })
 
-  test('all addresses of a host are tried', async () => {
+  test('delivers to a host whose other addresses are dead', async () => {
     const { states, path } = await tryTo(
       [bob],
       mx({ preference: 10, host: 'mx1.example.test', exchanger: { deadAddresses: 2 } }),
@@ -326,7 +326,7 @@ describe('hosts and addresses after each other', () => {
     expect(path.filter((step) => step.startsWith('connect')).length).toBeGreaterThanOrEqual(1)
   })
 
-  test('only recipients without an answer go on to the second host', async () => {
+  test('sends only recipients without a reply to the second host', async () => {
     const behave = firstOf(
       on('rcpt', '550 5.1.1 no', { address: 'no@example.test' }),
       on('rcpt', '421 4.3.2 closing', { address: bob }),
@@ -338,7 +338,7 @@ describe('hosts and addresses after each other', () => {
     })
   })
 
-  test('with all hosts down, the cause names the best one', async () => {
+  test('names the preferred host in the cause when all hosts are down', async () => {
     const down = { down: true as const }
     const { states, settled } = await tryTo(
       [bob],
@@ -355,7 +355,7 @@ describe('hosts and addresses after each other', () => {
     })
   })
 
-  test('broken TLS is followed by plain text, on the way to the same host', async () => {
+  test('falls back to plain text on the same host when TLS is broken', async () => {
     const { states, path, settled } = await tryTo(
       [bob],
       mx({ preference: 10, host: 'mx1.example.test', exchanger: { tls: 'broken' } }),
@@ -366,7 +366,7 @@ describe('hosts and addresses after each other', () => {
   })
 })
 
-describe('where there is no way', () => {
+describe('a recipient that cannot be reached', () => {
   test.each([
     ['the domain does not exist', {}, 'bounced email.bounced', 'route'],
     [
@@ -381,14 +381,14 @@ describe('where there is no way', () => {
       'waiting email.delivery_delayed',
       'route',
     ],
-  ])('because %s', async (_, domains, state, phase) => {
+  ])('gets an outcome when %s', async (_, domains, state, phase) => {
     const { states, settled } = await tryTo([bob], { 'other.test': { implicit: {} }, ...domains })
     expect(states).toEqual({ [bob]: state })
     expect(settled.changes[0]!.cause.phase).toBe(phase)
     expect(settled.attempt!.transcript).toMatchObject({ host: null, ip: null, tls: null })
   })
 
-  test('because the address is off limits, the delivery fails', async () => {
+  test('fails the delivery when the address is off limits', async () => {
     const { states, settled } = await tryTo([bob], mx({ preference: 10, host: 'mx1.example.test' }), {
       allowNetworks: [],
     })
@@ -396,7 +396,7 @@ describe('where there is no way', () => {
     expect(settled.changes[0]!.event!.data.failed!.reason).toContain('delivery.allow_networks')
   })
 
-  test('and the time is up, the delivery expires', async () => {
+  test('expires the delivery when its lifetime is over', async () => {
     const { states } = await tryTo(
       [bob],
       mx({ preference: 10, host: 'mx1.example.test', exchanger: { down: true } }),
@@ -406,19 +406,19 @@ describe('where there is no way', () => {
   })
 })
 
-describe('when something of ours is missing', () => {
+describe('a message that cannot be signed', () => {
   const domains = mx({ preference: 10, host: 'mx1.example.test' })
   test.each([
     ['the message', { message: undefined }, 'failed email.failed', /no longer stored/],
     ['the domain', { domain: undefined }, 'failed email.failed', /^The sending domain was removed before/],
-    ['every key', { keys: [] }, 'failed email.failed', /sender\.test has no active DKIM key/],
+    ['any key', { keys: [] }, 'failed email.failed', /sender\.test has no active DKIM key/],
     [
       'a readable key',
       { keys: [{ ...key, privateKey: Buffer.from('x') }] },
       'waiting email.delivery_delayed',
       /could not be signed with the DKIM keys of sender\.test/,
     ],
-  ])('%s', async (_, stored, state, note) => {
+  ])('ends or defers the delivery before connecting, without %s', async (_, stored, state, note) => {
     const { states, settled, path } = await tryTo([bob], domains, stored)
     expect(states).toEqual({ [bob]: state })
     expect(settled.changes[0]!.cause).toMatchObject({ phase: 'sign', host: null })

@@ -35,8 +35,8 @@ const cause: Cause = {
 }
 const said = (text: string): Cause => ({ ...cause, reply: parseReply(text)! })
 
-describe('the change for', () => {
-  test('a delivered one is final and tells', () => {
+describe('changeFor', () => {
+  test('makes a delivered one final, with an email.delivered event', () => {
     const change = changeFor(delivery, { kind: 'delivered', cause }, createdAt)
     expect(change).toMatchObject({ deliveryId: 'delivery-1', state: 'delivered', dueAt: null, cause })
     expect(change.event).toMatchObject({
@@ -46,7 +46,7 @@ describe('the change for', () => {
     expect(isId(change.event!.id)).toBe(true)
   })
 
-  test('a deferred one waits, and its first deferral is told', () => {
+  test('reschedules a deferred one, with an email.delivery_delayed event for the first deferral', () => {
     const until = createdAt + 60_000
     expect(changeFor(delivery, { kind: 'deferred', until, cause }, createdAt)).toMatchObject({
       state: 'waiting',
@@ -55,7 +55,7 @@ describe('the change for', () => {
     })
   })
 
-  test('a failed one says why', () => {
+  test('gives the reason of a failed one in email.failed', () => {
     expect(changeFor(delivery, { kind: 'failed', cause }, createdAt)).toMatchObject({
       state: 'failed',
       dueAt: null,
@@ -63,7 +63,7 @@ describe('the change for', () => {
     })
   })
 
-  test('an expired one is a transient bounce', () => {
+  test('reports an expired one as a transient bounce', () => {
     expect(
       changeFor(
         delivery,
@@ -87,7 +87,7 @@ describe('the change for', () => {
 
   const bounceOf = (verdict: Verdict) => changeFor(delivery, verdict, createdAt).event!.data.bounce
 
-  test('a bounced one has type, subtype, sentence, diagnostic code and category', () => {
+  test('reports a bounced one with type, subtype, message, diagnostic code and category', () => {
     const found: Cause = { ...said('550 5.7.1 no'), category: 'policy' }
     const verdict: Verdict = { kind: 'bounced', cause: found, subType: 'General', suppress: false }
     expect(changeFor(delivery, verdict, createdAt).event!.type).toBe('email.bounced')
@@ -100,7 +100,7 @@ describe('the change for', () => {
     })
   })
 
-  test('a bounced one whose address is dead says so', () => {
+  test('marks the bounce of a nonexistent address as suppressing', () => {
     const found: Cause = { ...said('550 5.1.1 user unknown'), category: 'recipient' }
     expect(bounceOf({ kind: 'bounced', cause: found, subType: 'NoEmail', suppress: true })).toEqual({
       type: 'Permanent',
@@ -112,7 +112,7 @@ describe('the change for', () => {
     })
   })
 
-  test('what we found ourselves has a private diagnostic code with its status', () => {
+  test('writes an x-posthaste diagnostic code for a failure found without a reply', () => {
     const own: Cause = { ...cause, status: '5.4.4', category: 'dns' }
     expect(bounceOf({ kind: 'bounced', cause: own, subType: 'General', suppress: false })).toMatchObject({
       type: 'Permanent',
@@ -122,7 +122,7 @@ describe('the change for', () => {
   })
 })
 
-test('a delivery that is deferred for four days tells at first and then once a day', () => {
+test('a delivery deferred for four days emits a delay event at first and then once a day', () => {
   const told: number[] = []
   for (let attempts = 1, age = 0; age < 96; attempts++, age += 6) {
     const verdict: Verdict = { kind: 'deferred', until: createdAt + (age + 6) * hour, cause }

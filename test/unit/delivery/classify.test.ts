@@ -14,8 +14,8 @@ const shipped = loadBounces()
 const classify = createClassifier(() => shipped)
 const reply = (text: string) => parseReply(text)!
 
-describe('what real servers say', () => {
-  test('the table is worth its name', () => {
+describe('classification of real replies', () => {
+  test('covers at least 500 distinct replies, 450 of them with a published source', () => {
     expect(REPLIES.length).toBeGreaterThanOrEqual(500)
     expect(REPLIES.filter(({ source }) => source !== 'from knowledge').length).toBeGreaterThanOrEqual(450)
     const keys = REPLIES.map((row) => [row.provider, row.phase, row.reply].join())
@@ -31,14 +31,14 @@ describe('what real servers say', () => {
     })
   })
 
-  test('any 4yz is tried again, whatever it says', () => {
+  test('defers every reply with a 4yz code, whatever its text', () => {
     for (const { reply: text, phase, provider } of REPLIES) {
       const softened = reply(text.replaceAll(/^5/gm, '4'))
       expect(classify(softened, { phase, provider }).action).toBe('defer')
     }
   })
 
-  test('the words of an address that is echoed say nothing', () => {
+  test('ignores words inside an echoed address', () => {
     const text = '550 5.1.1 <spam.blocked@helo-not-valid.test>: Recipient address rejected: User unknown'
     expect(classify(reply(text), { phase: 'rcpt' })).toMatchObject({
       category: 'recipient',
@@ -46,7 +46,7 @@ describe('what real servers say', () => {
     })
   })
 
-  test('no word against a recipient is taken before a recipient was named', () => {
+  test('never suppresses a recipient for a reply before RCPT', () => {
     for (const { reply: text, provider } of REPLIES) {
       for (const phase of ['greeting', 'ehlo', 'starttls'] as const)
         expect(classify(reply(text), { phase, provider }).action).toBe('defer')
@@ -54,7 +54,7 @@ describe('what real servers say', () => {
     }
   })
 
-  test('what is about our address never ends a delivery', () => {
+  test('never ends a delivery for the reputation of the sending IP', () => {
     for (const { reply: text, provider } of REPLIES) {
       const found = classify(reply(text), { phase: 'rcpt', provider })
       if (found.category === 'reputation') expect(found.action).toBe('defer')
@@ -62,7 +62,7 @@ describe('what real servers say', () => {
     }
   })
 
-  test('a user unknown that comes with a block of our address is about our address', () => {
+  test('classifies "user unknown" together with a blocklisted IP as reputation', () => {
     const text = '550 5.1.1 User unknown; your IP is listed at zen.spamhaus.org'
     expect(classify(reply(text), { phase: 'rcpt' })).toMatchObject({
       category: 'reputation',
@@ -70,7 +70,7 @@ describe('what real servers say', () => {
     })
   })
 
-  test('every shipped rule is reached by a reply of the table or by a code of its own', () => {
+  test('reaches every shipped rule that has a text pattern', () => {
     const reached = new Set(
       REPLIES.map(({ reply: text, phase, provider }) => classify(reply(text), { phase, provider }).topic),
     )
@@ -82,7 +82,7 @@ describe('what real servers say', () => {
 })
 
 describe('advice and shaping', () => {
-  test('a block of Microsoft comes with the way out, and asks for a pause', () => {
+  test('a Microsoft block carries a delisting link and asks for a pause', () => {
     const text = "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent, on our block list (S3140)."
     expect(classify(reply(text), { phase: 'mail', provider: 'outlook' })).toMatchObject({
       topic: 'microsoft-block',
@@ -98,7 +98,7 @@ describe('advice and shaping', () => {
     ],
     ["421 RP-002 Unfortunately, some messages from 192.0.2.1 weren't sent.", 'microsoft-rate'],
     ["421 RP-003 Unfortunately, some messages from 192.0.2.1 weren't sent.", 'too-many-connections'],
-  ])('a limit of Microsoft is no block list: %s', (text, topic) => {
+  ])('a Microsoft rate limit is not classified as a blocklisting: %s', (text, topic) => {
     const found = classify(reply(text), { phase: 'mail', provider: 'outlook' })
     expect(found).toMatchObject({ topic, category: 'quota' })
     expect(found.says).not.toContain('list')
@@ -117,18 +117,18 @@ describe('advice and shaping', () => {
     ['450 4.7.1 Error: too much mail from 192.0.2.1', 'slow'],
     ['450 4.7.1 Error: too many recipients from 192.0.2.1', 'slow'],
     ['421 4.7.0 mx.example.org Error: too many new TLS sessions from 192.0.2.1', 'slow'],
-  ])('fewer connections and less mail are not the same: %s', (text, kind) => {
+  ])('connection limits and rate limits ask for different shaping: %s', (text, kind) => {
     expect(classify(reply(text), { phase: 'greeting' }).shaping?.kind).toBe(kind)
   })
 
   test.each([
     ['554 no SMTP service', 'greeting'],
     ['550 5.7.1 Your email was rejected due to having a domain present in the CS blacklist', 'body'],
-  ] as const)('what is not about our address asks nothing of the lane: %s', (text, phase) => {
+  ] as const)('a reply that is not about the sending IP asks for no shaping: %s', (text, phase) => {
     expect(classify(reply(text), { phase }).shaping).toBeUndefined()
   })
 
-  test('a missing mailbox asks nothing of the lane', () => {
+  test('a missing mailbox asks for no shaping', () => {
     expect(classify(reply('550 5.1.1 No such user'), { phase: 'rcpt' })).toEqual({
       topic: 'no-mailbox',
       category: 'recipient',
@@ -139,7 +139,7 @@ describe('advice and shaping', () => {
   })
 })
 
-test('every provider that rules and replies name is in the table of providers', () => {
+test('all providers named in bounce rules and test replies exist in providers.toml', () => {
   const known = parse(readFileSync(SHIPPED_PROVIDERS, 'utf8'))
   const named = [
     ...shipped.flatMap(({ provider = [] }) => provider),
@@ -148,7 +148,7 @@ test('every provider that rules and replies name is in the table of providers', 
   expect([...new Set(named)].filter((id) => id !== null && !(id in known))).toEqual([])
 })
 
-describe('how rules fit', () => {
+describe('bounce rules', () => {
   const rule = (conditions: Partial<BounceRule>): BounceRule => ({
     topic: 'mine',
     category: 'policy',
@@ -183,16 +183,19 @@ describe('how rules fit', () => {
     [{ phase: ['body'] }, '550 no', false],
     [{ provider: ['yahoo'] }, '550 no', false],
     [{ code: ['550'], text: [/yes/iu] }, '550 no', false],
-  ] as [Partial<BounceRule>, string, boolean][])('%j and %s: %s', (conditions, text, expected) => {
-    expect(fits(conditions, text)).toBe(expected)
-  })
+  ] as [Partial<BounceRule>, string, boolean][])(
+    'conditions %j on reply "%s" match: %s',
+    (conditions, text, expected) => {
+      expect(fits(conditions, text)).toBe(expected)
+    },
+  )
 
-  test('a rule of one provider is for that provider', () => {
+  test('a rule limited to providers matches only replies from them', () => {
     expect(fits({ provider: ['yahoo', 'gmx'] }, '550 no', 'rcpt', 'gmx')).toBe(true)
     expect(fits({ provider: ['yahoo', 'gmx'] }, '550 no', 'rcpt', 'google')).toBe(false)
   })
 
-  test('the first rule that fits tells', () => {
+  test('the first matching rule wins', () => {
     const both = createClassifier(() => [
       rule({ topic: 'first', code: ['5xx'] }),
       rule({ topic: 'second', code: ['550'] }),
@@ -200,14 +203,14 @@ describe('how rules fit', () => {
     expect(both(reply('550 no'), { phase: 'rcpt' }).topic).toBe('first')
   })
 
-  test('a reply that no rule knows is tried again', () => {
+  test('a reply that matches no rule is deferred as unknown', () => {
     expect(createClassifier(() => [])(reply('550 no'), { phase: 'rcpt' })).toMatchObject({
       topic: 'unknown',
       action: 'defer',
     })
   })
 
-  test('every reply fits a shipped rule', () => {
+  test('every 4yz and 5yz code matches a shipped rule in every phase', () => {
     for (const code of ['421', '450', '500', '521', '550', '571', '599'])
       for (const phase of [
         'connect',
@@ -223,7 +226,7 @@ describe('how rules fit', () => {
   })
 })
 
-test('no pattern is slow on a hostile text of 2000 characters', async () => {
+test('no shipped pattern backtracks on hostile text of 2000 characters', async () => {
   const pieces = [
     'a',
     'user ',

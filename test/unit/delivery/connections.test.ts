@@ -23,8 +23,8 @@ function place(options: { mostIdle?: number } = {}) {
 const fateOf = ({ fates }: { fates: Record<string, string> }): string => Object.values(fates)[0]!
 const names = ({ lines }: { lines: string[] }): string[] => lines.map((line) => line.split(' ')[0]!)
 
-describe('a connection that is kept', () => {
-  test('takes the next message, and says so in its transcript', async () => {
+describe('a kept connection', () => {
+  test('carries the next message and notes the reuse in the transcript', async () => {
     const { connections, say } = place()
     const server = await serve(hello + message + message + message)
     expect(fateOf(await say(server))).toBe('accepted 250 queued')
@@ -42,7 +42,7 @@ describe('a connection that is kept', () => {
     expect(connections.count()).toEqual({ open: 1, idle: 1 })
   })
 
-  test('says RSET, MAIL, RCPT and DATA in one go after an envelope that was refused', async () => {
+  test('pipelines RSET, MAIL, RCPT and DATA after a refused envelope', async () => {
     const { say } = place()
     const group = 'C: MAIL *\n C: RCPT *\n C: DATA\n'
     const server = await serve(
@@ -64,7 +64,7 @@ describe('a connection that is kept', () => {
     ['the recipient', 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 450 later\n'],
     ['DATA', 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 250 ok\n C: DATA\n S: 451 later\n'],
     ['the message', `${mail} S: 554 spam\n`],
-  ])('is reset where %s was refused and the server does not pipeline', async (_, refusal) => {
+  ])('is reset with RSET after %s was refused by a server without PIPELINING', async (_, refusal) => {
     const { say } = place()
     const server = await serve(`${hello} ${refusal} C: RSET\n S: 250 ok\n ${message}`)
     expect(fateOf(await say(server))).toMatch(/^reply/)
@@ -73,7 +73,7 @@ describe('a connection that is kept', () => {
     expect(server.connections[0]!.mismatch).toBeNull()
   })
 
-  test('is left with QUIT after its number of messages', async () => {
+  test('is closed with QUIT after its maximum number of messages', async () => {
     const { say, connections } = place()
     const script = `${hello} ${message} ${message} C: QUIT\n S: 221 bye\n S: <close>`
     const server = await serve(script, hello + message)
@@ -83,7 +83,7 @@ describe('a connection that is kept', () => {
     await expect.poll(() => connections.count()).toEqual({ open: 1, idle: 1 })
   })
 
-  test('is left with QUIT when nothing comes for it in time', async () => {
+  test('is closed with QUIT when its idle time is over', async () => {
     const { say, connections, clock } = place()
     const server = await serve(`${hello} ${message} C: QUIT\n S: 221 bye\n S: <close>`)
     await say(server, { idleMs: 10_000 })
@@ -95,7 +95,7 @@ describe('a connection that is kept', () => {
     await expect.poll(() => connections.count()).toEqual({ open: 0, idle: 0 })
   })
 
-  test('counts until the server has hung up, or its time for that is over', async () => {
+  test('counts as open until the server hangs up or the QUIT timeout is over', async () => {
     const { say, connections, clock } = place()
     const server = await serve(`${hello} ${message} C: QUIT\n S: 221 bye`)
     await say(server, { idleMs: 0 })
@@ -107,10 +107,10 @@ describe('a connection that is kept', () => {
   })
 
   test.each([
-    ['EHLO name of ours', { hostname: 'other.sender.test' }],
-    ['address of ours', { localAddress: '127.0.0.1' }],
+    ['local EHLO name', { hostname: 'other.sender.test' }],
+    ['local address', { localAddress: '127.0.0.1' }],
     ['lane', { lane: { key: 'other', connections: 10 } }],
-  ])('does not serve another %s', async (_, other) => {
+  ])('is not reused for another %s', async (_, other) => {
     const { say } = place()
     const server = await serve(hello + message, hello + message)
     await say(server)
@@ -118,7 +118,7 @@ describe('a connection that is kept', () => {
     expect(server.connections).toHaveLength(2)
   })
 
-  test('knows what the server offers: a message beyond its size is not said, and costs nothing', async () => {
+  test("remembers the server's SIZE limit: a larger message is not sent, and the connection stays usable", async () => {
     const { say } = place()
     const sized = 'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 SIZE 30\n'
     const server = await serve(`${sized} ${message} ${message}`)
@@ -131,15 +131,15 @@ describe('a connection that is kept', () => {
   })
 })
 
-describe('a kept connection that dies', () => {
+describe('a kept connection that breaks', () => {
   const again = hello + message
 
   test.each([
     ['closes it', 'S: <close>'],
     ['resets it', 'S: <reset>'],
-    ['says goodbye', 'S: 421 4.4.2 idle for too long'],
-    ['says anything', 'S: 250 by the way'],
-  ])('while it is idle, because the server %s, is gone before the next message', async (_, end) => {
+    ['sends 421', 'S: 421 4.4.2 idle for too long'],
+    ['sends an unexpected reply', 'S: 250 by the way'],
+  ])('is dropped before the next message when the server %s while idle', async (_, end) => {
     const { say, connections } = place()
     const server = await serve(`${hello} ${message} ${end}`, again)
     await say(server)
@@ -149,7 +149,7 @@ describe('a kept connection that dies', () => {
     expect(next.lines[0]).toMatch(/^connect \(Connected from/)
   })
 
-  test('half a reply to nothing ends it as well', async () => {
+  test('is dropped when the server sends half a reply while idle', async () => {
     const { say, connections } = place()
     const server = await serve([...dialog(hello + message), { send: '42' }], again)
     await say(server)
@@ -166,9 +166,9 @@ describe('a kept connection that dies', () => {
       ['connect', 'mail', 'quit'],
     ],
     ['a bad connection at MAIL', 'C: MAIL *\n S: 451 4.4.2 sorry\n C: QUIT', ['connect', 'mail', 'quit']],
-    ['the end at MAIL', 'C: MAIL *\n S: <close>', ['connect', 'mail']],
+    ['a close at MAIL', 'C: MAIL *\n S: <close>', ['connect', 'mail']],
     ['a reset at MAIL', 'C: MAIL *\n S: <reset>', ['connect', 'mail']],
-  ])('%s: the message goes over a new one', async (_, end, before) => {
+  ])('resends the message over a new connection after %s', async (_, end, before) => {
     const { say } = place()
     const server = await serve(`${hello} ${message} ${end}`, again)
     await say(server)
@@ -185,15 +185,15 @@ describe('a kept connection that dies', () => {
   test.each([
     ['refused', 'S: 500 5.5.2 what'],
     ['deferred', 'S: 451 4.3.0 later'],
-    ['answered by the end', 'S: <close>'],
-  ])('RSET %s: the message goes over a new one', async (_, end) => {
+    ['answered by a close', 'S: <close>'],
+  ])('resends the message over a new connection when RSET is %s', async (_, end) => {
     const { say } = place()
     const server = await serve(`${hello} C: MAIL *\n S: 550 no\n C: RSET\n ${end}`, again)
     await say(server)
     expect(fateOf(await say(server))).toBe('accepted 250 queued')
   })
 
-  test('RSET refused in a pipelined group: DATA that was let in gets no message, which goes over a new one', async () => {
+  test('resends when a pipelined RSET is refused, and sends no body over the old connection', async () => {
     const { say } = place()
     const group = 'C: MAIL *\n C: RCPT *\n C: DATA\n'
     const server = await serve(
@@ -206,7 +206,7 @@ describe('a kept connection that dies', () => {
     expect(server.connections[0]!.received.toString()).not.toContain('Hello')
   })
 
-  test('silently: MAIL is not answered in time, and the message goes over a new one', async () => {
+  test('resends the message over a new connection when MAIL times out', async () => {
     const { say, clock } = place()
     const server = await serve(`${hello} ${message} C: MAIL *`, again)
     await say(server)
@@ -223,10 +223,10 @@ describe('a kept connection that dies', () => {
       'reply mail 451 4.7.1 sender deferred',
     ],
     ['after MAIL was taken', 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: <close>', 'network rcpt'],
-    ['in 421 to RCPT', 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 421 no\n S: <close>', 'reply rcpt 421 no'],
+    ['with 421 to RCPT', 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 421 no\n S: <close>', 'reply rcpt 421 no'],
     ['after the final dot', `${mail} S: <close>`, 'network body'],
     ['after the final dot, with 421', `${mail} S: 421 closing\n S: <close>`, 'reply body 421 closing'],
-  ])('with a word %s is the answer, and nothing is repeated', async (_, end, fate) => {
+  ])('does not resend after a failure %s, which becomes the outcome', async (_, end, fate) => {
     const { say } = place()
     const server = await serve(`${hello} ${message} ${end}`, again)
     await say(server)
@@ -234,7 +234,7 @@ describe('a kept connection that dies', () => {
     expect(server.connections).toHaveLength(1)
   })
 
-  test('is replaced once: what the new one says counts', async () => {
+  test('is replaced only once: a failure of the new connection is the outcome', async () => {
     const { say } = place()
     const busy = 'C: MAIL *\n S: 421 busy\n S: <close>'
     const server = await serve(`${hello} ${message} ${busy}`, `${hello} ${busy}`, again)
@@ -244,8 +244,8 @@ describe('a kept connection that dies', () => {
   })
 })
 
-describe('a message that finds all connections at work', () => {
-  test('goes over the first that is free, at once', async () => {
+describe('a message for a lane with all connections busy', () => {
+  test('is sent over the first free connection', async () => {
     const { say } = place()
     const server = await serve(`${hello} ${mail} S: 250 queued\n ${message}`)
     const lane = { key: 'lane', connections: 1 }
@@ -256,7 +256,7 @@ describe('a message that finds all connections at work', () => {
 })
 
 describe('idle connections', () => {
-  test('of all lanes together are bounded: the one that has waited longest goes', async () => {
+  test('are limited over all lanes; the one idle longest is closed first', async () => {
     const { say, connections } = place({ mostIdle: 2 })
     const script = `${hello} ${message} C: QUIT\n S: 221 bye\n S: <close>`
     const servers = [await serve(script), await serve(script), await serve(script)]
@@ -266,7 +266,7 @@ describe('idle connections', () => {
     expect(servers.map(({ connections }) => connections[0]!.complete)).toEqual([true, false, false])
   })
 
-  test('are closed on request, of one address of ours or all, and none is kept at the end', async () => {
+  test('are closed per source address or all at once, and none is kept after close()', async () => {
     const { say, connections } = place()
     const script = `${hello} ${message} C: QUIT\n S: 221 bye\n S: <close>`
     const [one, other, last] = [await serve(script), await serve(script), await serve(script)]

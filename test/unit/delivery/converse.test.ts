@@ -5,7 +5,7 @@ import { tlsFile } from '../../world/tls.ts'
 import { encrypted, noteOf, serve, simple, talk, upTo } from './talk.ts'
 
 describe('an ordinary conversation', () => {
-  test('is written down step by step', async () => {
+  test('is recorded step by step', async () => {
     const server = await serve(simple)
     const said = await talk(server)
     expect(said.fates).toEqual({ 'bob@example.org': 'accepted 250 2.0.0 queued as 1' })
@@ -26,7 +26,7 @@ describe('an ordinary conversation', () => {
     expect(server.connections[0]!.mismatch).toBeNull()
   })
 
-  test('pipelines the envelope where the server allows, and gives each recipient its own fate', async () => {
+  test('pipelines the envelope if the server offers PIPELINING, and records an outcome per recipient', async () => {
     const server = await serve(`
       S: 220 mx
       C: EHLO *
@@ -56,25 +56,25 @@ describe('an ordinary conversation', () => {
     await expect.poll(() => server.connections[0]!.complete).toBe(true)
   })
 
-  test('falls back to HELO where EHLO is not known', async () => {
+  test('falls back to HELO when the server rejects EHLO as unknown', async () => {
     const server = await serve(
       simple.replace('S: 250 mx', 'S: 502 5.5.1 what\n  C: HELO mail.sender.test\n  S: 250 mx'),
     )
     expect((await talk(server)).fates['bob@example.org']).toBe('accepted 250 2.0.0 queued as 1')
   })
 
-  test('does not fall back to HELO when the server has temporary trouble', async () => {
+  test('does not fall back to HELO when EHLO gets a temporary error', async () => {
     const server = await serve(upTo('S: 250 mx').concat('S: 451 4.3.0 later\n C: QUIT'))
     expect((await talk(server)).fates['bob@example.org']).toBe('reply ehlo 451 4.3.0 later')
     await expect.poll(() => server.connections[0]!.complete).toBe(true)
   })
 
-  test('sends the null sender as it is', async () => {
+  test('sends the null sender as MAIL FROM:<>', async () => {
     const server = await serve(simple.replace('<bounce@sender.test>', '<>'))
     expect((await talk(server, { from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
   })
 
-  test('reaches the receiver byte for byte but for stuffed dots', async () => {
+  test('transmits the message byte for byte, with dot stuffing', async () => {
     const message =
       `Subject: x\r\n\r\n.\r\n..\r\n.text\r\n\ttab \r\nnul \0 and 8-bit \xff\xfe\r\n${'long '.repeat(500)}\r\n`.repeat(
         40,
@@ -91,7 +91,7 @@ describe('an ordinary conversation', () => {
     expect(body.replaceAll(/^\./gm, '')).toBe(message)
   })
 
-  test('converts 8-bit text for a server without 8BITMIME, and says so', async () => {
+  test('converts 8-bit text for a server without 8BITMIME and notes the conversion', async () => {
     const server = await serve(simple)
     const said = await talk(server, {
       message: 'Subject: x\r\nMIME-Version: 1.0\r\n\r\nGrüße an alle dort\r\n',
@@ -105,7 +105,7 @@ describe('an ordinary conversation', () => {
     )
   })
 
-  test('sends 7-bit text to it as it is', async () => {
+  test('sends 7-bit text unconverted to a server without 8BITMIME', async () => {
     const server = await serve(simple)
     const said = await talk(server)
     expect(said.lines.some((line) => line.includes('8BITMIME'))).toBe(false)
@@ -115,11 +115,11 @@ describe('an ordinary conversation', () => {
   })
 })
 
-describe('what the server cannot take', () => {
+describe('server limits', () => {
   const offering = (extension: string): string =>
     `S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 ${extension}\n C: QUIT`
 
-  test('a message over its SIZE is not sent', async () => {
+  test('a message larger than SIZE is not sent', async () => {
     const said = await talk(await serve(offering('SIZE 20')))
     expect(said.fates['bob@example.org']).toBe('unsupported mail')
     expect([...said.outcome.values()][0]).toMatchObject({
@@ -131,7 +131,7 @@ describe('what the server cannot take', () => {
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
   })
 
-  test('8-bit text inside a signed is not sent without 8BITMIME', async () => {
+  test('8-bit text inside a signed part is not sent to a server without 8BITMIME', async () => {
     const message =
       'Content-Type: multipart/signed; boundary=b\r\n\r\n--b\r\n\r\nGrüße\r\n--b\r\nContent-Type: application/pgp-signature\r\n\r\nx\r\n--b--\r\n'
     const said = await talk(await serve(offering('PIPELINING')), { message })
@@ -145,13 +145,13 @@ describe('what the server cannot take', () => {
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
   })
 
-  test('its SIZE is of the converted message', async () => {
+  test('SIZE is compared with the converted message', async () => {
     const text = 'Subject: x\r\n\r\nüüüüüüüüüüüüüüüüüüüü\r\n'
     const said = await talk(await serve(offering('SIZE 60')), { message: text })
     expect(noteOf(said)).toMatch(/accepts messages of up to 60 bytes; this one has \d{3}\.$/)
   })
 
-  test('SIZE without a limit, or of zero, is no limit', async () => {
+  test('SIZE without a value, or 0, means no limit', async () => {
     for (const size of ['SIZE', 'SIZE 0']) {
       const script = simple
         .replace('S: 250 mx', `S: 250-mx\n  S: 250 ${size}`)
@@ -160,7 +160,7 @@ describe('what the server cannot take', () => {
     }
   })
 
-  test('a UTF-8 recipient without SMTPUTF8 is refused here, the others get the message', async () => {
+  test('a UTF-8 recipient fails locally without SMTPUTF8, and the others get the message', async () => {
     const said = await talk(await serve(simple), { to: ['zoë@example.org', 'bob@example.org'] })
     expect(said.fates).toEqual({
       'zoë@example.org': 'unsupported rcpt',
@@ -169,7 +169,7 @@ describe('what the server cannot take', () => {
     expect(said.outcome.get('zoë@example.org')).toMatchObject({ failure: { status: '5.6.7' } })
   })
 
-  test('a UTF-8 recipient is said in UTF-8 where SMTPUTF8 is offered', async () => {
+  test('a UTF-8 recipient is sent in UTF-8 if the server offers SMTPUTF8', async () => {
     const utf8 = Buffer.from('RCPT TO:<zoë@example.org>').toString('latin1')
     const server = await serve([
       ...dialog(
@@ -181,7 +181,7 @@ describe('what the server cannot take', () => {
     expect((await talk(server, { to: ['zoë@example.org'] })).fates['zoë@example.org']).toBe('accepted 250 ok')
   })
 
-  test('an address with a line end never reaches the wire', async () => {
+  test('an address with a line break is never sent', async () => {
     const server = await serve(offering('HELP'))
     const evil = 'bob@example.org>\r\nRCPT TO:<eve@example.org'
     expect((await talk(server, { to: [evil] })).fates[evil]).toBe('unsupported rcpt')
@@ -216,7 +216,7 @@ describe('refusals', () => {
       `${upTo('S: 250 2.1.5')} S: 421 4.7.0 slow down\n S: <close>`,
       'reply rcpt 421 4.7.0 slow down',
     ],
-  ])('%s', async (_, script, fate) => {
+  ])('are recorded with their phase: %s', async (_, script, fate) => {
     const server = await serve(script)
     expect((await talk(server)).fates).toEqual({ 'bob@example.org': fate })
     await expect.poll(() => server.connections[0]!.complete).toBe(true)
@@ -226,7 +226,7 @@ describe('refusals', () => {
     'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 PIPELINING\n C: MAIL *\n C: RCPT *\n C: RCPT *\n C: DATA\n'
   const to = ['a@x.test', 'b@x.test']
 
-  test('a refused sender in a pipelined envelope is what counts, not the 503 after it', async () => {
+  test('MAIL refused in a pipelined envelope is the outcome, not the 503 after it', async () => {
     const server = await serve(
       `${pipelined} S: 550 5.7.1 no\n S: 503 MAIL first\n S: 503 MAIL first\n S: 503 RCPT first\n C: QUIT`,
     )
@@ -236,7 +236,7 @@ describe('refusals', () => {
     })
   })
 
-  test('DATA let in although every recipient was refused is ended with a dot and reaches nobody', async () => {
+  test('DATA accepted with all recipients refused is ended with an empty message', async () => {
     const server = await serve(
       `${pipelined} S: 250 ok\n S: 550 no\n S: 450 later\n S: 354 go\n C: .\n S: 250 nothing sent\n C: QUIT`,
     )
@@ -247,7 +247,7 @@ describe('refusals', () => {
     await expect.poll(() => server.connections[0]!.complete).toBe(true)
   })
 
-  test('replies that come together with the end of the connection are not lost', async () => {
+  test('replies received together with the end of the connection are kept', async () => {
     const server = await serve(
       `${pipelined} S: 250 ok\n S: 550 5.1.1 no\n S: 450 later\n S: 503 no\n S: <close>`,
     )
@@ -257,7 +257,7 @@ describe('refusals', () => {
     })
   })
 
-  test('421 to one recipient ends it for those behind, and leaves the answers before', async () => {
+  test('421 to one recipient applies to the following ones and leaves earlier replies', async () => {
     const server = await serve(`${pipelined} S: 250 ok\n S: 550 5.1.1 no\n S: 421 too many\n S: <close>`)
     expect((await talk(server, { to })).fates).toEqual({
       'a@x.test': 'reply rcpt 550 5.1.1 no',
@@ -275,7 +275,7 @@ describe('TLS', () => {
     ...dialog(then),
   ]
 
-  test('is used when it is offered, with any certificate, and described', async () => {
+  test('is used with any certificate when offered, and recorded', async () => {
     const server = await serve(tls('self-signed'))
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
@@ -297,7 +297,7 @@ describe('TLS', () => {
     expect(server.connections).toHaveLength(1)
   })
 
-  test('that is broken is tried again with less, and then done without', async () => {
+  test('is retried with a smaller ClientHello when broken, then skipped', async () => {
     const server = await serve(tls('broken'), tls('broken'), simple)
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
@@ -313,12 +313,12 @@ describe('TLS', () => {
     expect(said.lines[10]).toContain('again without TLS')
   })
 
-  test('that breaks right after the handshake is given up too', async () => {
+  test('is skipped as well when the connection breaks right after the handshake', async () => {
     const server = await serve(tls('self-signed', 'C: EHLO *\n S: <close>'), simple)
     expect((await talk(server)).fates['bob@example.org']).toMatch(/^accepted/)
   })
 
-  test('that is refused is done without on the same connection', async () => {
+  test('is skipped on the same connection when STARTTLS is refused', async () => {
     const server = await serve(`${start} S: 454 4.7.0 not now\n ${simple.slice(simple.indexOf('C: MAIL'))}`)
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
@@ -330,14 +330,14 @@ describe('TLS', () => {
   test.each([
     ['refused', `${start} S: 454 4.7.0 not now\n C: QUIT`, 'reply starttls 454 4.7.0 not now'],
     ['not offered', simple, 'tls starttls'],
-  ])('that is required and %s is a failure without a second connection', async (_, script, fate) => {
+  ])('fails without a second connection when required and %s', async (_, script, fate) => {
     const server = await serve(script)
     expect((await talk(server, { demand: encrypted })).fates['bob@example.org']).toBe(fate)
     expect(server.connections).toHaveLength(1)
     expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
   })
 
-  test('with replies injected before the handshake is not trusted', async () => {
+  test('is not used when replies are injected before the handshake', async () => {
     const server = await serve([...dialog(start), { send: '220 go\r\n250 injected\r\n' }], simple)
     const said = await talk(server)
     expect(said.lines.find((line) => line.startsWith('tls'))).toContain('extra data before the TLS handshake')

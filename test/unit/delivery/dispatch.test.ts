@@ -44,7 +44,7 @@ const delivery = {
   leaseUntil: Infinity,
 } as LeasedDelivery
 
-test('what is leased while the dispatcher stops goes back at once: left leased, it would wait for its next time', async () => {
+test('deliveries leased while the dispatcher stops are released at once', async () => {
   const { dispatcher, asked, lease, back } = begin()
   await dispatcher.start()
   await asked
@@ -54,7 +54,7 @@ test('what is leased while the dispatcher stops goes back at once: left leased, 
   expect(back).toEqual(['d1'])
 })
 
-test('what was leased although the storage failed goes back before the next lease, except what is in flight', async () => {
+test('deliveries leased by a failed storage call are released before the next lease, except those in flight', async () => {
   const { deps, back } = begin()
   const ends: number[] = []
   let flying = false
@@ -98,7 +98,7 @@ test.each([
   ],
   ['a bug', new TypeError('This is undefined.'), []],
 ])(
-  'what %s ended before anything was sent is due soon, unless it may never end',
+  'after an error from %s before sending, a delivery is due again soon only if the error is transient',
   async (_, cause, expected) => {
     const { deps } = begin()
     const back: unknown[] = []
@@ -125,7 +125,7 @@ test.each([
   },
 )
 
-test('what is leased again because the clock jumped is not sent again when its attempt ends before the answer', async () => {
+test('a delivery leased again after a clock jump is not sent twice when its attempt ends meanwhile', async () => {
   const clock = createTestClock()
   const leases: ((leased: LeasedDelivery[]) => void)[] = []
   const attempts: ((tried: Tried) => void)[] = []
@@ -166,7 +166,7 @@ test('what is leased again because the clock jumped is not sent again when its a
   await expect.poll(() => attempts.length).toBe(2)
 })
 
-test('a storage that does not answer holds a stop no longer than it may take', async () => {
+test('stop() does not wait for an unresponsive storage beyond its timeout', async () => {
   const { dispatcher, asked } = begin()
   await dispatcher.start()
   await asked

@@ -17,7 +17,7 @@ describe('RCPT to a server that offers DSN (RFC 3461 §5.2.1)', () => {
     [['FAILURE'], 'FAILURE'],
     [['DELAY'], 'DELAY'],
     [['FAILURE', 'DELAY'], 'FAILURE,DELAY'],
-  ])('passes NOTIFY=%s on', (notify, passed) => {
+  ])('passes on NOTIFY=%s', (notify, passed) => {
     expect(said(notify)).toBe(`RCPT TO:<${to}> NOTIFY=${passed} ORCPT=rfc822;Ada+2B1@x.test`)
   })
 
@@ -25,15 +25,15 @@ describe('RCPT to a server that offers DSN (RFC 3461 §5.2.1)', () => {
     [['SUCCESS'], 'NEVER'],
     [['SUCCESS', 'FAILURE'], 'FAILURE'],
     [['DELAY', 'SUCCESS', 'FAILURE'], 'DELAY,FAILURE'],
-  ])('keeps SUCCESS of NOTIFY=%s to itself', (notify, passed) => {
+  ])('removes SUCCESS from NOTIFY=%s', (notify, passed) => {
     expect(said(notify)).toBe(`RCPT TO:<${to}> NOTIFY=${passed} ORCPT=rfc822;Ada+2B1@x.test`)
   })
 
-  test('says no NOTIFY that was not said', () => {
+  test('sends no NOTIFY when the sender gave none', () => {
     expect(said(null)).toBe(`RCPT TO:<${to}> ORCPT=rfc822;Ada+2B1@x.test`)
   })
 })
 
-test('RCPT to a server without DSN says nothing of reports (RFC 3461 §5.2.2 a)', () => {
+test('RCPT to a server without DSN carries no DSN parameters (RFC 3461 §5.2.2 a)', () => {
   expect(said(['SUCCESS', 'FAILURE'], ['PIPELINING'])).toBe(`RCPT TO:<${to}>`)
 })

@@ -7,14 +7,14 @@ import { freeAddress, likelyFreePort } from '../../world/addresses.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { serve, simple, talk } from './talk.ts'
 
-describe('addresses', () => {
+describe('addresses of a host', () => {
   const addresses = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
 
-  test('stay in their order while nothing is known of them', () => {
+  test('keep their order when no failures are remembered', () => {
     expect(createHostMemory().order(addresses, 0)).toEqual(addresses)
   })
 
-  test('that are dead come last for five minutes, among themselves in their order', () => {
+  test('are tried last for five minutes after a failure, failed ones in their original order', () => {
     const memory = createHostMemory()
     memory.died('192.0.2.2', 0)
     memory.died('192.0.2.1', 1000)
@@ -23,21 +23,21 @@ describe('addresses', () => {
     expect(memory.order(addresses, DEAD_MS + 1000)).toEqual(addresses)
   })
 
-  test('are ordered with what belongs to them', () => {
+  test('are ordered together with their host names', () => {
     const memory = createHostMemory()
     memory.died('192.0.2.1', 0)
     const places = addresses.map((ip) => ({ host: 'mx.example.test', ip }))
     expect(memory.order(places, 1).map(({ ip }) => ip)).toEqual(['192.0.2.2', '192.0.2.3', '192.0.2.1'])
   })
 
-  test('one success makes up for all that was before', () => {
+  test('return to their place after one success', () => {
     const memory = createHostMemory()
     memory.died('192.0.2.1', 0)
     memory.lives('192.0.2.1')
     expect(memory.order(addresses, 1)).toEqual(addresses)
   })
 
-  test('are remembered up to a number; the oldest go first', () => {
+  test('are remembered up to a limit; the oldest are forgotten first', () => {
     const memory = createHostMemory()
     for (let at = 0; at <= 10_000; at++) memory.died(`2001:db8::${at.toString(16)}`, 0)
     expect(memory.order(['2001:db8::0', '2001:db8::1', '192.0.2.1'], 1)).toEqual([
@@ -50,7 +50,7 @@ describe('a conversation', () => {
   const inOrder = (connections: ReturnType<typeof createConnections>, ip: string, now: number) =>
     connections.memory.order([ip, '192.0.2.1'], now)[0] === ip
 
-  test('with nobody makes the address dead, and a greeting brings it back', async () => {
+  test('marks the address as dead when there is no greeting, and alive again after a greeting', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const server = await serve('S: <close>', simple)
@@ -60,7 +60,7 @@ describe('a conversation', () => {
     expect(inOrder(connections, server.address, clock.now())).toBe(true)
   })
 
-  test('that is refused at TCP does, one that we could not begin does not', async () => {
+  test('marks the address as dead when TCP is refused, but not when connecting failed locally', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const [refusing, own] = [freeAddress(), freeAddress()]
@@ -73,7 +73,7 @@ describe('a conversation', () => {
     expect(inOrder(connections, own, clock.now())).toBe(true)
   })
 
-  test('in which the server refuses us does not: it lives', async () => {
+  test('does not mark the address as dead when the greeting is a refusal', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const server = await serve('S: 554 no\n C: QUIT')
@@ -82,7 +82,7 @@ describe('a conversation', () => {
   })
 })
 
-describe('a server that offers PIPELINING and cannot do it', () => {
+describe('a server with broken PIPELINING', () => {
   const cleanUp: (() => void)[] = []
   afterEach(() => {
     for (const work of cleanUp.splice(0)) work()
@@ -117,7 +117,7 @@ describe('a server that offers PIPELINING and cannot do it', () => {
   }
 
   test.each(['lost', 'end'] as const)(
-    'gets one command after the other in the next attempt: %s',
+    'gets one command at a time in the next attempt (reaction to pipelining: %s)',
     async (rest) => {
       const clock = createTestClock()
       const connections = createConnections({ clock })
@@ -142,7 +142,7 @@ describe('a server that offers PIPELINING and cannot do it', () => {
   )
 })
 
-test('a message whose turn does not come goes back untried, and its connection waits for the next', async () => {
+test("a message that doesn't get its turn is given back unsent, and its connection is kept for the next", async () => {
   const clock = createTestClock()
   const connections = createConnections({ clock })
   const server = await serve(simple)

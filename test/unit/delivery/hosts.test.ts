@@ -12,7 +12,7 @@ const sorted = (addresses: string[], allow: string[] = []) =>
   })
 
 describe("addresses of this machine's interfaces", () => {
-  test('are off limits, however they are written; others behind the same name are not', () => {
+  test('are off limits in any notation; other addresses of the same name are used', () => {
     const { addresses, forbidden } = sorted(['93.184.1.1', '93.184.1.2', '2a00:1450:0:0::1'])
     expect(addresses).toEqual(['93.184.1.2'])
     expect(forbidden).toEqual([
@@ -21,7 +21,7 @@ describe("addresses of this machine's interfaces", () => {
     ])
   })
 
-  test('are used when they are listed', () => {
+  test('are used if delivery.allow_networks lists them', () => {
     const { addresses } = sorted(['93.184.1.1', '2a00:1450::1'], ['93.184.1.1/32'])
     expect(addresses).toEqual(['93.184.1.1'])
   })
@@ -34,7 +34,7 @@ describe('addresses in private networks', () => {
     ['192.168.1.1', 'in a private network (RFC 1918)'],
     ['100.64.0.9', 'in the shared address space of carrier-grade NAT (RFC 6598)'],
     ['fd12::1', 'in a private network (RFC 4193)'],
-  ])('are off limits unless they are listed: %s', (ip, why) => {
+  ])('are off limits unless delivery.allow_networks lists them: %s', (ip, why) => {
     expect(sorted([ip])).toMatchObject({ addresses: [], forbidden: [`${ip} is ${why}`] })
     expect(sorted([ip], [ip])).toMatchObject({ addresses: [ip], forbidden: [] })
   })

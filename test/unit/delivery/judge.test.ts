@@ -28,20 +28,20 @@ const failed = (failure: Partial<Failure>): Fate => ({
 const said = (phase: Failure['phase'], text: string): Fate =>
   failed({ kind: 'reply', phase, reply: parseReply(text)! })
 
-describe('when it is retried', () => {
+describe('a retry', () => {
   const delay = (text: string): number => {
     const verdict = judge(said('greeting', text), history, now, bench)
     return verdict.kind === 'deferred' ? verdict.until - now : NaN
   }
 
-  test('after a minute, and sooner when only a connection was missing', () => {
+  test('is due after a minute, or after 5 seconds when the server limits connections', () => {
     expect(delay('421 4.7.0 Too many messages')).toBe(60_000)
     expect(delay('421 4.7.0 Too many connections')).toBe(5000)
   })
 })
 
-describe('what a reply means for the delivery', () => {
-  test('each of the table ends or defers it as the table says, with its category', () => {
+describe('a reply', () => {
+  test('ends or defers the delivery with the action and category of its row in replies.toml', () => {
     for (const { phase, reply, provider, action, category, subType } of REPLIES) {
       const verdict = judge(said(phase, reply), { ...history, provider }, now, bench)
       expect(verdict.cause.category, reply).toBe(category)
@@ -50,14 +50,14 @@ describe('what a reply means for the delivery', () => {
     }
   })
 
-  test('a block of our address that lasts expires, and suppresses nobody', () => {
+  test('about a blocklisted sending IP ends in expiry, without suppression', () => {
     const text = '554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org'
     const late = judge(said('rcpt', text), { ...history, expiresAt: now }, now, bench)
     expect(late).toMatchObject({ kind: 'expired', subType: 'General', cause: { category: 'reputation' } })
     expect(late).not.toHaveProperty('suppress')
   })
 
-  test('what was said of a message to several suppresses only the address that it names', () => {
+  test('to a message with several recipients suppresses only the address it names', () => {
     const shared = { ...bench, alone: false }
     const named = "554 delivery error: dd This user doesn't have a yahoo.com account (U@example.org) [0]"
     expect(judge(said('body', named), history, now, shared)).toMatchObject({
@@ -73,7 +73,7 @@ describe('what a reply means for the delivery', () => {
     expect(judge(atRcpt, history, now, shared)).toMatchObject({ kind: 'bounced', suppress: true })
   })
 
-  test('advice goes with the cause', () => {
+  test('has a cause with advice if its rule has some', () => {
     const { cause } = judge(said('greeting', '554 blocked, see www.spamcop.net'), history, now, bench)
     expect(cause.advice).toEqual({
       text: 'Look up the IP. Listings expire within a day after the last report.',
@@ -95,7 +95,7 @@ describe('failures without a reply', () => {
     ['unsupported', 'bounced', 'policy'],
     ['forbidden', 'failed', 'policy'],
     ['gone', 'failed', 'policy'],
-  ] as const)('%s means %s, category %s', (kind, verdict, category) => {
+  ] as const)('of kind %s are %s, with category %s', (kind, verdict, category) => {
     const judged = judge(failed({ kind }), history, now, bench)
     expect(judged.kind).toBe(verdict)
     expect(judged.cause).toEqual({
@@ -115,18 +115,21 @@ describe('failures without a reply', () => {
     ['no-route', '5.4.4', 'dns', 'General', false],
     ['unsupported', '5.3.4', 'size', 'MessageTooLarge', false],
     ['unsupported', '5.6.7', 'policy', 'General', false],
-  ] as const)('%s with status %s is of category %s', (kind, status, category, subType, suppress) => {
-    expect(judge(failed({ kind, status }), history, now, bench)).toMatchObject({
-      kind: 'bounced',
-      subType,
-      suppress,
-      cause: { status, category },
-    })
-  })
+  ] as const)(
+    'of kind %s with status %s bounce with category %s',
+    (kind, status, category, subType, suppress) => {
+      expect(judge(failed({ kind, status }), history, now, bench)).toMatchObject({
+        kind: 'bounced',
+        subType,
+        suppress,
+        cause: { status, category },
+      })
+    },
+  )
 })
 
-describe('time', () => {
-  test('the next attempt follows the schedule and the dice', () => {
+describe('timing', () => {
+  test('the next attempt follows the retry schedule, with jitter', () => {
     const network = failed({})
     expect(judge(network, history, now, bench)).toMatchObject({ kind: 'deferred', until: now + 60_000 })
     expect(judge(network, history, now, { ...bench, random: 0.5 })).toMatchObject({ until: now + 66_000 })
@@ -135,7 +138,7 @@ describe('time', () => {
     })
   })
 
-  test('a delivery whose next attempt would come too late has expired', () => {
+  test('a delivery whose next attempt would come after its lifetime expires', () => {
     const late = { ...history, expiresAt: now + 59_999 }
     expect(judge(failed({}), late, now, bench)).toMatchObject({ kind: 'expired', subType: 'General' })
     expect(judge(said('rcpt', '451 later'), late, now, bench).kind).toBe('expired')
@@ -144,7 +147,7 @@ describe('time', () => {
   })
 })
 
-describe('the sentence for people', () => {
+describe('the note for people', () => {
   test.each([
     ['rcpt', '550 5.1.1 No such user', 'mx.example.org says that the mailbox does not exist.'],
     ['rcpt', '550', 'mx.example.org refuses the recipient.'],
@@ -157,11 +160,11 @@ describe('the sentence for people', () => {
       '554 no',
       'mx.example.org offers no mail service to this server. The reply is permanent, but Posthaste retries in case that changes.',
     ],
-  ] as const)('at %s, %s: %s', (phase, text, sentence) => {
+  ] as const)('for a reply at %s, %s: %s', (phase, text, sentence) => {
     expect(judge(said(phase, text), history, now, bench).cause.note).toBe(sentence)
   })
 
-  test('an accepted message', () => {
+  test('names the host of an accepted message', () => {
     const reply = parseReply('250 2.0.0 queued')!
     const fate: Fate = { kind: 'accepted', host: 'mx.example.org', ip: '192.0.2.9', reply }
     expect(judge(fate, history, now, bench)).toEqual({

@@ -111,8 +111,8 @@ async function work(
   return fates
 }
 
-describe('the limit of a lane', () => {
-  test.each([1, 2, 3])('holds at every moment, whatever servers do (run %i)', async (seed) => {
+describe('the connection limit of a lane', () => {
+  test.each([1, 2, 3])('is never exceeded, whatever servers do (run %i)', async (seed) => {
     const count = new Count()
     const random = dice(seed)
     const targets = await Promise.all(Array.from({ length: 5 }, () => moody(count, random)))
@@ -136,7 +136,7 @@ describe('the limit of a lane', () => {
     'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 250 ok\n C: DATA\n S: 354 go\n C: <body>\n S: 250 queued\n'
   const goodbye = 'C: QUIT\n S: 221 bye\n S: <close>'
 
-  test('closes the idle ones that are too many when it has become lower', async () => {
+  test('closes surplus idle connections after it was lowered', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const say = (server: { address: string; port: number }, limit: number) =>
@@ -151,7 +151,7 @@ describe('the limit of a lane', () => {
       expect(server.connections[0]).toMatchObject({ mismatch: null, complete: true })
   })
 
-  test('is kept when more is asked for than it allows: who comes later waits, to the end of its attempt', async () => {
+  test('makes further messages wait until their attempt ends', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const slow = await serve(`${hello} C: MAIL *`)

@@ -13,11 +13,11 @@ describe('dot stuffing', () => {
     ['.\r\n', '..\r\n.\r\n'],
     ['..\r\n.a\r\nb.\r\n', '...\r\n..a\r\nb.\r\n.\r\n'],
     ['a\r\n.', 'a\r\n..\r\n.\r\n'],
-  ])('%j becomes %j', (text, expected) => {
+  ])('turns %j into %j', (text, expected) => {
     expect(wire(text)).toBe(expected)
   })
 
-  test('a receiver gets every message back byte for byte, across the limits of blocks too', () => {
+  test('is reversible byte for byte, also at block boundaries', () => {
     const unstuff = (text: string): string => text.slice(0, -3).replaceAll(/^\./gm, '')
     fc.assert(
       fc.property(
@@ -31,7 +31,7 @@ describe('dot stuffing', () => {
     )
   })
 
-  test('ten megabytes of dots take well under a second', async () => {
+  test('of ten megabytes of dots takes less than 5 seconds', async () => {
     let size = 0
     const cost = await costOf(() => {
       for (const block of dotStuffed(Buffer.alloc(9_999_999, '.\r\n'))) size += block.length
@@ -41,8 +41,8 @@ describe('dot stuffing', () => {
   })
 })
 
-describe('line ends', () => {
-  test('what is composed here is not copied', async () => {
+describe('line endings', () => {
+  test('are not copied when they are CRLF already', async () => {
     const message = Buffer.from('a: b\r\n\r\nc\r\n')
     expect((await withCrlf(message)).buffer).toBe(message.buffer)
   })
@@ -54,11 +54,11 @@ describe('line ends', () => {
     ['a\n.\nMAIL FROM:<x>\n', 'a\r\n.\r\nMAIL FROM:<x>\r\n'],
     ['\n', '\r\n'],
     ['no end', 'no end\r\n'],
-  ])('%j becomes %j', async (text, expected) => {
+  ])('are normalized: %j becomes %j', async (text, expected) => {
     expect((await withCrlf(Buffer.from(text))).toString()).toBe(expected)
   })
 
-  test('a large message is looked through in several turns of the event loop, to its end', async () => {
+  test('of a large message are normalized in several turns of the event loop', async () => {
     const line = `${'x'.repeat(76)}\r\n`
     const message = Buffer.from(line.repeat(500_000))
     let turns = 0
@@ -74,7 +74,7 @@ describe('line ends', () => {
     expect((await withCrlf(bare)).subarray(-11).toString()).toBe('bare\r\nend\r\n')
   })
 
-  test('8-bit bytes are seen, and where', async () => {
+  test('prepare() reports 8-bit bytes, and whether the header has some', async () => {
     const seen = async (text: string): Promise<boolean[]> => {
       const { eightBit, eightBitHeader } = await prepare(Buffer.alloc(0), Buffer.from(text))
       return [eightBit, eightBitHeader]
@@ -85,11 +85,11 @@ describe('line ends', () => {
   })
 })
 
-describe('a new date', () => {
+describe('redate', () => {
   const instant = Date.UTC(2026, 10, 5, 6, 7, 8)
   const redated = (text: string): string => redate(Buffer.from(text), instant).toString()
 
-  test('takes the place of the old one, and of no other text', () => {
+  test('replaces the Date header, and no equal text in the body', () => {
     const old = 'Date: Wed, 18 Nov 2026 12:00:00 +0000'
     expect(redated(`From: a@b.example\r\n${old}\r\nSubject: x\r\n\r\n${old}\r\n`)).toBe(
       `From: a@b.example\r\nDate: Thu, 05 Nov 2026 06:07:08 +0000\r\nSubject: x\r\n\r\n${old}\r\n`,
@@ -102,7 +102,7 @@ describe('a new date', () => {
     'From: a\r\nDate: 18 Nov 2026 12:00:00 +0000\r\n\r\n',
     'From: a\r\n',
     '',
-  ])('leaves alone what is written in another way: %j', (text) => {
+  ])('leaves a message without a Date header in our own format unchanged: %j', (text) => {
     expect(redated(text)).toBe(text)
   })
 })

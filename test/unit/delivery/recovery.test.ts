@@ -7,7 +7,7 @@ import { leaseArgs, makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { makePlace } from '../storage/places.ts'
 import { ownerOf } from '../../../appliance/mail/ids.ts'
 
-test('a start recovers what an earlier run of its node had leased, and leaves other nodes at work', async () => {
+test('on start, a node recovers leases of its earlier run and leaves those of other nodes', async () => {
   const dataDir = join(await makePlace(), 'data')
   // Two nodes on one storage.
   const [here, there] = [await openSqlite({ dataDir }), await openSqlite({ dataDir })]

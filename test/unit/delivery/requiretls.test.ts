@@ -19,7 +19,7 @@ const tls = (mode: Exclude<TlsMode, 'none'>, then: string): ScriptStep[] => [
 ]
 const strict = { demand: requireTls, host }
 
-test('is passed on to a server that promises the same over TLS with a valid certificate', async () => {
+test('REQUIRETLS is passed on to a server that offers it over TLS with a valid certificate', async () => {
   const server = await serve(tls('trusted', promising))
   const said = await talk(server, strict)
   expect(said.fates['bob@example.org']).toMatch(/^accepted/)
@@ -27,7 +27,7 @@ test('is passed on to a server that promises the same over TLS with a valid cert
   expect(server.connections[0]).toMatchObject({ mismatch: null })
 })
 
-test('that nobody asked for is not said', async () => {
+test('REQUIRETLS is not sent when the sender did not ask for it', async () => {
   const server = await serve(
     tls('trusted', `${ehlo} S: 250 REQUIRETLS\n ${simple.slice(simple.indexOf('C: MAIL'))}`),
   )
@@ -36,17 +36,17 @@ test('that nobody asked for is not said', async () => {
   expect(server.connections[0]).toMatchObject({ mismatch: null })
 })
 
-describe('a server is left without MAIL and without a second connection when', () => {
+describe('a message with REQUIRETLS is not sent, and no second connection opened, when', () => {
   test.each<[string, string | ScriptStep[], string, string, string | undefined]>([
     [
-      'it offers no TLS, whatever it promises',
+      'the server offers REQUIRETLS without TLS',
       `S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 REQUIRETLS\n C: QUIT`,
       host,
       'does not offer TLS',
       '5.7.10',
     ],
     [
-      'its certificate is from nobody',
+      'its certificate is self-signed',
       tls('self-signed', promising),
       'mx.self-signed.test',
       'SELF_SIGNED',
@@ -59,9 +59,9 @@ describe('a server is left without MAIL and without a second connection when', (
       'is not for mx.example.test',
       '5.7.10',
     ],
-    ['its certificate is over', tls('expired', promising), host, 'has expired', '5.7.10'],
+    ['its certificate has expired', tls('expired', promising), host, 'has expired', '5.7.10'],
     [
-      'it promises nothing inside TLS',
+      'the server does not offer REQUIRETLS inside TLS',
       tls('trusted', `${ehlo} S: 250 SIZE\n C: QUIT`),
       host,
       'does not offer REQUIRETLS',
@@ -77,7 +77,7 @@ describe('a server is left without MAIL and without a second connection when', (
     expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
   })
 
-  test('STARTTLS is refused, which may pass', async () => {
+  test('STARTTLS is refused with a temporary error', async () => {
     const server = await serve(`${start} S: 454 4.7.0 not now\n C: QUIT`, simple)
     const { fates } = await talk(server, strict)
     expect(fates['bob@example.org']).toBe('reply starttls 454 4.7.0 not now')
@@ -87,27 +87,30 @@ describe('a server is left without MAIL and without a second connection when', (
 
 test.each<[string, ScriptStep[], string]>([
   ['the handshake breaks', tls('broken', promising), 'tls starttls'],
-  ['it hangs up inside TLS', tls('trusted', 'C: EHLO *\n S: <close>'), 'network ehlo'],
-])('%s: a smaller ClientHello is tried, and never plain text', async (_, script, fate) => {
-  const server = await serve(script, script, simple)
-  expect((await talk(server, strict)).fates['bob@example.org']).toBe(fate)
-  expect(server.connections).toHaveLength(2)
-})
+  ['the server hangs up inside TLS', tls('trusted', 'C: EHLO *\n S: <close>'), 'network ehlo'],
+])(
+  'when %s, REQUIRETLS is retried with a smaller ClientHello and never in plain text',
+  async (_, script, fate) => {
+    const server = await serve(script, script, simple)
+    expect((await talk(server, strict)).fates['bob@example.org']).toBe(fate)
+    expect(server.connections).toHaveLength(2)
+  },
+)
 
-describe('a report, with its null reverse-path,', () => {
-  test('is not lost for want of the promise (RFC 8689 §5)', async () => {
+describe('a report with REQUIRETLS and a null reverse-path', () => {
+  test('is sent to a server that does not offer REQUIRETLS (RFC 8689 §5)', async () => {
     const then = `${ehlo} S: 250 SIZE\n C: MAIL FROM:<> SIZE=*\n ${afterMail}`
     const server = await serve(tls('trusted', then))
     expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
   })
 
-  test('takes the promise where it is given', async () => {
+  test('is sent with REQUIRETLS if the server offers it', async () => {
     const server = await serve(tls('trusted', promising.replace('bounce@sender.test', '')))
     expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
     expect(server.connections[0]).toMatchObject({ mismatch: null })
   })
 
-  test('does not go in plain text', async () => {
+  test('is not sent in plain text', async () => {
     const server = await serve(simple)
     expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toBe('requiretls starttls')
   })

@@ -27,11 +27,11 @@ async function find(exchange: string, receives: readonly string[]): Promise<stri
   return made.hosts.map(({ name, addresses }) => `${name} ${addresses.join(' ')}`).join(', ')
 }
 
-test('mail for a domain that receives here goes to this server, at whatever address', async () => {
+test('mail for a domain that receives here is routed to this server, whatever its address', async () => {
   expect(await find('Mail.Sender.test', ['example.org'])).toBe(`${OWN} ${ADDRESS}`)
 })
 
-test('for all other domains it would be a loop, and no other name may lead here', async () => {
+test('an MX pointing to this server is a loop for other domains, and forbidden under another name', async () => {
   expect(await find(OWN, ['other.example'])).toBe('no-route 5.4.6')
   expect(await find('mx.stranger.test', ['example.org'])).toBe('forbidden 5.4.4')
 })

@@ -71,7 +71,7 @@ const v6 = '2a00:1450::1'
 const mx = (...names: [number, string][]) => ({ MX: names })
 
 describe('the mail exchangers', () => {
-  test('are tried in the order of their preference', async () => {
+  test('are tried in order of preference', async () => {
     const zone: Zone = {
       'example.org': mx([20, 'b.test'], [10, 'a.test']),
       'a.test': { A: [a] },
@@ -80,7 +80,7 @@ describe('the mail exchangers', () => {
     expect(await outline(zone)).toEqual([`a.test ${a}`, `b.test ${b}`])
   })
 
-  test('of equal preference are shuffled by the dice', async () => {
+  test('of equal preference are shuffled', async () => {
     const zone: Zone = {
       'example.org': mx([10, 'a.test'], [10, 'b.test']),
       'a.test': { A: [a] },
@@ -90,15 +90,15 @@ describe('the mail exchangers', () => {
     expect(await outline(zone, { random: () => 0.999 })).toEqual([`a.test ${a}`, `b.test ${b}`])
   })
 
-  test('without MX records are the domain itself', async () => {
+  test('default to the domain itself without MX records', async () => {
     expect(await outline({ 'example.org': { A: [a] } })).toEqual([`example.org ${a}`])
   })
 
-  test('of a domain with MX records are never the domain itself', async () => {
+  test('never include the domain itself if it has MX records', async () => {
     expect(await outline({ 'example.org': { MX: [[10, 'gone.test']], A: [a] } })).toBe('no-route 5.4.4')
   })
 
-  test('that are addresses or malformed are skipped', async () => {
+  test('are skipped if they are addresses or malformed names', async () => {
     const zone: Zone = {
       'example.org': mx(
         [1, '93.184.1.9'],
@@ -113,7 +113,7 @@ describe('the mail exchangers', () => {
     expect(await outline({ 'example.org': mx([1, '93.184.1.9']) })).toBe('no-route 5.4.4')
   })
 
-  test('are at most ten, with at most twenty addresses', async () => {
+  test('are limited to ten, with twenty addresses in total', async () => {
     const names = Array.from({ length: 15 }, (_, i) => `mx${String(i).padStart(2, '0')}.test`)
     const zone: Zone = { 'example.org': mx(...names.map((name, i): [number, string] => [i, name])) }
     names.forEach((name, i) => (zone[name] = { A: [`93.184.${i}.1`, `93.184.${i}.2`, `93.184.${i}.3`] }))
@@ -123,7 +123,7 @@ describe('the mail exchangers', () => {
     expect(asked.filter((one) => one.startsWith('A '))).toHaveLength(10)
   })
 
-  test('without our own name, and nothing that is no better', async () => {
+  test('exclude our own name and all of equal or lower preference', async () => {
     const zone: Zone = {
       'example.org': mx([10, 'a.test'], [20, 'Mail.Sender.test'], [20, 'b.test'], [30, 'b.test']),
       'a.test': { A: [a] },
@@ -148,38 +148,38 @@ describe('RFC 5321 §5.1 by example', () => {
       expected: [...first, ...second],
     },
     {
-      name: 'the dice shuffle equals among themselves only',
+      name: 'only hosts of equal preference are shuffled',
       zone: { ...both, 'example.org': mx([5, 'c.test'], [10, 'a.test'], [10, 'b.test']), 'c.test': A },
       options: { random: () => 0.5 },
       expected: [`c.test ${a}`, ...second, ...first],
     },
     {
-      name: 'a host that is named twice is tried once, where it is best',
+      name: 'a host listed twice is tried once, at its best preference',
       zone: { ...both, 'example.org': mx([30, 'a.test'], [20, 'b.test'], [10, 'a.test']) },
       expected: [...first, ...second],
     },
     {
-      name: 'a host that is named twice in different letters is tried once',
+      name: 'a host listed twice in different case is tried once',
       zone: { ...both, 'example.org': mx([10, 'A.Test'], [10, 'a.tEST']) },
       expected: first,
     },
     {
-      name: 'two hosts with the same address are two hosts',
+      name: 'two hosts with the same address are both tried',
       zone: { 'example.org': mx([1, 'a.test'], [2, 'c.test']), 'a.test': A, 'c.test': A },
       expected: [`a.test ${a}`, `c.test ${a}`],
     },
     {
-      name: 'the same address twice is one',
+      name: 'a duplicate address is tried once',
       zone: { 'example.org': mx([1, 'a.test']), 'a.test': { A: [a, a] } },
       expected: first,
     },
     {
-      name: 'our own name cuts itself, its equals and all that are worse',
+      name: 'our own name removes itself and all hosts of equal or lower preference',
       zone: { ...both, 'example.org': mx([10, 'a.test'], [20, own], [20, 'b.test'], [30, 'b.test']) },
       expected: first,
     },
     {
-      name: 'our own name counts where it is best',
+      name: 'our own name listed twice counts at its best preference',
       zone: { ...both, 'example.org': mx([10, own], [20, 'a.test'], [30, own]) },
       expected: 'no-route 5.4.6',
     },
@@ -195,22 +195,22 @@ describe('RFC 5321 §5.1 by example', () => {
       expected: [`example.org ${a}`],
     },
     {
-      name: 'a root MX among others is no refusal, and no host',
+      name: 'a root MX among others is ignored',
       zone: { ...both, 'example.org': mx([0, ''], [10, 'a.test']) },
       expected: first,
     },
     {
-      name: 'a root MX written as a dot is one too',
+      name: 'a root MX written as a dot is ignored among others',
       zone: { ...both, 'example.org': mx([0, '.'], [10, 'a.test']) },
       expected: first,
     },
     {
-      name: 'several root MX records and nothing else are a refusal',
+      name: 'several root MX records alone are a null MX',
       zone: { 'example.org': mx([0, ''], [10, '.']) },
       expected: 'no-route 5.1.10',
     },
     {
-      name: 'an address in place of a name is no host',
+      name: 'an MX that is an address is ignored',
       zone: {
         ...both,
         'example.org': mx([1, '192.0.2.1'], [2, '[192.0.2.1]'], [3, '2a00::1'], [9, 'a.test']),
@@ -218,42 +218,42 @@ describe('RFC 5321 §5.1 by example', () => {
       expected: first,
     },
     {
-      name: 'addresses only in place of names are no route, and the domain itself is not tried',
+      name: 'only addresses as MX are no route, without fallback to the domain itself',
       zone: { 'example.org': { MX: [[1, '192.0.2.1']], A: [a] } },
       expected: 'no-route 5.4.4',
     },
     {
-      name: 'underscores, which some publish, are dialled',
+      name: 'names with underscores are accepted',
       zone: { 'example.org': mx([1, 'mx_1.a.test']), 'mx_1.a.test': A },
       expected: [`mx_1.a.test ${a}`],
     },
     {
-      name: 'what is written into a name cannot reach a command',
+      name: 'names with line breaks or spaces are ignored',
       zone: { ...both, 'example.org': mx([1, 'x.test\r\nRSET'], [2, 'x test'], [3, 'a.test']) },
       expected: first,
     },
     {
-      name: 'an alias without addresses is no host beside others',
+      name: 'an alias without addresses is skipped',
       zone: { ...both, 'example.org': mx([1, 'alias.test'], [2, 'a.test']), 'alias.test': {} },
       expected: first,
     },
     {
-      name: 'a host whose look-up fails is passed over for the next',
+      name: 'a host whose lookup fails is skipped',
       zone: { ...both, 'example.org': mx([1, 'lost.test'], [2, 'a.test']), 'lost.test': 'fail' },
       expected: first,
     },
     {
-      name: 'every look-up failing is no fact',
+      name: 'the route is deferred when all lookups fail',
       zone: { 'example.org': mx([1, 'lost.test'], [2, 'off.test']), 'lost.test': 'fail', 'off.test': 'fail' },
       expected: 'dns',
     },
     {
-      name: 'one family failing and the other absent is no fact either',
+      name: 'the route is deferred when one address family fails and the other is absent',
       zone: { 'example.org': mx([1, 'a.test']), 'a.test': { A: 'fail' } },
       expected: 'dns',
     },
     {
-      name: 'a failed look-up weighs more than a forbidden address: it may have had another',
+      name: 'the route is deferred when one host is forbidden and the lookup of another fails',
       zone: {
         'example.org': mx([1, 'a.test'], [2, 'b.test']),
         'a.test': { A: ['127.0.0.1'] },
@@ -262,18 +262,18 @@ describe('RFC 5321 §5.1 by example', () => {
       expected: 'dns',
     },
     {
-      name: 'IPv6 alone is enough',
+      name: 'a host with only IPv6 is used',
       zone: { 'example.org': mx([1, 'a.test']), 'a.test': { AAAA: [v6] } },
       expected: [`a.test ${v6}`],
     },
     {
-      name: 'IPv6 alone waits where no source has it',
+      name: 'a host with only IPv6 is unreachable without an IPv6 source',
       zone: { 'example.org': mx([1, 'a.test']), 'a.test': { AAAA: [v6] } },
       options: { ipv6: false },
       expected: 'network 4.4.1',
     },
     {
-      name: 'a host that is off limits is passed over',
+      name: 'a host that is off limits is skipped',
       zone: {
         ...both,
         'example.org': mx([1, 'inside.test'], [2, 'a.test']),
@@ -282,7 +282,7 @@ describe('RFC 5321 §5.1 by example', () => {
       expected: first,
     },
     {
-      name: 'nothing but hosts that are off limits is our refusal',
+      name: 'the route is forbidden when all hosts are off limits',
       zone: {
         'example.org': mx([1, 'inside.test']),
         'inside.test': { A: ['0.0.0.0'], AAAA: ['::1', 'fe80::1'] },
@@ -290,7 +290,7 @@ describe('RFC 5321 §5.1 by example', () => {
       expected: 'forbidden 5.4.4',
     },
     {
-      name: 'an eleventh host is not looked up, though the ten before it have no address',
+      name: 'an eleventh host is not looked up, even if the first ten have no address',
       zone: {
         ...both,
         'example.org': mx(...Array.from({ length: 10 }, (_, i): [number, string] => [i, `gone${i}.test`]), [
@@ -306,12 +306,12 @@ describe('RFC 5321 §5.1 by example', () => {
   })
 })
 
-describe('what DNS does not say', () => {
-  test('a name that does not exist has no route', async () => {
+describe('route lookup results', () => {
+  test('a nonexistent domain has no route', async () => {
     expect(await outline({})).toBe('no-route 5.1.2')
   })
 
-  test('a null MX is a refusal in the words of RFC 7505', async () => {
+  test('a null MX gives status 5.1.10 (RFC 7505)', async () => {
     const { route: found } = await find({ 'example.org': { MX: [[0, '']], A: [a] } })
     expect(found).toMatchObject({
       kind: 'failed',
@@ -323,11 +323,11 @@ describe('what DNS does not say', () => {
     })
   })
 
-  test('a failed look-up of the MX records is no fact about the domain', async () => {
+  test('a failed MX lookup defers', async () => {
     expect(await outline({ 'example.org': 'fail' })).toBe('dns')
   })
 
-  test('hosts that cannot be looked up are skipped while others can', async () => {
+  test('hosts whose lookup fails or finds nothing are skipped if others resolve', async () => {
     const zone: Zone = {
       'example.org': mx([1, 'lost.test'], [2, 'gone.test'], [3, 'a.test']),
       'lost.test': 'fail',
@@ -336,31 +336,31 @@ describe('what DNS does not say', () => {
     expect(await outline(zone)).toEqual([`a.test ${a}`])
   })
 
-  test('one failed host beside absent ones defers', async () => {
+  test('one host with a failed lookup among nonexistent ones defers', async () => {
     expect(
       await outline({ 'example.org': mx([1, 'lost.test'], [2, 'gone.test']), 'lost.test': 'fail' }),
     ).toBe('dns')
   })
 
-  test('hosts that are all absent have no route', async () => {
+  test('hosts that all lack addresses give no route', async () => {
     expect(await outline({ 'example.org': mx([1, 'gone.test'], [2, 'empty.test']), 'empty.test': {} })).toBe(
       'no-route 5.4.4',
     )
   })
 
-  test('one address family that is found serves though the other fails', async () => {
+  test('one address family is enough if the lookup of the other fails', async () => {
     expect(await outline({ 'example.org': { A: [a], AAAA: 'fail' } })).toEqual([`example.org ${a}`])
   })
 })
 
 describe('addresses', () => {
-  test('are IPv4 first, then IPv6', async () => {
+  test('are ordered IPv4 first, then IPv6', async () => {
     expect(await outline({ 'example.org': { A: [a, b], AAAA: [v6] } })).toEqual([
       `example.org ${a} ${b} ${v6}`,
     ])
   })
 
-  test('of a family that we cannot send from are left out', async () => {
+  test('of a family without a source address are left out', async () => {
     const zone: Zone = { 'example.org': { A: [a], AAAA: [v6] } }
     expect(await outline(zone, { ipv6: false })).toEqual([`example.org ${a}`])
     expect(await outline(zone, { sourceIps: ['192.0.2.1'] })).toEqual([`example.org ${a}`])
@@ -368,7 +368,7 @@ describe('addresses', () => {
     expect(await outline({ 'example.org': { AAAA: [v6] } }, { ipv6: false })).toBe('network 4.4.1')
   })
 
-  test('off limits are not dialled unless the network is allowed', async () => {
+  test('that are off limits are used only if the network is allowed', async () => {
     const zone: Zone = {
       'example.org': {
         A: ['127.0.0.1', '10.0.0.5', '169.254.1.1', '0.0.0.0'],
@@ -380,7 +380,7 @@ describe('addresses', () => {
     expect(await outline({ 'example.org': { A: ['127.0.0.1', a] } })).toEqual([`example.org ${a}`])
   })
 
-  test('off limits are explained to the operator', async () => {
+  test('that are off limits are explained to the operator', async () => {
     const { route: found, steps } = await find({ 'example.org': { A: ['127.0.0.1'] } })
     expect(found.kind === 'failed' && found.failure.note).toMatch(
       /^The mail exchanger's address 127\.0\.0\.1 is loopback\. To deliver there, add it to delivery\.allow_networks\.$/,
@@ -395,12 +395,12 @@ describe('addresses', () => {
     ['[IPv6:::1]', 'forbidden 5.4.4'],
     ['[nonsense]', 'no-route 5.1.3'],
     ['[]', 'no-route 5.1.3'],
-  ])('the literal %s', async (domain, expected) => {
+  ])('in the literal %s are routed or rejected', async (domain, expected) => {
     expect(await outline({}, { domain })).toEqual(expected)
   })
 })
 
-test('the look-ups are in the transcript', async () => {
+test('DNS lookups are recorded in the transcript', async () => {
   const zone: Zone = {
     'example.org': mx([10, 'a.test'], [20, 'b.test']),
     'a.test': { A: [a] },
@@ -415,7 +415,7 @@ test('the look-ups are in the transcript', async () => {
 })
 
 describe('with the resolver', () => {
-  test('an alias as mail exchanger, which RFC 2181 §10.3 forbids, is dialled by its name at the addresses behind it', async () => {
+  test("an MX that is a CNAME is used under its own name with the target's addresses (RFC 2181 §10.3)", async () => {
     const { resolver } = await setUp({
       'example.test': { MX: [{ preference: 5, exchange: 'Alias.Example.test.' }] },
       'alias.example.test': { CNAME: 'Host.Provider.test' },

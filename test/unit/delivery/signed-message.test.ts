@@ -40,7 +40,7 @@ async function dkim({ bytes }: Prepared): Promise<string[]> {
 const header = 'From: alice@sender.test\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n'
 
 describe('a signed message', () => {
-  test('is converted for a server without 8BITMIME once, when it is asked for, and signed anew', async () => {
+  test('is converted for a server without 8BITMIME once, on demand, and signed again', async () => {
     const body = 'Content-Transfer-Encoding: 8bit\r\n\r\nGrüße an alle dort\r\n'
     const { message, sevenBit } = await signedOf(header + body)
     expect(message.bytes.toString()).toContain(header + body)
@@ -55,7 +55,7 @@ describe('a signed message', () => {
     expect([await dkim(converted), signatures]).toEqual([['pass'], 2])
   })
 
-  test('that cannot be converted says why', async () => {
+  test('returns the reason when it cannot be converted', async () => {
     const { sevenBit } = await signedOf(`${header}Content-Transfer-Encoding: x-own\r\n\r\nü\r\n`)
     expect(await sevenBit()).toEqual({
       impossible: 'a part of type text/plain has the unknown encoding x-own',

@@ -38,8 +38,8 @@ const fateOf = ({ fates }: { fates: Record<string, string> }): string => Object.
 const connects = ({ lines }: { lines: string[] }): string[] =>
   lines.filter((line) => line.startsWith('connect'))
 
-describe('the handshake', () => {
-  test('that a long ClientHello breaks is made with a smaller one, which is remembered for three days', async () => {
+describe('the TLS handshake', () => {
+  test('is retried with a smaller ClientHello, which is remembered for three days', async () => {
     const { say, clock } = place()
     const server = await serve(smallOnly, smallOnly, smallOnly, smallOnly, tls())
     const first = await say(server)
@@ -66,14 +66,14 @@ describe('the handshake', () => {
   test.each<[string, TlsDemand]>([
     ['encrypted', encrypted],
     ['verified', verified],
-  ])('with a smaller ClientHello serves a demand that is %s', async (_, demand) => {
+  ])('with a smaller ClientHello satisfies the demand %s', async (_, demand) => {
     const { say } = place()
     const said = await say(await serve(smallOnly, smallOnly), { demand })
     expect(fateOf(said)).toBe('accepted 250 queued')
     expect(said.tls).toMatchObject({ verified: true, error: null })
   })
 
-  test('with a server that knows TLS 1.2 only is one handshake', async () => {
+  test('with a server limited to TLS 1.2 takes one connection', async () => {
     const { say } = place()
     const server = await serve(tls({ options: { maxVersion: 'TLSv1.2' } }))
     const said = await say(server)
@@ -82,7 +82,7 @@ describe('the handshake', () => {
     expect(server.connections).toHaveLength(1)
   })
 
-  test('with a server that knows TLS 1.1 at most fails, and the mail goes in plain text', async () => {
+  test('fails with a server limited to TLS 1.1, and the mail is sent in plain text', async () => {
     const { say } = place()
     const old = tls({
       options: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
@@ -92,7 +92,7 @@ describe('the handshake', () => {
     expect(said.tls).toBeNull()
   })
 
-  test('that fails in both ways is done without for an hour, and then tried in full', async () => {
+  test('is skipped for an hour after both ClientHellos failed, then tried in full', async () => {
     const { say, clock } = place()
     const server = await serve(broken, broken, plain, plain, tls())
     const first = await say(server)
@@ -107,7 +107,7 @@ describe('the handshake', () => {
     expect(server.connections).toHaveLength(5)
   })
 
-  test('is made in full where TLS is demanded, whatever is remembered; and what works then is', async () => {
+  test('is tried in full when TLS is required, despite remembered failures, and success is remembered', async () => {
     const { say } = place()
     const server = await serve(broken, broken, plain, tls(), tls())
     await say(server)
@@ -116,14 +116,14 @@ describe('the handshake', () => {
     expect(server.connections).toHaveLength(5)
   })
 
-  test('that fails under one name takes nothing from the same address under another', async () => {
+  test('is tried for a host although it failed at the same address under another name', async () => {
     const { say } = place()
     const server = await serve(broken, broken, plain, tls())
     await say(server, { host: 'mx.evil.test' })
     expect((await say(server)).tls).toMatchObject({ verified: true })
   })
 
-  test('that hangs has its minute, and counts as failed', async () => {
+  test('times out after one minute, which counts as a failure', async () => {
     const { say, clock } = place()
     const hangs = `${start} C: STARTTLS\n S: 220 go`
     const server = await serve(hangs, hangs, plain)
@@ -143,9 +143,9 @@ describe('the handshake', () => {
   })
 
   test.each([
-    ['that is refused', `${start} C: STARTTLS\n S: 454 4.7.0 not now\n ${message}`, 1],
-    ['that is not offered', `S: 220 mx\n C: EHLO *\n S: 250 mx\n ${message}`, 1],
-  ])('%s is done without, and nothing is remembered', async (_, script, connections) => {
+    ['refused by the server', `${start} C: STARTTLS\n S: 454 4.7.0 not now\n ${message}`, 1],
+    ['not offered by the server', `S: 220 mx\n C: EHLO *\n S: 250 mx\n ${message}`, 1],
+  ])('%s is skipped, and nothing is remembered', async (_, script, connections) => {
     const { say, connections: all } = place()
     const server = await serve(script)
     const said = await say(server)
@@ -155,14 +155,14 @@ describe('the handshake', () => {
     expect(all.memory.hello({ host, ip: server.address }, Date.now()).hello).toBe('full')
   })
 
-  test('that cannot begin, because the server hangs up at STARTTLS, is done without', async () => {
+  test('is skipped when the server hangs up at STARTTLS', async () => {
     const { say } = place()
     const hangsUp = `${start} C: STARTTLS\n S: <close>`
     const said = await say(await serve(hangsUp, hangsUp, plain))
     expect(fateOf(said)).toBe('accepted 250 queued')
   })
 
-  test('that fails with a server that takes mail over TLS only is no last word, and is not remembered', async () => {
+  test('is retried next time after a failure with a server that accepts mail only over TLS', async () => {
     const { say } = place()
     const only = `${start} C: MAIL *\n S: 530 5.7.0 Must issue a STARTTLS command first\n C: QUIT`
     const server = await serve(broken, broken, only, tls())
@@ -173,7 +173,7 @@ describe('the handshake', () => {
     expect(server.connections).toHaveLength(4)
   })
 
-  test('whose failure is followed by a closed door is what is told', async () => {
+  test('is the reported failure when the server closes the connection on the next attempt', async () => {
     const { say } = place()
     const said = await say(await serve(broken, 'S: <close>'))
     expect(fateOf(said)).toBe('tls starttls')
@@ -181,7 +181,7 @@ describe('the handshake', () => {
   })
 })
 
-describe('in plain text goes nothing for which TLS is demanded', () => {
+describe('mail that requires TLS', () => {
   test.each<[string, string | ScriptStep[], TlsDemand, string, string]>([
     ['broken', broken, encrypted, 'tls starttls', 'The sending domain requires it.'],
     [
@@ -191,16 +191,28 @@ describe('in plain text goes nothing for which TLS is demanded', () => {
       'tls starttls',
       'does not offer TLS',
     ],
-    ['expired', tls({ mode: 'expired', then: 'C: QUIT' }), verified, 'tls starttls', 'has expired'],
     [
-      'self-signed',
+      'used with an expired certificate',
+      tls({ mode: 'expired', then: 'C: QUIT' }),
+      verified,
+      'tls starttls',
+      'has expired',
+    ],
+    [
+      'used with a self-signed certificate',
       tls({ mode: 'self-signed', then: 'C: QUIT' }),
       verified,
       'tls starttls',
       'is not trusted',
     ],
-    ['expired', tls({ mode: 'expired', then: 'C: QUIT' }), requireTls, 'requiretls starttls', 'REQUIRETLS'],
-  ])('when it is %s', async (_, script, demand, fate, note) => {
+    [
+      'used with an expired certificate under REQUIRETLS',
+      tls({ mode: 'expired', then: 'C: QUIT' }),
+      requireTls,
+      'requiretls starttls',
+      'REQUIRETLS',
+    ],
+  ])('is never sent in plain text when TLS is %s', async (_, script, demand, fate, note) => {
     const { say } = place()
     const server = await serve(script, script, plain)
     const said = await say(server, { demand })
@@ -214,7 +226,7 @@ describe('in plain text goes nothing for which TLS is demanded', () => {
     ['expired', host, 'certificate-expired'],
     ['self-signed', 'mx.self-signed.test', 'certificate-not-trusted'],
     ['trusted', 'mx.example.test', 'certificate-host-mismatch'],
-  ])('and a certificate that is %s, for %s, is reported as %s', async (mode, name, resultType) => {
+  ])('fails with a certificate that is %s, for %s, with TLS result %s', async (mode, name, resultType) => {
     const { say } = place()
     const strict = await say(await serve(tls({ mode, then: 'C: QUIT' })), { demand: verified, host: name })
     expect(strict.tlsResult).toMatchObject({
@@ -229,35 +241,41 @@ describe('in plain text goes nothing for which TLS is demanded', () => {
   })
 })
 
-describe('a kept session', () => {
+describe('a kept TLS session', () => {
   const keep = { idleMs: minute }
   const promising = `C: EHLO *\n S: 250-mx\n S: 250 REQUIRETLS\n ${message} ${message}`
 
   test.each<[string, string | ScriptStep[], TlsDemand, TlsDemand, number]>([
     [
-      'that was verified serves less',
+      'that was verified satisfies a lower demand',
       tls({ then: within + message }),
       verified,
       { kind: 'opportunistic' },
       1,
     ],
-    ['that was verified serves as much', tls({ then: within + message }), verified, verified, 1],
-    ['in plain text serves no demand', plain + message, { kind: 'opportunistic' }, encrypted, 2],
+    ['that was verified satisfies the same demand', tls({ then: within + message }), verified, verified, 1],
     [
-      'with a stranger does not serve a demand for a valid certificate',
+      'in plain text does not satisfy a demand for TLS',
+      plain + message,
+      { kind: 'opportunistic' },
+      encrypted,
+      2,
+    ],
+    [
+      'with a self-signed certificate does not satisfy a demand for a valid one',
       tls({ mode: 'self-signed', then: within + message }),
       encrypted,
       verified,
       2,
     ],
     [
-      'without the promise does not serve REQUIRETLS',
+      'without REQUIRETLS offered does not satisfy REQUIRETLS',
       tls({ then: within + message }),
       verified,
       requireTls,
       2,
     ],
-    ['with the promise serves REQUIRETLS', tls({ then: promising }), verified, requireTls, 1],
+    ['with REQUIRETLS offered satisfies REQUIRETLS', tls({ then: promising }), verified, requireTls, 1],
   ])('%s', async (_, script, before, demand, connections) => {
     const { say } = place()
     const server = await serve(script, tls({ then: promising }))
@@ -270,7 +288,7 @@ describe('a kept session', () => {
     expect(mail.includes(' REQUIRETLS >')).toBe(demand === requireTls)
   })
 
-  test('of another host at the same address serves only what needs no certificate of this one', async () => {
+  test('of another host at the same address is reused only if no valid certificate is required', async () => {
     const { say } = place()
     const server = await serve(tls({ then: within + message }), tls())
     await say(server, { ...keep, host: 'other.trusted.test' })
@@ -281,7 +299,7 @@ describe('a kept session', () => {
     expect(server.connections).toHaveLength(2)
   })
 
-  test('is told once to each domain for its reports', async () => {
+  test('is recorded once per recipient domain for TLS reports', async () => {
     const { say } = place()
     const server = await serve(tls({ then: within + message + message }))
     const first = await say(server, keep)

@@ -6,8 +6,8 @@ import { createTestClock } from '../../world/clock.ts'
 import { dialog, type ScriptStep } from '../../world/scripted.ts'
 import { minute, noteOf, serve, talk, upTo } from './talk.ts'
 
-describe('connections that break', () => {
-  test('a refused connection is a network failure at connect', async () => {
+describe('a connection that breaks', () => {
+  test('when refused is a network failure at connect', async () => {
     const said = await talk({ address: freeAddress(), port: likelyFreePort() })
     expect(said.fates['bob@example.org']).toBe('network connect')
     expect(noteOf(said)).toBe('mx.self-signed.test refuses connections.')
@@ -39,13 +39,13 @@ describe('connections that break', () => {
       'network body',
       /after the whole message was sent: it may have been delivered/,
     ],
-  ])('%s', async (_, script, fate, note) => {
+  ])('%s is a network failure', async (_, script, fate, note) => {
     const said = await talk(await serve(script))
     expect(said.fates['bob@example.org']).toBe(fate)
     expect(noteOf(said)).toMatch(note)
   })
 
-  test('in the middle of the body', async () => {
+  test('in the middle of the body is a network failure', async () => {
     const server = await serve([...dialog(upTo('C: <body>')), { expect: /^x+$/ }, { close: 'reset' }])
     const said = await talk(server, { message: Buffer.alloc(30_000_000, 'x'.repeat(70) + '\r\n') })
     expect(said.fates['bob@example.org']).toBe('network body')
@@ -59,31 +59,34 @@ describe('servers that do not speak SMTP', () => {
     ['ten megabytes without a line end', [{ send: Buffer.alloc(10_000_000, 'x') }], 'protocol greeting'],
     ['a reply of ten megabytes', [{ send: Buffer.from('220-x\r\n'.repeat(1_400_000)) }], 'protocol greeting'],
     [
-      'blank lines without end',
+      'endless blank lines',
       [...dialog('S: 220 mx\n C: EHLO *'), { send: Buffer.alloc(5_000_000, '\r\n') }],
       'protocol ehlo',
     ],
-    ['a greeting that is no greeting', dialog('S: 250 hello\n C: QUIT'), 'protocol greeting 250 hello'],
-  ] as [string, ScriptStep[], string][])('%s', async (_, script, fate) => {
-    const said = await talk(await serve(script))
-    expect(said.fates['bob@example.org']).toBe(fate)
-    expect(JSON.stringify(said.steps).length).toBeLessThan(20_000)
-  })
+    ['a greeting with code 250', dialog('S: 250 hello\n C: QUIT'), 'protocol greeting 250 hello'],
+  ] as [string, ScriptStep[], string][])(
+    'fail the attempt without a long transcript: %s',
+    async (_, script, fate) => {
+      const said = await talk(await serve(script))
+      expect(said.fates['bob@example.org']).toBe(fate)
+      expect(JSON.stringify(said.steps).length).toBeLessThan(20_000)
+    },
+  )
 
-  test('an acceptance before the whole message was sent counts for nothing', async () => {
+  test('an acceptance before the whole message was sent is ignored', async () => {
     const server = await serve([...dialog(upTo('S: 354')), { send: '354 go\r\n250 queued\r\n' }])
     const said = await talk(server, { message: Buffer.alloc(20_000_000, 'x'.repeat(70) + '\r\n') })
     expect(said.fates['bob@example.org']).toBe('protocol body')
   })
 
-  test('a refusal before the whole message was sent counts', async () => {
+  test('a refusal before the whole message was sent is the outcome', async () => {
     const server = await serve([...dialog(upTo('S: 354')), { send: '354 go\r\n552 5.3.4 too much\r\n' }])
     const said = await talk(server, { message: Buffer.alloc(20_000_000, 'x'.repeat(70) + '\r\n') })
     expect(said.fates['bob@example.org']).toBe('reply body 552 5.3.4 too much')
   })
 })
 
-describe('servers that are slow', () => {
+describe('slow servers', () => {
   test.each([
     ['the greeting', '', 5, 'timeout greeting'],
     ['EHLO', upTo('S: 250 mx'), 5, 'timeout ehlo'],
@@ -91,7 +94,7 @@ describe('servers that are slow', () => {
     ['RCPT', upTo('S: 250 2.1.5'), 5, 'timeout rcpt'],
     ['DATA', upTo('S: 354'), 2, 'timeout data'],
     ['the final dot', upTo('S: 250 2.0.0'), 10, 'timeout body'],
-  ])('at %s time out after the minutes that RFC 5321 grants', async (_, script, minutes, fate) => {
+  ])('at %s time out after the minutes given in RFC 5321', async (_, script, minutes, fate) => {
     const clock = createTestClock()
     const server = await serve(script)
     const talking = talk(server, { clock })
@@ -112,7 +115,7 @@ describe('servers that are slow', () => {
     expect(said.steps.at(-1)!.ms).toBeGreaterThanOrEqual(minutes * minute - 5)
   })
 
-  test('a body that nobody reads times out after the three minutes of a block', async () => {
+  test("that don't read the body time out after three minutes", async () => {
     const clock = createTestClock()
     let heard = () => 0
     const server = createServer((socket) => {
@@ -143,7 +146,7 @@ describe('servers that are slow', () => {
     expect(noteOf(said)).toContain('did not reply within 180 seconds (while sending the message)')
   })
 
-  test('nothing outlasts the attempt', async () => {
+  test('time out at the end of the attempt', async () => {
     const clock = createTestClock()
     const server = await serve('')
     const talking = talk(server, { clock, within: minute })
@@ -152,7 +155,7 @@ describe('servers that are slow', () => {
     expect((await talking).fates['bob@example.org']).toBe('timeout greeting')
   })
 
-  test('the answer to the final dot has its ten minutes, however late the dot came: else the message would come twice', async () => {
+  test('get ten minutes to answer the final dot even past the end of the attempt, to avoid duplicates', async () => {
     const clock = createTestClock()
     let waits = 0
     const watched = {

@@ -44,7 +44,7 @@ const noteOf = (answer: { kind: string; note?: string }) => {
 }
 
 describe('resolveAuthoritative', () => {
-  test('tells what is published now, not what the cache or the recursive server remembers', async () => {
+  test('returns what the authoritative servers publish now, bypassing cache and recursive server', async () => {
     expect(await resolver.resolve('example.test', 'TXT')).toMatchObject({ records: ['old'] })
     expect(await resolver.resolveAuthoritative('example.test', 'TXT')).toMatchObject({ records: ['new'] })
     first.set('example.test', { TXT: 'newer' })
@@ -56,7 +56,7 @@ describe('resolveAuthoritative', () => {
     })
   })
 
-  test('walks up to the zone of a name that the recursive server does not know', async () => {
+  test('finds the zone of a name that the recursive server does not know', async () => {
     first.set('posthaste._domainkey.example.test', { TXT: 'v=DKIM1' })
     const name = 'posthaste._domainkey.example.test'
     expect(await resolver.resolveAuthoritative(name, 'TXT')).toMatchObject({ records: ['v=DKIM1'] })
@@ -66,14 +66,14 @@ describe('resolveAuthoritative', () => {
     })
   })
 
-  test('asks the next name server when one is silent, lame or refuses', async () => {
+  test('asks the next name server when one is silent, lame or fails', async () => {
     for (const failure of ['TIMEOUT', 'LAME', 'REFUSED', 'SERVFAIL', 'REFERRAL'] as const) {
       first.set('example.test', failure)
       expect(await resolver.resolveAuthoritative('example.test', 'TXT')).toMatchObject({ records: ['new'] })
     }
   })
 
-  test('follows an alias into the zone of its target, and takes the zone of the owner for the owner', async () => {
+  test("follows a CNAME into the zone of its target, but asks the owner's zone for the CNAME itself", async () => {
     recursive.set('www.example.test', { CNAME: 'cdn.other.test' })
     recursive.set('other.test', { NS: 'ns2.host.test' })
     recursive.set('cdn.other.test', { A: '192.0.2.1' })
@@ -88,7 +88,7 @@ describe('resolveAuthoritative', () => {
     expect(second.queries).toEqual([{ name: 'cdn.other.test', type: 'A', transport: 'udp' }])
   })
 
-  test('gives up on aliases that form a loop through several zones', async () => {
+  test('fails on a CNAME loop through several zones', async () => {
     first.set('loop.example.test', { CNAME: 'loop.other.test' })
     second.set('loop.other.test', { CNAME: 'loop.example.test' })
     recursive.set('other.test', { NS: 'ns2.host.test' })
@@ -97,7 +97,7 @@ describe('resolveAuthoritative', () => {
     )
   })
 
-  test('says which servers could not be asked, and why', async () => {
+  test('names the servers that could not be queried, with the reasons', async () => {
     first.set('example.test', 'REFUSED')
     second.set('example.test', 'TIMEOUT')
     expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toBe(
@@ -107,7 +107,7 @@ describe('resolveAuthoritative', () => {
     )
   })
 
-  test('does not let a zone lead it to an address that is off limits', async () => {
+  test('never queries a name server whose address is off limits', async () => {
     forbidden = first.address
     expect(await resolver.resolveAuthoritative('example.test', 'TXT')).toMatchObject({ records: ['new'] })
     expect(first.queries).toEqual([])
@@ -118,7 +118,7 @@ describe('resolveAuthoritative', () => {
     )
   })
 
-  test('fails when no zone is found, and when nobody can tell', async () => {
+  test('fails when no zone is found, and when the recursive server fails', async () => {
     expect(noteOf(await resolver.resolveAuthoritative('stray.invalid', 'TXT'))).toBe(
       'No name servers are published for stray.invalid or a domain above it',
     )
@@ -128,7 +128,7 @@ describe('resolveAuthoritative', () => {
 })
 
 describe('survey', () => {
-  test('tells what each server of the zone answers, the one that has the change and the one that has not', async () => {
+  test('returns the answer of each name server of the zone', async () => {
     first.set('example.test', { TXT: 'newer' })
     expect(await resolver.survey('Example.test.', 'TXT')).toEqual({
       kind: 'asked',
@@ -140,7 +140,7 @@ describe('survey', () => {
     })
   })
 
-  test('a server that is silent, off limits or nowhere fails alone, and says why', async () => {
+  test('returns a failure with its reason for each server that is silent, off limits or has no address', async () => {
     first.set('example.test', 'TIMEOUT')
     forbidden = second.address
     recursive.set('example.test', { NS: ['ns1.host.test', 'ns2.host.test', 'ns3.host.test'] })
@@ -154,7 +154,7 @@ describe('survey', () => {
     expect(noteOf(servers[2]!.answer)).toBe('ns3.host.test has no address')
   })
 
-  test('an alias is followed for each server', async () => {
+  test('follows a CNAME separately on each server', async () => {
     first.set('links.example.test', { CNAME: 'target.example.test' })
     first.set('target.example.test', { TXT: 'there' })
     const survey = await resolver.survey('links.example.test', 'TXT')
@@ -166,7 +166,7 @@ describe('survey', () => {
     })
   })
 
-  test('a name without name servers is a failure as a whole', async () => {
+  test('fails for a name without name servers', async () => {
     expect(await resolver.survey('nobody.invalid', 'TXT')).toMatchObject({ kind: 'failed' })
   })
 })

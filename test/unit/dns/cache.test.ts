@@ -3,14 +3,14 @@ import type { Zone, ZoneServerOptions } from '../../../appliance/sandbox/zone.ts
 import type { TestClock } from '../../world/clock.ts'
 import { setUp } from './harness.ts'
 
-describe('the cache', () => {
+describe('the DNS cache', () => {
   const counted = async (zone: Zone, more: Partial<ZoneServerOptions> = {}) => {
     const it = await setUp(zone, more)
     return { ...it, asked: () => it.server.queries.length }
   }
   const later = (clock: TestClock, seconds: number) => clock.advance(seconds * 1000)
 
-  test('keeps an answer for its TTL, and tells what remains of it', async () => {
+  test('keeps an answer for its TTL, and returns the remaining TTL', async () => {
     const { resolver, server, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1', ttl: 100 } })
     await resolver.resolve('x.test', 'A')
     server.set('x.test', { A: '192.0.2.2', ttl: 100 })
@@ -26,7 +26,7 @@ describe('the cache', () => {
   test.each([
     [0, 4, 6],
     [1_000_000, 86_300, 86_401],
-  ])('keeps a TTL of %d s for no less than 5 s and no more than a day', async (ttl, still, gone) => {
+  ])('keeps an answer with a TTL of %d s for at least 5 s and at most a day', async (ttl, still, gone) => {
     const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1', ttl } })
     await resolver.resolve('x.test', 'A')
     await later(clock, still)
@@ -37,18 +37,21 @@ describe('the cache', () => {
     expect(asked()).toBe(2)
   })
 
-  test.each(['nope.test', 'x.test'])('remembers that %s has no MX for the SOA minimum', async (name) => {
-    const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1' } }, { negativeTtl: 90 })
-    await resolver.resolve(name, 'MX')
-    await later(clock, 88)
-    expect(await resolver.resolve(name, 'MX')).toMatchObject({ kind: 'absent' })
-    expect(asked()).toBe(1)
-    await later(clock, 3)
-    await resolver.resolve(name, 'MX')
-    expect(asked()).toBe(2)
-  })
+  test.each(['nope.test', 'x.test'])(
+    'keeps the absence of an MX for %s for the SOA minimum',
+    async (name) => {
+      const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1' } }, { negativeTtl: 90 })
+      await resolver.resolve(name, 'MX')
+      await later(clock, 88)
+      expect(await resolver.resolve(name, 'MX')).toMatchObject({ kind: 'absent' })
+      expect(asked()).toBe(1)
+      await later(clock, 3)
+      await resolver.resolve(name, 'MX')
+      expect(asked()).toBe(2)
+    },
+  )
 
-  test('remembers a failure for five seconds', async () => {
+  test('keeps a failure for five seconds', async () => {
     const { resolver, server, clock, asked } = await counted({ 'x.test': 'SERVFAIL' })
     await resolver.resolve('x.test', 'A')
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'failed' })
@@ -58,7 +61,7 @@ describe('the cache', () => {
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'found' })
   })
 
-  test('forgets what was stored in the future when the clock is set back', async () => {
+  test('drops entries stored in the future when the clock is set back', async () => {
     const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1' } })
     await resolver.resolve('x.test', 'A')
     await clock.set(clock.now() - 3600_000)
@@ -66,14 +69,14 @@ describe('the cache', () => {
     expect(asked()).toBe(2)
   })
 
-  test('asks once for fifty callers at the same time', async () => {
+  test('sends one query for fifty concurrent callers', async () => {
     const { resolver, asked } = await counted({ 'x.test': { A: '192.0.2.1', delayMs: 30 } })
     const answers = await Promise.all(Array.from({ length: 50 }, () => resolver.resolve('x.test', 'A')))
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
     expect(asked()).toBe(1)
   })
 
-  test('is not changed by a caller that changes its answer', async () => {
+  test('is not affected by a caller that modifies its answer', async () => {
     const { resolver } = await counted({ 'x.test': { A: ['192.0.2.1', '192.0.2.2'] } })
     const [first, second] = await Promise.all([
       resolver.resolve('x.test', 'A'),

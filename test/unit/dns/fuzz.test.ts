@@ -29,7 +29,7 @@ afterAll(() => {
   server.close()
 })
 
-test('random bytes after the right id are a failure, never a crash and never an answer', async () => {
+test('a response of random bytes with the right ID is a failure, not a crash or an answer', async () => {
   let n = 0
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (random) => {

@@ -22,8 +22,8 @@ const read = (bytes: Buffer) => interpret(decodeMessage(bytes), question)
 /** The offset of the only record's RDLENGTH: after the header, the question and the uncompressed owner name. */
 const rdlengthAt = 12 + 17 + 4 + 17 + 8
 
-describe('a query', () => {
-  test('asks for recursion and AD, and offers 1232 bytes', () => {
+describe('a DNS query', () => {
+  test('sets RD and AD, and offers 1232 bytes with EDNS', () => {
     const { id, bytes } = encodeQuery(question, { recursion: true, edns: true })
     const decoded = codec.decode(bytes)
     expect(decoded).toMatchObject({ id, type: 'query', flag_rd: true, flag_ad: true })
@@ -31,15 +31,15 @@ describe('a query', () => {
     expect(decoded.additionals).toMatchObject([{ type: 'OPT', udpPayloadSize: 1232, flag_do: false }])
   })
 
-  test('to an authoritative server asks for no recursion', () => {
+  test('to an authoritative server does not set RD', () => {
     const { bytes } = encodeQuery(question, { recursion: false, edns: false })
     expect(codec.decode(bytes)).toMatchObject({ flag_rd: false, additionals: [] })
   })
 })
 
-describe('whether a message answers the question', () => {
+describe('isAnswerTo', () => {
   const fits = (bytes: Buffer) => isAnswerTo(decodeMessage(bytes), 7, question)
-  test('same id, name in any case, type and class', () => {
+  test('requires the same ID, name in any case, type and class', () => {
     expect(fits(response())).toBe(true)
     expect(fits(response({ id: 8 }))).toBe(false)
     expect(fits(response({ type: 'query' }))).toBe(false)
@@ -48,19 +48,19 @@ describe('whether a message answers the question', () => {
     expect(fits(response({ questions: [{ name: 'mx.example.test', type: 'A', class: 'CH' }] }))).toBe(false)
   })
 
-  test('a question may be missing from an error, not from an answer', () => {
+  test('accepts a missing question in an error, but not in an answer', () => {
     expect(fits(response({ questions: [], answers: [], flags: 1 }))).toBe(true)
     expect(fits(response({ questions: [] }))).toBe(false)
     expect(fits(response({ questions: [], answers: [], flags: codec.RECURSION_AVAILABLE | 3 }))).toBe(false)
   })
 })
 
-describe('a response', () => {
-  test('gives its records', () => {
+describe('a DNS response', () => {
+  test('returns its records', () => {
     expect(read(response())).toEqual({ kind: 'found', records: ['192.0.2.1'], ttl: 60, authentic: false })
   })
 
-  test('whose record has a wrong RDLENGTH gives no record made of what follows', () => {
+  test('with a wrong RDLENGTH is rejected, without records made from the following bytes', () => {
     const bytes = response()
     bytes.writeUInt16BE(3, rdlengthAt)
     expect(read(bytes.subarray(0, -1))).toEqual({
@@ -71,7 +71,7 @@ describe('a response', () => {
     expect(() => decodeMessage(bytes)).toThrow('a record runs past the end')
   })
 
-  test('with records of other names, classes and types has no answer from them', () => {
+  test('has its records of other names, classes and types ignored', () => {
     const answers: codec.Answer[] = [
       { name: 'other.test', type: 'A', data: '192.0.2.66' },
       { name: 'mx.example.test', type: 'A', class: 'CH', data: '192.0.2.66' },
@@ -80,14 +80,14 @@ describe('a response', () => {
     expect(read(response({ answers }))).toMatchObject({ kind: 'absent', why: 'nodata', ttl: 0 })
   })
 
-  test('with a top bit in the TTL has a TTL of zero', () => {
+  test('with the top bit of a TTL set gets a TTL of zero', () => {
     const answers: codec.Answer[] = [
       { name: 'mx.example.test', type: 'A', ttl: 0x8000_0001, data: '192.0.2.1' },
     ]
     expect(read(response({ answers }))).toMatchObject({ kind: 'found', ttl: 0 })
   })
 
-  test('with BADVERS in the OPT record is not NOERROR', () => {
+  test('with BADVERS in the OPT record is a failure', () => {
     const opt: codec.OptAnswer = {
       type: 'OPT',
       name: '.',
@@ -104,14 +104,14 @@ describe('a response', () => {
     })
   })
 
-  test('that says NXDOMAIN and has records is believed in neither', () => {
+  test('of NXDOMAIN with records is a failure', () => {
     expect(read(response({ flags: codec.RECURSION_AVAILABLE | 3 }))).toEqual({
       kind: 'failed',
       note: 'returned NXDOMAIN together with records',
     })
   })
 
-  test('NXDOMAIN from a server that is neither recursive nor authoritative is not believed', () => {
+  test('of NXDOMAIN counts only from a recursive or authoritative server', () => {
     expect(read(response({ flags: 3, answers: [] }))).toMatchObject({ kind: 'failed' })
     expect(read(response({ flags: codec.AUTHORITATIVE_ANSWER | 3, answers: [] }))).toMatchObject({
       kind: 'absent',
@@ -119,7 +119,7 @@ describe('a response', () => {
     })
   })
 
-  test('absence lasts for the smaller of the SOA record and its MINIMUM', () => {
+  test("without records has the smaller of the SOA record's TTL and MINIMUM as TTL", () => {
     const soa = (ttl: number, minimum: number): codec.Answer => ({
       name: 'example.test',
       type: 'SOA',
@@ -131,8 +131,8 @@ describe('a response', () => {
   })
 })
 
-describe('hostile bytes', () => {
-  test('never make the reader do anything but throw or read', () => {
+describe('the DNS message parser', () => {
+  test('returns a message or throws an Error for random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 600 }), (random) => {
         const bytes = Buffer.from(random)
@@ -152,7 +152,7 @@ describe('hostile bytes', () => {
     )
   })
 
-  test('a good message with any bytes changed is read, refused or thrown out', () => {
+  test('returns a valid reading or throws an Error for a valid message with changed bytes', () => {
     const good = response({
       answers: [
         { name: 'mx.example.test', type: 'CNAME', ttl: 60, data: 'a.test' },
@@ -179,7 +179,7 @@ describe('hostile bytes', () => {
     )
   })
 
-  test('a message that claims thousands of records is refused before they are read', () => {
+  test('rejects a message with thousands of declared records before reading them', () => {
     const bytes = response()
     bytes.writeUInt16BE(60_000, 8)
     expect(() => decodeMessage(bytes)).toThrow('too many records')

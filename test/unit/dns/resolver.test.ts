@@ -8,8 +8,8 @@ import type { Zone } from '../../../appliance/sandbox/zone.ts'
 import { freeAddress } from '../../world/addresses.ts'
 import { cleanups, noteOf, resolverFor, serve, setUp, SHORT } from './harness.ts'
 
-describe('records', () => {
-  test('every type comes in the shape of the port, lower case and without the root dot', async () => {
+describe('DNS records', () => {
+  test('of each type are returned normalized: lowercase, without the root dot', async () => {
     const { resolver } = await setUp({
       'all.test': {
         A: ['192.0.2.1', '192.0.2.2'],
@@ -46,7 +46,7 @@ describe('records', () => {
     )
   })
 
-  test('a null MX is found, with an empty exchange', async () => {
+  test('of a null MX have an empty exchange', async () => {
     const { resolver } = await setUp({ 'null.test': { MX: { preference: 0, exchange: '.' } } })
     expect(await resolver.resolve('null.test', 'MX')).toEqual({
       kind: 'found',
@@ -56,7 +56,7 @@ describe('records', () => {
     })
   })
 
-  test('records with malformed names are dropped, and when none is left the look-up failed', async () => {
+  test('with malformed names are dropped; the lookup fails if none is left', async () => {
     const { resolver, at } = await setUp({
       'some.test': {
         MX: [
@@ -75,7 +75,7 @@ describe('records', () => {
     )
   })
 
-  test('the AD flag makes an answer authentic, also that something is absent', async () => {
+  test('and their absence are authentic if the AD flag is set', async () => {
     const { resolver } = await setUp({
       'signed.test': { A: '192.0.2.1', authentic: true },
       'half.test': { CNAME: 'unsigned.test', authentic: true },
@@ -87,8 +87,8 @@ describe('records', () => {
   })
 })
 
-describe('absent or failed', () => {
-  test('NXDOMAIN, NODATA and an empty non-terminal are facts, and are told apart', async () => {
+describe('a DNS lookup', () => {
+  test('distinguishes NXDOMAIN from NODATA, also for an empty non-terminal', async () => {
     const { resolver } = await setUp({ 'a.b.test': { A: '192.0.2.1' } })
     const absent = (why: string) => ({ kind: 'absent', why, ttl: 60, authentic: false })
     expect(await resolver.resolve('nope.test', 'MX')).toEqual(absent('nxdomain'))
@@ -111,7 +111,7 @@ describe('absent or failed', () => {
     ],
     ['REFERRAL', 'returned a referral instead of an answer: it does not recurse for this machine'],
     ['LAME', 'is neither recursive nor authoritative, and returned no answer'],
-  ] as const)('%s is a failure, never a fact', async (failure, note) => {
+  ] as const)('fails after the server response %s, with a note', async (failure, note) => {
     const { resolver, at } = await setUp({ 'x.test': failure }, {}, SHORT)
     expect(await resolver.resolve('x.test', 'MX')).toEqual({
       kind: 'failed',
@@ -119,7 +119,7 @@ describe('absent or failed', () => {
     })
   })
 
-  test('a server that is not there is named with what to look at', async () => {
+  test("fails with a note when nothing listens at the server's address", async () => {
     const server = await serve({})
     const at = `${server.address}:${server.port}`
     await server.close()
@@ -130,7 +130,7 @@ describe('absent or failed', () => {
   })
 
   test.each(['', '.', 'a..test', `${'a'.repeat(64)}.test`, `${'a.'.repeat(127)}test`, 'ü.test', 'a b.test'])(
-    'what is not a domain name fails without a question: %j',
+    'fails without a query for an invalid domain name: %j',
     async (name) => {
       const { resolver, server } = await setUp({})
       expect(noteOf(await resolver.resolve(name, 'A'))).toMatch(/: that is not a domain name$/)
@@ -138,7 +138,7 @@ describe('absent or failed', () => {
     },
   )
 
-  test('close ends what is in flight, as a failure', async () => {
+  test('fails when the resolver is closed', async () => {
     const { resolver } = await setUp({ 'x.test': 'TIMEOUT' })
     const answer = resolver.resolve('x.test', 'A')
     resolver.close()
@@ -146,7 +146,7 @@ describe('absent or failed', () => {
   })
 })
 
-describe('aliases', () => {
+describe('CNAME records', () => {
   const chain: Zone = {
     'a.test': { CNAME: 'b.test', ttl: 50 },
     'b.test': { CNAME: 'c.test', ttl: 40 },
@@ -159,26 +159,29 @@ describe('aliases', () => {
     'l10.test': { A: '192.0.2.8' },
   }
 
-  test.each([true, false])('are followed, whether or not the server follows them: %s', async (chase) => {
-    const { resolver } = await setUp(chain, { chase })
-    expect(await resolver.resolve('a.test', 'A')).toEqual({
-      kind: 'found',
-      records: ['192.0.2.7'],
-      alias: 'c.test',
-      ttl: 40,
-      authentic: false,
-    })
-    expect(await resolver.resolve('dangling.test', 'A')).toMatchObject({ kind: 'absent', why: 'nxdomain' })
-    expect(await resolver.resolve('empty.test', 'MX')).toMatchObject({ kind: 'absent', why: 'nodata' })
-    expect(noteOf(await resolver.resolve('loop1.test', 'A'))).toMatch(/form a loop at loop1\.test$/)
-    expect(await resolver.resolve('l2.test', 'A')).toMatchObject({ kind: 'found' })
-    expect(noteOf(await resolver.resolve('l1.test', 'A'))).toMatch(/more than 8 CNAME records$/)
-  })
+  test.each([true, false])(
+    'are followed by the resolver or the server (server follows: %s)',
+    async (chase) => {
+      const { resolver } = await setUp(chain, { chase })
+      expect(await resolver.resolve('a.test', 'A')).toEqual({
+        kind: 'found',
+        records: ['192.0.2.7'],
+        alias: 'c.test',
+        ttl: 40,
+        authentic: false,
+      })
+      expect(await resolver.resolve('dangling.test', 'A')).toMatchObject({ kind: 'absent', why: 'nxdomain' })
+      expect(await resolver.resolve('empty.test', 'MX')).toMatchObject({ kind: 'absent', why: 'nodata' })
+      expect(noteOf(await resolver.resolve('loop1.test', 'A'))).toMatch(/form a loop at loop1\.test$/)
+      expect(await resolver.resolve('l2.test', 'A')).toMatchObject({ kind: 'found' })
+      expect(noteOf(await resolver.resolve('l1.test', 'A'))).toMatch(/more than 8 CNAME records$/)
+    },
+  )
 })
 
-describe('servers', () => {
+describe('DNS servers', () => {
   test.each(['TIMEOUT', 'SERVFAIL', 'REFUSED', 'GARBAGE', 'REFERRAL'] as const)(
-    'after %s the next one is asked',
+    'after %s, the next one is queried',
     async (failure) => {
       const bad = await serve({ 'x.test': failure })
       const good = await serve({ 'x.test': { A: '192.0.2.1' } })
@@ -188,7 +191,7 @@ describe('servers', () => {
     },
   )
 
-  test('after NXDOMAIN the next one is not asked: it is an answer', async () => {
+  test('after NXDOMAIN, the next one is not queried', async () => {
     const first = await serve({})
     const second = await serve({ 'x.test': { A: '192.0.2.1' } })
     const { resolver } = resolverFor([first, second])
@@ -196,7 +199,7 @@ describe('servers', () => {
     expect(second.queries).toEqual([])
   })
 
-  test('silence is worth a second round, SERVFAIL is not, and the note tells of both', async () => {
+  test('are queried a second time after a timeout but not after SERVFAIL, and the note names both', async () => {
     const silent = await serve({ 'x.test': 'TIMEOUT' })
     const failing = await serve({ 'x.test': 'SERVFAIL' })
     const { resolver } = resolverFor([silent, failing], SHORT)
@@ -207,14 +210,14 @@ describe('servers', () => {
     expect([silent.queries.length, failing.queries.length]).toEqual([2, 1])
   })
 
-  test('one lost packet is asked for again', async () => {
+  test('are queried again after one lost packet', async () => {
     let lost = 0
     const server = await serve(() => (lost++ === 0 ? 'TIMEOUT' : { A: '192.0.2.1' }))
     const { resolver } = resolverFor([server], SHORT)
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'found' })
   })
 
-  test('one that knows no EDNS is asked without', async () => {
+  test('without EDNS support are queried without it', async () => {
     const plain = createSocket('udp4')
     plain.on('message', (query, from) => {
       const response = Buffer.from(query)
@@ -230,7 +233,7 @@ describe('servers', () => {
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'absent', why: 'nxdomain' })
   })
 
-  test('a truncated answer, and one beyond 1232 bytes, is fetched over TCP', async () => {
+  test('are queried over TCP for truncated and large answers', async () => {
     const { resolver, server } = await setUp({
       'tc.test': { A: '192.0.2.1', truncate: true },
       'big.test': { TXT: 'x'.repeat(5000) },
@@ -240,7 +243,7 @@ describe('servers', () => {
     expect(server.queries.map((query) => query.transport)).toEqual(['udp', 'tcp', 'udp', 'tcp'])
   })
 
-  test('TCP that never answers has a deadline', async () => {
+  test('that never answer over TCP run into a timeout', async () => {
     const { resolver, server, at } = await setUp({}, {}, SHORT)
     server.replace(() => (server.queries.at(-1)!.transport === 'tcp' ? 'TIMEOUT' : 'TRUNCATE'))
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
@@ -248,7 +251,7 @@ describe('servers', () => {
     )
   })
 
-  test('a forged answer with a wrong id does not stop the right one', async () => {
+  test('the right answer is accepted after a forged one with a wrong ID', async () => {
     const forger = createSocket('udp4')
     forger.on('message', (query, from) => {
       const right = Buffer.concat([query.subarray(0, 12), query.subarray(12, -11)])
@@ -267,7 +270,7 @@ describe('servers', () => {
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'absent', why: 'nxdomain' })
   })
 
-  test('an answer from another address is not taken', async () => {
+  test('an answer from another address is ignored', async () => {
     const asked = createSocket('udp4')
     const stranger = createSocket('udp4')
     cleanups.push(
@@ -285,7 +288,7 @@ describe('servers', () => {
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toMatch(/did not respond within 200 ms$/)
   })
 
-  test('ids and source ports differ from query to query', async () => {
+  test('are queried with varying IDs and source ports', async () => {
     const seen: { id: number; port: number }[] = []
     const listener = createSocket('udp4')
     listener.on('message', (query, from) => {
@@ -304,7 +307,7 @@ describe('servers', () => {
     expect(new Set(seen.map(({ port }) => port)).size).toBeGreaterThan(37)
   })
 
-  test('without a list the system file tells whom to ask', async () => {
+  test("are read from the system's resolv.conf when none are configured", async () => {
     const address = freeAddress()
     const file = join(mkdtempSync(join(tmpdir(), 'resolv-')), 'resolv.conf')
     writeFileSync(file, `nameserver ${address}\n`)
@@ -315,7 +318,7 @@ describe('servers', () => {
     )
   })
 
-  test('an entry that is no address is refused at once', () => {
+  test('that are no addresses are rejected on creation', () => {
     expect(() => resolverFor(['dns.example.com'])).toThrow('dns.servers: "dns.example.com" is not an address')
   })
 })

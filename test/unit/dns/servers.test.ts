@@ -11,7 +11,7 @@ test.each([
   ['[2001:db8::1]', { ip: '2001:db8::1', port: 53, text: '2001:db8::1' }],
   ['[2001:db8::1]:5353', { ip: '2001:db8::1', port: 5353, text: '[2001:db8::1]:5353' }],
   ['::1', { ip: '::1', port: 53, text: '::1' }],
-])('%s is read', (entry, server) => {
+])('the DNS server entry %s is accepted', (entry, server) => {
   expect(parseServer(entry)).toEqual(server)
 })
 
@@ -24,13 +24,13 @@ test.each([
   '192.0.2.1:',
   '[::1',
   '[::1]53',
-])('%j is refused with a hint', (entry) => {
+])('the DNS server entry %j is rejected with a hint', (entry) => {
   expect(() => parseServer(entry)).toThrow(
     `dns.servers: "${entry}" is not an address. Use ip, ip:port or [ip6]:port`,
   )
 })
 
-test('resolv.conf names the servers, in order; comments and nonsense are passed over', () => {
+test('resolv.conf is read in order, ignoring comments and invalid entries', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'resolv-')), 'resolv.conf')
   writeFileSync(
     file,
@@ -39,7 +39,7 @@ test('resolv.conf names the servers, in order; comments and nonsense are passed 
   expect(systemServers(file).map(({ text }) => text)).toEqual(['192.0.2.1', '2001:db8::1'])
 })
 
-test('without a resolv.conf, or with one that names none, this machine is asked', () => {
+test('localhost is the DNS server without a resolv.conf, or with one that has no nameserver', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'resolv-')), 'resolv.conf')
   const local = [{ ip: '127.0.0.1', port: 53, text: '127.0.0.1' }]
   expect(systemServers(file)).toEqual(local)

@@ -15,12 +15,12 @@ const said = (document: unknown): string => {
   }
 }
 
-test('a document that was checked stays as it is', () => {
+test('checkDocument returns a complete document unchanged', () => {
   const document = everything()
   expect(checkDocument(JSON.parse(JSON.stringify(document)))).toEqual(document)
 })
 
-test('what a document does not say gets its usual value', () => {
+test('checkDocument fills in defaults', () => {
   expect(checkDocument({ version: 1, content: [] })).toMatchObject({
     language: 'en',
     direction: 'ltr',
@@ -30,12 +30,16 @@ test('what a document does not say gets its usual value', () => {
 })
 
 test.each([
-  ['no object', 'x', 'Invalid `document` field'],
+  ['a value that is no object', 'x', 'Invalid `document` field'],
   ['another version', { version: 2, content: [] }, 'Invalid `document.version` field'],
-  ['no content', { version: 1 }, 'Invalid `document.content` field'],
+  ['a missing content', { version: 1 }, 'Invalid `document.content` field'],
   ['an unknown field', { version: 1, content: [], html: '' }, 'Invalid `document.html` field'],
   ['an unknown block', content({ type: 'script' }), 'Invalid `document.content[0].type` field'],
-  ['a type of every object', content({ type: 'constructor' }), 'Invalid `document.content[0].type` field'],
+  [
+    'a block type named like an object property',
+    content({ type: 'constructor' }),
+    'Invalid `document.content[0].type` field',
+  ],
   [
     'an unknown attribute',
     content({ type: 'spacer', attrs: { onclick: 'x' } }),
@@ -59,7 +63,7 @@ test.each([
     'no marks in this block',
   ],
   [
-    'a network of every object',
+    'a social network named like an object property',
     content({ type: 'social', attrs: { links: { constructor: 'https://example.com' } } }),
     'Invalid `document.content[0].attrs.links` field',
   ],
@@ -73,7 +77,7 @@ test.each([
     content({ type: 'paragraph', content: [{ type: 'variable', attrs: { key: 'a', fallback: 'x}}}' } }] }),
     'Invalid `document.content[0].content[0].attrs.fallback` field',
   ],
-])('%s is refused', (_, document, message) => {
+])('checkDocument rejects %s', (_, document, message) => {
   expect(said(document)).toContain(message)
 })
 
@@ -82,7 +86,7 @@ function columnsIn(): unknown {
   return content({ type: 'columns', content: [{ type: 'column', content: [columns] }, { type: 'column' }] })
 }
 
-describe('links', () => {
+describe('links in a document', () => {
   test.each([
     'https://example.com/a?b=c#d',
     'http://example.com',
@@ -92,7 +96,7 @@ describe('links', () => {
     '{{{RESET_URL}}}',
     '{{{UNSUBSCRIBE_URL}}}',
     '',
-  ])('%s may be in an email', (href) => {
+  ])('%s is accepted', (href) => {
     expect(said(linked(href))).toBe('accepted')
   })
 
@@ -117,29 +121,29 @@ describe('links', () => {
     '{{{contact.properties.site}}}',
     'mailto:',
     `https://example.com/${'a'.repeat(2000)}`,
-  ])('%s may not', (href) => {
+  ])('%s is rejected', (href) => {
     expect(said(linked(href))).toContain('Invalid `document.content[0].attrs.href` field')
   })
 })
 
-describe('bounds', () => {
-  test('nodes are counted', () => {
+describe('document limits', () => {
+  test('more than 2000 nodes are rejected', () => {
     expect(said(content(...repeated({ type: 'spacer' }, 2001)))).toContain('at most 2000 nodes')
   })
 
-  test('nesting ends', () => {
+  test('more than 12 levels are rejected', () => {
     let list: object = { type: 'bulletList', content: [{ type: 'listItem' }] }
     for (let at = 0; at < 20; at++)
       list = { type: 'bulletList', content: [{ type: 'listItem', content: [list] }] }
     expect(said(content(list))).toContain('at most 12 levels')
   })
 
-  test('a value that nests for ever is refused before it is written', () => {
+  test('a deeply nested attribute value is rejected', () => {
     const deep: unknown = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
     expect(said(content({ type: 'spacer', attrs: { height: deep } }))).toContain('attrs.height')
   })
 
-  test('bytes are counted', () => {
+  test('more than 262144 bytes are rejected', () => {
     const long = { type: 'paragraph', content: [{ type: 'text', text: 'ä'.repeat(19_000) }] }
     expect(said(content(...repeated(long, 6)))).toBe('accepted')
     expect(said(content(...repeated(long, 7)))).toContain('at most 262144 bytes')

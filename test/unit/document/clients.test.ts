@@ -67,7 +67,7 @@ function used(html: string): Set<string> {
 const { html } = compileDocument(everything())
 const all = [...used(html)].filter((name) => !OLD.has(name)).map((name) => NAMES[name] ?? name)
 
-test('every element and style is in the table, or is as old as HTML email', () => {
+test('every element and style of an email is in the caniemail table, or as old as HTML email', () => {
   expect(all.length).toBeGreaterThan(30)
   expect(all.filter((name) => !(name in features))).toEqual([])
 })
@@ -109,7 +109,7 @@ const NOT_AT_ALL: Record<string, string> = {
   'html-body': 'Yahoo: the table in it has the color.',
 }
 
-test.each(clients)('%s supports what an email needs', (client) => {
+test.each(clients)('%s supports every feature that an email needs', (client) => {
   const at = clients.indexOf(client)
   const without = (letter: string): string[] => all.filter((name) => features[name]?.[at] === letter)
   expect(without('a').filter((name) => !(name in IN_PART))).toEqual([])
@@ -145,7 +145,7 @@ const IN_SHEETS: Record<string, string> = {
   'css-important': 'Without it, the inline styles stay.',
 }
 
-test('style sheets use only what is in the table, and emails do without', () => {
+test('style sheets use only features of the caniemail table, and none that an email needs', () => {
   const syntax = SYNTAX.filter(([pattern]) => rules.some((text) => pattern.test(text))).map(
     ([, name]) => name,
   )
@@ -167,7 +167,7 @@ test('style sheets use only what is in the table, and emails do without', () => 
   expect(properties.filter((name) => !known(name))).toEqual([])
 })
 
-test('no reason is left over', () => {
+test('every listed exception is still needed', () => {
   const somewhere = (letter: string): ((name: string) => boolean) => {
     return (name) => all.includes(name) && features[name]!.includes(letter)
   }

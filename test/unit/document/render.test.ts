@@ -11,21 +11,21 @@ function blockHtml(block: object): string {
 }
 
 describe.each(Object.entries(BLOCK_SAMPLES))('%s', (_, block) => {
-  test('as HTML', () => {
+  test('renders as HTML', () => {
     expect(blockHtml(block)).toMatchSnapshot()
   })
 
-  test('as text', () => {
+  test('renders as text', () => {
     expect(compileDocument(documentOf([block])).text).toMatchSnapshot()
   })
 })
 
-test('the frame says language and direction, and has the subject and the preheader', () => {
+test('an email has language, direction, subject and preheader', () => {
   const document = documentOf([], { language: 'he', direction: 'rtl', preheader: 'a < b' })
   expect(compileDocument(document, 'Tom & Co')).toMatchSnapshot()
 })
 
-test('a document from right to left aligns its blocks on the right', () => {
+test('a right-to-left document aligns its blocks right', () => {
   const document = documentOf([BLOCK_SAMPLES.paragraph!, BLOCK_SAMPLES.quote!], { direction: 'rtl' })
   const { html } = compileDocument(document)
   expect(html).toContain('text-align:right')
@@ -33,7 +33,7 @@ test('a document from right to left aligns its blocks on the right', () => {
   expect(html).not.toContain('text-align:left')
 })
 
-test('a theme without dark colors has no rules for the dark', () => {
+test('a theme without dark colors renders no dark mode rules', () => {
   const { html } = compileDocument(everything({ theme: { dark: null } }))
   expect(html).not.toContain('prefers-color-scheme')
   expect(html).not.toContain('i/b.png')
@@ -56,20 +56,20 @@ function unbalanced(html: string, word: boolean): string[] {
   return [...wrong, ...open]
 }
 
-test('all tags are closed in order, for Word and for all others', () => {
+test('all tags are closed in order, for Word and for other clients', () => {
   const { html } = compileDocument(everything())
   expect(unbalanced(html, true)).toEqual([])
   expect(unbalanced(html, false)).toEqual([])
 })
 
-test('an email with every block is smaller than what Gmail clips', () => {
+test("an email with every block is smaller than Gmail's clipping limit", () => {
   const { html } = compileDocument(everything())
   expect(Buffer.byteLength(html)).toBeLessThan(102_400)
   // Shows growth. Counts the frame and each block.
   expect(Math.round(Buffer.byteLength(html) / 1024)).toMatchInlineSnapshot(`13`)
 })
 
-test('style sheets have no at-rule in an at-rule, and stay below what Gmail reads', () => {
+test("style sheets have no nested at-rules, and are smaller than Gmail's limit", () => {
   const { html } = compileDocument(everything())
   const sheets = [...html.matchAll(/<style>(.*?)<\/style>/g)].map(([, rules]) => rules!)
   expect(sheets).toHaveLength(5)
@@ -77,7 +77,7 @@ test('style sheets have no at-rule in an at-rule, and stay below what Gmail read
   for (const sheet of sheets) expect(sheet).not.toMatch(/@media[^{]*\{[^@]*@/)
 })
 
-test('hostile texts stay texts', () => {
+test('hostile text is escaped', () => {
   const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>' --><![endif]-->`
   const document = documentOf([
     { type: 'paragraph', content: [{ type: 'text', text: hostile }] },

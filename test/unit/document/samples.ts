@@ -50,11 +50,11 @@ export const BLOCK_SAMPLES: Record<string, object> = {
     type: 'image',
     attrs: { src: 'https://example.com/i/a.png', alt: 'A "cat"', width: 300, href: 'https://example.com' },
   },
-  'image for the dark': {
+  'image with a dark version': {
     type: 'image',
     attrs: { src: 'https://example.com/i/a.png', darkSrc: 'https://example.com/i/b.png', align: 'left' },
   },
-  'image that is not chosen': { type: 'image' },
+  'image without a source': { type: 'image' },
   divider: { type: 'divider', attrs: { color: '#cccccc', thickness: 2 } },
   spacer: { type: 'spacer', attrs: { height: 40 } },
   social: {

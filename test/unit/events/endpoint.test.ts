@@ -24,11 +24,11 @@ test.each([
   ['https://app.example:25/', [], 'a URL that must use port 80, 443 or one above 1023'],
   ['https://me:pw@app.example/', [], 'a URL that must not contain a user name or a password'],
   ['https://app.example/#x', [], 'a URL without a fragment (#…)'],
-])('%s as an endpoint', (url, networks, problem) => {
+])('%s is checked as a webhook endpoint', (url, networks, problem) => {
   expect(endpointProblem(url, networks, own)).toBe(problem)
 })
 
-test('a failed delivery is tried seven times more, over 28 hours, with up to a fifth of chance', () => {
+test('a failed webhook delivery is retried seven times over 28 hours, with jitter', () => {
   const seconds = RETRY_PAUSES.map((_, at) => nextWebhookAttempt(at + 1, 0, 0)! / 1000)
   expect(seconds).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 36_000])
   expect(nextWebhookAttempt(1, 1000, 0.5)).toBe(6500)

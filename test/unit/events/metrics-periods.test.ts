@@ -10,50 +10,50 @@ const starts = (zone: string, granularity: Granularity, start: string, end: stri
     new Date(period.start).toISOString(),
   )
 
-describe('periods', () => {
-  test('days of UTC', () => {
+describe('metrics periods', () => {
+  test('are days in UTC', () => {
     expect(starts('UTC', 'daily', '2026-07-01T10:00Z', '2026-07-03T00:00Z')).toEqual([
       '2026-07-01T00:00:00.000Z',
       '2026-07-02T00:00:00.000Z',
     ])
   })
 
-  test('days of a zone that is 5:45 ahead', () => {
+  test('are days in a zone 5:45 ahead of UTC', () => {
     expect(starts('Asia/Kathmandu', 'daily', '2026-07-01T00:00Z', '2026-07-02T00:00Z')).toEqual([
       '2026-06-30T18:15:00.000Z',
       '2026-07-01T18:15:00.000Z',
     ])
   })
 
-  test('a day of 23 hours in spring and of 25 in autumn', () => {
+  test('are days of 23 and 25 hours when the clocks change', () => {
     const spring = starts('Europe/Berlin', 'daily', '2026-03-28T23:00Z', '2026-03-30T12:00Z')
     expect(spring).toEqual(['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'])
     const autumn = starts('Europe/Berlin', 'daily', '2026-10-24T22:00Z', '2026-10-26T12:00Z')
     expect(autumn).toEqual(['2026-10-24T22:00:00.000Z', '2026-10-25T23:00:00.000Z'])
   })
 
-  test('both hours of the clock that is set back', () => {
+  test('include both hours when the clock is set back', () => {
     expect(starts('Europe/Berlin', 'hourly', '2026-10-25T00:00Z', '2026-10-25T02:00Z')).toEqual([
       '2026-10-25T00:00:00.000Z',
       '2026-10-25T01:00:00.000Z',
     ])
   })
 
-  test('hours of a half-hour zone begin at half past', () => {
+  test('are hours that start at half past in a half-hour zone', () => {
     expect(starts('Asia/Kolkata', 'hourly', '2026-07-01T00:00Z', '2026-07-01T01:00Z')).toEqual([
       '2026-06-30T23:30:00.000Z',
       '2026-07-01T00:30:00.000Z',
     ])
   })
 
-  test('a day that begins at one, since the clocks jump over midnight', () => {
+  test("can start a day at one o'clock, if the clocks skip midnight", () => {
     const beirut = zoneOf('Asia/Beirut')!
     expect(new Date(instantOf(at('2026-03-29T00:00Z'), beirut)).toISOString()).toBe(
       '2026-03-28T22:00:00.000Z',
     )
   })
 
-  test('weeks begin on Monday, months on the first', () => {
+  test('are weeks from Monday and months from the first', () => {
     expect(starts('America/New_York', 'weekly', '2026-07-01T12:00Z', '2026-07-07T12:00Z')).toEqual([
       '2026-06-29T04:00:00.000Z',
       '2026-07-06T04:00:00.000Z',
@@ -64,7 +64,7 @@ describe('periods', () => {
     ])
   })
 
-  test('a day that a zone left out has none', () => {
+  test('omit a day that a zone skipped', () => {
     expect(starts('Pacific/Apia', 'daily', '2011-12-29T12:00Z', '2011-12-31T12:00Z')).toEqual([
       '2011-12-29T10:00:00.000Z',
       '2011-12-30T10:00:00.000Z',
@@ -72,14 +72,14 @@ describe('periods', () => {
     ])
   })
 
-  test('are refused beyond the number allowed', () => {
+  test('are rejected beyond the maximum number', () => {
     const range = { start: 0, end: 11 * HOUR }
     expect(periodsOf(range, 'hourly', zoneOf('UTC')!, 10)).toBeUndefined()
     expect(periodsOf({ start: 0, end: 10 * HOUR }, 'hourly', zoneOf('UTC')!, 10)).toHaveLength(10)
     expect(periodsOf({ start: 0, end: 8e15 }, 'hourly', zoneOf('UTC')!, 10_000)).toBeUndefined()
   })
 
-  test('the clock of a zone is ahead or behind, by minutes and once by seconds too', () => {
+  test("use the zone's offset, which may be negative or include seconds", () => {
     const offsets = (
       [
         ['GMT', '2026-07-01T00:00Z'],
@@ -92,7 +92,7 @@ describe('periods', () => {
     expect(offsets).toEqual([0, 20_700, -9000, -2670, 1050])
   })
 
-  test('a name that is no time zone is none', () => {
+  test('are not available for an invalid time zone name', () => {
     for (const name of ['', 'Mars/Phobos', '+02:00', 'UTC+1', '../etc/passwd'])
       expect(zoneOf(name)).toBeUndefined()
   })
@@ -105,7 +105,7 @@ describe('periods', () => {
     'Africa/Cairo',
     'Pacific/Chatham',
   ]
-  test('follow each other without a gap, cover the range, and begin at quarters of an hour', () => {
+  test('have no gaps, cover the range, and start at quarters of an hour', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...zones),

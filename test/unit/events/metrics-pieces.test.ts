@@ -13,8 +13,8 @@ const DAY = 24 * HOUR
 const QUARTER = HOUR / 4
 const MIDNIGHT = Date.UTC(2026, 10, 2)
 
-describe('a time is cut', () => {
-  test('at the midnights of UTC, and each part knows the range that it is of', () => {
+describe('piecesOf', () => {
+  test('splits a range at UTC midnights, and keeps the start of the range in each piece', () => {
     const [start, end] = [MIDNIGHT - HOUR, MIDNIGHT + DAY + HOUR]
     expect(piecesOf([{ start, end }])).toEqual([
       { length: undefined, cuts: [{ start, end: MIDNIGHT, of: start }] },
@@ -23,7 +23,7 @@ describe('a time is cut', () => {
     ])
   })
 
-  test('so that the hours of a day stay together', () => {
+  test('keeps the hours of a day together', () => {
     const hours = [-1, 0, 1].map((n) => ({ start: MIDNIGHT + n * HOUR, end: MIDNIGHT + (n + 1) * HOUR }))
     expect(piecesOf(hours).map(({ cuts }) => cuts.map(({ of }) => of))).toEqual([
       [MIDNIGHT - HOUR],
@@ -31,7 +31,7 @@ describe('a time is cut', () => {
     ])
   })
 
-  test('into nothing where nothing is asked', () => {
+  test('returns nothing for an empty range', () => {
     expect(piecesOf([])).toEqual([])
     expect(piecesOf([{ start: MIDNIGHT, end: MIDNIGHT }])).toEqual([])
   })
@@ -39,7 +39,7 @@ describe('a time is cut', () => {
   // The tests start at midnight on a Monday.
   const sums = { lengths: [7 * DAY, DAY, HOUR], until: MIDNIGHT + 9 * DAY, most: 100 }
 
-  test('into the longest sums that lie within it, up to where they are complete', () => {
+  test('uses the longest complete sums that lie within the range', () => {
     const start = MIDNIGHT - DAY - HOUR - 5 * 60_000
     const [pieces, of] = [piecesOf([{ start, end: MIDNIGHT + 9 * DAY + HOUR }], sums), start]
     const quarters = (from: number, to: number) => ({
@@ -61,7 +61,7 @@ describe('a time is cut', () => {
     ])
   })
 
-  test('so that no call reads more sums than it may', () => {
+  test('limits the number of sums read per call', () => {
     const [one, other] = [{ start: MIDNIGHT, end: MIDNIGHT + 3 * DAY }, MIDNIGHT + 5 * DAY]
     const pieces = piecesOf([one, { start: other, end: other + DAY }], { ...sums, lengths: [DAY], most: 2 })
     expect(pieces).toEqual([
@@ -77,7 +77,7 @@ describe('a time is cut', () => {
   })
 })
 
-describe('in pieces', () => {
+describe('metrics read in pieces', () => {
   let dataDir: string
   let storage: Storage
   let teamId: string
@@ -104,7 +104,7 @@ describe('in pieces', () => {
   const order = (a: MetricsSum, b: MetricsSum) =>
     a.start - b.start || `${a.domainId} ${a.counter}`.localeCompare(`${b.domainId} ${b.counter}`)
 
-  test('the sums are those of one question', async () => {
+  test('are the same as those read in one query', async () => {
     const ranges = [
       { start: range.start, end: MIDNIGHT + DAY + 2 * HOUR },
       { start: MIDNIGHT + DAY + 2 * HOUR, end: range.end },
@@ -114,7 +114,7 @@ describe('in pieces', () => {
     expect(whole.map(({ n }) => n)).toEqual([2, 4, 6, 1, 2, 3])
   })
 
-  test('domains are summed together where nobody asks which', async () => {
+  test('are summed over domains on request', async () => {
     expect(await sumInPieces(storage, { teamId, ranges: [range], together: true }, 0)).toEqual([
       { start: range.start, domainId: '', counter: 'failed', n: 18 },
     ])
@@ -125,7 +125,7 @@ describe('in pieces', () => {
     ])
   })
 
-  test('the largest are found over all days, and the others are told together', async () => {
+  test('are broken down into the largest over all days, and the rest together', async () => {
     const about: BreakdownQuery = { teamId, range, by: 'domain', counters: ['failed'], most: 1 }
     expect(await breakDownInPieces(storage, about, 0)).toEqual([
       { value: null, counter: 'failed', n: 9 },

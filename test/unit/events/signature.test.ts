@@ -7,15 +7,15 @@ import { headersFor, newSecret, sign } from '../../../appliance/events/signature
 const id = 'msg_019aa7b1c1f07c6e8f6a3d1b2c4e5f60'
 const payload = '{"type":"email.sent","data":{"subject":"Grüße ✓"}}'
 
-describe('the signature', () => {
-  test('is the one of the published example', () => {
+describe('the webhook signature', () => {
+  test('matches the published example', () => {
     // The test vector in Svix's documentation.
     const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
     const about = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', seconds: 1614265330, body: '{"test": 2432232314}' }
     expect(sign([secret], about)).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
   })
 
-  test('holds before the verifiers of Svix, of Standard Webhooks and of the official client', () => {
+  test('is accepted by the verifiers of Svix, Standard Webhooks and the official client', () => {
     const secret = newSecret()
     const headers = headersFor({ id, type: 'x', payload, secret, oldSecret: null }, 'agent', Date.now())
     new Svix(secret).verify(payload, headers)
@@ -29,7 +29,7 @@ describe('the signature', () => {
     expect(() => new Svix(secret).verify(`${payload} `, headers)).toThrow()
   })
 
-  test('is made with both secrets while they overlap, and with the new one afterwards', () => {
+  test('is made with both secrets during their overlap, and with the new one afterwards', () => {
     const [secret, old] = [newSecret(), newSecret()]
     const now = Date.now()
     const signed = { id, type: 'x', payload, secret, oldSecret: { secret: old, until: now + 1 } }
@@ -40,7 +40,7 @@ describe('the signature', () => {
     expect(() => new Svix(old).verify(payload, after)).toThrow()
   })
 
-  test('has a secret of 24 bytes, another each time', () => {
+  test('uses a new random secret of 24 bytes', () => {
     expect(newSecret()).toMatch(/^whsec_[A-Za-z0-9+/]{32}$/)
     expect(newSecret()).not.toBe(newSecret())
   })

@@ -11,7 +11,7 @@ import { makePlace } from '../storage/places.ts'
 
 const retention = { bodiesDays: 30, attemptsDays: 90, eventsDays: 90, emailsDays: 365, diskBudget: null }
 
-test('a stop ends well although the chores of this hour failed', async () => {
+test('stopping succeeds although housekeeping failed', async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const lines: string[] = []
   const write = (chunk: Buffer, _: string, done: () => void): void => {
@@ -33,7 +33,7 @@ test('a stop ends well although the chores of this hour failed', async () => {
   await expect(chores.stop()).resolves.toBeUndefined()
 })
 
-test('a run that begins after the stop touches nothing', async () => {
+test('a run that begins after the stop does nothing', async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const log = pino({ level: 'silent' })
   const before = storage.stats().calls
@@ -47,7 +47,7 @@ test('a run that begins after the stop touches nothing', async () => {
   await storage.close()
 })
 
-test('the chores sum up the metrics of days that are over', async () => {
+test('housekeeping sums up the metrics of past days', async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const clock = createTestClock()
   await clock.set(T0 + DAY + 1)
@@ -64,7 +64,7 @@ test('the chores sum up the metrics of days that are over', async () => {
   await storage.close()
 })
 
-test('the chores record the sizes of segments', async () => {
+test('housekeeping records segment sizes', async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const clock = createTestClock()
   const teamId = (await makeTeam(storage)).team.id

@@ -11,8 +11,8 @@ const said = (bytes: Buffer): string => {
   }
 }
 
-describe.each(SAMPLES)('%s', (type, bytes, width, height) => {
-  test('is read by its bytes, without its metadata', () => {
+describe.each(SAMPLES)('cleaning %s', (type, bytes, width, height) => {
+  test('detects the type and removes metadata', () => {
     expect(bytes.toString('latin1')).toContain(METADATA)
     const clean = cleanImage(bytes)
     expect(clean).toMatchObject({ type, width, height })
@@ -20,12 +20,12 @@ describe.each(SAMPLES)('%s', (type, bytes, width, height) => {
     for (const word of [METADATA, 'script', 'EXIF', 'XMP', 'tEXt']) expect(text).not.toContain(word)
   })
 
-  test('stays the same when it is clean', () => {
+  test('does not change a clean image', () => {
     const { body } = cleanImage(bytes)
     expect(cleanImage(Buffer.from(body)).body).toEqual(body)
   })
 
-  test('is refused when it ends anywhere before its end', () => {
+  test('rejects an image truncated anywhere', () => {
     const body = Buffer.from(cleanImage(bytes).body)
     const accepted = Array.from({ length: body.length }, (_, end) => end).filter(
       (end) => said(body.subarray(0, end)) === 'accepted',
@@ -34,7 +34,7 @@ describe.each(SAMPLES)('%s', (type, bytes, width, height) => {
   })
 })
 
-test('pixels are not touched', () => {
+test('cleaning keeps the pixels', () => {
   expect(cleanImage(png()).body).toEqual(png(2, 1, { extra: false }))
   const scans = Buffer.from([0x12, 0xff, 0x00, 0xff, 0xd0, 0x34, 0xff, 0xda])
   expect(Buffer.from(cleanImage(jpeg()).body).includes(scans)).toBe(true)
@@ -42,7 +42,7 @@ test('pixels are not touched', () => {
   expect(Buffer.from(cleanImage(webp()).body).readUInt8(20)).toBe(0)
 })
 
-test('photos stay the right way up', () => {
+test('cleaning keeps the orientation of photos', () => {
   const { body } = cleanImage(jpeg(6))
   const exif = Buffer.from(body).indexOf('Exif')
   expect(exif).toBeGreaterThan(0)
@@ -55,14 +55,14 @@ test('photos stay the right way up', () => {
 test.each([
   ['SVG', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
   ['HTML', '<html><img src=x onerror=alert(1)>'],
-  ['nothing', ''],
+  ['an empty file', ''],
   ['a PDF', '%PDF-1.7'],
   ['a RIFF that is no WebP', 'RIFF\x04\0\0\0WAVE'],
-])('%s is refused', (_, text) => {
+])('%s is rejected as an image', (_, text) => {
   expect(said(Buffer.from(text, 'latin1'))).toContain('not an image that emails can show')
 })
 
-test('sides and pixels have bounds', () => {
+test('image dimensions and size are limited', () => {
   expect(said(png(6000, 4000))).toBe('accepted')
   expect(said(png(6001, 1))).toContain('6001 × 1 pixels')
   expect(said(png(6000, 6000))).toContain('25 million')

@@ -37,14 +37,14 @@ test.each([
   ['9.9.9.3', '3.9.9.9', ['127.255.255.254'], 'failed'],
   ['9.9.9.4', '4.9.9.9', ['203.0.113.9'], 'failed'],
   ['9.9.9.5', '5.9.9.9', undefined, 'clear'],
-])('%s with the answer to %s %j is %s', async (ip, labels, codes, result) => {
+])('for %s, the lookup of %s with the answer %j counts as %s', async (ip, labels, codes, result) => {
   world.dns.set(`${labels}.two.test`, codes ? { A: codes } : 'NXDOMAIN')
   const { dnsbl, counted } = open()
   expect(await dnsbl.listedBy(ip)).toBe(result === 'listed' ? 'two.test' : null)
   expect(counted.toSorted()).toEqual(['one.test clear', `two.test ${result}`])
 })
 
-test('an IPv6 address is asked by its nibbles', async () => {
+test('an IPv6 address is looked up by its reversed nibbles', async () => {
   const labels = `7${'.0'.repeat(23)}.e.f.0.0.0.2.6.2`
   world.dns.set(`${labels}.one.test`, { A: ['127.0.0.4'] })
   expect(await open().dnsbl.listedBy('2620:fe::7')).toBe('one.test')
@@ -53,14 +53,14 @@ test('an IPv6 address is asked by its nibbles', async () => {
   expect(allowed.counted).toEqual([])
 })
 
-test('no zone is asked about allowed and private addresses', async () => {
+test('allowed and private addresses are not looked up', async () => {
   world.dns.set('6.9.9.9.one.test', { A: ['127.0.0.2'] })
   const { dnsbl, counted } = open({ allow: parseNetworks(['9.9.9.0/24']) })
   for (const ip of ['9.9.9.6', '127.0.0.1', '10.0.0.1', '::1']) expect(await dnsbl.listedBy(ip)).toBe(null)
   expect(counted).toEqual([])
 })
 
-test('a zone that fails or stays silent lists nobody', async () => {
+test('a zone that fails or times out does not count as listed', async () => {
   world.dns.set('7.9.9.9.one.test', 'SERVFAIL')
   expect(await open().dnsbl.listedBy('9.9.9.7')).toBe(null)
   const clock = createTestClock()
@@ -75,7 +75,7 @@ test('a zone that fails or stays silent lists nobody', async () => {
   expect(silent.counted).toEqual(['one.test failed'])
 })
 
-test('a listed server is refused by the zone, but may return mail', async () => {
+test("a listed server is rejected for receiving domains with the zone's name, but may return bounces", async () => {
   const nobody = { emailId: null, proven: false, receiver: null, reported: null }
   const receiver = { teamId: 't', domainId: 'd', status: 'verified' as const, rules: [] }
   const addressee: Inbound['addressee'] = ({ address, local }) =>

@@ -45,8 +45,8 @@ const dsn = (recipient: string, status = '5.1.1', text = '550 5.1.1 User unknown
     '',
   ].join('\r\n')
 
-describe('the only recipient of an email', () => {
-  test('bounces, and is suppressed where the address is dead', () => {
+describe('a bounce for the only recipient of an email', () => {
+  test('bounces the delivery, and suppresses an invalid address', () => {
     const { report, bounces, complaints } = judge(dsn('Ada@X.example'), [delivery('ada@x.example')])
     expect(report).toMatchObject({ kind: 'bounce', reportingMta: 'mx.example' })
     expect(report.entries).toMatchObject([{ deliveryId: 'ada@x.example', effect: 'suppressed' }])
@@ -67,7 +67,7 @@ describe('the only recipient of an email', () => {
     ])
   })
 
-  test('is not suppressed by a full mailbox, nor by a server that gave up retrying', () => {
+  test('does not suppress the address for a full mailbox or a delivery timeout', () => {
     for (const [status, text, type] of [
       ['5.2.2', '552 5.2.2 Mailbox full', 'Permanent'],
       ['4.4.1', '451 4.4.1 Connection timed out', 'Transient'],
@@ -78,7 +78,7 @@ describe('the only recipient of an email', () => {
     }
   })
 
-  test('is not touched by a report about somebody else', () => {
+  test('has no effect if it is about another address', () => {
     const { report, bounces } = judge(dsn('eve@x.example'), [delivery('ada@x.example')])
     expect([report.entries[0]!.effect, bounces]).toEqual(['stranger', []])
   })
@@ -88,12 +88,12 @@ describe('the only recipient of an email', () => {
     { state: 'waiting' as const },
     { state: 'canceled' as const },
     { complained: true },
-  ])('that is %j stays so', (more) => {
+  ])('has no effect on a delivery with %j', (more) => {
     const { report, bounces } = judge(dsn('ada@x.example'), [delivery('ada@x.example', more)])
     expect([report.entries[0]!.effect, bounces]).toEqual(['unchanged', []])
   })
 
-  test('named twice bounces once', () => {
+  test('that lists the recipient twice counts once', () => {
     const twice = dsn('ada@x.example').replace(
       '--b--',
       ['', 'Final-Recipient: rfc822; ada@x.example', 'Action: failed', 'Status: 5.1.1', '--b--'].join('\r\n'),
@@ -102,38 +102,38 @@ describe('the only recipient of an email', () => {
   })
 })
 
-test('one of several recipients bounces and is not suppressed: another could have written it', () => {
+test('a bounce for one of several recipients does not suppress, because another recipient could forge it', () => {
   const two = [delivery('ada@x.example'), delivery('bob@x.example')]
   const { report, bounces } = judge(dsn('bob@x.example'), two)
   expect(report.entries).toMatchObject([{ deliveryId: 'bob@x.example', effect: 'bounced' }])
   expect(bounces[0]!.data.bounce).not.toHaveProperty('suppress')
 })
 
-test('a message that only quotes the return path changes nothing, unless it is a complaint', () => {
+test('a message not sent to the return path changes nothing, unless it is a complaint', () => {
   expect(judge(dsn('ada@x.example'), [delivery('ada@x.example')], false).bounces).toEqual([])
   expect(judge(COMPLAINTS[0]!.message, [delivery('ada@x.example')], false).complaints).toHaveLength(1)
 })
 
-test('what could not be read changes nothing', () => {
+test('an unreadable message changes nothing', () => {
   const judged = judgeReturned(null, { deliveries: [delivery('ada@x.example')], toReturnPath: true }, rules)
   expect(judged).toMatchObject({ report: { kind: 'unreadable', entries: [] }, bounces: [], complaints: [] })
 })
 
-describe('the samples', () => {
+describe('the sample messages', () => {
   /** Returns the changes that the samples cause for an email to the named recipient only. */
   const changes = (samples: readonly Pick<Sample, 'message' | 'recipients'>[]) =>
     samples.map(({ message, recipients = [] }) =>
       judge(message, [delivery(recipients[0] ?? 'ada@recipient.example')]),
     )
 
-  test('zero changes from automatic replies, challenges, delays, reports and mail like complaints', () => {
+  test('automatic replies, challenges, delays, reports and complaint lookalikes cause no changes', () => {
     const harmless = [...AUTO_REPLIES, ...CHALLENGES, ...NEAR_MISSES, ...NOT_FINAL, ...PLAIN_DELAYS]
     const others = [...LIKE_COMPLAINTS, ...DMARC_REPORTS, ...TLS_REPORTS]
     for (const { report, bounces, complaints } of changes([...harmless, ...others]))
       expect([report.kind, bounces, complaints]).toEqual([report.kind, [], []])
   })
 
-  test('every bounce bounces, and suppresses only where the sample says that the address is invalid', () => {
+  test('every bounce sample bounces, and suppresses only if the sample marks the address invalid', () => {
     for (const [at, { bounces }] of changes([...STRUCTURED, ...PLAIN]).entries()) {
       const sample = [...STRUCTURED, ...PLAIN][at]!
       expect([sample.name, bounces.length]).toEqual([sample.name, 1])
@@ -141,7 +141,7 @@ describe('the samples', () => {
     }
   })
 
-  test('every complaint counts, redacted or not; none about an email to several', () => {
+  test('every complaint counts, redacted or not, unless the email had several recipients', () => {
     for (const { complaints, bounces } of changes(COMPLAINTS))
       expect([complaints.length, bounces]).toEqual([1, []])
     const two = [delivery('ada@recipient.example'), delivery('bob@recipient.example')]

@@ -47,7 +47,7 @@ const MESSAGE = {
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
 
 describe('a milter', () => {
-  test('is told the envelope, each field and the body, with the macros that filters look up', async () => {
+  test('receives the envelope, each field, the body and the common macros', async () => {
     const { address, heard } = await startMilter({})
     const { filter, counted } = open([address])
     expect(await filter.filter(MESSAGE)).toEqual({ bytes: MESSAGE.bytes, quarantined: null })
@@ -72,7 +72,7 @@ describe('a milter', () => {
     ])
   })
 
-  test('is not told what it does not want, and not waited for where it does not reply', async () => {
+  test('is not sent steps it opts out of, and not waited for where it does not reply', async () => {
     // Without connection, HELO and body; no reply to MAIL, RCPT, fields and the end of the header.
     const steps = 0x01 | 0x02 | 0x10 | 0x4000 | 0x8000 | 0x80 | 0x40000
     const quiet = Object.fromEntries([...'MRLN'].map((letter) => [letter, [] as Said[]]))
@@ -87,17 +87,17 @@ describe('a milter', () => {
   test.each<[string, Said, string]>([
     ['reject', ['r', ''], '554 5.7.1'],
     ['discard', ['d', ''], '554 5.7.1'],
-    ['a reply of its own', ['y', '550 5.7.1 Go away\0'], '554 5.7.1'],
+    ['a custom reply', ['y', '550 5.7.1 Go away\0'], '554 5.7.1'],
     ['a temporary failure', ['t', ''], '451 4.7.1'],
-    ['a temporary reply of its own', ['y', '451 4.7.1 Come again\0'], '451 4.7.1'],
-  ])('refuses with %s at any step', async (_, answer, expected) => {
+    ['a custom temporary reply', ['y', '451 4.7.1 Come again\0'], '451 4.7.1'],
+  ])('can reject a message with %s at any step', async (_, answer, expected) => {
     for (const letter of 'CHMRTLNBE') {
       const { address } = await startMilter({ answers: { [letter]: [['p', ''], answer] } })
       await expect(open([address]).filter.filter(MESSAGE)).rejects.toMatchObject({ smtp: expected })
     }
   })
 
-  test('adds, inserts, changes and removes fields, and the next one sees them', async () => {
+  test('adds, inserts, changes and removes fields, and the next milter sees the changes', async () => {
     const first = await startMilter({
       answers: {
         E: [
@@ -126,7 +126,7 @@ describe('a milter', () => {
     expect(seen).toEqual(['X-First', 'SUBJECT', 'X-Last', 'X-Last'])
   })
 
-  test('puts a message into quarantine, over a Unix socket', async () => {
+  test('quarantines a message, over a Unix socket', async () => {
     const path = join(tmpdir(), `posthaste-milter-${process.pid}.sock`)
     closing.push(() => rm(path, { force: true }))
     const { address } = await startMilter(
@@ -146,10 +146,10 @@ describe('a milter', () => {
   })
 
   test.each<[string, Script]>([
-    ['wants to change bodies', { greeting: ['O', number(6) + number(0x02) + number(0)] }],
+    ['asks to change bodies', { greeting: ['O', number(6) + number(0x02) + number(0)] }],
     ['speaks another protocol', { greeting: ['2', '20 mx ESMTP\r\n'] }],
     [
-      'changes a body all the same',
+      'changes a body without permission',
       {
         answers: {
           E: [
@@ -171,7 +171,7 @@ describe('a milter', () => {
       },
     ],
     [
-      'adds a field with a strange name',
+      'adds a field with an invalid name',
       {
         answers: {
           E: [
@@ -186,8 +186,8 @@ describe('a milter', () => {
       { answers: { E: [...Array.from({ length: 201 }, (): Said => ['h', 'X-A\0b\0']), ['c', '']] } },
     ],
     ['sends a packet that is too large', { answers: { E: [['h', 'x'.repeat(200_000)]] } }],
-    ['replies with a success', { answers: { M: [['y', '250 Ok\0']] } }],
-  ])('that %s changes nothing, or defers where that is wanted', async (_, script) => {
+    ['replies with a success code', { answers: { M: [['y', '250 Ok\0']] } }],
+  ])('that %s is ignored, or defers mail if so configured', async (_, script) => {
     const { address } = await startMilter(script)
     const { filter, counted } = open([address])
     expect(await filter.filter(MESSAGE)).toEqual({ bytes: MESSAGE.bytes, quarantined: null })
@@ -197,7 +197,7 @@ describe('a milter', () => {
     })
   })
 
-  test('that never answers is waited for 30 seconds', async () => {
+  test('that never answers times out after 30 seconds', async () => {
     const { address, heard } = await startMilter({ answers: { E: [['p', '']] } })
     const { filter, clock, counted } = open([address])
     const filtered = filter.filter(MESSAGE)

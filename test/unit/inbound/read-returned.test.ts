@@ -41,15 +41,15 @@ const AUTOMATIC = [...AUTO_REPLIES, ...CHALLENGES, ...NEAR_MISSES]
 /** Recall: every sample of each class must be read as expected. */
 describe.each([
   ['structured bounces', STRUCTURED, 154],
-  ['bounces in plain words', PLAIN, 51],
-  ['reports that are not final', [...NOT_FINAL, ...PLAIN_DELAYS], 71],
+  ['plain-text bounces', PLAIN, 51],
+  ['non-final reports', [...NOT_FINAL, ...PLAIN_DELAYS], 71],
   ['complaints', COMPLAINTS, 34],
-  ['mail like complaints', LIKE_COMPLAINTS, 7],
+  ['complaint lookalikes', LIKE_COMPLAINTS, 7],
   ['automatic replies', AUTO_REPLIES, 41],
   ['challenges', CHALLENGES, 3],
   ['near misses', NEAR_MISSES, 12],
-])('%s', (_, samples, count) => {
-  test('are as many as docs/inbound.md says', () => {
+])('the samples of %s', (_, samples, count) => {
+  test('number as many as docs/inbound.md says', () => {
     expect(samples).toHaveLength(count)
   })
 
@@ -57,27 +57,27 @@ describe.each([
     ['CRLF', (message: string) => message],
     ['LF', (message: string) => message.replaceAll('\r\n', '\n')],
     ['CR', (message: string) => message.replaceAll('\r\n', '\r')],
-  ])('are all recognized, with %s', (_, turn) => {
+  ])('are all classified correctly with %s line endings', (_, turn) => {
     expect(wrong(samples, turn)).toEqual([])
   })
 })
 
-test('bounces come from more than 25 origins', () => {
+test('bounce samples come from at least 39 origins', () => {
   expect(new Set(BOUNCES.map(({ origin }) => origin)).size).toBeGreaterThanOrEqual(39)
 })
 
-test('no other class is ever a bounce or a complaint, or calls an address invalid', () => {
+test('no other class is read as a bounce, a complaint or an invalid address', () => {
   const others = [...NOT_FINAL, ...PLAIN_DELAYS, ...AUTOMATIC, ...LIKE_COMPLAINTS]
   const found = others.map(({ message }) => read(message))
   expect(found.filter(({ kind }) => kind === 'bounce' || kind === 'complaint')).toEqual([])
   expect(found.flatMap(({ recipients }) => recipients).filter(({ invalid }) => invalid)).toEqual([])
 })
 
-test.each([...DMARC_REPORTS, ...TLS_REPORTS])('the report "$name" is found', ({ message, kind }) => {
+test.each([...DMARC_REPORTS, ...TLS_REPORTS])('finds the attached report in "$name"', ({ message, kind }) => {
   expect(read(message)).toMatchObject({ kind, report: expect.any(Uint8Array) as Uint8Array })
 })
 
-test('what returned says which email it was', () => {
+test('a returned message yields references to the original email', () => {
   const { references } = read(STRUCTURED[0]!.message)
   expect(references).toEqual({
     messageId: '<0197a-1@send.sender.example>',
@@ -90,7 +90,7 @@ test('what returned says which email it was', () => {
   })
 })
 
-test('readings can cross to another thread', () => {
+test('parse results survive structured cloning between threads', () => {
   const found = read(COMPLAINTS[0]!.message)
   expect(structuredClone(found)).toEqual(found)
 })

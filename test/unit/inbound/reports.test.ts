@@ -25,7 +25,7 @@ describe('DMARC aggregate reports', () => {
     expect(Math.floor(report.end / 1000)).toBe(1_795_478_399)
   })
 
-  test('says everything that the reporter said', () => {
+  test('keep every value in the XML', () => {
     const reason = '<reason><type>mailing_list</type><comment>a list</comment></reason>'
     const [first] = reportOf(
       Buffer.from(dmarcXml('all').replace('</policy_evaluated>', `${reason}</policy_evaluated>`)),
@@ -45,7 +45,7 @@ describe('DMARC aggregate reports', () => {
     })
   })
 
-  test('the fields of RFC 9990 are read, and odd records are counted', () => {
+  test('are read with the fields of RFC 9990, and incomplete records are counted as skipped', () => {
     const named = (name: string) =>
       reportOf(attached(DMARC_REPORTS.find((one) => one.name === name)!.message))
     expect(named('RFC 9990').policy).toMatchObject({
@@ -70,7 +70,7 @@ describe('DMARC aggregate reports', () => {
       'dangerous',
     ],
     [
-      'an instruction',
+      'a processing instruction',
       Buffer.from(dmarcXml('x').replace('<feedback>', '<?xml-stylesheet href="x"?><feedback>')),
       'dangerous',
     ],
@@ -96,17 +96,17 @@ describe('DMARC aggregate reports', () => {
     ],
     ['something else', Buffer.from('<html></html>'), 'not-a-report'],
     ['nothing', Buffer.alloc(0), 'not-a-report'],
-  ])('%s is refused', (_, bytes, problem) => {
+  ])('with %s are rejected', (_, bytes, problem) => {
     expect(readDmarcReport(bytes)).toEqual({ kind: 'problem', problem })
   })
 
-  test('a changed file in an archive is damaged', () => {
+  test('in a modified archive are reported as damaged', () => {
     const archive = zip([{ name: 'a.xml', bytes: Buffer.from(dmarcXml('x')), stored: true }])
     archive[60]! ^= 1
     expect(readDmarcReport(archive)).toEqual({ kind: 'problem', problem: 'damaged' })
   })
 
-  test('entities other than those of XML are not expanded', () => {
+  test('do not expand entities other than those of XML', () => {
     expect(reportOf(Buffer.from(dmarcXml('&lol;&amp;&#65;'))).organization).toBe('&lol;&A')
   })
 })
@@ -133,7 +133,7 @@ describe('TLS reports', () => {
     })
   })
 
-  test('those that Posthaste sends come back as they were', () => {
+  test('sent by Posthaste can be read back', () => {
     const policy = {
       type: 'tlsa' as const,
       domain: 'recipient.example',
@@ -199,11 +199,11 @@ describe('TLS reports', () => {
   })
 
   test.each([
-    ['no JSON', Buffer.from('{'), 'damaged'],
-    ['another JSON', Buffer.from('{"a":1}'), 'not-a-report'],
-    ['no time', Buffer.from(JSON.stringify({ ...TLS_JSON, 'date-range': {} })), 'not-a-report'],
-    ['a bomb', gzipSync(Buffer.alloc(11 * 1024 * 1024, ' ')), 'too-large'],
-  ])('%s is refused', (_, bytes, problem) => {
+    ['invalid JSON', Buffer.from('{'), 'damaged'],
+    ['other JSON', Buffer.from('{"a":1}'), 'not-a-report'],
+    ['no date range', Buffer.from(JSON.stringify({ ...TLS_JSON, 'date-range': {} })), 'not-a-report'],
+    ['too large content', gzipSync(Buffer.alloc(11 * 1024 * 1024, ' ')), 'too-large'],
+  ])('with %s are rejected', (_, bytes, problem) => {
     expect(readTlsReport(bytes)).toEqual({ kind: 'problem', problem })
   })
 })

@@ -69,7 +69,7 @@ const says = (action: string, more: object = {}) => ({
   body: JSON.stringify({ action, score: 7.5, required_score: 15, ...more }),
 })
 
-test('rspamd gets the message as it is, with its envelope', async () => {
+test('rspamd receives the message unchanged, with its envelope', async () => {
   answer = says('no action')
   await open().filter.judge(MESSAGE)
   expect(asked).toHaveLength(1)
@@ -103,7 +103,7 @@ test.each([
 test.each([
   ['reject', 'inbound_spam', 'rejected'],
   ['soft reject', 'inbound_later', 'deferred'],
-])('after "%s" the message is refused: %s', async (action, key, result) => {
+])('after "%s" the message is rejected: %s', async (action, key, result) => {
   answer = says(action)
   const { filter, counted } = open()
   await expect(filter.judge(MESSAGE)).rejects.toMatchObject({ key })
@@ -113,21 +113,24 @@ test.each([
 test.each([
   ['an error', { status: 500, body: '{}' }],
   ['a redirect', { status: 302, body: '' }],
-  ['no JSON', { status: 200, body: 'pong' }],
+  ['invalid JSON', { status: 200, body: 'pong' }],
   ['no action', { status: 200, body: '{"score":1,"required_score":2}' }],
   ['null', { status: 200, body: 'null' }],
   ['more than a megabyte', { status: 200, body: ' '.repeat(1024 * 1024 + 1) }],
-])('with %s as the answer, mail is accepted without a verdict or deferred', async (_, broken) => {
-  answer = broken
-  const { filter, counted } = open()
-  expect(await filter.judge(MESSAGE)).toBeNull()
-  expect(counted).toEqual(['failed'])
-  await expect(open({ unavailable: 'defer' }).filter.judge(MESSAGE)).rejects.toMatchObject({
-    key: 'inbound_unjudged',
-  })
-})
+])(
+  'with %s as the answer, mail is accepted without a verdict, or deferred if so configured',
+  async (_, broken) => {
+    answer = broken
+    const { filter, counted } = open()
+    expect(await filter.judge(MESSAGE)).toBeNull()
+    expect(counted).toEqual(['failed'])
+    await expect(open({ unavailable: 'defer' }).filter.judge(MESSAGE)).rejects.toMatchObject({
+      key: 'inbound_unjudged',
+    })
+  },
+)
 
-test('a filter that stays silent is left after ten seconds', async () => {
+test('a filter that does not answer times out after ten seconds', async () => {
   answer = null
   const { filter, clock, counted } = open()
   const judged = filter.judge(MESSAGE)
@@ -137,7 +140,7 @@ test('a filter that stays silent is left after ten seconds', async () => {
   expect(counted).toEqual(['failed'])
 })
 
-test('doctor tells whether rspamd answers, and what happens to mail meanwhile', async () => {
+test('doctor reports whether rspamd answers, and how mail is handled if not', async () => {
   const judge = async (at: string, unavailable: 'accept' | 'defer') =>
     judgeSpamFilter(await askSpamFilter(at), { url: at, unavailable })
   answer = { status: 200, body: 'pong\r\n' }

@@ -14,7 +14,7 @@ const server: DatabaseServer = {
 const examine = (change: Partial<DatabaseServer>) =>
   examineDatabase({ databaseServer: async () => ({ ...server, ...change }) })
 
-test('a server that responds is described, and nothing is said with SQLite', async () => {
+test('a database server that responds is described, and SQLite yields no finding', async () => {
   const found =
     'PostgreSQL 15.14, database posthaste, 120 MB. 12 of 97 connections in use, 5 by Posthaste. Responded in 3 ms.'
   expect(await examine({})).toEqual([
@@ -28,13 +28,13 @@ test.each<[string, Partial<DatabaseServer>]>([
   ['nearer', { respondedIn: 101 }],
   ['A standby replicates asynchronously', { asyncStandbys: 1 }],
   ['2 standbys replicate asynchronously', { asyncStandbys: 2 }],
-])('a server that may cause trouble is a warning: %s', async (advice, change) => {
+])('a database server with a risk is a warning: %s', async (advice, change) => {
   expect(await examine(change)).toMatchObject([
     { status: 'warning', advice: expect.stringContaining(advice) as string },
   ])
 })
 
-test('a server that does not respond is a failure with its reason', async () => {
+test('a database server that does not respond is a failure with the reason', async () => {
   const databaseServer = () => Promise.reject(new Error('The database server cannot be reached.'))
   expect(await examineDatabase({ databaseServer })).toMatchObject([
     { status: 'failed', found: 'The database server cannot be reached.' },

@@ -17,8 +17,8 @@ const facts = (fullInDays: number | null, days = 7, budget: number | null = null
   disk: { held: 100 * MB, room: 900 * MB, fullInDays },
 })
 
-describe('what the forecast says', () => {
-  test('nothing before there are two days to compare', () => {
+describe('the disk forecast', () => {
+  test('is skipped before two days are recorded', () => {
     expect(said(judgeForecast(facts(null, 1)))).toEqual([
       'skipped',
       `${NOW} The growth rate is known after two days; it is recorded once a day.`,
@@ -26,7 +26,7 @@ describe('what the forecast says', () => {
     ])
   })
 
-  test('what does not grow, or lasts longer than a week, is well', () => {
+  test('is ok if usage does not grow or the disk lasts more than a week', () => {
     expect(said(judgeForecast(facts(null)))).toEqual([
       'ok',
       `${NOW} Disk usage did not grow in the last week.`,
@@ -39,7 +39,7 @@ describe('what the forecast says', () => {
     ])
   })
 
-  test('a week or less is a warning that says what to do', () => {
+  test('warns with advice if the disk lasts a week or less', () => {
     const [status, found, advice] = said(judgeForecast(facts(7)))
     expect([status, found]).toEqual(['warning', `${NOW} At last week's rate, that lasts 7 days.`])
     expect(advice).toMatch(
@@ -48,14 +48,14 @@ describe('what the forecast says', () => {
     expect(said(judgeForecast(facts(1)))[1]).toMatch(/lasts 1 day\.$/)
   })
 
-  test('where there is a budget, its end is what counts', () => {
+  test('uses the disk budget if there is one', () => {
     const [, found, advice] = said(judgeForecast(facts(3, 7, 1000 * MB)))
     expect(found).toContain('on the disk or in retention.disk_budget_mb')
     expect(advice).toMatch(/^Above the budget, bodies are deleted early\./)
   })
 })
 
-describe('what it is made of', () => {
+describe('measuring the disk forecast', () => {
   const folder = mkdtempSync(join(tmpdir(), 'posthaste-forecast-'))
   const clock = createTestClock()
   let storage: Storage
@@ -67,7 +67,7 @@ describe('what it is made of', () => {
     rmSync(folder, { recursive: true })
   })
 
-  test('the days that the daemon wrote down, against the budget', async () => {
+  test('uses the recorded days and the budget', async () => {
     const loaded = loadConfig({
       env: { POSTHASTE_HOSTNAME: 'mail.acme.org', POSTHASTE_RETENTION__DISK_BUDGET_MB: '1000' },
       defaultFile: '/nonexistent',

@@ -54,7 +54,7 @@ describe('reverse DNS', () => {
   const ask = (ip: string, helo = HELO) =>
     `Set the PTR record of ${ip} to ${helo}. The provider of the address can do this, often in its control panel.`
 
-  test('passes where it leads back to the address, over IPv4 and IPv6', async () => {
+  test('passes if it resolves back to the address, over IPv4 and IPv6', async () => {
     expect(await judge('192.0.2.1')).toEqual([
       'ok',
       `192.0.2.1 resolves to ${HELO}, and ${HELO} resolves to 192.0.2.1.`,
@@ -80,7 +80,7 @@ describe('reverse DNS', () => {
     ])
   })
 
-  test('fails where it leads elsewhere, and says which record is missing', async () => {
+  test('fails if it resolves elsewhere, and names the missing record', async () => {
     expect(await judge('192.0.2.3')).toEqual([
       'failed',
       `The PTR record of 192.0.2.3 is ${HELO} (192.0.2.1, 192.0.2.4), which does not resolve back to it.`,
@@ -93,7 +93,7 @@ describe('reverse DNS', () => {
     ])
   })
 
-  test('warns of another name than the one mail introduces itself by', async () => {
+  test('warns of a name other than the EHLO name', async () => {
     const [status, found] = await judge('192.0.2.5')
     expect([status, found]).toEqual([
       'warning',
@@ -101,14 +101,14 @@ describe('reverse DNS', () => {
     ])
   })
 
-  test('warns of a name that looks like a home connection', async () => {
+  test('warns of a name that looks like a residential connection', async () => {
     expect((await judge('192.0.2.9', 'ip-192-0-2-9.acme.example')).slice(0, 2)).toEqual([
       'warning',
       'The PTR record of 192.0.2.9 is ip-192-0-2-9.acme.example, which looks like a residential connection.',
     ])
   })
 
-  test('says nothing of the address when DNS gives no answer, either way', async () => {
+  test('is skipped when a DNS lookup fails in either direction', async () => {
     expect((await judge('192.0.2.6'))[0]).toBe('skipped')
     expect((await judge('192.0.2.7'))[0]).toBe('skipped')
   })
@@ -123,7 +123,7 @@ describe('reverse DNS', () => {
     ['mx1-2.example.com', false],
     ['out4.mail.example.com', false],
     ['smtp-relay-2024.example.com', false],
-  ])('%s looks generic: %s', (name, generic) => {
+  ])('looksGeneric for %s returns %s', (name, generic) => {
     expect(looksGeneric(name)).toBe(generic)
   })
 })
@@ -132,7 +132,7 @@ describe('a blocklist', () => {
   const judge = async (what: string, more = {}) =>
     said(judgeListing(await askBlocklist(names.fresh(), { ...list, ...more }, what)))
 
-  test('that does not list the address is well', async () => {
+  test('that does not list the address passes', async () => {
     expect(await judge('192.0.2.9')).toEqual(['ok', 'Test list does not list 192.0.2.9.', null])
     expect(await judge('2001:db8::1')).toEqual(['ok', 'Test list does not list 2001:db8::1.', null])
     expect(names.dns.queries.map(({ name }) => name)).toContain(
@@ -140,7 +140,7 @@ describe('a blocklist', () => {
     )
   })
 
-  test('that lists it fails, or warns where it takes nothing out of use', async () => {
+  test('that lists the address fails, or warns if listings do not suspend', async () => {
     const found = 'Test list lists 192.0.2.1: sent spam (127.0.0.2).'
     const advice =
       'First find and stop the mail that caused the listing. Then request removal at https://bl.test/'
@@ -151,7 +151,7 @@ describe('a blocklist', () => {
     )
   })
 
-  test('that refuses the resolver, is rewritten on the way, is dead or does not answer says nothing', async () => {
+  test('is skipped if it rejects the resolver, its answers are altered, or it is dead', async () => {
     expect(await judge('192.0.2.2')).toEqual([
       'skipped',
       'Test list refuses queries from this resolver (127.255.255.254: the resolver is a public one).',
@@ -175,7 +175,7 @@ describe('a blocklist', () => {
     ])
   })
 
-  test('is summed up with others: each listing, one line for the rest', async () => {
+  test('that lists the address is summarized separately, and the others on one line', async () => {
     const ask = async (zone: string) =>
       judgeListing(await askBlocklist(names.fresh(), { ...list, zone, name: zone }, '192.0.2.1'))
     const all = [
@@ -199,7 +199,7 @@ describe('a blocklist', () => {
 describe('the EHLO name', () => {
   const judge = async (name: string) => said(judgeHelo(await lookUpHost(names.fresh(), name)))
 
-  test('is well when it is fully qualified and resolves', async () => {
+  test('passes if it is fully qualified and resolves', async () => {
     names.dns.set('mail.acme.org', { A: '192.0.2.1' })
     expect(await judge('mail.acme.org')).toEqual([
       'ok',
@@ -208,14 +208,14 @@ describe('the EHLO name', () => {
     ])
   })
 
-  test.each(['mail.local', 'mail.acme.lan', 'mail'])('%s is of the local network only', async (name) => {
+  test.each(['mail.local', 'mail.acme.lan', 'mail'])('fails as local only for %s', async (name) => {
     expect((await judge(name)).slice(0, 2)).toEqual([
       'failed',
       `${name} exists only in the local network, so receivers cannot look it up.`,
     ])
   })
 
-  test('fails when it has no address, and says nothing when DNS does not', async () => {
+  test('fails without an address, and is skipped when DNS fails', async () => {
     names.dns.set('nowhere.acme.org', { TXT: 'only text' })
     names.dns.set('slow.acme.org', 'SERVFAIL')
     expect(await judge('nowhere.acme.org')).toEqual([
@@ -226,12 +226,12 @@ describe('the EHLO name', () => {
     expect((await judge('slow.acme.org'))[0]).toBe('skipped')
   })
 
-  test('is warned of when it looks generic', async () => {
+  test('causes a warning if it looks generic', async () => {
     names.dns.set('dsl-7.acme.org', { A: '192.0.2.1' })
     expect((await judge('dsl-7.acme.org'))[0]).toBe('warning')
   })
 
-  test('leads to a source, to a router, to nothing of ours, or cannot be told', async () => {
+  test('is compared with the addresses of this machine', async () => {
     const host = await lookUpHost(names.fresh(), HELO)
     const at = (ip: string, behind: string | null = null) => ({ ip, family: 4 as const, behind })
     expect(judgeHostAddresses(host, [at('192.0.2.4')]).status).toBe('ok')
@@ -248,7 +248,7 @@ describe('the EHLO name', () => {
   })
 })
 
-describe('SPF for an address', () => {
+describe('SPF for a sending IP', () => {
   const judge = async (domain: string) =>
     said(judgeSpfOf(await askSpf(names.fresh(), { ip: '2001:db8::1', domain, helo: HELO })))
 
@@ -261,7 +261,7 @@ describe('SPF for an address', () => {
     expect((await judge('send.name.example'))[0]).toBe('ok')
   })
 
-  test('fails where the policy leaves it out or is missing, and says nothing without DNS', async () => {
+  test('fails if the policy excludes the IP or is missing, and is skipped when DNS fails', async () => {
     expect((await judge('send.four.example')).slice(0, 2)).toEqual([
       'failed',
       'SPF of send.four.example does not allow mail from 2001:db8::1 (softfail).',

@@ -76,7 +76,7 @@ function config(): Config {
 }
 const brief = (findings: Finding[]) => findings.map(({ id, status }) => `${status} ${id}`)
 
-test('looks at everything, failures first', async () => {
+test('doctor runs all checks and sorts failures first', async () => {
   const findings = await examine(deps)
   // The speed of disk and resolver depends on the machine.
   const steady = findings.filter(({ id }) => id !== 'disk' && id !== 'resolver:caching')
@@ -102,7 +102,7 @@ test('looks at everything, failures first', async () => {
   expect(findings.map(({ id }) => id)).toContain('disk')
 })
 
-test('looks at SPF of the EHLO name, and says what to publish', async () => {
+test('doctor checks SPF of the EHLO name, and says what to publish', async () => {
   const look = async (texts: string[] | undefined) => {
     names.dns.set(HELO, { A: '192.0.2.1', ...(texts && { TXT: texts }) })
     const findings = await examine({ ...deps, resolver: names.fresh() })
@@ -122,7 +122,7 @@ test('looks at SPF of the EHLO name, and says what to publish', async () => {
   ])
 })
 
-test('looks at the domains of all teams where that is asked for, and names the others; else it knows none of them', async () => {
+test('doctor checks domains of all teams only on request, and names the other teams', async () => {
   const { team } = await makeTeam(storage, clock.now() + 1000)
   await senders.addDomain({ teamId: team.id, name: 'theirs.example' })
   const about = (findings: Finding[]) => findings.filter(({ id }) => id.includes('domain:'))
@@ -138,7 +138,7 @@ test('looks at the domains of all teams where that is asked for, and names the o
   expect(others).toEqual([])
 })
 
-test('looks at one domain when asked', async () => {
+test('doctor checks a single domain on request', async () => {
   const [domain] = await storage.listDomains({ teamId }, clock.now())
   expect(brief(await examine(deps, domain))).toEqual([
     'failed domain:shop.example',
@@ -194,7 +194,7 @@ test('looks at one domain when asked', async () => {
   )
 })
 
-test('looks at the rest when the storage does not open, and says why it did not', async () => {
+test('doctor runs the other checks when the storage does not open, and reports the reason', async () => {
   const findings = await examine({ ...deps, storage: { unavailable: 'The database is damaged.' } })
   expect(findings.find(({ id }) => id === 'storage')).toEqual({
     ...{ id: 'storage', title: 'Storage', status: 'failed' },
@@ -205,7 +205,7 @@ test('looks at the rest when the storage does not open, and says why it did not'
   expect(brief(findings)).toContain('ok ptr:192.0.2.1')
 })
 
-test('tells of sources that are suspended', async () => {
+test('doctor reports suspended sending IPs', async () => {
   const source: Source = {
     ...({
       ip: '192.0.2.1',
@@ -231,7 +231,7 @@ test('tells of sources that are suspended', async () => {
   })
 })
 
-test('is one screen of text', () => {
+test('findings are formatted as one screen of text', () => {
   const findings: Finding[] = [
     {
       ...{ id: 'port25:auto', title: 'Outbound port 25 from this machine', status: 'failed' },
@@ -264,7 +264,7 @@ ok       DNSSEC
 1 failed, 1 warning, 1 skipped, 2 ok`)
 })
 
-test('the data that comes with the program can be read, and data that cannot is refused with every reason', () => {
+test('built-in check data loads, and invalid data is rejected with every error', () => {
   expect(loadBlocklists().map(({ zone, suspend }) => `${zone} ${suspend}`)).toEqual([
     'zen.spamhaus.org true',
     'bl.spamcop.net false',

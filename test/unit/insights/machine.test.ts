@@ -57,7 +57,7 @@ async function names(zone: Parameters<typeof startNames>[0]): Promise<Names> {
   return started
 }
 
-describe('port 25', () => {
+describe('outgoing port 25', () => {
   const ask = async (targets: { ip: string; port: number }[], source = 'auto', more: string[] = []) => {
     const zone = Object.fromEntries(targets.map(({ ip }, at) => [`mx${at}.test`, { A: ip }]))
     const dns = await names(zone)
@@ -66,7 +66,7 @@ describe('port 25', () => {
   }
   const closed = { ip: freeAddress(), port: 9 }
 
-  test('is open when one of the exchangers greets', async () => {
+  test('passes when one mail exchanger greets', async () => {
     expect(await ask([closed, await listen('220 mx1.test ESMTP\r\n')])).toEqual([
       'ok',
       'mx1.test answers.',
@@ -76,7 +76,7 @@ describe('port 25', () => {
     expect((await ask([await listen('220 hi\r\n')], source))[0]).toBe('ok')
   })
 
-  test('is blocked when none can be reached, and the provider is to be asked', async () => {
+  test('fails when no mail exchanger can be reached, with advice to ask the provider', async () => {
     const [status, found, advice] = await ask([closed])
     expect([status, found]).toEqual([
       'failed',
@@ -85,14 +85,14 @@ describe('port 25', () => {
     expect(advice).toContain('Most hosting providers block outgoing port 25 by default')
   })
 
-  test('is intercepted when something else answers', async () => {
+  test('fails as intercepted when something else responds', async () => {
     expect((await ask([await listen('554 no mail from here\r\n'), await listen(null)])).slice(0, 2)).toEqual([
       'failed',
       'Something responds on port 25, but not like a mail exchanger: mx0.test says "554 no mail from here"; mx1.test accepts the connection but sends nothing for 0 seconds.',
     ])
   })
 
-  test('cannot be told without DNS', async () => {
+  test('is skipped when DNS returns no address', async () => {
     expect(await ask([], 'auto', ['gone.test'])).toEqual([
       'skipped',
       'No mail exchanger could be contacted: DNS returned no address for any of them.',
@@ -100,7 +100,7 @@ describe('port 25', () => {
     ])
   })
 
-  test('cannot be dialled from an address that is not here', async () => {
+  test('cannot be tested from an address that this machine does not have', async () => {
     expect((await ask([await listen('220 hi\r\n')], '192.0.2.1'))[1]).toBe(
       'No mail exchanger can be reached: mx0.test was not contacted: the sending IP is not an address of this machine.',
     )
@@ -109,13 +109,13 @@ describe('port 25', () => {
   })
 })
 
-describe('the resolver', () => {
+describe('the DNS resolver', () => {
   const asked = { cached: 'cached.test', signed: 'signed.test', broken: 'broken.test' }
   const facts = async (zone: Parameters<typeof startNames>[0]) =>
     questionResolver((await names(zone)).fresh, asked, 0)
   const good = { A: '192.0.2.1', authentic: true }
 
-  test('that caches and validates is well', async () => {
+  test('passes if it caches and validates', async () => {
     let ttl = 300
     const seen = await facts((name) => {
       if (name === 'broken.test') return 'SERVFAIL'
@@ -138,7 +138,7 @@ describe('the resolver', () => {
     ])
   })
 
-  test('that is faster the second time caches as well', async () => {
+  test('counts as caching if the second answer is faster', async () => {
     let delayMs = 200
     const seen = await facts((name) => {
       const entry = { ...good, delayMs: name === 'cached.test' ? delayMs : 0 }
@@ -148,7 +148,7 @@ describe('the resolver', () => {
     expect(judgeCaching(seen).status).toBe('ok')
   })
 
-  test('that neither caches nor validates is warned of; with trust_ad it fails', async () => {
+  test('causes a warning without caching and validation, and a failure with dns.trust_ad', async () => {
     const seen = await facts({ 'cached.test': good, 'signed.test': { A: '192.0.2.1' }, 'broken.test': good })
     const alike = { ...seen, first: { ...seen.first, ms: 20 }, second: { ...seen.second, ms: 15 } }
     expect(judgeCaching(alike).found).toBe(
@@ -165,7 +165,7 @@ describe('the resolver', () => {
     ])
   })
 
-  test('that validates and does not say so cannot be used for DANE', async () => {
+  test('that validates without the AD flag cannot be used for DANE', async () => {
     const seen = await facts({
       'cached.test': good,
       'signed.test': { A: '192.0.2.1' },
@@ -177,7 +177,7 @@ describe('the resolver', () => {
     ])
   })
 
-  test('that does not answer fails, and the rest is skipped', async () => {
+  test('fails if it does not answer, and the other checks are skipped', async () => {
     const seen = await facts({
       'cached.test': 'SERVFAIL',
       'signed.test': 'SERVFAIL',
@@ -191,7 +191,7 @@ describe('the resolver', () => {
   })
 })
 
-describe('the clock', () => {
+describe('the clock check', () => {
   const at = Date.UTC(2026, 0, 1)
   const judge = (off: number) => said(judgeTime([{ origin: 'https://a.test', at }], at + off))
 
@@ -208,11 +208,11 @@ describe('the clock', () => {
       'failed',
       'The clock is 400 seconds behind https://a.test. Retries, signatures and certificates depend on it.',
     ],
-  ])('%i ms off is %s', (off, status, found) => {
+  ])('for an offset of %i ms is %s: %s', (off, status, found) => {
     expect(judge(off).slice(0, 2)).toEqual([status, found])
   })
 
-  test('is compared with a real server, whatever its certificate; without one it is skipped', async () => {
+  test('uses a real server with any certificate, and is skipped if none responds', async () => {
     const pair = await selfSignedPair(['clock.test'], Date.UTC(2001, 0, 1))
     const server = createHttps(pair, (_request, response) => {
       response.setHeader('date', 'Thu, 01 Jan 2026 00:00:00 GMT').end()
@@ -231,7 +231,7 @@ describe('the clock', () => {
   })
 })
 
-describe('the disk', () => {
+describe('the disk check', () => {
   const GIB = 1024 ** 3
   const facts = (
     space: Partial<DiskFacts['space']>,
@@ -260,11 +260,11 @@ describe('the disk', () => {
       '50.0 GiB of 100.0 GiB free, 90% of its inodes; the directory is created at the first start.',
     ],
     [{ path: '/data', space: { note: 'EACCES' }, write: null }, 'failed', '/data cannot be read: EACCES.'],
-  ])('case %#', (measured, status, found) => {
+  ])('judges free space, inodes and write time: case %#', (measured, status, found) => {
     expect(said(judgeDisk(measured)).slice(0, 2)).toEqual([status, found])
   })
 
-  test('is measured where data_dir is or will be, and the file is gone afterwards', async () => {
+  test('measures the disk of data_dir, even before that exists, and removes its test file', async () => {
     const { space, write } = await measureDisk(folder)
     expect(space).toMatchObject({ free: expect.any(Number) as number, total: expect.any(Number) as number })
     expect(write).toEqual({ ms: expect.any(Number) as number })
@@ -274,7 +274,7 @@ describe('the disk', () => {
   })
 })
 
-describe('the certificate', () => {
+describe('the certificate check', () => {
   const now = Date.UTC(2026, 0, 1)
   const DAY = 86_400_000
   let signed: X509Certificate
@@ -282,7 +282,7 @@ describe('the certificate', () => {
     signed = new X509Certificate(issue('mail.acme.example', 60))
   })
 
-  test('of an authority is well until two weeks before its end', () => {
+  test('passes until two weeks before expiry', () => {
     const ends = Date.parse(signed.validTo)
     const judge = (at: number, hostname: string | null = 'mail.acme.example') =>
       said(judgeCertificate({ file: 'f', certificate: signed }, hostname, at))
@@ -298,7 +298,7 @@ describe('the certificate', () => {
     ])
   })
 
-  test('that is self-signed, missing or unreadable is told', async () => {
+  test('reports a self-signed, missing or unreadable certificate', async () => {
     const pair = await selfSignedPair(['mail.acme.example'], now)
     const dataDir = join(folder, 'certificates')
     const read = () => readCertificate(undefined, dataDir)
@@ -353,7 +353,7 @@ describe('the certificate', () => {
   }
 })
 
-describe('the ports of the daemon', () => {
+describe("the check of the daemon's ports", () => {
   const HOST = 'mail.acme.example'
   const smtp = ({ ip, port }: { ip: string; port: number }) =>
     tryListener({ address: `${ip}:${port}`, setting: 'smtp.starttls' }, HOST)
@@ -364,7 +364,7 @@ describe('the ports of the daemon', () => {
     said(judgeListeners((await Promise.all(answers)).filter((one) => one !== null)))
   const closed = { ip: freeAddress(), port: 9 }
 
-  test('answer', async () => {
+  test('passes if all respond', async () => {
     expect(await judge(smtp(await listen(ours)), http(await listen(null)))).toEqual([
       'ok',
       'All 2 configured ports respond.',
@@ -372,14 +372,14 @@ describe('the ports of the daemon', () => {
     ])
   })
 
-  test('answer in part', async () => {
+  test('warns if only some respond', async () => {
     expect((await judge(smtp(await listen(ours)), smtp(closed))).slice(0, 2)).toEqual([
       'warning',
       `${closed.ip}:9 (smtp.starttls) refuses connections; 1 of 2 ports respond.`,
     ])
   })
 
-  test('belong to another program', async () => {
+  test('fails if another program responds', async () => {
     const other = await listen('220 localhost ESMTP Postfix\r\n')
     expect((await judge(smtp(other))).slice(0, 2)).toEqual([
       'failed',
@@ -387,7 +387,7 @@ describe('the ports of the daemon', () => {
     ])
   })
 
-  test('are not judged while the daemon does not run', async () => {
+  test('is skipped while the daemon does not run', async () => {
     expect((await judge(smtp(closed), http(closed))).slice(0, 2)).toEqual([
       'skipped',
       'No configured port responds: the daemon is not running.',

@@ -20,8 +20,8 @@ function slowDoctor() {
   return { clock, doctor, looks }
 }
 
-describe('the latest look', () => {
-  test('is begun by the first who asks, kept for a quarter of an hour, and never waited for', async () => {
+describe('the latest doctor results', () => {
+  test('are produced on first request, kept for 15 minutes, and never waited for', async () => {
     const { clock, doctor, looks } = slowDoctor()
     expect(doctor.latest()).toBeNull()
     expect(doctor.latest()).toBeNull()
@@ -38,7 +38,7 @@ describe('the latest look', () => {
     await expect.poll(() => doctor.latest()?.findings).toEqual([])
   })
 
-  test('is that of anybody who looked, and one that could not be made is tried again later', async () => {
+  test('come from any run, and a failed run is retried later', async () => {
     const { clock, doctor, looks } = slowDoctor()
     expect(doctor.latest()).toBeNull()
     looks[0]!.fail()
@@ -53,8 +53,8 @@ describe('the latest look', () => {
   })
 })
 
-describe('watching a look', () => {
-  test('tells what is found so far, failures first, and then all of it', async () => {
+describe('watching a doctor run', () => {
+  test('shows findings so far, failures first, then all of them', async () => {
     const { doctor, looks } = slowDoctor()
     expect(await doctor.watch()).toMatchObject({ findings: [], complete: false })
     looks[0]!.tell([finding('clock', 'ok')])
@@ -67,7 +67,7 @@ describe('watching a look', () => {
     expect(looks).toHaveLength(1)
   })
 
-  test('shares the look with those who wait for it, and keeps a slow one until it ends', async () => {
+  test('shares the run with other callers, and keeps a slow one until it ends', async () => {
     const { clock, doctor, looks } = slowDoctor()
     const waiting = doctor.examine()
     await clock.advance(60_000)
@@ -80,7 +80,7 @@ describe('watching a look', () => {
     expect(looks).toHaveLength(2)
   })
 
-  test('begins anew after a look that could not be made', async () => {
+  test('starts a new run after a failed one', async () => {
     const { doctor, looks } = slowDoctor()
     const waiting = doctor.examine()
     looks[0]!.fail()

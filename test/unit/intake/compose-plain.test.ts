@@ -53,7 +53,7 @@ const texts = fc.oneof(
 )
 
 describe('a plain message', () => {
-  test('of html and text has exactly these bytes', () => {
+  test('with HTML and text has exactly these bytes', () => {
     const written = source(
       {
         to: [mailbox('"Builder, Bob" <bob@example.com>'), mailbox('Jörg <j@example.com>')],
@@ -100,13 +100,13 @@ describe('a plain message', () => {
       'an attachment',
       { attachments: [{ filename: null, contentType: 'a/b', contentId: null, content: Buffer.from('x') }] },
     ],
-    ['a local part beyond ASCII', { to: [mailbox('jörg@example.com')] }],
+    ['a non-ASCII local part', { to: [mailbox('jörg@example.com')] }],
     ['a name that looks like an encoded word', { to: [mailbox('"=?utf-8?q?x?=" <b@example.com>')] }],
-  ])('is not one with %s', (_name, fields) => {
+  ])('is not used with %s', (_name, fields) => {
     expect(composePlain({ ...draft, ...fields }, 'x', '')).toBeUndefined()
   })
 
-  test('has lines of at most 78 octets in its header', () => {
+  test('has header lines of at most 78 octets', () => {
     const written = source({ subject: 'Grüße '.repeat(30) }, 'ö', '<p>ö</p>')
     const head = written.slice(0, written.indexOf('\r\n\r\n'))
     expect(longest(head)).toBeLessThanOrEqual(78)
@@ -115,15 +115,15 @@ describe('a plain message', () => {
   test.each([
     ['a vertical tab', 'a\vb', 'a=0Bb'],
     ['a form feed', 'a\fb', 'a=0Cb'],
-    ['an escape', 'a\x1b[1mb', 'a=1B[1mb'],
-    ['a delete', 'a\x7fb', 'a=7Fb'],
+    ['an escape character', 'a\x1b[1mb', 'a=1B[1mb'],
+    ['a delete character', 'a\x7fb', 'a=7Fb'],
   ])('with %s in its body is quoted-printable', (_, text, encoded) => {
     const written = source({}, text)
     expect(written).toContain('Content-Transfer-Encoding: quoted-printable\r\n')
     expect(written).toMatch(new RegExp(`\\r\\n\\r\\n${encoded.replace('[', '\\[')}\\r\\n$`))
   })
 
-  test('breaks long headers at white space only, and no line is blank', () => {
+  test('folds long headers at white space only, without blank lines', () => {
     const subject = `${'word '.repeat(30)}${' '.repeat(15)}${'x'.repeat(900)}`
     const to = Array.from({ length: 50 }, (_, n) => mailbox(`Person number ${n} <person${n}@example.com>`))
     const written = source({ subject, to, headers: [{ name: 'X-Long', value: 'y'.repeat(900) }] }, 'x')
@@ -145,7 +145,7 @@ describe('a plain message', () => {
     ])
   })
 
-  test('means the same to a reader as the one that the general composer makes', async () => {
+  test('parses like the message of the general composer', async () => {
     const line = fc
       .string({ unit: 'grapheme', minLength: 1, maxLength: 200 })
       .map((text) => text.trim())
@@ -200,7 +200,7 @@ describe('quoted-printable', () => {
       'latin1',
     )
 
-  test('gives back every octet, in lines of at most 76', () => {
+  test('decodes to the same octets, in lines of at most 76', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const bytes = Buffer.from(crlf(text), 'utf8')
@@ -215,7 +215,7 @@ describe('quoted-printable', () => {
   })
 })
 
-describe('the encoding', () => {
+describe('transfer encoding', () => {
   test.each([
     ['plain', 'plain'],
     ['a=b', 'a=3Db'],
@@ -223,7 +223,9 @@ describe('the encoding', () => {
     ['blank at the end \r\nx', 'blank at the end=20\r\nx'],
     ['tab\t', 'tab=09'],
     ['From me', '=46rom me'],
-  ])('of %j as quoted-printable', (text, encoded) => expect(quotedPrintable(Buffer.from(text))).toBe(encoded))
+  ])('turns %j into the quoted-printable %j', (text, encoded) =>
+    expect(quotedPrintable(Buffer.from(text))).toBe(encoded),
+  )
 
   test.each([
     ['plain\r\n', '7bit'],
@@ -232,7 +234,7 @@ describe('the encoding', () => {
     ['a\r\nFrom me', 'quoted-printable'],
     ['Viele Grüße aus dem schönen Köln am Rhein', 'quoted-printable'],
     ['漢字かな交じり文', 'base64'],
-  ])('of %j is %s', (text, encoding) => {
+  ])('chooses for %j: %s', (text, encoding) => {
     expect(encodeText(text).encoding).toBe(encoding)
   })
 })

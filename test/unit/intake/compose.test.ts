@@ -48,7 +48,7 @@ const assertClean = (source: string) => {
   expect(Math.max(...source.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(998)
 }
 
-describe('a message', () => {
+describe('a composed message', () => {
   test('of plain text has exactly these bytes', async () => {
     const { source } = await composed({ cc: [mailbox('"Builder, Bob" <b@example.com>')] })
     expect(source).toBe(
@@ -69,7 +69,7 @@ describe('a message', () => {
     )
   })
 
-  test('has text made from its html', async () => {
+  test('gets a text part generated from its HTML', async () => {
     const { parsed, text } = await composed({
       text: null,
       html: '<h1>Hi {{{contact.first_name}}}</h1><p>See <a href="https://acme.example/x">this</a>.</p><img src="https://acme.example/p.png">',
@@ -86,7 +86,7 @@ describe('a message', () => {
     expect(source).not.toContain('text/plain')
   })
 
-  test('keeps the spelling of custom headers and encodes what is not ASCII', async () => {
+  test('keeps the case of custom header names and encodes non-ASCII values', async () => {
     const { source } = await composed({
       headers: [
         { name: 'X-SES-CONFIGURATION-SET', value: 'a' },
@@ -108,20 +108,20 @@ describe('a message', () => {
     expect(source).toMatch(/^[\x00-\x7f]*$/)
   })
 
-  test('has an UTF-8 header only for a local part beyond ASCII', async () => {
+  test('has a UTF-8 header only for a non-ASCII local part', async () => {
     const { message, parsed } = await composed({ to: [mailbox('jörg@example.com')], subject: 'Grüße' })
     expect(Buffer.from(message).toString('utf8')).toContain('To: jörg@example.com\r\n')
     expect(Buffer.from(message).toString('utf8')).toContain('Subject: =?utf-8?')
     expect(parsed.to?.[0]?.address).toBe('jörg@example.com')
   })
 
-  test('survives any line ends in its bodies', async () => {
+  test('normalizes any line ends in its bodies', async () => {
     const { source } = await composed({ text: 'a\nb\rc\r\nd\r\r\n', html: '<p>\n\r</p>' })
     assertClean(source)
     expect(source).toContain('a\r\nb\r\nc\r\nd\r\n\r\n')
   })
 
-  test('puts attachments beside the text, and inline ones beside the html that shows them', async () => {
+  test('puts attachments in multipart/mixed, and inline images next to the HTML that shows them', async () => {
     const { source, parsed } = await composed({
       html: '<img src="cid:logo">',
       attachments: [
@@ -148,7 +148,7 @@ describe('a message', () => {
     assertClean(source)
   })
 
-  test('never reads files or addresses that an attachment names', async () => {
+  test('ignores file paths and URLs in attachments', async () => {
     const evil = { ...attachment(), path: '/etc/hostname', href: 'http://127.0.0.1:1/' }
     const { parsed } = await composed({ attachments: [evil] })
     expect(new Uint8Array(parsed.attachments[0]!.content as ArrayBuffer)).toEqual(
@@ -159,7 +159,7 @@ describe('a message', () => {
   const mail = (content: string | Buffer, contentType = 'message/rfc822') =>
     attachment({ filename: 'in.eml', contentType, content: Buffer.from(content) })
 
-  test('carries a message as a message, with what it holds encoded where it must be', async () => {
+  test('attaches a message as message/rfc822, with its content encoded where necessary', async () => {
     const clean = await composed({ attachments: [mail('From: a@b.example\nSubject: x\n\nbody\n')] })
     expect(clean.source).toContain('Content-Type: message/rfc822')
     expect(clean.source).toContain('From: a@b.example\r\nSubject: x\r\n\r\nbody\r\n')
@@ -187,11 +187,11 @@ describe('a message', () => {
     ['a line that cannot be folded', mail(`Subject: ${'x'.repeat(1000)}\r\n\r\n`)],
     ['a NUL in its header', mail('Subject: \0\r\n\r\n')],
     [
-      '8-bit text inside a signed',
+      '8-bit text inside a signed part',
       mail('Content-Type: multipart/signed; boundary=b\r\n\r\n--b\r\n\r\nü\r\n--b--\r\n'),
     ],
-    ['8-bit text where none may be', mail('Reporting-MTA: dns; ü\r\n', 'message/delivery-status')],
-  ])('carries a message with %s as a file, octet for octet', async (_, dirty) => {
+    ['8-bit text where it is not allowed', mail('Reporting-MTA: dns; ü\r\n', 'message/delivery-status')],
+  ])('attaches a message with %s as a file, byte for byte', async (_, dirty) => {
     const { source, parsed } = await composed({ attachments: [dirty] })
     expect(source).toContain('Content-Type: application/octet-stream; name=in.eml')
     expect(Buffer.from(parsed.attachments[0]!.content as ArrayBuffer)).toEqual(dirty.content)
@@ -206,7 +206,7 @@ describe('a message', () => {
   ]
   test.each(
     literally.flatMap((subject) => [[subject, 'plain'] as const, [subject, 'with an attachment'] as const]),
-  )('shows the subject %j as it stands (%s)', async (subject, kind) => {
+  )('keeps the subject %j (%s)', async (subject, kind) => {
     const attachments = kind === 'plain' ? [] : [attachment()]
     const headers = [
       { name: 'X-Raw', value: '=?utf-8?q?x?= é' },
@@ -220,13 +220,13 @@ describe('a message', () => {
     assertClean(source)
   })
 
-  test('does not let html hurt the converter', async () => {
+  test('survives deeply nested HTML', async () => {
     const deep = await composed({ text: null, html: '<div>'.repeat(5000) + 'x' })
     assertClean(deep.source)
   })
 })
 
-describe('for any text', () => {
+describe('composing arbitrary text', () => {
   const word = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 80 }),
     fc.string({ unit: 'grapheme', maxLength: 80 }),
@@ -255,7 +255,7 @@ describe('for any text', () => {
 
   const spaced = (text: string) => text.replaceAll(/[ \t]+/g, ' ')
 
-  test('the message is clean, and says what was asked for', async () => {
+  test('yields a well-formed message with the given content', async () => {
     await fc.assert(
       fc.asyncProperty(header, header, word, word, word, async (subject, custom, name, text, html) => {
         const from = parseMailbox(`"${name.replaceAll(/["\\]/g, '\\$&')}" <hi@acme.example>`) ?? plain.from
@@ -289,10 +289,10 @@ describe('for any text', () => {
   })
 })
 
-describe('heavy drafts', () => {
+describe('composing large drafts', () => {
   const html = '<table><tr><td>Cell <b>bold</b></td></tr></table>\n'.repeat(4000)
 
-  test('are composed beside the event loop, with the same result', async () => {
+  test('runs in a worker thread, with the same result', async () => {
     const composer = createComposer({ clock: systemClock })
     const draft = {
       ...plain,
@@ -319,7 +319,7 @@ describe('heavy drafts', () => {
     expect(beside.user).toBeLessThan(here.user)
   })
 
-  test('that wait when the server stops are told so', async () => {
+  test('rejects pending drafts when the server stops', async () => {
     const composer = createComposer({ clock: systemClock })
     const first = composer.compose({ ...plain, html, text: null }, 'a').catch((error: unknown) => error)
     const second = composer.compose({ ...plain, html, text: null }, 'a').catch((error: unknown) => error)
@@ -329,7 +329,7 @@ describe('heavy drafts', () => {
     expect(await first).toBeInstanceOf(Error)
   })
 
-  test('that take too long are refused, and the next one is composed', async () => {
+  test('rejects a draft after ten seconds, then composes the next', async () => {
     const clock = createTestClock()
     const composer = createComposer({ clock })
     // Nested tables take the converter 25 s here.
@@ -343,7 +343,7 @@ describe('heavy drafts', () => {
     await composer.close()
   })
 
-  test('with too many tags to make text of are refused, unless they brought their text', async () => {
+  test('rejects HTML with too many tags for a text part, unless the text is given', async () => {
     const composer = createComposer({ clock: systemClock })
     const many = { ...plain, html: '<p>Hello</p>'.repeat(250_001), text: null }
     await expect(composer.compose(many, 'a')).rejects.toMatchObject({
@@ -355,7 +355,7 @@ describe('heavy drafts', () => {
     await composer.close()
   })
 
-  test('that brought their text are not blamed for a busy machine: they are told to come again', async () => {
+  test('rejects a draft with text as overloaded if the machine is too busy', async () => {
     const clock = createTestClock()
     const composer = createComposer({ clock })
     // Canceled while the thread is still starting.
@@ -366,7 +366,7 @@ describe('heavy drafts', () => {
     await composer.close()
   })
 
-  test('are refused when too many wait', async () => {
+  test('rejects drafts while too many are pending', async () => {
     const composer = createComposer({ clock: systemClock })
     const outcomes = Array.from({ length: 70 }, () =>
       composer.compose({ ...plain, html, text: null }, 'a').then(

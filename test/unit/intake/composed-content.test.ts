@@ -63,8 +63,8 @@ const attachments = fc.array(
   { maxLength: 2 },
 )
 
-describe('what an email says', () => {
-  test('is read back exactly as it was given, whatever it is and wherever it is kept', async () => {
+describe('the stored content of an email', () => {
+  test('is read back exactly as given, however it is stored', async () => {
     const emails = fc.record({
       html: fc.oneof(fc.constant(null), texts),
       text: texts,
@@ -87,11 +87,11 @@ describe('what an email says', () => {
     ['text', { text: 'Hello\n' }],
     ['text without a line end', { text: 'Hello' }],
     ['html and text', { html: page, text: 'Größe: 42' }],
-    ['html with the text made from it', { html: page, text: null }],
+    ['html with the text generated from it', { html: page, text: null }],
     ['a long line', { text: 'x'.repeat(5000) }],
     ['another script', { html: `<p>${'漢字'.repeat(200)}</p>`, text: '漢字'.repeat(200) }],
     [
-      'html and text beside a file',
+      'html and text with an attachment',
       {
         html: page,
         text: 'Größe: 42\n',
@@ -100,18 +100,18 @@ describe('what an email says', () => {
         ],
       },
     ],
-  ])('stands in the message alone: %s', async (_name, fields) => {
+  ])('is only in the message: %s', async (_name, fields) => {
     const { content } = await compose({ ...draft, ...fields })
     expect([content.html, content.text]).toEqual([null, null])
     expect(content.place).not.toBe('row')
   })
 
-  test('is kept beside the message where links were changed, the text in it', async () => {
+  test('keeps tracked HTML separately, and the text in the message', async () => {
     const { content } = await compose({ ...draft, html: page, text: 'Größe: 42\n', tracking })
     expect(content).toEqual({ place: 'message', html: page, text: null })
   })
 
-  test('without a text has one that is empty', async () => {
+  test('keeps an empty text if the email has none', async () => {
     const { message, content } = await compose({ ...draft, html: page, text: '' })
     expect(content).toEqual({ place: 'unfinished', html: null, text: '' })
     expect(readBack(content, readComposed(message))).toEqual({ html: page, text: '' })

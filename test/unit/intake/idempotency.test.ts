@@ -15,8 +15,8 @@ const refusedKey = (value: string): string => {
   throw new Error('It was not refused.')
 }
 
-describe('the key', () => {
-  test('is the value of the field as it is, one to 256 characters', () => {
+describe('an idempotency key', () => {
+  test('is the field value, of 1 to 256 characters', () => {
     expect(readIdempotencyKey(undefined)).toBeNull()
     expect(readIdempotencyKey('k')).toBe('k')
     expect(readIdempotencyKey('x'.repeat(256))).toBe('x'.repeat(256))
@@ -33,8 +33,8 @@ function shuffled(value: unknown): unknown {
   return Object.fromEntries(entries.reverse())
 }
 
-describe('the fingerprint', () => {
-  test('does not depend on the order of names or on spaces', () => {
+describe('the request fingerprint', () => {
+  test('does not depend on key order or white space', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(digestOf(shuffled(value))).toBe(digestOf(value))
@@ -43,7 +43,7 @@ describe('the fingerprint', () => {
     )
   })
 
-  test('tells different bodies apart', () => {
+  test('differs for different bodies', () => {
     const bodies = [{ a: 1 }, { a: '1' }, { a: [1] }, { a: { 0: 1 } }, [1, 2], [2, 1], null, '', {}, []]
     expect(new Set(bodies.map((body) => digestOf(body))).size).toBe(bodies.length)
     expect(digestOf(JSON.parse('{"__proto__":1}'))).not.toBe(digestOf({}))
@@ -51,8 +51,8 @@ describe('the fingerprint', () => {
   })
 })
 
-describe('running requests', () => {
-  test('keep others of the same name out until they end, however they end', async () => {
+describe('a running request', () => {
+  test('blocks others with the same idempotency key until it ends or fails', async () => {
     const running = createRunning()
     const name = (key: string) => ({ teamId: 'team', scope: 'POST /emails', key })
     const first = Promise.withResolvers<string>()

@@ -11,8 +11,8 @@ const notice: Notice = {
   after: ['It holds for 30 minutes.'],
 }
 
-describe('a notice', () => {
-  test('is readable as plain text, the link on a line of its own', () => {
+describe('a notice email', () => {
+  test('is readable as plain text, with the link on its own line', () => {
     expect(noticeText(notice, 'mail.example.com')).toBe(
       [
         'Hello & "welcome".',
@@ -31,7 +31,7 @@ describe('a notice', () => {
     )
   })
 
-  test('takes nothing as markup, and loads nothing', () => {
+  test('escapes markup and loads no external content', () => {
     const html = noticeHtml(notice, 'mail.example.com')
     expect(html).toContain('<title>A &#60;link&#62;</title>')
     expect(html).toContain('Hello &#38; &#34;welcome&#34;.')
@@ -39,7 +39,7 @@ describe('a notice', () => {
     expect(html).not.toMatch(/<img|<link|<script|url\(|src=/)
   })
 
-  test('without a link has no button', () => {
+  test('has no button without a link', () => {
     expect(noticeHtml({ ...notice, action: null }, 'mail.example.com')).not.toContain('<a ')
   })
 })

@@ -29,8 +29,8 @@ function refusal(read: () => unknown): { key: RefusalKey; message: string } {
 }
 const refused = (fields: Record<string, unknown>) => refusal(() => readWith(fields))
 
-describe('a request is understood', () => {
-  test('with the least that it can have', () => {
+describe('a send request is accepted', () => {
+  test('with only the required fields', () => {
     const from = { name: 'Acme', local: 'hi', domain: 'acme.example', address: 'hi@acme.example' }
     const to = { name: '', local: 'bob', domain: 'example.com', address: 'bob@example.com' }
     expect(readRequest(minimal, NOW)).toEqual({
@@ -57,7 +57,7 @@ describe('a request is understood', () => {
     expect(addresses(readWith({ to: 'Bob <bob@example.com>' }).to)).toEqual(['bob@example.com'])
   })
 
-  test.each([null, '', []])('with %j for what is not set', (unset) => {
+  test.each([null, '', []])('with %j for unset recipient fields', (unset) => {
     const submission = readWith({ cc: unset, bcc: unset, reply_to: unset })
     expect([submission.cc, submission.bcc, submission.replyTo]).toEqual([[], [], []])
   })
@@ -72,7 +72,7 @@ describe('a request is understood', () => {
     ])
   })
 
-  test('with html alone, whose text is then to be made, or not when text is ""', () => {
+  test('with HTML only; text is generated unless it is ""', () => {
     expect(readWith({ text: undefined, html: '<p>Hi</p>' })).toMatchObject({ html: '<p>Hi</p>', text: null })
     expect(readWith({ text: '', html: '<p>Hi</p>' })).toMatchObject({ html: '<p>Hi</p>', text: '' })
   })
@@ -83,7 +83,7 @@ describe('a request is understood', () => {
     expect([submission.to.length, submission.cc.length, submission.bcc.length]).toEqual([50, 50, 50])
   })
 
-  test('with headers of its own', () => {
+  test('with custom headers', () => {
     const headers = { 'X-Ref': ' 7 ', 'List-Unsubscribe': '<https://acme.example/u>', 'X-Empty': '' }
     expect(readWith({ headers }).headers).toEqual([
       { name: 'X-Ref', value: '7' },
@@ -91,12 +91,12 @@ describe('a request is understood', () => {
     ])
   })
 
-  test('with a folded header as one line', () => {
+  test('with a folded header, which is unfolded', () => {
     const headers = { 'X-A': ' b\r\n c\r\n\tBcc: eve@example.com\r\n ' }
     expect(readWith({ headers }).headers).toEqual([{ name: 'X-A', value: 'b c\tBcc: eve@example.com' }])
   })
 
-  test('without the headers that the server sets, whatever their values are', () => {
+  test('after reserved headers are dropped, whatever their values', () => {
     const headers = {
       'return-path': '<b@acme.example>',
       Date: 5,
@@ -119,7 +119,7 @@ describe('a request is understood', () => {
       expect(dropHeaders(body)).toEqual([])
   })
 
-  test('with its stream, which its headers show or name; the name is not sent on', () => {
+  test('with a stream from its headers, and X-Posthaste-Stream is removed', () => {
     expect(readWith({}).stream).toBe('transactional')
     expect(readWith({ headers: { 'List-Unsubscribe': '<https://acme.example/u>' } }).stream).toBe('broadcast')
     const said = readWith({ headers: { Precedence: 'bulk', 'X-Posthaste-Stream': 'transactional' } })
@@ -136,7 +136,7 @@ describe('a request is understood', () => {
     expect(submission.headers).toEqual([])
   })
 
-  test('with reply_to, which wins over a header', () => {
+  test('with reply_to, which overrides the header', () => {
     const submission = readWith({ reply_to: 'a@acme.example', headers: { 'reply-to': 'b@acme.example' } })
     expect(addresses(submission.replyTo)).toEqual(['a@acme.example'])
   })
@@ -147,12 +147,12 @@ describe('a request is understood', () => {
     ])
   })
 
-  test('with fields that are not known, which do not matter', () => {
+  test('with unknown fields, which are ignored', () => {
     expect(readWith({ region: 'eu-west-1', id: 'x', __proto__: { from: 1 } }).subject).toBe('Hello')
   })
 })
 
-describe('a request is refused', () => {
+describe('a send request is rejected', () => {
   test.each([
     ['from', { from: '' }, 'missing_field'],
     ['to', { to: '' }, 'missing_field'],
@@ -213,7 +213,7 @@ describe('a request is refused', () => {
     [{ name: '', value: 'x' }, 'Missing `tags[0].name` field.'],
     [{ name: 'a'.repeat(257), value: 'x' }, 'Invalid `tags[0].name` field: at most 256 characters.'],
     [{ name: 'a', value: 'x'.repeat(257) }, 'Invalid `tags[0].value` field: at most 256 characters.'],
-  ])('for the tag %j, whose characters are fine', (tag, message) => {
+  ])('for the tag %j with a missing or too long name or value', (tag, message) => {
     expect(refused({ tags: [tag] }).message).toBe(message)
   })
 
@@ -221,7 +221,7 @@ describe('a request is refused', () => {
     { name: 'ü', value: 'x' },
     { name: 'a b', value: 'x' },
     { name: 'a', value: 'x\r\n' },
-  ])('for the tag %j', (tag) => {
+  ])('for invalid characters in the tag %j', (tag) => {
     expect(refused({ tags: [tag] }).key).toBe('invalid_tag')
   })
 })
@@ -231,7 +231,7 @@ describe('attachments', () => {
   const read = (attachment: object) => readWith({ attachments: [attachment] }).attachments[0]!
   const refusedFor = (...attachments: object[]) => refused({ attachments })
 
-  test('come as base64, with their type from the name', () => {
+  test('are read from base64, with the type derived from the name', () => {
     expect(read(pdf)).toEqual({
       filename: 'a.pdf',
       contentType: 'application/pdf',
@@ -246,20 +246,20 @@ describe('attachments', () => {
   })
 
   test.each([[[37, 80, 68, 70]], [{ type: 'Buffer', data: [37, 80, 68, 70] }]])(
-    'come as bytes: %j',
+    'are read from bytes: %j',
     (content) => {
       expect(Buffer.from(read({ ...pdf, content }).content).toString()).toBe('%PDF')
     },
   )
 
-  test('say their type', () => {
+  test('may declare their type', () => {
     expect(read({ ...pdf, content_type: 'Text/Calendar; method=REQUEST; charset="utf-8"' }).contentType).toBe(
       'text/calendar; method=REQUEST; charset="utf-8"',
     )
     expect(read({ ...pdf, content_type: '' }).contentType).toBe('application/pdf')
   })
 
-  test('have a content id with or without angle brackets', () => {
+  test('may have a content ID with or without angle brackets', () => {
     expect(read({ ...pdf, content_id: 'logo' }).contentId).toBe('logo')
     expect(read({ ...pdf, content_id: '<logo@acme>' }).contentId).toBe('logo@acme')
   })
@@ -287,14 +287,14 @@ describe('attachments', () => {
     [{ ...pdf, content_id: 'a b' }, '`content_id`'],
     [{ ...pdf, content_id: 'a\r\nX: y' }, '`content_id`'],
     [{ ...pdf, content_id: 'a>b' }, '`content_id`'],
-  ])('are refused: %j', (attachment, sentence) => {
+  ])('are rejected: %j', (attachment, sentence) => {
     const { key, message } = refusedFor(pdf, attachment)
     expect(key).toBe('invalid_attachment')
     expect(message).toContain('attachment 2')
     expect(message).toContain(sentence)
   })
 
-  test('are refused when two have one content id', () => {
+  test('are rejected if two have the same content ID', () => {
     expect(refusedFor({ ...pdf, content_id: 'x' }, { ...pdf, content_id: 'x' }).key).toBe(
       'invalid_attachment',
     )
@@ -309,7 +309,7 @@ describe('attachments', () => {
     ['a/', null],
     ['Übersicht 🚀.pdf', 'Übersicht 🚀.pdf'],
     [`${'x'.repeat(300)}.pdf`, `${'x'.repeat(251)}.pdf`],
-  ])('have harmless names: %j', (given, clean) => {
+  ])('get safe file names: %j', (given, clean) => {
     expect(cleanFilename(given)).toBe(clean)
   })
 
@@ -326,7 +326,7 @@ describe('attachments', () => {
     ['QQ==QQ==', undefined],
     ['Q*JD', undefined],
     ['QUJ\u00e9', undefined],
-  ])('decode from %j', (text, decoded) => {
+  ])('are decoded from the base64 text %j', (text, decoded) => {
     const bytes = decodeBase64(text)
     expect(bytes && Buffer.from(bytes).toString('latin1')).toBe(decoded)
   })

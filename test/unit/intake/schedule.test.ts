@@ -19,7 +19,7 @@ const refusal = (work: () => unknown): Refusal => {
   throw new Error('It was not refused.')
 }
 
-describe('scheduled_at is understood', () => {
+describe('scheduled_at accepts', () => {
   test.each([
     ['2026-11-20T09:30:00Z', '2026-11-20T09:30:00.000Z'],
     ['2026-11-20T09:30:00.123456+02:00', '2026-11-20T07:30:00.123Z'],
@@ -28,7 +28,7 @@ describe('scheduled_at is understood', () => {
     ['2026-11-20T09:30:00', '2026-11-20T09:30:00.000Z'],
     ['2026-11-20T09:30Z', '2026-11-20T09:30:00.000Z'],
     ['2026-11-20', '2026-11-20T00:00:00.000Z'],
-  ])('in ISO 8601: %s', (text, instant) => {
+  ])('ISO 8601: %s', (text, instant) => {
     expect(read(text)).toBe(instant)
   })
 
@@ -43,16 +43,16 @@ describe('scheduled_at is understood', () => {
     ['Friday at 3pm ET', '2026-11-20T20:00:00.000Z'],
     ['Monday at 10:30 CET', '2026-11-23T09:30:00.000Z'],
     ['Dec 1 2026 at 10am', '2026-12-01T10:00:00.000Z'],
-  ])('in words: %s', (text, instant) => {
+  ])('natural language: %s', (text, instant) => {
     expect(read(text)).toBe(instant)
   })
 
-  test.each(['', '  ', null, undefined])('as not set: %j', (text) => {
+  test.each(['', '  ', null, undefined])('%j as not set', (text) => {
     expect(readSchedule(text, NOW)).toBeNull()
   })
 })
 
-describe('scheduled_at is refused', () => {
+describe('scheduled_at rejects', () => {
   test.each([
     'soon',
     'yes',
@@ -69,7 +69,7 @@ describe('scheduled_at is refused', () => {
     '2026-11-24T09:00:00+99',
     '2026-11-20T09:00:00-0160',
     `in 1 hour${' '.repeat(200)}.`,
-  ])('when it is not understood to its end: %s', (text) => {
+  ])('text that is not fully understood: %s', (text) => {
     const { key, status, message } = refusal(() => readSchedule(text, NOW))
     expect([key, status]).toEqual(['invalid_field', 422])
     expect(message).toContain('Invalid `scheduled_at` field: a date in ISO 8601')
@@ -82,12 +82,12 @@ describe('scheduled_at is refused', () => {
     'yesterday',
     'last friday',
     '1 hour ago',
-  ])('when it is not in the future: %s', (text) => {
+  ])('a time that is not in the future: %s', (text) => {
     const { message, status } = refusal(() => checkSchedule(readSchedule(text, NOW), NOW))
     expect([status, message]).toEqual([422, 'The `scheduled_at` field must be a future date'])
   })
 
-  test('when it is more than 30 days ahead', () => {
+  test('a time more than 30 days ahead', () => {
     expect(checkSchedule(NOW + MAX_AHEAD, NOW)).toBeUndefined()
     expect(refusal(() => checkSchedule(NOW + MAX_AHEAD + 1, NOW)).message).toBe(
       'Invalid `scheduled_at` field: a date at most 30 days from now.',

@@ -36,18 +36,18 @@ const alert = (more: Partial<Alert> = {}): Alert => ({
 
 const NOTHING = { open: [], update: [], close: [] }
 
-test('an alert opens at three quarters of the limit, and not before', () => {
+test('an alert opens at 75% of the limit', () => {
   expect(decideAlerts([], [reading(0.0299)], T0)).toEqual(NOTHING)
   expect(decideAlerts([], [reading(0.03)], T0)).toEqual({ ...NOTHING, open: [reading(0.03)] })
 })
 
-test('complaints open at a third of the limit of the provider', () => {
+test("a complaints alert opens at a third of the provider's limit", () => {
   const complaints = (value: number) => reading(value, { kind: 'complaints', limit: 0.003 })
   expect(decideAlerts([], [complaints(0.0009)], T0).open).toEqual([])
   expect(decideAlerts([], [complaints(0.001)], T0).open).toHaveLength(1)
 })
 
-test('every kind closes at a lower value than it opens at', () => {
+test('every alert kind closes at a lower value than it opens', () => {
   for (const kind of ALERT_KINDS) {
     const { opens, closes, least } = ALERT_LEVELS[kind]
     expect(closes).toBeLessThan(opens)
@@ -56,12 +56,12 @@ test('every kind closes at a lower value than it opens at', () => {
   }
 })
 
-test('between the levels an open alert stays open', () => {
+test('an open alert stays open between its two levels', () => {
   const { note } = reading(0.025)
   expect(decideAlerts([alert({ note })], [reading(0.025)], T0)).toEqual(NOTHING)
 })
 
-test('it closes after half an hour of calm, which any worse value ends', () => {
+test('an alert closes after half an hour of calm, and a worse value restarts that time', () => {
   const open = alert()
   const calm = decideAlerts([open], [reading(0.01)], T0)
   expect(calm).toEqual({
@@ -77,7 +77,7 @@ test('it closes after half an hour of calm, which any worse value ends', () => {
   })
 })
 
-test('a series around the level opens once', () => {
+test('values that oscillate around the level open one alert', () => {
   let open: Alert[] = []
   let opened = 0
   for (let step = 0; step < 100; step += 1) {
@@ -91,13 +91,13 @@ test('a series around the level opens once', () => {
   expect(opened).toBe(1)
 })
 
-test('what is unknown changes nothing, and what is gone is calm', () => {
+test('an unknown value changes nothing, and a missing reading counts as calm', () => {
   expect(decideAlerts([], [reading(null)], T0)).toEqual(NOTHING)
   expect(decideAlerts([alert({ calmSince: T0 })], [reading(null)], T0 + 9 * CALM_MS)).toEqual(NOTHING)
   expect(decideAlerts([alert()], [], T0).update).toMatchObject([{ calmSince: T0 }])
 })
 
-test('alerts about other things, kinds and scopes are apart', () => {
+test('alerts are separate by subject, kind and scope', () => {
   const other = [
     reading(0.05, { subject: { ...subject, id: 'd2' } }),
     reading(0.05, { kind: 'dmarc' }),

@@ -44,12 +44,12 @@ function writtenActions(): Set<string> {
   return new Set([...named, ...choices, ...ofAccounts, ...ofCommands, ...ofQueue])
 }
 
-describe('every action that the server writes', () => {
-  test('is in the list, and the list has no other', () => {
+describe('the audit actions in the source', () => {
+  test('match the documented list', () => {
     expect([...writtenActions()].toSorted()).toEqual([...AUDIT_ACTIONS])
   })
 
-  test.each([...writtenActions()])('%s has a sentence, whatever is known of it', (action) => {
+  test.each([...writtenActions()])('%s has a complete sentence whichever facts are missing', (action) => {
     const facts: Partial<Said>[] = [
       {},
       { after: null },
@@ -66,7 +66,7 @@ describe('every action that the server writes', () => {
   })
 })
 
-test('an action of another version of the program is shown as it is written', () => {
+test('an action of another version is shown by its identifier', () => {
   expect(said('moon.land', { target: 'moon 1' })).toBe('ada@acme.com: moon.land (moon 1)')
 })
 
@@ -91,7 +91,7 @@ test.each<[Partial<Said>, string]>([
   ],
   [{ targetName: null }, `ada@acme.com rotated DKIM for ${ID}`],
   [{ targetName: null, before: { name: 'old.acme.com' } }, 'ada@acme.com rotated DKIM for old.acme.com'],
-])('who acted, on what and how it ended: %o', (more, sentence) => {
+])('an audit sentence names actor, target and outcome: %o', (more, sentence) => {
   const about = { target: `domain ${ID}`, targetName: 'acme.com' }
   expect(said('domain.rotate_dkim', { ...about, ...more })).toBe(sentence)
 })
@@ -213,11 +213,11 @@ test.each<[AuditAction, Partial<Said>, string]>([
     { before: { pool: 'bulk', team_id: null, domain_id: null, stream: 'broadcast' } },
     'removed the pool “bulk” from all broadcast mail',
   ],
-])('%s %o', (action, more, sentence) => {
+])('the sentence for %s with %o: %s', (action, more, sentence) => {
   expect(said(action, more)).toBe(`ada@acme.com ${sentence}`)
 })
 
-test('what was done is told without the person', () => {
+test('an action is described without its actor', () => {
   const entry: Said = {
     ...{ actor: 'ada@acme.com', actorKind: 'user', actorName: null, before: null, after: {}, details: {} },
     ...{ action: 'domain.rotate_dkim', target: `domain ${ID}`, targetName: 'acme.com' },

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { withoutSecrets } from '../../../appliance/mail/audit-values.ts'
 
-describe('what of a value stands in the audit log', () => {
-  test('secrets are elided by the name of their field, however deep', () => {
+describe('values in the audit log', () => {
+  test('have secrets removed by field name at any depth', () => {
     expect(
       withoutSecrets({
         name: 'shop',
@@ -20,7 +20,7 @@ describe('what of a value stands in the audit log', () => {
     })
   })
 
-  test('secrets are elided by their look: keys, links that need no sign-in, PEM, passwords and tokens in URLs', () => {
+  test('have secrets removed by pattern: keys, share links, PEM, URL passwords and tokens', () => {
     const pem = '-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----'
     expect(
       withoutSecrets([
@@ -33,7 +33,7 @@ describe('what of a value stands in the audit log', () => {
     ])
   })
 
-  test('what is long is cut, with a word that says so; what is no JSON becomes some', () => {
+  test('are truncated with a note, and values that JSON lacks are converted', () => {
     const long = withoutSecrets('x'.repeat(2010)) as string
     expect(long.endsWith('xx [and 10 more characters]')).toBe(true)
     const many = withoutSecrets(Array.from({ length: 60 }, (_, i) => i)) as unknown[]

@@ -39,16 +39,16 @@ test.each([
   ['in 2 days', undefined],
   ['2 moons', undefined],
   ['', undefined],
-])('the duration %s', (text, ms) => {
+])('durationMs reads "%s" as %s ms', (text, ms) => {
   expect(durationMs(text)).toBe(ms)
 })
 
-describe('a graph is refused by name', () => {
+describe('an invalid automation graph is rejected for', () => {
   test.each<[string, unknown, unknown, string]>([
-    ['no step', [], [], 'Invalid `steps` field: 1 to 150 steps.'],
-    ['no trigger', [delay('a')], [], 'at least one step of the type `trigger`'],
+    ['having no step', [], [], 'Invalid `steps` field: 1 to 150 steps.'],
+    ['having no trigger', [delay('a')], [], 'at least one step of the type `trigger`'],
     [
-      'a key twice',
+      'a duplicate key',
       [trigger, { ...delay('start') }],
       [],
       '`steps[1].key` field: a key of its own; `start` is used twice',
@@ -61,7 +61,7 @@ describe('a graph is refused by name', () => {
     ],
     ['an unknown step', [trigger], [way('start', 'x')], '`connections[0].to` field: the key of a step'],
     [
-      'unreachable',
+      'an unreachable step',
       [trigger, delay('a')],
       [],
       '`steps[1]` field: a step that a trigger leads to; nothing leads to `a`',
@@ -73,37 +73,37 @@ describe('a graph is refused by name', () => {
       'no cycle; the step `a` leads back to itself',
     ],
     [
-      'a way to a trigger',
+      'a connection to a trigger',
       [trigger, delay('a')],
       [way('start', 'a'), way('a', 'start')],
       'a step that is no trigger',
     ],
     [
-      'two ways of a kind',
+      'two connections of one type',
       [trigger, delay('a'), delay('b')],
       [way('start', 'a'), way('start', 'b')],
       'only one `default` connection from the step `start`',
     ],
     [
-      'a wrong kind of way',
+      'a connection type that does not fit the step',
       [trigger, delay('a')],
       [way('start', 'a', 'timeout')],
       '`default`, as the step `start`',
     ],
     [
-      'a default way from a condition',
+      'a default connection from a condition',
       [trigger, condition, delay('a')],
       [way('start', 'check'), way('check', 'a')],
       '`condition_met` or `condition_not_met` after a condition',
     ],
     [
-      'too long',
+      'a duration that is too long',
       [trigger, { ...delay('a'), config: { duration: '31 days' } }],
       [],
       '`steps[1].config.duration` field',
     ],
     [
-      'no duration',
+      'a missing duration',
       [trigger, { ...delay('a'), config: {} }],
       [],
       '`steps[1].config.duration` field: a string',
@@ -115,7 +115,7 @@ describe('a graph is refused by name', () => {
       '`steps[0].config.event_name`',
     ],
     [
-      'no template',
+      'a missing template',
       [trigger, { key: 'a', type: 'send_email', config: {} }],
       [],
       '`steps[1].config.template` field',
@@ -131,7 +131,7 @@ describe('a graph is refused by name', () => {
   })
 })
 
-test('a graph is read, and says what follows each result', () => {
+test('a valid graph is read, and the next step depends on the result', () => {
   const graph: AutomationGraph = readGraph({
     steps: [trigger, condition, delay('met'), delay('not')],
     connections: [
@@ -174,11 +174,11 @@ test.each<[string, string, unknown, boolean]>([
   ['contact.unsubscribed', 'eq', false, true],
   ['contact.properties.age', 'gte', 30, true],
   ['wait_events.order.paid.total', 'eq', 7, true],
-])('%s %s %s', (field, operator, value, expected) => {
+])('the condition %s %s %s', (field, operator, value, expected) => {
   expect(holds(readCondition({ type: 'rule', field, operator, value }, 'config'), facts)).toBe(expected)
 })
 
-test('conditions are joined, and nothing of a prototype is a field', () => {
+test('conditions combine with and/or, and prototype properties are not fields', () => {
   const rule = (value: string) => ({ type: 'rule', field: 'event.plan', operator: 'eq', value })
   expect(holds(readCondition({ type: 'and', rules: [rule('pro'), rule('free')] }, 'c'), facts)).toBe(false)
   expect(holds(readCondition({ type: 'or', rules: [rule('pro'), rule('free')] }, 'c'), facts)).toBe(true)
@@ -186,7 +186,7 @@ test('conditions are joined, and nothing of a prototype is a field', () => {
   expect(fieldValue('event.constructor', facts)).toBeUndefined()
 })
 
-test('an automation stops when more than half of at least twenty runs failed', () => {
+test('an automation stops when more than half of at least 20 runs failed', () => {
   expect(errorBrake({ ended: 19, failed: 19 })).toBeUndefined()
   expect(errorBrake({ ended: 20, failed: 10 })).toBeUndefined()
   expect(errorBrake({ ended: 50, failed: 26 })).toBe(

@@ -5,7 +5,7 @@ import { costOf } from '../../world/cost.ts'
 const rows = (text: string) => [...readCsv(text)].map(({ cells }) => cells)
 const lines = (text: string) => [...readCsv(text)].map(({ line }) => line)
 
-describe('reading', () => {
+describe('reading CSV', () => {
   test.each([
     [
       'a,b\r\nc,d\r\n',
@@ -45,22 +45,22 @@ describe('reading', () => {
     ['say "hi",x', [['say "hi"', 'x']]],
     ['', []],
     ['\n \n\n', []],
-  ])('%j', (text, expected) => {
+  ])('parses %j', (text, expected) => {
     expect(rows(text)).toEqual(expected)
   })
 
-  test('line numbers count empty lines and lines within quotation marks', () => {
+  test('counts empty lines and lines within quotation marks in line numbers', () => {
     expect(lines('a\n\n"b\nc"\n\r\nd')).toEqual([1, 3, 6])
   })
 
-  test('a quotation mark that is never closed is told with the line it opens in', () => {
+  test('reports the opening line of an unclosed quotation mark', () => {
     expect([...readCsv('a\n"b,c\nd\n')].map(({ line, closed }) => [line, closed])).toEqual([
       [1, true],
       [2, false],
     ])
   })
 
-  test('megabytes of quotation marks take no time to speak of', async () => {
+  test('reads megabytes of quotation marks in under 3 s', async () => {
     const cost = await costOf(() => {
       expect(rows(`"${'""'.repeat(400_000)}`)).toHaveLength(1)
       expect(rows('"a"\n'.repeat(50_000))).toHaveLength(50_000)
@@ -69,14 +69,14 @@ describe('reading', () => {
   })
 })
 
-describe('writing', () => {
-  test('what is written is read back', () => {
+describe('writing CSV', () => {
+  test('produces cells that are read back unchanged', () => {
     const cells = ['a', 'b,c', 'd "e"', 'two\nlines', '', '=1+1@example.com', '-x@example.com', '@x', '＝1']
     const [read] = rows(csvRecord(cells))
     expect(read!.map(plainCell)).toEqual(cells)
   })
 
-  test('no cell is a formula to a spreadsheet', () => {
+  test('escapes cells that a spreadsheet would run as formulas', () => {
     expect(csvRecord(['=cmd()', '+1', '-1', '@a', '\tx'])).toBe(`'=cmd(),'+1,'-1,'@a,"'\tx"\r\n`)
     // East Asian spreadsheets treat full-width characters as operators, and some skip an empty first line.
     expect(csvRecord(['＝cmd()', '＋1', '－1', '＠a', '\n=1'])).toBe(`'＝cmd(),'＋1,'－1,'＠a,"'\n=1"\r\n`)

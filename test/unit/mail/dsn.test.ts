@@ -7,7 +7,7 @@ import {
   type ReportKind,
 } from '../../../appliance/mail/dsn.ts'
 
-describe('whether a report is wanted (RFC 3461 §4.1)', () => {
+describe('delivery reports (RFC 3461 §4.1)', () => {
   test.each<[Notify | null, ReportKind[]]>([
     [null, ['failed', 'delayed']],
     ['NEVER', []],
@@ -18,22 +18,22 @@ describe('whether a report is wanted (RFC 3461 §4.1)', () => {
       ['SUCCESS', 'FAILURE', 'DELAY'],
       ['failed', 'delayed', 'relayed'],
     ],
-  ])('NOTIFY=%s', (notify, wanted) => {
+  ])('for NOTIFY=%s are %j', (notify, wanted) => {
     const all: ReportKind[] = ['failed', 'delayed', 'relayed']
     expect(all.filter((kind) => reportWanted(notify, kind))).toEqual(wanted)
   })
 })
 
-describe('xtext (RFC 3461 §4)', () => {
+describe('xtext encoding (RFC 3461 §4)', () => {
   test.each([
     ['QQ314159', 'QQ314159'],
     ['a b+c=d', 'a+20b+2Bc+3Dd'],
     ['a\r\nRSET', 'a+0D+0ARSET'],
     ['ä', undefined],
-  ])('%j', (text, encoded) => expect(encodeXtext(text)).toBe(encoded))
+  ])('of %j is %s', (text, encoded) => expect(encodeXtext(text)).toBe(encoded))
 })
 
-describe('an original recipient on the wire', () => {
+describe('the encoded ORCPT parameter', () => {
   test.each([
     ['rfc822;a+b@example.net', 'rfc822;a+2Bb@example.net'],
     ['utf-8;gr\\x{F6}sse@example.net', 'utf-8;gr\\x{F6}sse@example.net'],
@@ -43,5 +43,5 @@ describe('an original recipient on the wire', () => {
     ['rfc822;größe@example.net', undefined],
     ['a@example.net', undefined],
     [';a', undefined],
-  ])('%j', (orcpt, encoded) => expect(encodeOriginalRecipient(orcpt)).toBe(encoded))
+  ])('of %j is %s', (orcpt, encoded) => expect(encodeOriginalRecipient(orcpt)).toBe(encoded))
 })

@@ -3,7 +3,7 @@ import { addressHash, createEraser, pseudonymOf } from '../../../appliance/mail/
 
 const eraser = createEraser('ada.l@bücher.example'.replace('bücher', 'xn--bcher-kva'), 'E@erased.invalid')
 
-describe('an eraser', () => {
+describe('the address eraser', () => {
   test.each([
     ['RCPT TO:<ada.l@xn--bcher-kva.example>', 'RCPT TO:<E@erased.invalid>'],
     ['Ada L <ADA.L@bücher.example>', 'E@erased.invalid'],
@@ -15,12 +15,12 @@ describe('an eraser', () => {
     ['notada.l@xn--bcher-kva.example', 'notada.l@xn--bcher-kva.example'],
     ['ada.l@xn--bcher-kva.example.org', 'ada.l@xn--bcher-kva.example.org'],
     ['adaxl@xn--bcher-kva.example', 'adaxl@xn--bcher-kva.example'],
-  ])('makes %j to %j', (text, hidden) => {
+  ])('rewrites %j to %j', (text, hidden) => {
     expect(eraser.hide(text)).toBe(hidden)
     expect(eraser.finds(text)).toBe(text !== hidden)
   })
 
-  test('takes the local part out of what servers said, where it is about nobody else', () => {
+  test('removes the local part from server replies that concern only this recipient', () => {
     const reply = { code: 550, text: 'Ada.L: unknown, says ada.l@xn--bcher-kva.example', host: 'ada.l' }
     expect(eraser.hideIn({ reply }, true)).toEqual({
       reply: { code: 550, text: 'erased: unknown, says E@erased.invalid', host: 'ada.l' },
@@ -29,7 +29,7 @@ describe('an eraser', () => {
   })
 })
 
-test('a hash is the same for every spelling, and another for every team and key', () => {
+test('an address hash ignores case, and differs by team and key', () => {
   const key = Buffer.alloc(32, 1)
   const hash = addressHash(key, 'team', 'Ada@x.example')
   expect(hash).toMatch(/^[0-9a-f]{64}$/)

@@ -13,9 +13,9 @@ test.each([
   ['short', 'X: short'],
   [`${'a'.repeat(70)} ${'b'.repeat(70)}`, `X: ${'a'.repeat(70)}\r\n ${'b'.repeat(70)}`],
   ['c'.repeat(900), `X: ${'c'.repeat(900)}`],
-])('a field is folded at its spaces: %s', (value, text) => expect(foldField('X', value)).toBe(text))
+])('a header field is folded at spaces: %s', (value, text) => expect(foldField('X', value)).toBe(text))
 
-describe('fields that a caller may set', () => {
+describe('header fields in API requests', () => {
   test.each([
     'X-Entity-Ref-ID',
     'List-Unsubscribe',
@@ -27,7 +27,7 @@ describe('fields that a caller may set', () => {
     'Precedence',
     'Importance',
     'Contentment',
-  ])('%s', (name) => {
+  ])('may be %s', (name) => {
     expect(reservedBecause(name)).toBeUndefined()
   })
 
@@ -48,19 +48,19 @@ describe('fields that a caller may set', () => {
     'ARC-Seal',
     'Authentication-Results',
     'Resent-From',
-  ])('not %s', (name) => {
+  ])('may not be %s', (name) => {
     expect(reservedBecause(name)).toEqual(expect.any(String))
   })
 })
 
 test.each(['', 'X Y', 'X:Y', 'X\r\nBcc', 'Ünïcode', 'X\0', `X${'a'.repeat(76)}`])(
-  '%j is no field name',
+  '%j is rejected as a field name',
   (name) => {
     expect(isFieldName(name)).toBe(false)
   },
 )
 
-test('values without line breaks, controls or endless words pass', () => {
+test('field values may not have line breaks, control characters or overlong words', () => {
   expect(fieldValueProblem('<https://example.com/u>, <mailto:u@example.com>\tö 🚀')).toBeUndefined()
   expect(fieldValueProblem('a\r\nBcc: eve@example.com')).toContain('line breaks')
   expect(fieldValueProblem('a\nb')).toContain('line breaks')
@@ -79,7 +79,7 @@ test.each([
   ['<a@b> <c@d>', false],
   ['<a b@example.com>', false],
   ['<a@example.com>\r\nX: y', false],
-])('%j as Message-ID: %s', (text, good) => {
+])('isMessageId for %j returns %s', (text, good) => {
   expect(isMessageId(text)).toBe(good)
 })
 
@@ -92,7 +92,7 @@ describe('splitMessage', () => {
     }
   }
 
-  test('finds the fields, folded ones whole, and the body', () => {
+  test('finds fields, unfolds them, and finds the body', () => {
     expect(split('From: a@b.c\r\nSubject: one\r\n two\r\n\tthree\r\nX: \r\n\r\nbody\r\n\r\nmore')).toEqual({
       fields: [
         ['From', 'a@b.c'],
@@ -103,13 +103,13 @@ describe('splitMessage', () => {
     })
   })
 
-  test('keeps the bytes of a field with its CRLF', () => {
+  test('keeps the raw bytes of a field, including its CRLF', () => {
     const [field] = splitMessage(Buffer.from('A : b\r\n c\r\nD: e\r\n\r\n')).fields
     expect(field?.name).toBe('A')
     expect(Buffer.from(field!.raw).toString()).toBe('A : b\r\n c\r\n')
   })
 
-  test('knows messages without body, without header, and empty ones', () => {
+  test('handles messages without a body, without a header, and empty ones', () => {
     expect(split('A: b')).toEqual({ fields: [['A', 'b']], body: '' })
     expect(split('A: b\r\n\r\n')).toEqual({ fields: [['A', 'b']], body: '' })
     expect(split('\r\nbody')).toEqual({ fields: [], body: 'body' })

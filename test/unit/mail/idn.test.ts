@@ -14,7 +14,7 @@ test.each([
   'ñandú.example',
   'ab例.example',
   '中国.cn',
-])('%s is shown as people write it', (name) => {
+])('%s is shown in Unicode', (name) => {
   const ascii = domainToASCII(name)
   expect(ascii).toContain('xn--')
   expect(withUnicodeDomains(ascii)).toBe(name)
@@ -24,15 +24,15 @@ test.each([
 test.each([
   ['Cyrillic among Latin letters', 'pаypal.example'],
   ['Greek among Latin letters', 'gοogle.example'],
-  ['nothing but letters that look like Latin ones', 'аррӏе.example'],
-  ['a script that nobody uses today', '𐌰𐌱.example'],
+  ['only letters that look like Latin ones', 'аррӏе.example'],
+  ['an obsolete script', '𐌰𐌱.example'],
 ])('a name with %s stays an A-label', (_why, name) => {
   const ascii = domainToASCII(name)
   expect(ascii).toContain('xn--')
   expect(withUnicodeDomains(ascii)).toBe(ascii)
 })
 
-test('lookalikes below a top-level domain of their own script are plain words', () => {
+test('lookalike letters are shown in Unicode below a top-level domain of the same script', () => {
   const name = 'сор.рф'
   expect(withUnicodeDomains(domainToASCII(name))).toBe(name)
 })
@@ -44,11 +44,11 @@ test.each([
   'xn--mnchen-3ya9',
   'xn--a-ecp.ru',
   'xn--abc-',
-])('%s, which stands for nothing, stays as it is', (name) => {
+])('%s, an invalid A-label, is left unchanged', (name) => {
   expect(withUnicodeDomains(name)).toBe(name)
 })
 
-test('only the domains of a text change', () => {
+test('only domains in a text are converted', () => {
   expect(withUnicodeDomains('Ada <Ada.L@xn--mnchen-3ya.example>')).toBe('Ada <Ada.L@münchen.example>')
   expect(withUnicodeDomains('The domain Sub.xn--mnchen-3ya.example does not exist.')).toBe(
     'The domain sub.münchen.example does not exist.',

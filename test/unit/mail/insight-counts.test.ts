@@ -4,7 +4,7 @@ import { firstDay, sumInsights } from '../../../appliance/mail/insight-counts.ts
 
 const NOW = Date.UTC(2026, 0, 3, 12)
 
-test('counts of days add up, the most first, with every day of the period', () => {
+test('daily counts are summed, sorted by count, and filled for every day of the period', () => {
   const rows = [
     { day: '2026-01-01', check: '', n: 5 },
     { day: '2026-01-01', check: 'text', n: 1 },
@@ -26,7 +26,7 @@ test('counts of days add up, the most first, with every day of the period', () =
   expect(firstDay(NOW, 3)).toBe('2026-01-01')
 })
 
-test('every check has words', () => {
+test('every content check has a description', () => {
   const domain = {
     name: 'mail.acme.com',
     checks: [{ key: 'DMARC', status: 'verified' }],

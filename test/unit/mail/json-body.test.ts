@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { cutTexts, MAX_TEXT } from '../../../appliance/mail/json-body.ts'
 
-test('texts that no field takes are cut where they are still refused, however deep, and nothing else is touched', () => {
+test('cutTexts truncates oversized texts at any depth to just above the limit, and changes nothing else', () => {
   const long = 'x'.repeat(MAX_TEXT + 1000)
   const most = 'x'.repeat(MAX_TEXT)
   const bytes = new Uint8Array(10)

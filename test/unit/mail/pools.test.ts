@@ -32,7 +32,7 @@ test('a node without an IP in the default pool sends only mail of its own pools'
   expect(pools(other, source('192.0.2.1', 'default', 'suspended'))).toEqual({ pools: [], only: true })
 })
 
-test('every node may use the address that the system chooses, and says why when nobody can send', () => {
+test("a node takes mail of all pools with the system's default address or without any usable IP", () => {
   expect(pools(source('auto', 'default'))).toBeUndefined()
   expect(pools(source('192.0.2.2', 'default', 'suspended'))).toBeUndefined()
 })

@@ -66,17 +66,20 @@ const WRONG: Record<RuleCheck, [Partial<RuleFacts>, string]> = {
 }
 const all = rulesFor(table, () => true)
 
-describe('each rule that ships', () => {
-  test.each(table.rules.map((rule) => [rule.id, rule] as const))('%s', (_id, rule) => {
-    const provider = table.providers.find(({ id }) => id === rule.provider)!
-    expect(breaksRule(rule, provider, good)).toBe(false)
-    const [facts] = rule.check === 'freemail' ? [{ domain: provider.domains[0]! }] : WRONG[rule.check]
-    expect(breaksRule(rule, provider, { ...good, ...facts })).toBe(true)
-    expect(rule.source).toMatch(/^https:\/\//)
-    expect(rule.date >= '2024-01-01' && rule.date < '2027').toBe(true)
-  })
+describe('each built-in provider rule', () => {
+  test.each(table.rules.map((rule) => [rule.id, rule] as const))(
+    '%s detects a violation and cites a dated source',
+    (_id, rule) => {
+      const provider = table.providers.find(({ id }) => id === rule.provider)!
+      expect(breaksRule(rule, provider, good)).toBe(false)
+      const [facts] = rule.check === 'freemail' ? [{ domain: provider.domains[0]! }] : WRONG[rule.check]
+      expect(breaksRule(rule, provider, { ...good, ...facts })).toBe(true)
+      expect(rule.source).toMatch(/^https:\/\//)
+      expect(rule.date >= '2024-01-01' && rule.date < '2027').toBe(true)
+    },
+  )
 
-  test('mail that keeps to all of them passes, with one sentence for each check', () => {
+  test('passes for compliant mail, with one sentence per check', () => {
     const judged = judgeRules(all, good, 'warn')
     expect(judged.map(({ id, verdict }) => `${verdict} ${id}`)).toEqual(
       RULE_CHECKS.map((check) => `pass rule-${check}`),
@@ -84,7 +87,7 @@ describe('each rule that ships', () => {
     expect(new Set(judged.map(({ note }) => note)).size).toBe(RULE_CHECKS.length)
   })
 
-  test.each(RULE_CHECKS)('the reason says what is wrong and how to fix it: %s', (check) => {
+  test.each(RULE_CHECKS)('has a reason that says what is wrong and how to fix it: %s', (check) => {
     const [facts, reason] = WRONG[check]
     const wrong = judgeRules(all, { ...good, ...facts }, 'warn').filter(({ verdict }) => verdict !== 'pass')
     const expected = check === 'spf-or-dkim' ? ['rule-spf-or-dkim'] : [`rule-${check}`]
@@ -94,7 +97,7 @@ describe('each rule that ships', () => {
   })
 })
 
-test('a broken rule blocks, warns, or is not mentioned', () => {
+test('a broken rule blocks, warns or is omitted, depending on the mode', () => {
   const facts = { ...good, ...broken({ dmarc: true }) }
   expect(judgeRules(all, facts, 'block')[0]).toMatchObject({ id: 'rule-dmarc', verdict: 'block' })
   expect(judgeRules(all, facts, 'warn')[0]).toEqual({
@@ -108,7 +111,7 @@ test('a broken rule blocks, warns, or is not mentioned', () => {
   expect(judgeRules(all, facts, 'off')).toEqual([])
 })
 
-test('small senders keep only to the rules for everybody', () => {
+test('small senders are only checked against rules for all senders', () => {
   const yahoo = rulesFor(table, ({ id }) => id === 'yahoo')
   expect(yahoo.flatMap(({ rule }) => (rule.bulk ? [rule.id] : []))).toEqual([
     ...['yahoo-spf', 'yahoo-dkim', 'yahoo-dmarc', 'yahoo-one-click'],
@@ -118,7 +121,7 @@ test('small senders keep only to the rules for everybody', () => {
   })
 })
 
-test('a few complaints are chance, and mail that needs no opt-out is not asked for one', () => {
+test('few complaints do not break a rule, and one-click is not required of mail without opt-out', () => {
   const few = { ...good, complaints: { delivered: 100, complained: 3 } }
   expect(judgeRules(all, few, 'warn').every(({ verdict }) => verdict === 'pass')).toBe(true)
   const api = judgeRules(all, { ...good, oneClick: null }, 'warn')

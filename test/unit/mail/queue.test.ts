@@ -9,16 +9,16 @@ import {
 } from '../../../appliance/mail/queue.ts'
 import { streamOf } from '../../../appliance/mail/stream.ts'
 
-describe('the name of a queue', () => {
+describe('a queue name', () => {
   test.each([
     [{ pool: 'default', provider: 'google', stream: 'transactional', teamId: '7' }, 'default/google/t/7'],
     [{ pool: 'slow', provider: '?x.example', stream: 'broadcast', teamId: 'a-b' }, 'slow/?x.example/b/a-b'],
-  ] satisfies [QueueName, string][])('%o is %s, and tells its destination', (name, text) => {
+  ] satisfies [QueueName, string][])('for %o is %s, and yields its destination', (name, text) => {
     expect(formatQueue(name)).toBe(text)
     expect(destinationOfQueue(text)).toBe(destinationOf(name))
   })
 
-  test('a domain that was never looked up is its own provider', () => {
+  test('a domain without a known provider is its own provider', () => {
     expect(unplaced('x.example')).toBe('?x.example')
     expect([isUnplaced('?x.example'), isUnplaced('x.example')]).toEqual([true, false])
   })
@@ -40,7 +40,7 @@ describe('the stream of an email', () => {
     [[field('X-Posthaste-Stream', 'broadcast'), field('X-Posthaste-Stream', 'transactional')], undefined],
     [[field('X-Posthaste-Stream', 'marketing')], undefined],
     [[field('X-Posthaste-Stream', '')], undefined],
-  ] as const)('with %j it is %s', (fields, stream) => {
+  ] as const)('for headers %j is %s', (fields, stream) => {
     expect(streamOf(fields)).toBe(stream)
   })
 })

@@ -22,7 +22,7 @@ const failing = { dkimAligned: false, spfAligned: false } as const
 const nothing = { ...failing, dkimResult: 'none', dkimDomain: '', spfResult: 'fail' } as const
 const sources = (rows: DmarcRow[], own: string[] = []) => summarizeSources('acme.example', rows, new Set(own))
 
-describe('who sends as a domain', () => {
+describe('sources in DMARC reports', () => {
   test.each([
     ['own', [row()], ['192.0.2.1'], 'ok', 'This server. All its mail passes DMARC.'],
     ['own', [row(), row(nothing)], ['192.0.2.1'], 'failed', 'This server. 10 messages failed DMARC.'],
@@ -49,14 +49,14 @@ describe('who sends as a domain', () => {
       /^Sends as m.example, without/,
     ],
     ['unknown', [row(nothing)], [], 'failed', /^Neither SPF nor DKIM passes/],
-  ])('%s', (kind, rows, own, status, verdict) => {
+  ])('are classified as %s', (kind, rows, own, status, verdict) => {
     const [source] = sources(rows, own)
     expect(source).toMatchObject({ kind, status })
     expect(source!.verdict).toMatch(verdict)
     expect(source!.nextStep === null).toBe(status === 'ok')
   })
 
-  test('counts messages of an address together, and lists the largest first', () => {
+  test('are summed per address and sorted by volume', () => {
     const [large, small, ...others] = sources([
       row(),
       row({ sourceIp: '2001:db8::1', messages: 100, disposition: 'quarantine', ...nothing }),
@@ -70,7 +70,7 @@ describe('who sends as a domain', () => {
   })
 })
 
-describe('the next step', () => {
+describe('the suggested DMARC next step', () => {
   const step = (rows: DmarcRow[], change: { policy?: string; days?: number } = {}, own: string[] = []) => {
     const of = sources(rows, own)
     const messages = of.reduce((all, one) => all + one.messages, 0)
@@ -87,29 +87,29 @@ describe('the next step', () => {
   test.each([
     ['without reports', step([]), /^Publish the record below/],
     [
-      'own mail fails',
+      'if own mail fails',
       step([row(nothing)], {}, ['192.0.2.1']),
       /^Fix the mail of this server first: 192.0.2.1/,
     ],
     [
-      'a service is not set up',
+      'if a service is not set up',
       step([row(), row({ ...failing, sourceIp: '::1' })]),
       /^Set up DKIM for each service/,
     ],
-    ['too early', step([row()], { days: 3 }), /for 14 days .* So far there are 3/],
-    ['enough', step([row()]), /p=quarantine\.$/],
-    ['forged mail does not hinder', step([row(), row({ ...nothing, sourceIp: '::1' })]), /p=quarantine\.$/],
+    ['before 14 days of reports', step([row()], { days: 3 }), /for 14 days .* So far there are 3/],
+    ['after 14 days of reports', step([row()]), /p=quarantine\.$/],
+    ['despite forged mail', step([row(), row({ ...nothing, sourceIp: '::1' })]), /p=quarantine\.$/],
     ['quarantine', step([row()], { policy: 'quarantine' }), /p=reject\.$/],
     ['reject', step([row()], { policy: 'reject' }), /^Nothing to do/],
   ])('%s', (_, text, expected) => expect(text).toMatch(expected))
 })
 
-describe('TLS', () => {
+describe('TLS report summaries', () => {
   const tls = (change: Partial<TlsRow> = {}): TlsRow => ({
     ...{ policyType: 'sts', failure: '', receivingMx: '', reason: '', sessions: 90 },
     ...change,
   })
-  test('failures are explained, the largest first', () => {
+  test('explain failures, the most frequent first', () => {
     const summary = summarizeTls([
       tls(),
       tls({ failure: 'certificate-expired', receivingMx: 'mx1', sessions: 2 }),
@@ -129,13 +129,13 @@ describe('TLS', () => {
       'Check the certificate of the MX host: its names, its chain and its end.',
     )
   })
-  test('without failures and without reports', () => {
+  test('suggest a next step without failures and without reports', () => {
     expect(tlsNextStep(summarizeTls([tls()]))).toMatch(/^Nothing to do/)
     expect(tlsNextStep(summarizeTls([]))).toMatch(/publish the record below/)
   })
 })
 
-test('every domain has an address of its own', () => {
+test('every domain has its own report address', () => {
   const of = (id: string, name = 'acme.example', returnPath = 'send') =>
     reportAddress({ id, name, returnPath })
   expect(of('a')).toMatch(/^reports-[0-9a-f]{20}@send\.acme\.example$/)

@@ -14,12 +14,12 @@ import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
 const DAY = 86_400_000
 const NOON = Date.parse('2026-03-01T12:00:00Z')
 
-test('the days end with the present one, across months', () => {
+test('daysUntil returns the days up to today, across months', () => {
   expect(daysUntil(NOON, 3).map(dateOf)).toEqual(['2026-02-27', '2026-02-28', '2026-03-01'])
   expect(daysUntil(Date.parse('2026-03-01'), 1).map(dateOf)).toEqual(['2026-03-01'])
 })
 
-test('counts are added field by field', () => {
+test('sumCounts adds counts field by field', () => {
   const one = { delivered: 1, bounced: 2, deferred: 3, complained: 4 }
   expect(sumCounts([])).toEqual({ delivered: 0, bounced: 0, deferred: 0, complained: 0 })
   expect(sumCounts([one, one])).toEqual({ delivered: 2, bounced: 4, deferred: 6, complained: 8 })
@@ -38,7 +38,7 @@ describe('complaints', () => {
   const states = (complained: number, delivered = 10_000) =>
     complaintLimits({ delivered, complained }, table).map(({ state }) => state)
 
-  test('are compared with the limit of each provider that has one', () => {
+  test("are compared with each provider's limit", () => {
     expect(complaintLimits({ delivered: 10_000, complained: 10 }, table)).toEqual([
       { provider: 'strict', name: 'STRICT', limit: 0.001, state: 'over' },
       { provider: 'usual', name: 'USUAL', limit: 0.003, state: 'near' },
@@ -48,18 +48,18 @@ describe('complaints', () => {
     expect(states(30)).toEqual(['over', 'over'])
   })
 
-  test('below four are chance, whatever their share', () => {
+  test('below four are ignored, whatever their rate', () => {
     expect(states(3, 10)).toEqual(['ok', 'ok'])
     expect(states(4, 10)).toEqual(['over', 'over'])
   })
 
-  test('have no share while nothing was delivered', () => {
+  test('have a rate of 0 while nothing was delivered', () => {
     expect(complaintRate({ delivered: 0, complained: 5 })).toBe(0)
     expect(complaintRate({ delivered: 200, complained: 1 })).toBe(0.005)
   })
 })
 
-describe('the volume', () => {
+describe('a volume change', () => {
   const days = (...volumes: number[]): ReputationDay[] =>
     volumes.map((volume, n) => ({
       ...{ date: dateOf(Date.parse('2026-03-01') + n * DAY), delivered: volume - 1, bounced: 1 },
@@ -67,19 +67,19 @@ describe('the volume', () => {
     }))
   const week = [900, 1000, 1100, 1000, 5000, 1000, 10]
 
-  test('jumps at three times the median of the week before', () => {
+  test('is reported at three times the median of the previous week', () => {
     expect(volumeChanges(days(...week, 2999))).toEqual([])
     expect(volumeChanges(days(...week, 3000))).toEqual([
       { at: Date.parse('2026-03-08'), kind: 'volume', note: '3,000 emails, 3.0 times the usual' },
     ])
   })
 
-  test('is not judged without a full week before, nor below a thousand emails', () => {
+  test('is not reported without a full previous week or below 1,000 emails', () => {
     expect(volumeChanges(days(...week.slice(1), 90_000))).toEqual([])
     expect(volumeChanges(days(1, 1, 1, 1, 1, 1, 1, 999))).toEqual([])
   })
 
-  test('may begin after days with none', () => {
+  test('is reported after days without mail', () => {
     const quiet = days(1, 1, 1, 1, 1, 1, 1).map((day) => ({ ...day, bounced: 0 }))
     expect(volumeChanges([...quiet, { ...quiet[0]!, date: '2026-03-08', delivered: 1000 }])).toEqual([
       { at: Date.parse('2026-03-08'), kind: 'volume', note: '1,000 emails, after days with none' },
@@ -87,7 +87,7 @@ describe('the volume', () => {
   })
 })
 
-test('records tell since when they have their status, within the period', () => {
+test('record changes are listed with the time of the status, within the period', () => {
   const checks = [
     { key: 'SPF', status: 'verified', since: NOON },
     { key: 'DKIM ph1', status: 'failed', since: NOON + 1 },

@@ -9,10 +9,10 @@ test.each([
   ['a longer word', ['None'], null],
   ['two of them', ['No', 'No'], null],
   ['an endless comment', ['('.repeat(100_000)], null],
-])('the header field with %s', (_, fields, said) => {
+])('requireTlsOf reads the header field with %s', (_, fields, said) => {
   expect(requireTlsOf(false, fields)).toBe(said)
 })
 
-test('REQUIRETLS wins over the header field', () => {
+test('REQUIRETLS overrides the header field', () => {
   expect(requireTlsOf(true, ['No'])).toBe('yes')
 })

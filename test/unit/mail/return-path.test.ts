@@ -12,13 +12,13 @@ const id = '019a1b2c-3d4e-7f60-8a9b-0c1d2e3f4a5b'
 const key = { number: 11, secret: createSecretKey(new Uint8Array(32).fill(7)) }
 const signed = (address: string): boolean => isSignedBy(key, parseReturnPath(address)!)
 
-test('the return path names the email, the key and the host that takes reports', () => {
+test('a return path contains the email, the key and the host that receives reports', () => {
   const path = makeReturnPath(key, id, returnPathHost({ name: 'example.com', returnPath: 'send' }))
   expect(path).toMatch(/^bounce\+019a1b2c3d4e7f608a9b0c1d2e3f4a5b-b[0-9a-f]{20}@send\.example\.com$/)
   expect(path.indexOf('@')).toBe(61)
 })
 
-test('a return path leads back to its email, even when a server on the way changed its case', () => {
+test('a return path resolves to its email, even if a server changed its case', () => {
   const fresh = newId(1_790_000_000_000)
   const path = makeReturnPath(key, fresh, 'send.example.com')
   for (const address of [path, path.toUpperCase()]) {
@@ -27,13 +27,13 @@ test('a return path leads back to its email, even when a server on the way chang
   }
 })
 
-test('a return path from before there was a MAC is read, and proves nothing', () => {
+test('a return path without a MAC is parsed but not trusted', () => {
   const old = 'bounce+019a1b2c3d4e7f608a9b0c1d2e3f4a5b@send.example.com'
   expect(parseReturnPath(old)).toEqual({ emailId: id, host: 'send.example.com', proof: null })
   expect(signed(old)).toBe(false)
 })
 
-test('another email, host, key number, secret or digit of the MAC is not signed', () => {
+test('a return path with a changed email, host, key or MAC digit fails verification', () => {
   const path = makeReturnPath(key, id, 'send.example.com')
   const flip = (at: number) => `${path.slice(0, at)}${path[at] === '0' ? '1' : '0'}${path.slice(at + 1)}`
   for (let at = 'bounce+'.length; at < 61; at++)
@@ -52,6 +52,6 @@ test.each([
   'bounce+019a1b2c3d4e7f608a9b0c1d2e3f4a5b-@send.example.com',
   'bounce+019a1b2c3d4e7f608a9b0c1d2e3f4a5b-b0123456789@send.example.com',
   `bounce+${id}@a@b`,
-])('the address %j is no return path', (address) => {
+])('the address %j is not parsed as a return path', (address) => {
   expect(parseReturnPath(address)).toBeUndefined()
 })

@@ -17,8 +17,8 @@ function complaint(given: unknown): string {
   return 'none'
 }
 
-describe('rules', () => {
-  test('are read with their groups, and nothing else of them is kept', () => {
+describe('segment rules', () => {
+  test('are read with their groups, and unknown fields are dropped', () => {
     const given = {
       type: 'and',
       extra: 1,
@@ -49,7 +49,7 @@ describe('rules', () => {
     ])
   })
 
-  test('are refused with the place of the mistake', () => {
+  test('are rejected with the path of the error', () => {
     const deep = (levels: number): unknown =>
       levels === 0 ? rule('contact.email', 'exists') : { type: 'and', rules: [deep(levels - 1)] }
     expect(complaint(deep(4))).toBe('none')
@@ -83,7 +83,7 @@ describe('rules', () => {
       expect([given, complaint(given)]).toEqual([given, expect.stringContaining(said)])
   })
 
-  test('times are dates, instants with a zone, or ages', () => {
+  test('accept dates, instants with a zone, and ages', () => {
     const now = Date.UTC(2026, 4, 3, 12)
     const at = (value: string) => ruleTime(value, now)
     expect(at('2026-05-01')).toBe(Date.UTC(2026, 4, 1))

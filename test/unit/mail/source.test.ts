@@ -17,7 +17,7 @@ const source = (ip: string, more: Partial<Source> = {}): Source => ({
 const suspended = { state: 'suspended', stateReason: 'It is listed.', suspendedBy: 'check' } as const
 const six = { health: { findings: [], ipv6: true } }
 
-describe('the pool of some mail', () => {
+describe('the sending pool', () => {
   const rule = (id: string, about: Partial<Assignment>): Assignment => ({
     ...{ id, teamId: null, domainId: null, stream: null, pool: id },
     ...about,
@@ -39,28 +39,28 @@ describe('the pool of some mail', () => {
     [{ ...mail, domainId: 'other', stream: 'transactional' } as const, 'team'],
     [{ ...mail, teamId: 'other', domainId: 'other' }, 'stream'],
     [{ teamId: 'other', domainId: null, stream: 'transactional' } as const, 'any'],
-  ])('%j is the most specific: %s', (asked, pool) => {
+  ])('for %j is the most specific: %s', (asked, pool) => {
     expect(choosePool(all, asked)).toBe(pool)
     expect(choosePool(all.toReversed(), asked)).toBe(pool)
   })
 
-  test('is default without an assignment, and of equal ones the oldest', () => {
+  test('is "default" without an assignment, and the oldest of equally specific ones', () => {
     expect(choosePool([], mail)).toBe('default')
     expect(choosePool([rule('b', { teamId: 't' }), rule('a', { teamId: 't' })], mail)).toBe('a')
   })
 })
 
-describe('usable sources', () => {
+describe('usable sending IPs', () => {
   const [a, b, c] = [source('192.0.2.1'), source('192.0.2.2', { pool: 'news' }), source('2001:db8::1', six)]
 
-  test('are those of the pool and the family that are active', () => {
+  test('are the active ones of the pool and address family', () => {
     expect(usableSources([a, b, c], 'default', 4)).toEqual([a])
     expect(usableSources([a, b, c], 'default', 6)).toEqual([c])
     expect(usableSources([a, b, c], 'news', 4)).toEqual([b])
     expect(usableSources([a, b, c], 'news', 6)).toEqual([])
   })
 
-  test('are those of default when the pool has none left, whatever the family', () => {
+  test('are those of the default pool when the pool has none left in any family', () => {
     const gone = { ...b, ...suspended }
     expect(usableSources([a, gone, c], 'news', 4)).toEqual([a])
     expect(usableSources([a, gone, c], 'news', 6)).toEqual([c])
@@ -68,7 +68,7 @@ describe('usable sources', () => {
     expect(usableSources([{ ...a, ...suspended }, gone], 'news', 4)).toEqual([])
   })
 
-  test('over IPv6 are those whose check passed, also where the system chooses', () => {
+  test("over IPv6 must have passed their check, even the system's default address", () => {
     const unchecked = source('2001:db8::2')
     const unfit = source('2001:db8::3', { health: { findings: [], ipv6: false } })
     expect(usableSources([unchecked, unfit], 'default', 6)).toEqual([])
@@ -77,7 +77,7 @@ describe('usable sources', () => {
     expect(usableSources([source(AUTO)], 'default', 4)).toEqual([source(AUTO)])
   })
 
-  test('that are missing have a reason each', () => {
+  test('if missing, are explained one by one', () => {
     const sources = [{ ...a, ...suspended }, c, source('2001:db8::2')]
     expect(whyNoSource(sources, 'news', 4)).toBe(
       'No sending IP is usable for IPv4: the pool news is empty; 192.0.2.1 is suspended (It is listed); 2001:db8::1 is IPv6; 2001:db8::2 is IPv6.',
@@ -96,7 +96,7 @@ describe('usable sources', () => {
   })
 })
 
-test('SPF names configured addresses first, added ones after them, and the choice of the system last', () => {
+test("SPF lists configured IPs first, then added ones, then the system's default address", () => {
   const added = source('192.0.2.9', { origin: 'operator', pool: 'news' })
   expect(spfSources([], [source(AUTO)])).toEqual([])
   expect(spfSources(['192.0.2.1'], [source('192.0.2.1'), added])).toEqual(['192.0.2.1', '192.0.2.9'])

@@ -14,10 +14,10 @@ test.each([
   ['delivered@resend.dev.example', null],
   ['delivered@mail.resend.dev', null],
   ['resend.dev@example.com', null],
-])('%s shows: %s', (address, outcome) => {
+])('the test address %s has the outcome %s', (address, outcome) => {
   expect(testOutcomeOf(address, DOMAINS)).toBe(outcome)
 })
 
-test('without test domains nothing is a test address', () => {
+test('without test domains, no address is a test address', () => {
   expect(testOutcomeOf('delivered@resend.dev', [])).toBeNull()
 })

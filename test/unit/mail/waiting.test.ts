@@ -11,7 +11,7 @@ const where = { provider: 'Google', source: '192.0.2.7' }
 const reply = { code: 421, enhanced: '4.7.28', text: 'Too much mail.\nSlow down.' }
 const answered: LaneReason = { key: 'answered', reply, says: 'wants less mail (for now).' }
 
-describe('a reason in one line', () => {
+describe('waitLine formats a queue reason in one line', () => {
   test.each<[WaitReason, string]>([
     [{ key: 'held' }, 'Held by an operator'],
     [{ key: 'scheduled' }, 'Scheduled by the sender'],
@@ -65,20 +65,20 @@ const lanes: LaneReason[] = [
   { key: 'text', text: 'an old sentence.' },
 ]
 
-describe('a reason with its time', () => {
+describe('a queue reason with its time', () => {
   const all = lanes.flatMap((because): WaitReason[] => [
     { key: 'paused', because, ...where },
     { key: 'rate', rate: 6, because, ...where },
     { key: 'connections', connections: 1, because, ...where },
   ])
 
-  test.each(all)('names the zone of its reader once, and no mark twice: %j', (reason) => {
+  test.each(all)('names the time zone once and has no duplicate punctuation: %j', (reason) => {
     const text = waitWords(reason, 7, (at) => `<${at}>`)
     expect(text).not.toMatch(/\.\.|\.\)|\)\)|\(\S*\(|\.$|UTC|undefined|null/)
     expect(text.split('<7>').length).toBe(reason.key === 'paused' ? 2 : 1)
   })
 
-  test('a decision about a lane names no time', () => {
+  test('names no time for a lane decision', () => {
     for (const reason of lanes) expect(laneWords(reason, 'Google')).not.toMatch(/\d\d:\d\d|UTC|\.$/)
   })
 })

@@ -17,6 +17,6 @@ test.each([
   [{}, 'idle', 'no recent requests'],
   [{ succeeded: false }, 'untried', 'no requests yet'],
   [{ enabled: false, count: 3 }, 'disabled', 'disabled'],
-])('an endpoint with %o is %s: %s', (facts, state, words) => {
+])('a webhook endpoint with %o is %s: %s', (facts, state, words) => {
   expect(webhookHealth({ ...quiet, ...facts })).toEqual({ state, words })
 })

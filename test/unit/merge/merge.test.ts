@@ -22,7 +22,7 @@ const merge = (
   link: string | null = 'https://mail.example.com/u/abc',
 ) => renderMerge(parseMerge(kind, source, kind), contactValues({ ...ADA, ...contact }, PROPERTIES, link))
 
-describe('tags', () => {
+describe('merge tags', () => {
   test.each([
     ['Hi {{{FIRST_NAME}}}', 'Hi Ada'],
     ['Hi {{{contact.first_name}}}', 'Hi Ada'],
@@ -40,7 +40,7 @@ describe('tags', () => {
     ['{{FIRST_NAME}} {x} }}}', '{{FIRST_NAME}} {x} }}}'],
     ['{{{FIRST_NAME}}}{{{FIRST_NAME}}}', 'AdaAda'],
     ['', ''],
-  ])('%s becomes %s', (source, expected) => {
+  ])('in %s produce %s', (source, expected) => {
     for (const kind of ['html', 'text', 'header'] as const) expect(merge(source, {}, kind)).toBe(expected)
   })
 
@@ -49,11 +49,11 @@ describe('tags', () => {
     ['{{{contact.unknown}}}', 'contact.unknown'],
     ['{{{constructor}}}', 'constructor'],
     ['{{{contact.properties.__proto__}}}', 'contact.properties.__proto__'],
-  ])('%s without a fallback is refused with its name', (source, name) => {
+  ])('without a value or fallback are rejected by name: %s', (source, name) => {
     expect(() => merge(source)).toThrow(`Missing value for the variable \`${name}\``)
   })
 
-  test('a link that does not exist is refused', () => {
+  test('for an unsubscribe link that does not exist are rejected', () => {
     expect(() => merge('{{{UNSUBSCRIBE_URL}}}', {}, 'html', null)).toThrow('`UNSUBSCRIBE_URL`')
   })
 
@@ -66,7 +66,7 @@ describe('tags', () => {
     '{{{#each x}}}',
     '{{{a..b}}}',
     '{{{{{{A}}',
-  ])('%s is refused when parsed', (source) => {
+  ])('that are malformed are rejected when parsed: %s', (source) => {
     expect(() => parseMerge('html', `<p>${source}</p>`, 'html')).toThrow(
       'Invalid `html` field: the tag that starts with `{{{',
     )
@@ -81,7 +81,7 @@ describe('tags', () => {
     ])
   })
 
-  test('at most 1000 are in a source', () => {
+  test('are limited to 1000 per source', () => {
     expect(merge('{{{FIRST_NAME}}}'.repeat(1000))).toBe('Ada'.repeat(1000))
     expect(() => merge('{{{FIRST_NAME}}}'.repeat(1001))).toThrow('at most 1000 tags')
   })
@@ -89,7 +89,7 @@ describe('tags', () => {
 
 const HOSTILE = `"><script>alert('1')</script>&`
 
-describe('values of strangers', () => {
+describe('untrusted merge values', () => {
   test.each([
     ['<p>{{{FIRST_NAME}}}</p>', '<p>&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;</p>'],
     [
@@ -112,7 +112,7 @@ describe('values of strangers', () => {
     ['<script>x={{{FIRST_NAME}}}</script>', '<script>x=scriptalert1script</script>'],
     ['<{{{FIRST_NAME}}}>', '<scriptalert1script>'],
     ['<p {{{FIRST_NAME}}}=1>', '<p scriptalert1script=1>'],
-  ])('%s is escaped where it goes', (source, expected) => {
+  ])('are escaped for their context in %s', (source, expected) => {
     expect(merge(source, { firstName: HOSTILE })).toBe(expected)
   })
 
@@ -127,11 +127,11 @@ describe('values of strangers', () => {
     ['</style><a title="a > b" href="{{{FIRST_NAME}}}">', '</style><a title="a > b" href="">'],
     ['1 < 2 <a hidden href="{{{FIRST_NAME}}}">', '1 < 2 <a hidden href="">'],
     ['<br/><a\nhref="{{{FIRST_NAME}}}">', '<br/><a\nhref="">'],
-  ])('a link in %s leads to no script', (source, expected) => {
+  ])('cannot make a script link in %s', (source, expected) => {
     expect(merge(source, { firstName: 'javascript:alert(1)' })).toBe(expected)
   })
 
-  test('links to the web and addresses work', () => {
+  test('work as web links and addresses', () => {
     const values = { firstName: 'https://example.com/a?b=1&c=2', lastName: 'a&b c' }
     expect(merge('<a href="{{{FIRST_NAME}}}">', values)).toBe('<a href="https://example.com/a?b=1&amp;c=2">')
     expect(merge('<a href="{{{UNSUBSCRIBE_URL}}}">')).toBe('<a href="https://mail.example.com/u/abc">')
@@ -140,13 +140,13 @@ describe('values of strangers', () => {
     )
   })
 
-  test('a value is never read as a source', () => {
+  test('are never parsed as merge tags', () => {
     const contact = { firstName: '{{{LAST_NAME}}}', lastName: '{{{EMAIL}}}' }
     for (const kind of ['html', 'text', 'header'] as const)
       expect(merge('{{{FIRST_NAME}}} {{{LAST_NAME}}}', contact, kind)).toBe('{{{LAST_NAME}}} {{{EMAIL}}}')
   })
 
-  test('a subject stays one line, and marks of direction are taken out', () => {
+  test('cannot break a subject line, and direction marks are removed', () => {
     expect(
       merge('Hi {{{FIRST_NAME}}}!', { firstName: 'A\r\nBcc: x@y.test\u2028\u202Eb\u200F' }, 'header'),
     ).toBe('Hi A Bcc: x@y.test b!')
@@ -154,7 +154,7 @@ describe('values of strangers', () => {
     expect(merge('{{{FIRST_NAME}}}', { firstName: 'a\u202E\0\u0007b\nc\u2066' }, 'text')).toBe('ab\nc')
   })
 
-  test('a long value is cut in a subject, and a subject that is too long is refused', () => {
+  test('are truncated in a subject, and a too long subject is rejected', () => {
     const subject = merge('{{{FIRST_NAME}}}!', { firstName: '😀'.repeat(2000) }, 'header')
     expect(subject).toBe(`${'😀'.repeat(199)}…!`)
     expect(() => merge(`${'x'.repeat(990)}{{{FIRST_NAME}}}`, { firstName: '123456789' }, 'header')).toThrow(
@@ -162,7 +162,7 @@ describe('values of strangers', () => {
     )
   })
 
-  test('what values blow up is refused', () => {
+  test('that make the result too large are rejected', () => {
     const firstName = 'x'.repeat(10_000)
     expect(() => merge('{{{FIRST_NAME}}}'.repeat(1000), { firstName })).toThrow(
       'more than 8388608 characters',
@@ -196,15 +196,15 @@ const value = fc.oneof(
   nasty.map((parts) => parts.join('')),
 )
 
-describe('for any value', () => {
-  test('html has the same tags and attributes as with a harmless one', () => {
+describe('merging arbitrary values', () => {
+  test('does not change tags and attributes of HTML', () => {
     const source =
       '<p title="{{{FIRST_NAME}}}" lang={{{FIRST_NAME}}}>{{{FIRST_NAME}}}<b style=\'x:{{{FIRST_NAME}}}\'>!</b>'
     const shape = /^<p title="[^"<>]*" lang=[^\s"'<>=`]*>[^<>]*<b style='x:[^'"<>;:()]*'>!<\/b>$/
     fc.assert(fc.property(value, (firstName) => shape.test(merge(source, { firstName }))))
   })
 
-  test('a header value has one line and no raw tag that was not in the value', () => {
+  test('keeps a header value on one line', () => {
     fc.assert(
       fc.property(value, (firstName) => {
         const subject = merge('a{{{FIRST_NAME|x}}}b', { firstName }, 'header')
@@ -213,7 +213,7 @@ describe('for any value', () => {
     )
   })
 
-  test('text keeps everything but controls', () => {
+  test('keeps printable ASCII in text', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[ -~]{1,50}$/), (firstName) => {
         expect(merge('{{{FIRST_NAME}}}', { firstName }, 'text')).toBe(firstName)
@@ -222,7 +222,7 @@ describe('for any value', () => {
   })
 })
 
-describe('for any source', () => {
+describe('parsing arbitrary templates', () => {
   const source = fc.oneof(
     anyText,
     fc
@@ -248,7 +248,7 @@ describe('for any source', () => {
       .map((parts) => parts.join('')),
   )
 
-  test('it is parsed without loss, or refused', () => {
+  test('loses nothing, or rejects the template', () => {
     fc.assert(
       fc.property(source, (text) => {
         let parsed
@@ -267,7 +267,7 @@ describe('for any source', () => {
     )
   })
 
-  test('large ones take time in proportion to their size', () => {
+  test('takes linear time for large templates', () => {
     const cost = (text: string): number => {
       const start = process.cpuUsage()
       try {

@@ -16,7 +16,7 @@ const DECLARED: TemplateVariable[] = [
 const merge = (source: string, given: Record<string, unknown>, kind: 'html' | 'text' | 'header' = 'html') =>
   renderMerge(parseMerge(kind, source, kind), variableValues(DECLARED, checkValues(DECLARED, given)))
 
-describe('variables', () => {
+describe('template variables', () => {
   test('are read with their types and fallbacks', () => {
     expect(
       readVariables([
@@ -59,12 +59,12 @@ describe('variables', () => {
     [[{ key: 'A', type: 'number', fallback_value: 2 ** 53 }], 'a number of at most 2^53 - 1'],
     [[{ key: 'A', type: 'string', fallback_value: 'x'.repeat(2001) }], 'at most 2000 characters'],
     [Array.from({ length: 51 }, (_, at) => ({ key: `A${at}`, type: 'string' })), 'at most 50 of them'],
-  ])('%j is refused', (given, message) => {
+  ])('are rejected: %j', (given, message) => {
     expect(() => readVariables(given)).toThrow(message)
   })
 })
 
-describe('values of variables', () => {
+describe('values of template variables', () => {
   test.each([
     ['{{{NAME}}}: {{{PRICE}}}', { NAME: 'Tea', PRICE: 3.5 }, 'Tea: 3.5'],
     ['{{{NAME}}}: {{{PRICE}}}', { NAME: 'Tea' }, 'Tea: 25'],
@@ -75,7 +75,7 @@ describe('values of variables', () => {
     ['{{{NAME}}}', { NAME: true, other: 'x' }, 'true'],
     ['{{{NAME}}}', { NAME: ['a'] }, '["a"]'],
     ['{{{OTHER}}} {{{N}}}', { OTHER: 'x', N: 3 }, 'x 3'],
-  ])('%s with %j', (source, given, expected) => {
+  ])('in %s with %j produce %j', (source, given, expected) => {
     expect(merge(source, given)).toBe(expected)
   })
 
@@ -95,7 +95,7 @@ describe('values of variables', () => {
     ['{{{toString}}}', { NAME: 'y' }, '`toString`'],
     ['{{{PRICE}}}', { PRICE: '3' }, 'Invalid `template.variables.PRICE` field: a number'],
     ['{{{NAME}}}', { NAME: 'x'.repeat(2001) }, 'Invalid `template.variables.NAME` field: at most 2000'],
-  ])('%s with %j is refused', (source, given, message) => {
+  ])('are rejected for %s with %j', (source, given, message) => {
     expect(() => merge(source, given)).toThrow(message)
   })
 })

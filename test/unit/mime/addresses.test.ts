@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readMailboxList, readOnlyMailbox } from '../../../appliance/mime/addresses.ts'
 import { costOf } from '../../world/cost.ts'
 
-describe('the one mailbox of From', () => {
+describe('the single From mailbox', () => {
   test.each([
     ['bob@acme.example', ''],
     ['bob@acme.example (Cron Daemon)', ''],
@@ -11,7 +11,7 @@ describe('the one mailbox of From', () => {
     ['Bob <bob@acme.example> (Sales)', 'Bob'],
     ['"Bob (Sales)" <bob@acme.example>', 'Bob (Sales)'],
     ['"a (b@other.example) c" <bob@acme.example>', 'a (b@other.example) c'],
-  ])('is read in %s', (value, name) => {
+  ])('is read from %s', (value, name) => {
     expect(readOnlyMailbox(value)).toMatchObject({ address: 'bob@acme.example', name })
   })
 
@@ -27,11 +27,11 @@ describe('the one mailbox of From', () => {
     'Bob (<b@other.example>) <a@acme.example>',
     '(<) b@other.example (>) a@acme.example',
     `${'()'.repeat(11)} a@acme.example`,
-  ])('is none where a comment could be taken for an address: %s', (value) => {
+  ])('is rejected if a comment could be mistaken for an address: %s', (value) => {
     expect(readOnlyMailbox(value)).toBeUndefined()
   })
 
-  test('is not sought for long among a hundred thousand comments', async () => {
+  test('is parsed quickly despite 85,000 comments', async () => {
     const cost = await costOf(() => {
       expect(readOnlyMailbox(`${'a()'.repeat(85_000)}@acme.example`)).toBeUndefined()
     })
@@ -39,7 +39,7 @@ describe('the one mailbox of From', () => {
   })
 })
 
-test('in a list for showing, comments are left out', () => {
+test('a displayed address list omits comments', () => {
   const values = ['a@acme.example (Ann), b(<x@other.example>)@acme.example', 'Cy (Sales) <c@acme.example>']
   expect(readMailboxList(values, 10).map(({ address }) => address)).toEqual([
     'a@acme.example',

@@ -10,8 +10,8 @@ const encode = (header: string, body = 'body ü\r\n'): string =>
 
 const parse = (text: string) => PostalMime.parse(Buffer.from(text))
 
-describe('a header section beyond ASCII', () => {
-  test('is encoded where encoded words are allowed, and nothing else is touched', () => {
+describe('encoding a non-ASCII header section', () => {
+  test('uses encoded words where allowed, and leaves the rest unchanged', () => {
     const header = [
       'Received: from x by y; Thu, 1 Jan 2026 00:00:00 +0000',
       'From: Jürgen <j@sender.test>',
@@ -31,7 +31,7 @@ describe('a header section beyond ASCII', () => {
     )
   })
 
-  test('that is ASCII is the very same buffer', () => {
+  test('returns the same buffer for an ASCII header', () => {
     const message = Buffer.from('Subject: x\r\n\r\nü')
     expect(encodeHeader(message)).toBe(message)
   })
@@ -41,12 +41,12 @@ describe('a header section beyond ASCII', () => {
     ['an address in angle brackets', 'To: Zoë <zoë@example.test>\r\nSubject: ü'],
     ['a message id', 'Message-ID: <ü@sender.test>'],
     ['a boundary', 'Content-Type: multipart/mixed; boundary="ü"'],
-    ['a parameter with half a quote', 'Content-Disposition: attachment; filename="ü.pdf'],
-    ['a parameter that is one piece of several', 'Content-Disposition: attachment; filename*0="ü.pdf"'],
-    ['a comment in a comment', 'From: a@b.test ((ü))'],
-    ['a quote without an end', 'From: "Jürgen <a@b.test>'],
+    ['a parameter with an unclosed quote', 'Content-Disposition: attachment; filename="ü.pdf'],
+    ['a parameter in several pieces', 'Content-Disposition: attachment; filename*0="ü.pdf"'],
+    ['a nested comment', 'From: a@b.test ((ü))'],
+    ['an unclosed quote', 'From: "Jürgen <a@b.test>'],
     ['a link', 'List-Unsubscribe: <https://example.test/ü>'],
-  ])('with %s beyond ASCII stays as it is: it needs SMTPUTF8', (_, header) => {
+  ])('leaves a header with non-ASCII %s unchanged, because it needs SMTPUTF8', (_, header) => {
     expect(encode(header)).toBe(`${header}\r\n\r\nbody ü\r\n`)
   })
 
@@ -56,13 +56,13 @@ describe('a header section beyond ASCII', () => {
     ['a folded name', 'From: Müller\r\n Töchter <j@sender.test>', 'Müller Töchter'],
     ['a name without a space', 'From: Jürgen<j@sender.test>', 'Jürgen'],
     ['a long name', `From: ${'ü'.repeat(100)} <j@sender.test>`, 'ü'.repeat(100)],
-  ])('reads as before: %s', async (_, header, name) => {
+  ])('preserves the parsed value: %s', async (_, header, name) => {
     const text = encode(header)
     expect(isAscii(Buffer.from(text.slice(0, text.indexOf('\r\n\r\n'))))).toBe(true)
     expect((await parse(text)).from).toEqual({ name, address: 'j@sender.test' })
   })
 
-  test('several addresses and groups keep their order and their names', async () => {
+  test('preserves the order and names of several addresses and groups', async () => {
     const list =
       'a@x.test, Zoë <z@x.test>, "Ö, P" <o@x.test>, b@x.test (Büro), Gäste: c@x.test, Ü <u@x.test>;'
     const { to } = await parse(encode(`To: ${list}`))
@@ -78,11 +78,11 @@ describe('a header section beyond ASCII', () => {
   })
 
   test.each([
-    ['in front of it', '=?utf-8?q?x?= é', 'x é'],
-    ['behind it', 'é =?utf-8?B?eA==?=', 'é x'],
-    ['on both sides, with much space', '=?utf-8?q?x?=  é\t =?utf-8?q?y?= z', 'x  é\t y z'],
-    ['within a fold', '=?utf-8?q?x?=\r\n é', 'x é'],
-  ])('an encoded word %s keeps the space between', async (_, raw, subject) => {
+    ['before non-ASCII text', '=?utf-8?q?x?= é', 'x é'],
+    ['after non-ASCII text', 'é =?utf-8?B?eA==?=', 'é x'],
+    ['on both sides, with several spaces', '=?utf-8?q?x?=  é\t =?utf-8?q?y?= z', 'x  é\t y z'],
+    ['across a fold', '=?utf-8?q?x?=\r\n é', 'x é'],
+  ])('preserves the space next to an encoded word %s', async (_, raw, subject) => {
     const text = encode(`Subject: ${raw}`, '')
     expect(isAscii(Buffer.from(text))).toBe(true)
     expect((await parse(text)).subject).toBe(subject)
@@ -93,10 +93,10 @@ describe('a header section beyond ASCII', () => {
   test.each([
     ['a quoted name', 'attachment; filename="Grüße; \\"1\\".pdf"', 'Grüße; "1".pdf'],
     ['a bare name', 'attachment; size=7; filename=Grüße aus Köln.pdf ; x=y', 'Grüße aus Köln.pdf'],
-    ['a name that is there twice', `attachment; filename="ü.pdf"; filename*=utf-8''%C3%BC.pdf`, 'ü.pdf'],
-    ['a name that is encoded in part', `attachment; filename*=utf-8''%C3%BCö.pdf`, 'üö.pdf'],
+    ['a duplicate name', `attachment; filename="ü.pdf"; filename*=utf-8''%C3%BC.pdf`, 'ü.pdf'],
+    ['a partly encoded name', `attachment; filename*=utf-8''%C3%BCö.pdf`, 'üö.pdf'],
     ['a long name', `attachment; filename="${'漢字🚀 '.repeat(20)}.pdf"`, `${'漢字🚀 '.repeat(20)}.pdf`],
-  ])('%s of a file is encoded (RFC 2231)', async (_, value, filename) => {
+  ])('encodes %s of a file (RFC 2231)', async (_, value, filename) => {
     const mail = `Content-Type: application/pdf; name="ü.pdf"\r\nContent-Disposition: ${value}\r\nContent-Description: für Zoë\r\nContent-Transfer-Encoding: base64`
     const text = encode(mail, 'SGk=\r\n')
     expect(isAscii(Buffer.from(text))).toBe(true)
@@ -105,7 +105,7 @@ describe('a header section beyond ASCII', () => {
     expect(attachments[0]).toMatchObject({ filename, mimeType: 'application/pdf', description: 'für Zoë' })
   })
 
-  test('the headers of parts are encoded too, but not below a signature, and nothing else is touched', () => {
+  test('also encodes part headers, but not in signed parts', () => {
     const part = 'Content-Type: text/plain; charset=utf-8\r\nContent-Description: für Zoë'
     const message = (type: string, description: string) =>
       `Content-Type: ${type}; boundary=b\r\n\r\nä\r\n--b\r\n${part.replace('für Zoë', description)}\r\n\r\nGrüße\r\n--b--\r\nö\r\n`
@@ -116,7 +116,7 @@ describe('a header section beyond ASCII', () => {
     )
   })
 
-  test('text that is not UTF-8 is said to be of an unknown charset, byte for byte', () => {
+  test('declares text that is not UTF-8 as unknown-8bit, byte for byte', () => {
     const message = Buffer.from('Subject: Gr\xfc\xdfe\r\n\r\n', 'latin1')
     expect(encodeHeader(message).toString()).toBe('Subject: =?unknown-8bit?B?R3L832U=?=\r\n\r\n')
   })
@@ -125,13 +125,13 @@ describe('a header section beyond ASCII', () => {
     ['text', 'Subject: Grüße ', 'Subject: =?utf-8?B?R3LDvMOfZQ==?='],
     ['names', 'To: Zoë <z@a.test>, (ü) \t', 'To: =?utf-8?B?Wm/Dqw==?=\r\n <z@a.test>, (=?utf-8?B?w7w=?=)'],
   ])(
-    'white space at the end of %s becomes no line that looks like the end of the header',
+    'removes white space at the end of %s, which could look like the end of the header',
     (_, field, encoded) => {
       expect(encode(`${field}\r\nX-Next: 1`)).toBe(`${encoded}\r\nX-Next: 1\r\n\r\nbody ü\r\n`)
     },
   )
 
-  test('any text in a Subject reads as before, in lines of at most 76 octets where it is encoded', async () => {
+  test('preserves any Subject, in lines of at most 76 octets where encoded', async () => {
     const word = fc.oneof(
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
       fc.stringMatching(/^[a-z]{1,20}$/),
@@ -157,7 +157,7 @@ describe('a header section beyond ASCII', () => {
     )
   })
 
-  test('a large field takes no time', async () => {
+  test('takes linear time for large fields', async () => {
     const cost = await costOf(() => {
       for (const part of [
         '"\\"',

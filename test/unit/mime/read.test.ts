@@ -8,7 +8,7 @@ const plain = (rest: string) => {
   return readPlainContent(message, readHeader(message))
 }
 
-describe('a message of nothing but ASCII text', () => {
+describe('the fast path for ASCII text messages', () => {
   test.each([
     '\r\nHi\r\n',
     '\r\nHi',
@@ -21,7 +21,7 @@ describe('a message of nothing but ASCII text', () => {
     'Content-Type: text/plain; charset=utf-8\r\n\r\na\r\n',
     'Content-Type: text/plain;\r\n charset="US-ASCII"\r\nContent-Transfer-Encoding: 7bit\r\n\r\n\r\na\r\n\r\n',
     'Content-Type: text/plain\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--x\r\nFrom me\r\n=20 &lt;\r\n',
-  ])('is read as the parser reads it: %j', async (rest) => {
+  ])('yields the same result as the parser: %j', async (rest) => {
     expect(plain(rest)).toEqual(await parseContent(Buffer.from(from + rest)))
   })
 
@@ -37,7 +37,7 @@ describe('a message of nothing but ASCII text', () => {
     'Content-Transfer-Encoding: base64\r\n\r\nSGk=\r\n',
     'Content-Transfer-Encoding: quoted-printable\r\n\r\n=48i\r\n',
     'Content-Disposition: attachment\r\n\r\nHi\r\n',
-  ])('is not anything else: %j', (rest) => {
+  ])('is not used for other messages: %j', (rest) => {
     expect(plain(rest)).toBeUndefined()
   })
 })

@@ -23,7 +23,7 @@ const mixed = (text: string, html: string): Uint8Array =>
 /** Links that never end. Converting them to text takes the parser minutes and blocks its thread. */
 const endless = mixed('Hello', `${'<a href="'.repeat(90)}\r\n`.repeat(400))
 
-test('a message that takes too long to read is refused, and holds nobody up', async () => {
+test('a message that takes too long to parse is rejected, and later ones are parsed', async () => {
   const clock = createTestClock()
   const reader = readerAt(clock)
   const reading = reader.read(endless, 'a')
@@ -37,7 +37,7 @@ test('a message that takes too long to read is refused, and holds nobody up', as
   expect(after.text).toMatch(/^Hello\n\n+word word /)
 })
 
-test('a thread reads one message after the other, good or bad', async () => {
+test('a parser thread handles several messages, valid or not', async () => {
   const reader = readerAt(createTestClock())
   const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
   const nested = Array.from({ length: 300 }, (_, n) =>
@@ -53,7 +53,7 @@ test('a thread reads one message after the other, good or bad', async () => {
   expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
 })
 
-test('a thread that had nothing to do for a minute is started anew', async () => {
+test('an idle parser thread is replaced after a minute', async () => {
   const clock = createTestClock()
   const reader = readerAt(clock)
   const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
@@ -62,7 +62,7 @@ test('a thread that had nothing to do for a minute is started anew', async () =>
   expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
 })
 
-test('a message built to fill the memory of its reader is refused, and the reader goes on', async () => {
+test("a message that exhausts the parser's memory is rejected, and the parser recovers", async () => {
   const reader = readerAt(createTestClock())
   const nested = Buffer.from(
     `From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(1_000_000)}`,
@@ -72,7 +72,7 @@ test('a message built to fill the memory of its reader is refused, and the reade
   await reader.close()
 })
 
-test('short lines take no more memory than long ones', async () => {
+test('a message with very many short lines is parsed', async () => {
   const reader = readerAt(createTestClock())
   const message = Buffer.from(
     `From: a@b.example\r\nContent-Type: text/html\r\n\r\n${'ab\r\n'.repeat(500_000)}`,
@@ -82,7 +82,7 @@ test('short lines take no more memory than long ones', async () => {
   await reader.close()
 })
 
-test('a message is no more than 1000 messages deep', async () => {
+test('messages nested more than 1000 levels are rejected', async () => {
   const reader = readerAt(createTestClock())
   const nested = (depth: number) =>
     Buffer.from(`From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(depth)}Hello\r\n`)
@@ -93,7 +93,7 @@ test('a message is no more than 1000 messages deep', async () => {
   await reader.close()
 })
 
-test('html and text of a large message are read beside the event loop, composed here or arrived', async () => {
+test('large messages are parsed in a worker thread, composed here or received', async () => {
   const reader = readerAt(createTestClock())
   const [html, text] = ['<p>Größe</p>\n'.repeat(200_000), 'A line of text\n'.repeat(50_000)]
   const from = parseMailbox('hi@acme.example')!

@@ -17,8 +17,8 @@ const whyNot = async (message: string): Promise<string> => {
   return converted.kind === 'impossible' ? converted.why : latin1(converted.message)
 }
 
-describe('a message that goes to a server without 8BITMIME', () => {
-  test('of text becomes quoted-printable', async () => {
+describe('converting a message for a server without 8BITMIME', () => {
+  test('turns text into quoted-printable', async () => {
     const message = lines(
       'Subject: x',
       'MIME-Version: 1.0',
@@ -40,7 +40,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
     )
   })
 
-  test('in another script becomes base64, with its encoding where it stood', async () => {
+  test('turns text in another script into base64, and keeps the position of the encoding field', async () => {
     const message = lines(
       'Content-Transfer-Encoding: 8bit',
       'Content-Type: text/plain; charset=utf-8',
@@ -58,14 +58,14 @@ describe('a message that goes to a server without 8BITMIME', () => {
     )
   })
 
-  test('of 7-bit text stays the same buffer', async () => {
+  test('returns the same buffer for 7-bit text', async () => {
     const message = Buffer.from('Subject: x\r\n\r\nHello\r\n')
     const converted = await toSevenBit(message)
     expect(converted).toEqual({ kind: 'converted', message })
     expect(converted.kind === 'converted' && converted.message).toBe(message)
   })
 
-  test('keeps its structure: what is 7-bit already is not touched, multiparts and messages are converted within', async () => {
+  test('keeps the structure, and converts only 8-bit parts within multiparts and messages', async () => {
     const inner = lines('From: Zoë <z@a.test>', 'Subject: x', '', 'Grüße aus der Stadt')
     const message = lines(
       'MIME-Version: 1.0',
@@ -122,7 +122,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
     )
   })
 
-  test('keeps what has an encoding already, and makes octets right that cannot be in it', async () => {
+  test('keeps existing encodings, and fixes invalid octets in them', async () => {
     const quoted = lines(
       'Content-Transfer-Encoding: Quoted-Printable',
       'MIME-Version: 1.0',
@@ -155,12 +155,12 @@ describe('a message that goes to a server without 8BITMIME', () => {
 
   test.each([
     [
-      'something signed',
+      'a signed part',
       lines('Content-Type: multipart/signed; boundary=b', '', '--b', '', 'ü', '--b--'),
       'it has 8-bit text inside a signed or encrypted part, which a conversion would break',
     ],
     [
-      'something encrypted',
+      'an encrypted part',
       lines(
         'Content-Type: multipart/mixed; boundary=a',
         '',
@@ -176,7 +176,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
       'it has 8-bit text inside a signed or encrypted part, which a conversion would break',
     ],
     [
-      'an address beyond ASCII in a message within',
+      'a non-ASCII address in an attached message',
       lines('Content-Type: message/rfc822', '', 'To: zoë@a.test', '', 'x'),
       'the field To cannot be encoded as short ASCII lines',
     ],
@@ -186,7 +186,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
       'a part of type text/plain has the unknown encoding x-uuencode',
     ],
     [
-      'a report of 8-bit text',
+      'a delivery status with 8-bit text',
       lines('Content-Type: message/delivery-status', '', 'Diagnostic-Code: smtp; ü'),
       'a part of type message/delivery-status must not be encoded',
     ],
@@ -196,25 +196,21 @@ describe('a message that goes to a server without 8BITMIME', () => {
       'a part of type multipart/mixed has no delimiters',
     ],
     [
-      'two types',
+      'two Content-Type fields',
       lines('Content-Type: text/plain', 'Content-Type: text/html', '', 'ü'),
       'a part has two Content-Type or Content-Transfer-Encoding fields',
     ],
+    ['an incomplete part header', 'Subject: x\r\nü\r\n', 'a part has a header that is not well-formed'],
     [
-      'a header that ends in the middle',
-      'Subject: x\r\nü\r\n',
-      'a part has a header that is not well-formed',
-    ],
-    [
-      'parts within parts within parts',
+      'parts that are nested too deeply',
       `${Array.from({ length: 30 }, (_, n) => lines(`Content-Type: multipart/mixed; boundary=b${n}-`, '', `--b${n}-`)).join('')}\r\nü\r\n`,
       'its parts are nested too deeply',
     ],
-  ])('cannot be converted with %s', async (_, message, why) => {
+  ])('fails with %s', async (_, message, why) => {
     expect(await whyNot(message)).toBe(why)
   })
 
-  test('of many megabytes does not hold up others', async () => {
+  test('does not block the event loop for many megabytes', async () => {
     const body = `${'Grüße '.repeat(100)}\r\n`.repeat(20_000)
     const message = Buffer.from(lines('Content-Type: text/plain; charset=utf-8', '') + body)
     let turns = 0
@@ -348,7 +344,7 @@ const { entity } = fc.letrec<{ entity: Body; multipart: Body; message: Body }>((
   })),
 }))
 
-test('any message holds the same after it was converted, as another program reads it', async () => {
+test('any converted message has the same content for an independent parser', async () => {
   const messages = fc
     .sample(fc.tuple(entity, field('Subject')), {
       numRuns: 300,

@@ -62,9 +62,9 @@ const file = part(
   'Content-Disposition: attachment; filename="a b.csv"',
 )
 
-describe('a message as mail programs write it', () => {
+describe('the fast path for common MIME structures', () => {
   test.each([
-    ['two texts that stand for each other', alternative],
+    ['multipart/alternative', alternative],
     [
       'base64',
       part(
@@ -74,30 +74,30 @@ describe('a message as mail programs write it', () => {
       ),
     ],
     ['quoted-printable', part('=48i =\r\nthere=\r\n', 'Content-Transfer-Encoding: Quoted-Printable')],
-    ['html alone', part('<p>Hi', 'Content-Type: TEXT/HTML')],
+    ['html only', part('<p>Hi', 'Content-Type: TEXT/HTML')],
     ['an encoded subject', `Subject: =?utf-8?q?Gr=C3=BC=C3=9F?=\r\n =?utf-8?q?e?=\r\n${text}`],
-    ['a picture in html', multipart('related', 'b2', html, picture)],
-    ['files beside texts', multipart('mixed', 'b2', alternative, file, picture)],
-    ['all three', multipart('mixed', 'b3', multipart('related', 'b2', alternative, picture), file)],
-    ['two texts one after the other', multipart('mixed', 'b2', text, text)],
-    ['parts without a header', multipart('mixed', 'b2', '\r\nHi', '\r\nthere')],
+    ['an inline image', multipart('related', 'b2', html, picture)],
+    ['texts with attachments', multipart('mixed', 'b2', alternative, file, picture)],
     [
-      'what is before and behind the parts',
-      `${multipart('mixed', 'b2', text)}\r\nepilogue\r\n--b2\r\nno part`,
+      'texts, an inline image and an attachment',
+      multipart('mixed', 'b3', multipart('related', 'b2', alternative, picture), file),
     ],
+    ['two texts in sequence', multipart('mixed', 'b2', text, text)],
+    ['parts without a header', multipart('mixed', 'b2', '\r\nHi', '\r\nthere')],
+    ['a preamble and an epilogue', `${multipart('mixed', 'b2', text)}\r\nepilogue\r\n--b2\r\nno part`],
     [
-      'one delimiter that begins another',
+      'a delimiter that is a prefix of another',
       multipart('mixed', 'part1', multipart('alternative', 'part12', text, html)),
     ],
     ['a line that only looks like a delimiter', multipart('mixed', 'b2', part('--b2x\r\n --b2\r\n--b2 x'))],
     [
-      'white space behind a delimiter',
+      'white space after a delimiter',
       part('--b2 \t\r\n\r\nHi\r\n--b2-- \r\n', 'Content-Type: multipart/mixed; boundary=b2'),
     ],
     ['an empty text', multipart('mixed', 'b2', part('', 'Content-Type: text/plain'))],
-    ['a BOM and what is no UTF-8', part('\ufeffHi =ff', 'Content-Transfer-Encoding: quoted-printable')],
-    ['no line end at the end', part('Hi =', 'Content-Transfer-Encoding: quoted-printable')],
-  ])('is read as the parser reads it: %s', async (_, rest) => {
+    ['a BOM and invalid UTF-8', part('\ufeffHi =ff', 'Content-Transfer-Encoding: quoted-printable')],
+    ['no final line end', part('Hi =', 'Content-Transfer-Encoding: quoted-printable')],
+  ])('yields the same result as the parser: %s', async (_, rest) => {
     const message = Buffer.from(from + rest)
     const content = await parseContent(message)
     expect(usual(message)).toEqual(content)
@@ -106,38 +106,44 @@ describe('a message as mail programs write it', () => {
     expect(await reader.read(stored(message), 'a')).toMatchObject({ html: storedHtml, text: storedText })
   })
 
-  test('needs no body read to be accepted where it has no parts', () => {
+  test('does not read the body of a message without parts', () => {
     const head = `${from}Subject: Hi\r\nContent-Type: text/html; charset=iso-8859-2\r\n\r\n`
     expect(outline(Buffer.from(`${head}a\rb`))).toEqual({ subject: 'Hi', attachments: [] })
   })
 
   test.each([
-    ['texts of which one has no html', multipart('mixed', 'b2', alternative, text)],
+    ['a text part without an html alternative', multipart('mixed', 'b2', alternative, text)],
     ['no closing delimiter', part('--b2\r\n\r\nHi', 'Content-Type: multipart/mixed; boundary=b2')],
-    ['a message within', multipart('mixed', 'b2', part('From: b\r\n\r\nHi', 'Content-Type: message/rfc822'))],
+    [
+      'an attached message',
+      multipart('mixed', 'b2', part('From: b\r\n\r\nHi', 'Content-Type: message/rfc822')),
+    ],
     ['another charset', part('Gr\u00fc\u00dfe', 'Content-Type: text/plain; charset=iso-8859-1')],
     ['flowed text', part('Hi \r\nthere', 'Content-Type: text/plain; format=flowed')],
     ['a comment', part('Hi', 'Content-Type: text/plain (really)')],
-    ['a name in pieces', multipart('mixed', 'b2', part('x', "Content-Type: image/png; name*=utf-8''a"))],
-    ['the same delimiter again', multipart('mixed', 'b2', multipart('mixed', 'b2', text))],
-    ['a delimiter that is the end of another', multipart('mixed', 'b2', multipart('mixed', 'b2--', text))],
+    ['an RFC 2231 name', multipart('mixed', 'b2', part('x', "Content-Type: image/png; name*=utf-8''a"))],
+    ['the same delimiter in a nested multipart', multipart('mixed', 'b2', multipart('mixed', 'b2', text))],
+    [
+      'a delimiter that equals the closing one of another',
+      multipart('mixed', 'b2', multipart('mixed', 'b2--', text)),
+    ],
     ['broken base64', part('SGk', 'Content-Transfer-Encoding: base64')],
     [
-      'a part whose header has no end',
+      'a part with an unterminated header',
       part('--b2\r\nX: y\r\n--b2--\r\n', 'Content-Type: multipart/mixed; boundary=b2'),
     ],
     ['a bare CR', part('a\rb\r\n')],
-    ['more than is read at once', part('Hi\r\n'.repeat(70_000))],
-    ['an event', part('BEGIN:VCALENDAR', 'Content-Type: text/calendar')],
-    ['a space that is none', part('Hi', 'Content-Type: \u00a0text/html')],
-    ['a subject beyond ASCII', `Subject: \u00a0Hi\r\n${text}`],
+    ['a body of more than 256 KiB', part('Hi\r\n'.repeat(70_000))],
+    ['a calendar event', part('BEGIN:VCALENDAR', 'Content-Type: text/calendar')],
+    ['a no-break space in a header field', part('Hi', 'Content-Type: \u00a0text/html')],
+    ['a non-ASCII subject', `Subject: \u00a0Hi\r\n${text}`],
     ['no body', ''],
-  ])('is left to the parser where it is anything else: %s', (_, rest) => {
+  ])('is not used for other messages: %s', (_, rest) => {
     expect(usual(Buffer.from(from + rest))).toBeUndefined()
   })
 })
 
-test('what nodemailer writes needs no parser', async () => {
+test('messages written by nodemailer do not need the parser', async () => {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await transport.sendMail({
     ...{
@@ -161,7 +167,7 @@ test('what nodemailer writes needs no parser', async () => {
   expect(outline(message as Buffer)).toEqual(outlineOf(content!))
 })
 
-describe('messages put together at random', () => {
+describe('randomly assembled messages', () => {
   /** A small generator (mulberry32), with the same messages in each run. */
   function random(seed: number): (below: number) => number {
     let state = seed
@@ -230,7 +236,7 @@ describe('messages put together at random', () => {
     ],
   ]
 
-  test('are read as the parser reads them, or left to it', async () => {
+  test('are parsed as by the parser, or left to it', async () => {
     let [read, outlined] = [0, 0]
     for (let seed = 0; seed < 3000; seed++) {
       const next = random(seed)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { fromHandlebars } from '../../../appliance/moving/handlebars.ts'
 
-describe('tags of SES templates', () => {
+describe('SES template tags', () => {
   const keysIn = (source: string) => [...fromHandlebars(source).keys]
 
-  test('names and paths become variables', () => {
+  test('become variables if they are names or paths', () => {
     const { text, left } = fromHandlebars(
       'Hi {{name}}, {{ order.total }} {{{raw}}}{{! note }}{{!-- {{x}} --}}.',
     )
@@ -16,7 +16,7 @@ describe('tags of SES templates', () => {
     ])
   })
 
-  test('blocks, helpers and partials are left and listed, never as a tag of ours', () => {
+  test('that are blocks, helpers or partials are kept and listed, and never become merge tags', () => {
     const source = '{{#if vip}}Dear{{else}}Hi{{/if}} {{> footer}} {{this.x}} {{{upper name}}} {{a-b}}'
     const { text, left } = fromHandlebars(source)
     expect(text).toBe(source.replace('{{{upper name}}}', '{{upper name}}'))
@@ -32,7 +32,7 @@ describe('tags of SES templates', () => {
     expect(fromHandlebars(`{{${'x'.repeat(60)}}}`).keys.size).toBe(0)
   })
 
-  test('text without tags stays as it is', () => {
+  test('are not found in text without tags', () => {
     expect(fromHandlebars('a { b } {{').text).toBe('a { b } {{')
   })
 })

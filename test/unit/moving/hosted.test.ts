@@ -42,7 +42,7 @@ const first = (count: number, answer: Instead): void => {
   world.instead = (_, number) => (number <= count ? answer : undefined)
 }
 
-describe('a list', () => {
+describe('a list from the hosted API', () => {
   test('is read page by page, in order and once', async () => {
     const things = await all(hosted().list('/things'))
     expect(things.map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, at) => `t${at}`))
@@ -54,7 +54,7 @@ describe('a list', () => {
     expect(waits).toEqual([])
   })
 
-  test('goes on where it was when the service asks for patience or stumbles', async () => {
+  test('resumes at the same page after rate limits and server errors', async () => {
     world.instead = (_, number) => {
       if (number === 2)
         return { ...refusal(429, 'rate_limit_exceeded', 'Too many.'), headers: { 'retry-after': '4' } }
@@ -66,7 +66,7 @@ describe('a list', () => {
     expect(told).toEqual(['GET /things?limit=100&after=t99: the hosted API requested a wait of 4 seconds.'])
   })
 
-  test('waits for the end of a window that is used up', async () => {
+  test('waits for the end of an exhausted rate limit window', async () => {
     first(1, {
       ...{ status: 200, body: { has_more: true, data: [{ id: 't9' }] } },
       headers: { 'ratelimit-remaining': '0', 'ratelimit-reset': '1' },
@@ -75,7 +75,7 @@ describe('a list', () => {
     expect(waits).toEqual([1000])
   })
 
-  test('that turns in circles or has no ids to go on from is a failure', async () => {
+  test('fails if the pages repeat or lack IDs', async () => {
     const page = (data: object[]) => ({ status: 200, body: { has_more: true, data } })
     world.instead = () => page([{ id: 'same' }])
     expect((await failure(all(hosted().list('/things')))).message).toContain('there is no next page')
@@ -86,19 +86,19 @@ describe('a list', () => {
   })
 
   test.each([
-    ['did not return JSON', { status: 200, raw: '<html>Welcome' }, 'did not return JSON'],
-    ['JSON that is broken off', { status: 200, raw: '{"data":[{"id":' }, 'did not return JSON'],
+    ['HTML instead of JSON', { status: 200, raw: '<html>Welcome' }, 'did not return JSON'],
+    ['truncated JSON', { status: 200, raw: '{"data":[{"id":' }, 'did not return JSON'],
     ['an object without data', { status: 200, body: { object: 'list' } }, 'did not return a list of objects'],
-    ['a list of texts', { status: 200, body: { data: ['a'] } }, 'did not return a list of objects'],
+    ['a list of strings', { status: 200, body: { data: ['a'] } }, 'did not return a list of objects'],
     ['null', { status: 200, raw: 'null' }, 'did not return a list of objects'],
-  ])('that is %s is a failure', async (_, answer, words) => {
+  ])('fails with %s', async (_, answer, words) => {
     world.instead = () => answer
     expect((await failure(all(hosted().list('/things')))).message).toContain(words)
   })
 })
 
-describe('a service that does not answer', () => {
-  test('is asked five times and then told, with what to do', async () => {
+describe('the hosted API', () => {
+  test('is tried five times while it returns 503, then reported with what to do', async () => {
     first(99, refusal(503, 'service_unavailable', 'Maintenance.'))
     expect((await failure(hosted().get('/things'))).message).toBe(
       'GET /things: the hosted API returned status 503: Maintenance (after 5 attempts). Run the import again when the hosted API responds. Completed steps are kept.',
@@ -106,7 +106,7 @@ describe('a service that does not answer', () => {
     expect(waits).toEqual([1000, 2000, 4000, 8000])
   })
 
-  test('at all, likewise', async () => {
+  test('is reported if it cannot be reached', async () => {
     const { message, status } = await failure(hosted({ base: 'http://127.0.0.1:9' }).get('/things'))
     expect(message).toMatch(
       /^GET \/things: the hosted API cannot be reached \(\w.*\) \(after 5 attempts\)\. Run the import again/,
@@ -114,19 +114,19 @@ describe('a service that does not answer', () => {
     expect(status).toBe(null)
   })
 
-  test('with anything but 16 MB at most, is not read to its end', async () => {
+  test('a response is not read beyond 16 MB', async () => {
     world.instead = () => ({ status: 200, raw: 'x'.repeat(17 * 1024 * 1024) })
     expect((await failure(hosted().get('/things'))).message).toContain('more than 16 MB')
   })
 
-  test('with JSON that is nested too deeply, is refused before it is parsed', async () => {
+  test('a response with too deeply nested JSON is rejected before parsing', async () => {
     world.instead = () => ({ status: 200, raw: `{"data":${'['.repeat(100)}` })
     expect((await failure(hosted().get('/things'))).message).toMatch(/too complex.*64 levels of nesting/)
   })
 })
 
-describe('the key', () => {
-  test('that is wrong is told once, without asking again', async () => {
+describe('the API key of the hosted service', () => {
+  test('is reported once if wrong, without another attempt', async () => {
     const { message, status } = await failure(hosted({ key: 're_wrong_0123' }).get('/things'))
     expect(message).toBe(
       'GET /things: the hosted API returned status 403: API key is invalid. The key file must contain a valid key with full access.',
@@ -135,7 +135,7 @@ describe('the key', () => {
     expect(world.asked).toHaveLength(1)
   })
 
-  test('is in no message, even where the service says it back', async () => {
+  test('is in no message, even if the service echoes it', async () => {
     first(1, {
       ...refusal(429, 'rate_limit_exceeded', `Slow down, ${world.key}`),
       headers: { 'retry-after': '5' },
@@ -149,7 +149,7 @@ describe('the key', () => {
     expect([message, ...told].join()).not.toContain(world.key)
   })
 
-  test('goes nowhere else: a redirect is not followed', async () => {
+  test('is not sent to a redirect target', async () => {
     world.instead = () => ({ status: 302, headers: { location: `${world.url}/things` } })
     expect((await failure(hosted().get('/elsewhere'))).message).toContain('returned status 302')
     expect(world.asked).toEqual(['GET /elsewhere'])
@@ -159,12 +159,12 @@ describe('the key', () => {
     expect(() => readKey(text)).toThrow('The key file must contain only an API key')
   })
 
-  test('is read without the line end behind it', () => {
+  test('is read without the trailing line end', () => {
     expect(readKey('re_0123456789\n')).toBe('re_0123456789')
   })
 })
 
-describe('the address of the API', () => {
+describe('the base URL of the hosted API', () => {
   test.each([
     ['https://api.example.com', 'https://api.example.com'],
     ['https://api.example.com/', 'https://api.example.com'],
@@ -172,7 +172,7 @@ describe('the address of the API', () => {
     ['http://127.0.0.1:8025', 'http://127.0.0.1:8025'],
     ['http://[::1]:8025/', 'http://[::1]:8025'],
     ['http://localhost:8025', 'http://localhost:8025'],
-  ])('%s is %s', (text, base) => {
+  ])('%s is read as %s', (text, base) => {
     expect(readBase(text)).toBe(base)
   })
 
@@ -184,7 +184,7 @@ describe('the address of the API', () => {
     'https://me:secret@api.example.com',
     'https://api.example.com/?key=1',
     '',
-  ])('%j is refused', (text) => {
+  ])('%j is rejected', (text) => {
     expect(() => readBase(text)).toThrow('--from must be the URL of the API, such as https://api.example.com')
   })
 })

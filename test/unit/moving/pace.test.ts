@@ -6,25 +6,25 @@ const answered = (status: number, headers: Record<string, string> = {}, text = '
   ...{ kind: 'answered', status, headers: new Headers(headers), text },
 })
 
-describe('an answer of the hosted service', () => {
-  test('with status 200 is taken', () => {
+describe('a response of the hosted API', () => {
+  test('with status 200 is accepted', () => {
     expect(decide(answered(200, {}, '[]'), 1, NOW)).toEqual({ kind: 'take', text: '[]' })
   })
 
   test.each([
     ['seconds', { 'retry-after': '7' }, 7000],
     ['a date', { 'retry-after': 'Fri, 20 Nov 2026 08:00:09 GMT' }, 9000],
-    ['a date that is over', { 'retry-after': 'Fri, 20 Nov 2026 07:00:00 GMT' }, 0],
+    ['a past date', { 'retry-after': 'Fri, 20 Nov 2026 07:00:00 GMT' }, 0],
     ['the end of the window', { 'ratelimit-reset': '2' }, 2000],
-    ['nothing', {}, 1000],
-    ['nonsense', { 'retry-after': 'soon' }, 1000],
-  ])('with status 429 and %s makes it wait', (_, headers, afterMs) => {
+    ['no header', {}, 1000],
+    ['an invalid header', { 'retry-after': 'soon' }, 1000],
+  ])('with status 429 and %s causes a wait', (_, headers, afterMs) => {
     expect(decide(answered(429, headers as Record<string, string>), 1, NOW)).toEqual({
       ...{ kind: 'again', afterMs, why: `requested a wait of ${afterMs / 1000} seconds` },
     })
   })
 
-  test('that asks for more patience than anybody has at a terminal, or for ever, stops it', () => {
+  test('that asks for a long wait, or for the 20th wait, stops the import', () => {
     expect(decide(answered(429, { 'retry-after': '3600' }), 1, NOW)).toMatchObject({
       kind: 'stop',
       status: 429,
@@ -35,7 +35,7 @@ describe('an answer of the hosted service', () => {
     })
   })
 
-  test('of the kind 5xx is asked for again, each time later, and five times at most', () => {
+  test('with status 5xx is retried with growing delays, at most five times', () => {
     const waits = [1, 2, 3, 4].map((attempt) => decide(answered(503), attempt, NOW))
     expect(waits.map((one) => one.kind === 'again' && one.afterMs)).toEqual([1000, 2000, 4000, 8000])
     expect(decide(answered(503), 5, NOW)).toEqual({
@@ -43,13 +43,13 @@ describe('an answer of the hosted service', () => {
     })
   })
 
-  test('that never came is treated like one', () => {
+  test('that never arrived is retried like a 5xx', () => {
     const broken: Answer = { kind: 'broken', why: 'cannot be reached (ECONNREFUSED)' }
     expect(decide(broken, 1, NOW)).toEqual({ ...broken, kind: 'again', afterMs: 1000 })
     expect(decide(broken, 5, NOW)).toMatchObject({ kind: 'stop', status: null })
   })
 
-  test('that refuses stops it at once, with its sentence; a redirect too', () => {
+  test('that rejects the request or redirects stops the import at once, with its message', () => {
     const body = JSON.stringify({ statusCode: 401, name: 'restricted_api_key', message: 'Only sends.' })
     expect(decide(answered(401, {}, body), 1, NOW)).toEqual({
       ...{ kind: 'stop', status: 401, why: 'returned status 401: Only sends' },
@@ -60,7 +60,7 @@ describe('an answer of the hosted service', () => {
   })
 })
 
-test('the last answer that a window allows makes the next question wait for its end', () => {
+test('after the last request of a rate limit window, the next waits for its end', () => {
   const rest = (headers: Record<string, string>) => restAfter(new Headers(headers))
   expect(rest({ 'ratelimit-remaining': '3', 'ratelimit-reset': '1' })).toBe(0)
   expect(rest({ 'ratelimit-remaining': '0', 'ratelimit-reset': '2' })).toBe(2000)

@@ -41,8 +41,8 @@ const moved = (returnPath: string, trackingSubdomain: string | null) => {
   return { domain, records: expectedRecords(domain, [key], host), theirs: theirs.records }
 }
 
-describe('a domain of the other side', () => {
-  test('is read with its return path out of its records', () => {
+describe('a domain of the hosted service', () => {
+  test('is read with the return path from its records', () => {
     expect(theirs).toMatchObject({
       ...{ id: 'd1', name: 'news.acme.example', region: 'eu-west-1', returnPath: 'bounce' },
       settings: {
@@ -57,16 +57,16 @@ describe('a domain of the other side', () => {
     expect(selectorsIn(theirs)).toEqual(['resend'])
   })
 
-  test('that tells nothing but its name has no settings', () => {
+  test('with only a name has no settings', () => {
     expect(readDomain({ id: 'x' }, 'acme.example')).toEqual({
       ...{ id: 'x', name: 'acme.example', region: null, returnPath: null, settings: {}, records: [] },
     })
   })
 })
 
-describe('the zone file', () => {
+describe('the zone file for a migration', () => {
   const long = `( "v=DKIM1; k=rsa; p=${'A'.repeat(237)}" "${'A'.repeat(63)}" )`
-  test('has at once what stands beside, and later what replaces', () => {
+  test('lists records to add now, and records to replace at the switch', () => {
     const zone = zoneText([moved('bounce', 'links')])
     expect(zone).toBe(`; news.acme.example: publish now, in addition to the existing records
 posthaste._domainkey.news.acme.example. 3600 IN TXT ${long}
@@ -86,12 +86,12 @@ links.news.acme.example. 3600 IN CNAME mail.acme.example.
     expect(sharesReturnPath(moved('bounce', null))).toBe(true)
   })
 
-  test('has everything at once where the return path has another label here', () => {
+  test('lists all records at once if the return path differs', () => {
     expect(zoneText([moved('post', null)])).not.toContain('at the switch')
     expect(sharesReturnPath(moved('post', 'links'))).toBe(false)
   })
 
-  test('keeps what the other side wrote within its comment', () => {
+  test('keeps text of the hosted service within comments', () => {
     const evil = readDomain(
       { records: [{ record: 'SPF', name: 'send', type: 'MX', value: 'x\nevil.example. IN A 192.0.2.66' }] },
       'acme.example',
@@ -103,7 +103,7 @@ links.news.acme.example. 3600 IN CNAME mail.acme.example.
   })
 })
 
-test('two policies become one: ours in front of theirs', () => {
+test('two SPF policies are merged with ours first', () => {
   const ours = { type: 'TXT', value: 'v=spf1 a:mail.acme.example ~all' } as const
   expect(mergedSpf('v=spf1 include:ses.example -all', ours)).toBe(
     'v=spf1 a:mail.acme.example include:ses.example -all',
@@ -112,14 +112,14 @@ test('two policies become one: ours in front of theirs', () => {
   expect(mergedSpf('v=spf1 -all', { type: 'MX', value: 'mail.acme.example' } as never)).toBe(undefined)
 })
 
-describe('webhooks of both sides', () => {
+describe('matching webhooks of both services', () => {
   const hook = (endpoint: string, ...events: string[]): HostedWebhook => ({
     endpoint,
     events,
     unknown: [],
     enabled: true,
   })
-  test('are the same by endpoint, rather with the same events', () => {
+  test('pairs them by endpoint, preferring the same events', () => {
     const sent = hook('https://a.example', 'email.sent')
     const both = hook('https://a.example', 'email.bounced', 'email.sent')
     const other = hook('https://b.example', 'email.sent')

@@ -25,7 +25,7 @@ const group = (n: number, more: Partial<SurveyGroup> = {}): SurveyGroup => ({
   ...more,
 })
 
-test('the rows add up to the queue, however many destinations there are', async () => {
+test('queue rows add up to the totals, however many destinations there are', async () => {
   const states = ['waiting', 'held', 'in_flight'] as const
   const groups = Array.from({ length: 900 }, (_, n) => {
     const count = 1 + ((n * 7919) % 50)
@@ -55,7 +55,7 @@ test('the rows add up to the queue, however many destinations there are', async 
   expect(Math.min(...rows.map(({ oldestAt }) => oldestAt))).toBe(summary.oldestAt)
 })
 
-test('of domains that were never looked up, the largest have a row each, the others one in each pool', async () => {
+test('the largest unplaced domains have a row each, and the rest share one per pool', async () => {
   const groups = Array.from({ length: 30 }, (_, n) =>
     group(n, { provider: `?d${n}.example`, count: 100 - n, pool: n === 29 ? 'warm' : 'default' }),
   )

@@ -19,8 +19,8 @@ const read = (about: DueReport, original?: Uint8Array): ReadReport => {
 /** Returns the fields about the only recipient. */
 const fields = (about: DueReport): Record<string, string> => read(about).status[1]!
 
-describe('a report as an email', () => {
-  test('has a null return path, nobody to report to, and goes first, as transactional mail', () => {
+describe('a delivery report email', () => {
+  test('has a null return path, requests no reports, and is due at once', () => {
     expect(email(due())).toMatchObject({
       via: 'report',
       returnPath: '',
@@ -31,7 +31,7 @@ describe('a report as an email', () => {
     })
   })
 
-  test('is what two independent parsers expect', async () => {
+  test('is parsed as expected by two independent parsers', async () => {
     const { message } = email(due())
     expect(read(due()).types).toEqual([
       'multipart/report',
@@ -48,7 +48,7 @@ describe('a report as an email', () => {
     ])
   })
 
-  test('has every header field that RFC 3464, 5322 and 3834 want', () => {
+  test('has the header fields required by RFC 3464, 5322 and 3834', () => {
     expect(read(due()).header).toEqual({
       From: 'Mail Delivery System <mailer-daemon@example.com>',
       To: 'app@example.com',
@@ -65,7 +65,7 @@ describe('a report as an email', () => {
   })
 
   test.each(['no-brackets', '<a b@c>', '<a@b>\r\nBcc: x@y', '<é@b>', `<${'a'.repeat(300)}@b>`])(
-    'does not answer a Message-ID that is none: %j',
+    'has no In-Reply-To for an invalid Message-ID: %j',
     (messageId) => {
       const { header } = read(due({ messageId }))
       expect(header).not.toHaveProperty('In-Reply-To')
@@ -73,20 +73,20 @@ describe('a report as an email', () => {
     },
   )
 
-  test('of a message that is no longer stored has no third part', () => {
+  test('has no third part if the message is no longer stored', () => {
     const { message } = reportEmail({
       ...{ id: ID, deliveryId: 'd', due: due(), original: undefined, hostname: 'mail.example.org', now: NOW },
     })
     expect(readReport(message).types).toEqual(['multipart/report', 'text/plain', 'message/delivery-status'])
   })
 
-  test('to an address beyond ASCII says it raw, which makes the message SMTPUTF8', () => {
+  test('to a non-ASCII address has the address in raw UTF-8', () => {
     expect(Buffer.from(email(due({ reportTo: 'äpp@example.com' })).message).toString()).toContain(
       'To: <äpp@example.com>\r\n',
     )
   })
 
-  test('has CRLF line ends only, and no line over 998 octets', () => {
+  test('has only CRLF line ends, and no line over 998 octets', () => {
     const cause = said(`550 5.7.1 ${'x'.repeat(5000)}\r\nnext`, { note: 'n'.repeat(3000) })
     const text = Buffer.from(
       email(due({ subject: 's'.repeat(2000), deliveries: [delivery({ cause })] })).message,
@@ -96,8 +96,8 @@ describe('a report as an email', () => {
   })
 })
 
-describe('the fields for programs', () => {
-  test('of the message', () => {
+describe('machine-readable report fields', () => {
+  test('describe the message', () => {
     expect(read(due({ dsn: { ret: null, envid: 'QQ314159' } })).status[0]).toEqual({
       'Original-Envelope-Id': 'QQ314159',
       'Reporting-MTA': 'dns; mail.example.org',
@@ -106,7 +106,7 @@ describe('the fields for programs', () => {
     })
   })
 
-  test('of a recipient that a server refused', () => {
+  test('describe a recipient that a server rejected', () => {
     expect(fields(due())).toEqual({
       'Final-Recipient': 'rfc822; ada@example.net',
       Action: 'failed',
@@ -117,7 +117,7 @@ describe('the fields for programs', () => {
     })
   })
 
-  test('of a delay say until when it is tried', () => {
+  test('of a delay include Will-Retry-Until', () => {
     const late = delivery({ state: 'waiting', expiresAt: NOW + 3_600_000, cause: said('451 4.3.2 Not now') })
     expect(fields(due({ kind: 'delayed', deliveries: [late] }))).toMatchObject({
       Action: 'delayed',
@@ -126,21 +126,21 @@ describe('the fields for programs', () => {
     })
   })
 
-  test('of a delay leave out a recipient that no longer waits', () => {
+  test('of a delay leave out recipients that are no longer queued', () => {
     const waits = delivery({ state: 'waiting', recipient: 'b@example.net' })
     const gone = delivery({ state: 'delivered' })
     const { status } = read(due({ kind: 'delayed', deliveries: [gone, waits] }))
     expect(status.slice(1).map((group) => group['Final-Recipient'])).toEqual(['rfc822; b@example.net'])
   })
 
-  test('name no remote server where none spoke, and give our own diagnostic', () => {
+  test('have no Remote-MTA when no server replied, but our own diagnostic', () => {
     const cause = found('mx.example.net does not answer.')
     const group = fields(due({ deliveries: [delivery({ cause, state: 'failed' })] }))
     expect(group).not.toHaveProperty('Remote-MTA')
     expect(group['Diagnostic-Code']).toBe('x-posthaste; mx.example.net does not answer.')
   })
 
-  test('of a recipient that was never tried have no date of an attempt', () => {
+  test('have no Last-Attempt-Date for a recipient that was never tried', () => {
     const never = delivery({
       state: 'suppressed',
       attempts: 0,
@@ -157,7 +157,7 @@ describe('the fields for programs', () => {
     ['größe@example.net', 'utf-8; gr\\x{F6}\\x{DF}e@example.net'],
     ['a+é@example.net', 'utf-8; a\\x{2B}\\x{E9}@example.net'],
     ['😀@example.net', 'utf-8; \\x{1F600}@example.net'],
-  ])('final recipient %s: %s', (recipient, field) => {
+  ])('encode the final recipient %s as %s', (recipient, field) => {
     expect(fields(due({ deliveries: [delivery({ recipient })] }))['Final-Recipient']).toBe(field)
   })
 
@@ -169,13 +169,13 @@ describe('the fields for programs', () => {
     ['rfc822;b\u0085öb@example.net', 'rfc822; b??b@example.net'],
     ['Bob@example.net', undefined],
     ['rf c822;x', undefined],
-  ])('original recipient %j: %s', (orcpt, field) => {
+  ])('encode the original recipient %j as %s', (orcpt, field) => {
     const about = due({ deliveries: [delivery({ dsn: { notify: null, orcpt } })] })
     expect(fields(about)['Original-Recipient']).toBe(field)
     expect(fields(about).Action).toBe('failed')
   })
 
-  test('cannot be added to by a server, nor by an envelope id', () => {
+  test('cannot be injected by a server reply or an envelope ID', () => {
     const cause = said('550-5.7.1 first\r\n550 Action: delivered')
     const about = due({
       dsn: { ret: null, envid: 'a\r\nReporting-MTA: dns; evil' },
@@ -193,7 +193,7 @@ describe('the fields for programs', () => {
     })
   })
 
-  test('fold a long diagnostic at its spaces, and cut a longer one', () => {
+  test('fold a long diagnostic at spaces, and truncate a longer one', () => {
     const cause = said(`550 5.7.1 ${'word '.repeat(400)}`)
     const text = Buffer.from(email(due({ deliveries: [delivery({ cause })] })).message).toString()
     const folded = /Diagnostic-Code:.*(?:\r\n .*)*/.exec(text)![0]
@@ -202,8 +202,8 @@ describe('the fields for programs', () => {
   })
 })
 
-describe('the text for people', () => {
-  test('tells what happened, to which message, and in whose words', () => {
+describe('the human-readable report', () => {
+  test("explains what happened, to which message, with the server's reply", () => {
     expect(read(due()).text).toBe(`This is the mail system at mail.example.org.
 
 Your message could not be delivered to the recipients below. No further
@@ -220,21 +220,21 @@ Email: 019b76da-a803-708b-bebe-c89fb19b6d3a
 `)
   })
 
-  test('of one whose time was up tells of the last attempt', () => {
+  test('of an expired delivery quotes the last attempt', () => {
     const expired = delivery({ state: 'expired', attempts: 21, cause: said('451 4.3.2 Not now') })
     expect(read(due({ deliveries: [expired] })).text).toContain(
       'Expired after 21 attempts. The last attempt:',
     )
   })
 
-  test('keeps what is not ASCII, and drops what could deceive', () => {
+  test('keeps non-ASCII text, and removes line breaks and control characters', () => {
     const { text, encodings } = read(due({ subject: 'Größe\r\nTo: evil\u001b[2J 7 €' }))
     expect(text).toContain('Subject: Größe To: evil [2J 7 €\n')
     expect(encodings[1]).toBe('quoted-printable')
   })
 })
 
-describe('what comes back of the message', () => {
+describe('the original message in a report', () => {
   const body = (size: number) =>
     Buffer.concat([
       ORIGINAL,
@@ -255,9 +255,9 @@ describe('what comes back of the message', () => {
     ['a failure of a large message', 'failed', null, large, 'text/rfc822-headers'],
     ['a failure of a large message with RET=FULL', 'failed', 'FULL', large, 'message/rfc822'],
     ['a failure of a huge message with RET=FULL', 'failed', 'FULL', huge, 'text/rfc822-headers'],
-    ['a delay, whatever was asked', 'delayed', 'FULL', small, 'text/rfc822-headers'],
-    ['a success, whatever was asked', 'relayed', 'FULL', small, 'text/rfc822-headers'],
-  ])('after %s', (_, kind, ret, original, type) => {
+    ['a delay, whatever RET says', 'delayed', 'FULL', small, 'text/rfc822-headers'],
+    ['a success, whatever RET says', 'relayed', 'FULL', small, 'text/rfc822-headers'],
+  ])('is returned as specified after %s', (_, kind, ret, original, type) => {
     const deliveries = [delivery({ state: kind === 'delayed' ? 'waiting' : 'bounced' })]
     const report = read(due({ kind, dsn: { ret, envid: null }, deliveries }), original)
     expect(report.types[3]).toBe(type)
@@ -265,24 +265,27 @@ describe('what comes back of the message', () => {
       expect(report.returned).toBe('From: app@example.com\r\nSubject: Invoice 7\r\n')
   })
 
-  test('never goes beyond the header, and is itself for TLS only, when the message was (RFC 8689 §5)', () => {
+  test('is reduced to its header if it requires TLS, and the report requires TLS too (RFC 8689 §5)', () => {
     const secret = due({ dsn: { ret: 'FULL', envid: null }, requireTls: 'yes' })
     expect(read(secret, small).types[3]).toBe('text/rfc822-headers')
     expect(email(secret).requireTls).toBe('yes')
   })
 
-  test.each([null, 'no'] as const)('is for any transport when the message said %s of TLS', (requireTls) => {
-    expect(email(due({ requireTls })).requireTls).toBeNull()
-  })
+  test.each([null, 'no'] as const)(
+    'does not make the report require TLS when its own requirement is %s',
+    (requireTls) => {
+      expect(email(due({ requireTls })).requireTls).toBeNull()
+    },
+  )
 
-  test('is 8bit when the message is', () => {
+  test('is sent as 8bit when it is 8bit', () => {
     const original = Buffer.concat([ORIGINAL, Buffer.from('Größe\r\n')])
     const report = read(due(), original)
     expect(report.encodings).toEqual(['8bit', '7bit', '7bit', '8bit'])
     expect(Buffer.from(email(due(), original).message).includes(original)).toBe(true)
   })
 
-  test('has the types of RFC 6532 and 6533 when the header section has UTF-8, in seven bits', () => {
+  test('uses the types of RFC 6532 and 6533 if its header has UTF-8, in 7bit', () => {
     const original = Buffer.from('From: äpp@example.com\r\n\r\nPay \xff.\r\n')
     const whole = read(due(), original)
     expect(whole.types[3]).toBe('message/global')
@@ -295,7 +298,7 @@ describe('what comes back of the message', () => {
     expect(Buffer.from(message).includes('=46rom: =C3=A4pp@example.com\r\n\r\nPay =')).toBe(true)
   })
 
-  test('is cut between two fields when the header section is endless', () => {
+  test('is truncated between two fields if its header is too long', () => {
     const original = Buffer.from(
       `A: 1\r\n b\r\n${'X-Filler: 12345\r\n 67890\r\n'.repeat(10_000)}\r\nbody\r\n`,
     )

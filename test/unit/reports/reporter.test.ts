@@ -75,7 +75,7 @@ async function runToEnd(): Promise<void> {
   await one.stop()
 }
 
-test('a due report becomes one email of the queue', async () => {
+test('a due report becomes one queued email', async () => {
   const email = submitted(['a@example.net', 'b@example.net'])
   await bounced(email)
   expect(await dueNow()).toMatchObject([
@@ -85,7 +85,7 @@ test('a due report becomes one email of the queue', async () => {
   expect(await queued()).toMatchObject([{ recipient: 'app@example.com', state: 'waiting' }])
 })
 
-test('what was due when the process was killed is made by the next one', async () => {
+test('a report due when the process was killed is created by the next process', async () => {
   const folder = join(place, 'killed')
   const script = join(import.meta.dirname, 'settle-child.ts')
   const child = spawn(process.execPath, [script, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -104,7 +104,7 @@ test('what was due when the process was killed is made by the next one', async (
   }
 })
 
-test('two reporters make one report', async () => {
+test('two concurrent reporters create each report once', async () => {
   for (let n = 0; n < 30; n++) await bounced(submitted([`a${n}@example.net`]))
   let stored = 0
   const both = [reporter(() => void stored++), reporter(() => void stored++)]
@@ -115,7 +115,7 @@ test('two reporters make one report', async () => {
   expect(await queued()).toHaveLength(30)
 })
 
-test('a large message comes back, and its file stays', async () => {
+test('a large message is returned in full', async () => {
   const message = Buffer.concat([Buffer.from('Subject: x\r\n\r\n'), Buffer.alloc(600_000, 'y\r\n')])
   await bounced(submitted(['a@example.net'], { message, dsn: { ret: 'FULL', envid: null } }))
   await runToEnd()
@@ -124,7 +124,7 @@ test('a large message comes back, and its file stays', async () => {
   expect(report!.byteLength).toBeGreaterThan(600_000)
 })
 
-test('nothing is sent to a return address on the suppression list', async () => {
+test('no report is sent to a suppressed return address', async () => {
   await bounced(submitted(['a@example.net']))
   const entry = { id: newId(0), teamId, email: 'app@example.com', origin: 'bounce' as const, sourceId: null }
   await storage.addSuppressions({ teamId, suppressions: [{ ...entry, createdAt: 0 }] }, 0)
@@ -132,13 +132,13 @@ test('nothing is sent to a return address on the suppression list', async () => 
   expect(await queued()).toEqual([])
 })
 
-test('nothing is sent when the domain that would sign is gone', async () => {
+test('no report is sent when the signing domain is gone', async () => {
   await bounced(submitted(['a@example.net'], { domainId: newId(1) }))
   await runToEnd()
   expect(await queued()).toEqual([])
 })
 
-test('nothing is said of a delay that is over', async () => {
+test('no delay report is sent once the delivery is no longer delayed', async () => {
   const email = submitted(['a@example.net'])
   const now = Date.now()
   await storage.put(putArgs(email), now)

@@ -37,7 +37,7 @@ const facts = {
   ...{ day: '2016-04-01', domain: 'company-y.example', results },
 }
 
-test('a report has the structure of the example in RFC 8460', () => {
+test('a TLS report has the structure of the example in RFC 8460', () => {
   expect(tlsReport(facts)).toEqual({
     'organization-name': 'mail.company-x.example',
     'date-range': { 'start-datetime': '2016-04-01T00:00:00Z', 'end-datetime': '2016-04-01T23:59:59Z' },
@@ -73,7 +73,7 @@ test('a report has the structure of the example in RFC 8460', () => {
   })
 })
 
-test('the policies of a day are told apart, and one without failures has no details', () => {
+test('a TLS report lists policies separately, without details if there are no failures', () => {
   const none = { type: 'no-policy-found', domain: 'company-y.example', strings: [], mxHosts: [] } as const
   const { policies } = tlsReport({
     ...facts,
@@ -89,7 +89,7 @@ test('the policies of a day are told apart, and one without failures has no deta
   })
 })
 
-test('the email is a multipart/report with the fields of RFC 8460 §5.3', async () => {
+test('a TLS report email is a multipart/report with the fields of RFC 8460 §5.3', async () => {
   const report = tlsReport(facts)
   const email = tlsReportEmail(facts, packReport(report), {
     ...{ id: 'one', deliveryId: 'two', teamId: 'team', domainId: 'domain' },
@@ -116,7 +116,7 @@ test('the email is a multipart/report with the fields of RFC 8460 §5.3', async 
   expect(JSON.parse(gunzipSync(attachment!.content as ArrayBuffer).toString())).toEqual(report)
 })
 
-describe('the record of who wants reports', () => {
+describe('a TLSRPT record', () => {
   test.each([
     ['v=TLSRPTv1;rua=mailto:reports@example.com', ['mailto:reports@example.com']],
     ['v=TLSRPTv1; rua=https://reporting.example.com/v1/tlsrpt', ['https://reporting.example.com/v1/tlsrpt']],
@@ -124,7 +124,7 @@ describe('the record of who wants reports', () => {
       'v=TLSRPTv1; rua=mailto:a@example.com , https://r.example/x; x-new=1;',
       ['mailto:a@example.com', 'https://r.example/x'],
     ],
-  ])('%s', (record, uris) => {
+  ])('is parsed: %s', (record, uris) => {
     expect(readTlsReportRecord(['other', record])).toEqual({ kind: 'targets', uris })
   })
 
@@ -140,7 +140,7 @@ describe('the record of who wants reports', () => {
     expect(readTlsReportRecord(records).kind).toBe(kind)
   })
 
-  test('addresses lose their percent signs, and cannot write lines of a message', () => {
+  test('mailto addresses are percent-decoded, and cannot inject header lines', () => {
     expect(mailtoAddress('mailto:a%2Bb@example.com?subject=x')).toBe('a+b@example.com')
     expect(mailtoAddress('mailto:a%0d%0aBcc:x@example.com')).toBeUndefined()
     expect(mailtoAddress('mailto:a@b@example.com')).toBe(undefined)
@@ -149,7 +149,7 @@ describe('the record of who wants reports', () => {
   })
 })
 
-test('reports begin at another time each night, within four hours', () => {
+test('TLS reports of different nights start at different times within four hours', () => {
   const times = Array.from({ length: 50 }, (_, at) => spreadOf('mail.example.com', `2026-11-${at}`))
   expect(new Set(times).size).toBe(50)
   expect(times.every((time) => time >= 0 && time < 4 * 3_600_000)).toBe(true)

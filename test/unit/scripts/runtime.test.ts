@@ -19,7 +19,7 @@ else
 fi
 `
 
-test('npm says nothing of itself, neither in the project nor where it does not read the settings of the project', () => {
+test('npm runs quietly, inside and outside the project', () => {
   const scripts = join(import.meta.dirname, '../../../scripts')
   mkdirSync(join(project, 'scripts'))
   mkdirSync(join(project, 'bin'))

@@ -10,7 +10,7 @@ const has = (program: string): boolean =>
 const page = join(root, 'docs/man/posthaste.1')
 
 describe('the command table', () => {
-  test('has the program first, and each group before its commands', () => {
+  test('lists the program first, and each group before its commands', () => {
     const paths = commandTable().map(({ path }) => path.join(' '))
     expect(paths[0]).toBe('')
     expect(paths.indexOf('queue')).toBeLessThan(paths.indexOf('queue list'))
@@ -19,11 +19,11 @@ describe('the command table', () => {
 })
 
 describe('the man page', () => {
-  test('escapes what troff would obey', () => {
+  test('escapes troff control characters', () => {
     expect(troff(".x 'a' \\ --json ~")).toBe('\\&.x \\(aqa\\(aq \\(rs \\-\\-json \\(ti')
   })
 
-  test.runIf(has('groff'))('has no warning of groff', () => {
+  test.runIf(has('groff'))('passes groff without warnings', () => {
     const { status, stderr, stdout } = spawnSync('groff', ['-man', '-ww', '-Tascii', page], {
       encoding: 'utf8',
     })
@@ -31,7 +31,7 @@ describe('the man page', () => {
     expect(stdout).toContain('Print the result as JSON')
   })
 
-  test.runIf(has('mandoc'))('has no complaint of mandoc but that it has no date', () => {
+  test.runIf(has('mandoc'))('passes mandoc lint, except for the missing date', () => {
     const { stdout } = spawnSync('mandoc', ['-Tlint', page], { encoding: 'utf8' })
     expect(
       stdout
@@ -51,8 +51,8 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _posthaste; printf '%s\\n' "\${COMPRE
     .filter((line) => line !== '')
 }
 
-describe.runIf(has('bash'))('completion in bash', () => {
-  test('knows commands, sub-commands, options, values and files', () => {
+describe.runIf(has('bash'))('bash completion', () => {
+  test('completes commands, sub-commands, options, values and files', () => {
     expect(bash('posthaste', 'qu')).toEqual(['queue'])
     expect(bash('posthaste', 'queue', 'li')).toEqual(['list'])
     expect(bash('posthaste', 'queue', 'list', '--st')).toEqual(['--stream', '--state'])
@@ -62,7 +62,7 @@ describe.runIf(has('bash'))('completion in bash', () => {
     expect(bash('posthaste', 'serve', '--config', 'package.j')).toEqual(['package.json'])
   })
 
-  test('does not take the value of an option for a command', () => {
+  test('does not read an option value as a command', () => {
     expect(bash('posthaste', 'queue', 'list', '--domain', 'queue', '--st')).toEqual(['--stream', '--state'])
     expect(bash('posthaste', 'queue', 'list', '--domain', '')).toEqual([])
   })
@@ -77,8 +77,8 @@ function fish(line: string): string[] {
     .map((one) => one.split('\t')[0]!)
 }
 
-describe.runIf(has('fish'))('completion in fish', () => {
-  test('knows commands, sub-commands, options and values', () => {
+describe.runIf(has('fish'))('fish completion', () => {
+  test('completes commands, sub-commands, options and values', () => {
     expect(fish('posthaste qu')).toEqual(['queue'])
     expect(fish('posthaste queue li')).toEqual(['list'])
     expect(fish('posthaste queue list --st').toSorted()).toEqual(['--state', '--stream'])
@@ -111,8 +111,8 @@ const ZSH: Record<string, string> = {
   'posthaste domain bodies a.test k': 'posthaste domain bodies a.test keep',
 }
 
-describe.runIf(has('zsh'))('completion in zsh', () => {
-  test.each(Object.entries(ZSH))('%s<TAB>', (line, whole) => {
+describe.runIf(has('zsh'))('zsh completion', () => {
+  test.each(Object.entries(ZSH))('completes %s<TAB>', (line, whole) => {
     expect(zsh(line, whole)).toContain(whole)
   })
 })

@@ -55,7 +55,7 @@ async function sealedStock(): Promise<{ dataDir: string; stock: Stock }> {
 }
 
 describe('a new data directory', () => {
-  test('gets a key of its own that nobody else can read, and no secret stands in any file', async () => {
+  test('gets its own master key, readable by its owner only, and no file contains a plain secret', async () => {
     const { dataDir, stock } = await sealedStock()
     expect(statSync(join(dataDir, 'master.key')).mode & 0o777).toBe(0o600)
     expect(Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64')).toHaveLength(32)
@@ -71,7 +71,7 @@ describe('a new data directory', () => {
     expect(readdirSync(dataDir).filter((name) => name.includes('.partial-'))).toEqual([])
   })
 
-  test('that several processes open at once has one key', async () => {
+  test('opened by several processes at once gets one master key', async () => {
     const dataDir = await newDataDir()
     const engines = await Promise.all([openSqlite({ dataDir }), openSqlite({ dataDir })])
     const ids = engines.map(() => unlock(placesOf(dataDir), sqliteSealing, T0).keyId)
@@ -80,7 +80,7 @@ describe('a new data directory', () => {
   })
 })
 
-describe('a database from before', () => {
+describe('an unencrypted database', () => {
   /**
    * Creates a data directory with a secret of each kind, some of them replaced and removed, and with the newest pages
    * in the write-ahead log.
@@ -97,7 +97,7 @@ describe('a database from before', () => {
     return { dataDir, stock, gone: removed.secrets.slice(0, 3) }
   }
 
-  test('is sealed at the first opening, and its plain secrets are gone from the files', async () => {
+  test('is encrypted when first opened, and its plain secrets are erased from the files', async () => {
     const { dataDir, stock, gone } = await plainStock()
     expect(filesWith(dataDir, stock.secrets)).toContain('posthaste.db')
     const engine = await openSqlite({ dataDir })
@@ -113,7 +113,7 @@ describe('a database from before', () => {
     expect(filesWith(dataDir, [...stock.secrets, ...gone])).toEqual([])
   })
 
-  test('stays as it was when sealing breaks off in the middle, and is sealed the next time', async () => {
+  test('stays unchanged if encryption is interrupted, and is encrypted the next time', async () => {
     const { dataDir, stock } = await plainStock()
     await (await openSqlite({ dataDir })).close()
     const plain = plainCount(dataDir)
@@ -129,7 +129,7 @@ describe('a database from before', () => {
     expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
   })
 
-  test('takes nothing plain any more, whoever writes it', async () => {
+  test('rejects plain secrets after encryption', async () => {
     const { dataDir } = await sealedStock()
     const engine = await openSqlite({ dataDir })
     await expect(store(engine)).rejects.toThrow('not sealed with the present master key')
@@ -137,8 +137,8 @@ describe('a database from before', () => {
   })
 })
 
-describe('the key', () => {
-  test('comes from the configured file, the variable, the credential or the data directory, in this order', async () => {
+describe('the master key', () => {
+  test('is read from the configured file, the variable, the credential or the data directory, in this order', async () => {
     const { dataDir, stock } = await sealedStock()
     const folder = await makePlace()
     const own = join(dataDir, 'master.key')
@@ -174,7 +174,7 @@ describe('the key', () => {
     }
   }
 
-  test('that is missing or another one is refused, with its source and what to do', async () => {
+  test('is rejected if missing or wrong, with its source and what to do', async () => {
     const { dataDir, stock } = await sealedStock()
     const id = keyId(dataDir)
     const own = join(dataDir, 'master.key')
@@ -197,7 +197,7 @@ describe('the key', () => {
     expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
   })
 
-  test('is refused where it is no key, where everybody can read it, and where its file is not', async () => {
+  test('is rejected if malformed, world-readable or in a missing file', async () => {
     const dataDir = await newDataDir()
     const file = join(await makePlace(), 'key')
     const places = placesOf(dataDir, { keyFile: file })
@@ -220,7 +220,7 @@ describe('the key', () => {
   })
 })
 
-test('a sealed value that was moved to another row does not open', async () => {
+test('a sealed value copied to another row cannot be decrypted', async () => {
   const { dataDir, stock } = await sealedStock()
   const other = await on(placesOf(dataDir), store)
   const db = new Database(join(dataDir, 'posthaste.db'))
@@ -235,14 +235,14 @@ test('a sealed value that was moved to another row does not open', async () => {
   expect(await on(placesOf(dataDir), (storage) => readStock(storage, other))).toEqual(stockOf(other))
 })
 
-describe('an exchange of the key', () => {
+describe('a master key rotation', () => {
   const options = (dataDir: string, more: object = {}) => ({
     ...placesOf(dataDir),
     ...{ newKeyFile: undefined },
     ...more,
   })
 
-  test('seals everything anew; the old key opens nothing, nor does what was sealed with it stay in the files', async () => {
+  test('encrypts everything anew, and the old key and its ciphertexts no longer work or remain', async () => {
     const { dataDir, stock } = await sealedStock()
     const own = join(dataDir, 'master.key')
     const old = readFileSync(own, 'utf8')
@@ -262,7 +262,7 @@ describe('an exchange of the key', () => {
   })
 
   test.each(['before', 'during', 'after'])(
-    'that is killed %s the database is sealed anew is whole',
+    'killed %s re-encryption leaves a usable database',
     async (where) => {
       const { dataDir, stock } = await sealedStock()
       const from = keyId(dataDir)
@@ -282,7 +282,7 @@ describe('an exchange of the key', () => {
     },
   )
 
-  test('ends what a process that was started before would write with the old key', async () => {
+  test('stops older processes from writing with the old key', async () => {
     const { dataDir } = await sealedStock()
     const engine = await openSqlite({ dataDir })
     const before = sealed(engine, unlock(placesOf(dataDir), sqliteSealing, T0))
@@ -291,7 +291,7 @@ describe('an exchange of the key', () => {
     await engine.close()
   })
 
-  test('takes the new key from a file, and needs one where it cannot change the source', async () => {
+  test('takes the new key from a file, and requires one if it cannot change the source', async () => {
     const { dataDir, stock } = await sealedStock()
     const own = join(dataDir, 'master.key')
     const env = { POSTHASTE_MASTER_KEY: readFileSync(own, 'utf8').trim() }

@@ -30,7 +30,7 @@ async function found(domain: string): Promise<[key: string, status: string, foun
   return opinions.map(({ key, status, found }) => [key, status, found])
 }
 
-test('what a domain has beside the needed records is found by its version', async () => {
+test('recommended records are recognized by their version tag', async () => {
   world.dns.set('_mta-sts.has.test', { TXT: ['unrelated', 'v=STSv1; id=20261122'] })
   world.dns.set('_smtp._tls.has.test', { TXT: ['v=TLSRPTv1; rua=mailto:tls@has.test', 'v=TLSRPTv1;rua=x'] })
   world.dns.set('default._bimi.has.test', { TXT: ['v=BIMI10; l=https://has.test/logo.svg'] })
@@ -51,7 +51,7 @@ const statuses = (checks: RecordCheck[]): string[] =>
     ({ name, status }) => `${name} ${status}`,
   )
 
-test('lights say the worst of each kind, but one DKIM key in place is enough', () => {
+test('a status light shows the worst result of its kind, but one working DKIM key is enough', () => {
   expect(statuses([])).toEqual(
     ['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI', 'PTR'].map((name) => `${name} not_started`),
   )
@@ -72,7 +72,7 @@ test('lights say the worst of each kind, but one DKIM key in place is enough', (
   expect(statuses([check('DKIM one', 'pending'), check('DKIM two', 'failed')])[1]).toBe('DKIM failed')
 })
 
-test('a light has a note where no record of the domain says what is wrong', () => {
+test('a status light has a note if no listed record of the domain explains it', () => {
   const twice = { ...check('TLS-RPT', 'failed'), note: 'There are 2 of them.' }
   const spf = { ...check('SPF', 'failed'), note: 'Its record says this.' }
   const lights = lightsOf({ id: 'd', teamId: 't', checks: [twice, spf] }, { sources: [], assignments: [] })
@@ -86,7 +86,7 @@ test('a light has a note where no record of the domain says what is wrong', () =
   ])
 })
 
-test('apps are not told of records that nobody asked for', () => {
+test('a change of optional records alone emits no event', () => {
   const domain = (checks: RecordCheck[]) => ({ status: 'verified', checks }) as unknown as Domain
   const before = domain([check('SPF', 'verified')])
   expect(isNews(before, domain([check('SPF', 'verified'), check('BIMI', 'verified')]))).toBe(false)

@@ -47,7 +47,7 @@ async function check(name: string): Promise<{ statuses: string[]; notes: string[
   }
 }
 
-describe('the name for tracked links', () => {
+describe('the CNAME check for tracked links', () => {
   const host = { hostname: 'mail.sender.test', sourceIps: [] }
   const look = async (name: string) => {
     const domain = { id: 'd1', name, returnPath: 'send', trackingSubdomain: 'links' }
@@ -76,14 +76,14 @@ describe('the name for tracked links', () => {
       'failed',
       'links.address.test has addresses instead of a CNAME record, so a proxy is probably active. Turn off the proxy for this name ("DNS only"), or replace the addresses with the CNAME record.',
     ],
-  ])('in %s', async (name, records, status, note) => {
+  ])('judges %s', async (name, records, status, note) => {
     world.dns.set(`links.${name}`, records)
     expect(await look(name)).toEqual([`Tracking links.${name}`, status, note])
   })
 })
 
-describe('what is looked up', () => {
-  test('is every record of the domain', async () => {
+describe("the check of a domain's DNS records", () => {
+  test('verifies every record', async () => {
     world.dns.set('posthaste._domainkey.good.test', { TXT: [dkim] })
     world.dns.set('send.good.test', { MX, TXT })
     world.dns.set('_dmarc.good.test', { TXT: ['v=DMARC1; p=reject'] })
@@ -93,18 +93,18 @@ describe('what is looked up', () => {
     })
   })
 
-  test('is nothing to complain of for long when nothing is published', async () => {
+  test('leaves records pending while nothing is published', async () => {
     const { statuses, notes } = await check('empty.test')
     expect(statuses).toEqual(['DKIM posthaste: pending', 'SPF MX: pending', 'SPF: pending', 'DMARC: pending'])
     expect(notes).toHaveLength(4)
   })
 
-  test('is found at the organisational domain where that has the DMARC policy', async () => {
+  test('accepts a DMARC policy at the organizational domain', async () => {
     world.dns.set('_dmarc.org.test', { TXT: ['v=DMARC1; p=quarantine'] })
     expect((await check('news.org.test')).statuses.at(-1)).toBe('DMARC: verified')
   })
 
-  test('is found under the doubled zone, in a zone whose subdomain sends', async () => {
+  test('finds a record under a doubled zone name, in a zone whose subdomain sends', async () => {
     world.dns.set('posthaste._domainkey.news.twice.test.twice.test', { TXT: [dkim] })
     const { statuses, notes } = await check('news.twice.test')
     expect(statuses[0]).toBe('DKIM posthaste: failed')
@@ -113,7 +113,7 @@ describe('what is looked up', () => {
     )
   })
 
-  test('is found above when the subdomain was left out of the name', async () => {
+  test('finds a record at the parent domain if the subdomain was left out of the name', async () => {
     world.dns.set('send.short.test', { MX, TXT })
     const { notes } = await check('news.short.test')
     expect(notes[1]).toMatch(
@@ -121,20 +121,20 @@ describe('what is looked up', () => {
     )
   })
 
-  test('is seen to be a CNAME that leads nowhere', async () => {
+  test('reports a CNAME that leads nowhere', async () => {
     world.dns.set('posthaste._domainkey.alias.test', { CNAME: 'gone.alias.test' })
     const { statuses, notes } = await check('alias.test')
     expect(statuses[0]).toBe('DKIM posthaste: failed')
     expect(notes[0]).toMatch(/^posthaste\._domainkey\.alias\.test is a CNAME to gone\.alias\.test/)
   })
 
-  test('is followed through a CNAME that leads to the right record', async () => {
+  test('follows a CNAME that leads to the right record', async () => {
     world.dns.set('posthaste._domainkey.delegated.test', { CNAME: 'key.hosted.test' })
     world.dns.set('key.hosted.test', { TXT: [dkim] })
     expect((await check('delegated.test')).statuses[0]).toBe('DKIM posthaste: verified')
   })
 
-  test('is not judged when the name servers fail', async () => {
+  test('reports a temporary failure when name servers fail', async () => {
     world.dns.set('posthaste._domainkey.broken.test', 'SERVFAIL')
     const { statuses, notes } = await check('broken.test')
     expect(statuses[0]).toBe('DKIM posthaste: temporary_failure')

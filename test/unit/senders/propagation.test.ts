@@ -56,8 +56,8 @@ const watch = () => createPropagation({ storage, resolver, clock, config: host }
 const look = () => watch().look(domain)
 const recordOf = ({ records }: Propagation, key: string) => records.find((one) => one.expected.key === key)!
 
-describe('a record on its way', () => {
-  test('is nowhere, at one server, at all of them', async () => {
+describe('a propagating DNS record', () => {
+  test('is pending, then partial, then verified as name servers serve it', async () => {
     const before = recordOf(await look(), 'DKIM posthaste')
     expect(before).toMatchObject({ zone: 'example.test', status: 'pending' })
     expect(before.note).toMatch(/^Nothing is published at posthaste\._domainkey\.example\.test\./)
@@ -75,12 +75,12 @@ describe('a record on its way', () => {
     expect(recordOf(await look(), 'DKIM posthaste')).toMatchObject({ status: 'verified', note: null })
   })
 
-  test('that is wrong at one server and absent at the other is wrong', async () => {
+  test('that is wrong at one server and missing at the other counts as failed', async () => {
     first.set('posthaste._domainkey.example.test', { TXT: 'v=DKIM1; k=rsa; p=AAAA' })
     expect(recordOf(await look(), 'DKIM posthaste').status).toBe('failed')
   })
 
-  test('is judged by the servers that answer, and by none when none does', async () => {
+  test('is judged by the servers that answer, and is a temporary failure when none does', async () => {
     publish('posthaste._domainkey.example.test', { TXT: DKIM })
     second.set('posthaste._domainkey.example.test', 'TIMEOUT')
     expect(recordOf(await look(), 'DKIM posthaste').status).toBe('verified')
@@ -90,7 +90,7 @@ describe('a record on its way', () => {
   })
 })
 
-describe('the usual mistakes are named', () => {
+describe('common DNS mistakes are identified', () => {
   test.each<[string, string, string, ZoneRecords, RegExp]>([
     [
       'a doubled zone name',
@@ -135,8 +135,8 @@ describe('the usual mistakes are named', () => {
   })
 })
 
-describe('looking', () => {
-  test('is shared for a moment, however many watch', async () => {
+describe('a propagation check', () => {
+  test('is shared by concurrent and immediately following requests', async () => {
     const shared = watch()
     const [one, two] = await Promise.all([shared.look(domain), shared.look(domain)])
     expect(two).toBe(one)
@@ -145,7 +145,7 @@ describe('looking', () => {
     expect(await shared.look(domain)).not.toBe(one)
   })
 
-  test('is refused when too many domains are looked at side by side', async () => {
+  test('is rejected when too many domains are checked at once', async () => {
     const shared = watch()
     const running = Array.from({ length: 8 }, (_, at) => shared.look({ ...domain, id: `${at}` }))
     await expect(shared.look({ ...domain, id: 'one more' })).rejects.toThrow(/Too many attempts/)

@@ -49,7 +49,7 @@ async function pending(): Promise<Domain> {
 const verify = ({ id }: Domain): Promise<boolean> =>
   storage.saveDomainCheck({ teamId, id, status: 'verified', checks: [] }, T0)
 
-test('a rotation of keys does not take back what a look found meanwhile', async () => {
+test('rotating keys does not undo a concurrent verification', async () => {
   const domain = await pending()
   const senders = open(() => verify(domain))
   await senders.rotateKeys({ teamId, id: domain.id })
@@ -60,7 +60,7 @@ test('a rotation of keys does not take back what a look found meanwhile', async 
   await senders.close()
 })
 
-test('asking for a verification does not take back what a look found meanwhile', async () => {
+test('requesting verification does not undo a concurrent verification', async () => {
   const domain = await pending()
   const isDomainHeld: Storage['isDomainHeld'] = async (args, now) => {
     const held = await storage.isDomainHeld(args, now)
@@ -76,7 +76,7 @@ test('asking for a verification does not take back what a look found meanwhile',
   await senders.close()
 })
 
-test('two who switch off one capability each leave one', async () => {
+test('of two concurrent requests that each disable one capability, one is rejected', async () => {
   const senders = open()
   const settings = { sending: true, receiving: true }
   const { id } = await senders.addDomain({ teamId, name: `${unique('race')}.example`, settings })
@@ -93,7 +93,7 @@ test('two who switch off one capability each leave one', async () => {
   await senders.close()
 })
 
-test('two who import one list add every address once', async () => {
+test('two concurrent imports of one list add every address once', async () => {
   const senders = open()
   const csv = 'email\na@x.example\nb@x.example\nc@x.example\n'
   const load = () => senders.importSuppressions({ teamId, csv, origin: 'manual', preview: false })

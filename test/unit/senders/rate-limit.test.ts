@@ -25,8 +25,8 @@ function allowedAt(moments: number[], perSecond: number): number {
 const rates = fc.integer({ min: 1, max: 200 })
 const start = Date.UTC(2026, 0, 1)
 
-describe('the bucket', () => {
-  test('never lets more through than the rate times the time and one burst', () => {
+describe('the token bucket', () => {
+  test('admits at most the rate times the elapsed time plus one burst', () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), (rate, steps) => {
         let now = start
@@ -39,7 +39,7 @@ describe('the bucket', () => {
     )
   })
 
-  test('never lets more through in any window of a longer time', () => {
+  test('admits at most the rate times the length plus one burst in any window', () => {
     const steps = fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 200 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 }), steps, fc.nat(), fc.nat(), (rate, gaps, a, b) => {
@@ -58,7 +58,7 @@ describe('the bucket', () => {
     )
   })
 
-  test('lets all through that keeps to the rate', () => {
+  test('admits all requests that keep to the rate', () => {
     fc.assert(
       fc.property(rates, fc.integer({ min: 1, max: 300 }), (rate, count) => {
         const gap = Math.ceil(1000 / rate)
@@ -68,7 +68,7 @@ describe('the bucket', () => {
     )
   })
 
-  test('gains nothing and loses nothing when the clock is set back', () => {
+  test('neither gains nor loses tokens when the clock is set back', () => {
     fc.assert(
       fc.property(
         rates,
@@ -89,7 +89,7 @@ describe('the bucket', () => {
     expect(allowedAt(back, 10)).toBe(11)
   })
 
-  test('tells truly what is left', () => {
+  test('reports the remaining tokens correctly', () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 50 }), (rate, steps) => {
         let bucket: Bucket | undefined
@@ -112,8 +112,8 @@ describe('the bucket', () => {
   })
 })
 
-describe('the limiter', () => {
-  test('has a bucket for each team', () => {
+describe('the rate limiter', () => {
+  test('has a bucket per team', () => {
     const limiter = createRateLimiter({ clock: stillClock(), perSecond: 2 })
     const ask = (team: string) => limiter.take(team).allowed
     expect([ask('a'), ask('a'), ask('a'), ask('b'), ask('b'), ask('b')]).toEqual([
@@ -126,7 +126,7 @@ describe('the limiter', () => {
     ])
   })
 
-  test('gives back by the clock, not more than a second’s worth', () => {
+  test("refills with time, up to one second's worth", () => {
     const clock = stillClock()
     const limiter = createRateLimiter({ clock, perSecond: 2 })
     const ask = () => limiter.take('a')
@@ -140,7 +140,7 @@ describe('the limiter', () => {
     expect([ask(), ask(), ask()].map(({ allowed }) => allowed)).toEqual([true, true, false])
   })
 
-  test('forgets idle teams without giving any of them more', () => {
+  test('evicts idle teams without giving any of them more tokens', () => {
     const clock = stillClock()
     const limiter = createRateLimiter({ clock, perSecond: 1 })
     const asked = Array.from({ length: 20_000 }, (_, n) => limiter.take(`team ${n}`).allowed)

@@ -30,7 +30,7 @@ test('a return path is recognized by every process of one storage, and by no oth
   expect(await setUp().isOurs(path)).toBe(false)
 })
 
-test('each period has a key of its own, and that of the one before still counts', async () => {
+test('each period has its own key, and the previous one remains valid', async () => {
   const { open, isOurs, time, secrets } = setUp()
   const first = await open().make(firstIdAt(START + KEY_PERIOD - 1), HOST)
   time.now = START + KEY_PERIOD
@@ -41,7 +41,7 @@ test('each period has a key of its own, and that of the one before still counts'
   expect([await isOurs(first), await isOurs(second)]).toEqual([false, true])
 })
 
-test('forged return paths make no keys', async () => {
+test('forged return paths create no keys', async () => {
   const { isOurs, secrets } = setUp()
   const forged = (ms: number): string =>
     `bounce+${firstIdAt(ms).replaceAll('-', '')}-${'0'.repeat(21)}@${HOST}`

@@ -26,7 +26,7 @@ const DOMAIN = { id: 'd', teamId: 't' }
 const lookAt = (sources: Source[], assignments: Assignment[] = []) =>
   reverseDnsOf(DOMAIN, { sources, assignments })
 
-test('the worst address decides, and the note says which it is and what to do', () => {
+test('the worst sending IP decides the PTR status, and the note names it with the fix', () => {
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')])])).toEqual({ status: 'verified', note: null })
   const warning = finding('ptr:192.0.2.3', 'warning', '192.0.2.3 is b and leads back.', 'Name it.')
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), source('192.0.2.3', [warning])])).toEqual({
@@ -42,7 +42,7 @@ test('the worst address decides, and the note says which it is and what to do', 
   ).toEqual({ status: 'failed', note: '192.0.2.2 has no PTR record. Have 192.0.2.2 named.' })
 })
 
-test('only addresses of the pools that mail of the domain goes through count', () => {
+test("only IPs of pools that the domain's mail uses affect its PTR status", () => {
   const sources = [
     source('192.0.2.1', [ok('192.0.2.1')]),
     source('192.0.2.2', [none('192.0.2.2')], { pool: 'bulk' }),
@@ -54,7 +54,7 @@ test('only addresses of the pools that mail of the domain goes through count', (
   expect(lookAt(sources, [assigned('1', 'bulk', { teamId: 'other' })]).status).toBe('verified')
 })
 
-test('addresses that nothing leaves from do not count', () => {
+test('IPs that send nothing do not affect the PTR status', () => {
   const suspended = source('192.0.2.2', [none('192.0.2.2')], {
     ...{ state: 'suspended', suspendedBy: 'check', stateReason: 'No PTR.' },
   })
@@ -76,7 +76,7 @@ test('addresses that nothing leaves from do not count', () => {
   })
 })
 
-test('what cannot be told is said, and nobody is blamed for it', () => {
+test('unknown PTR results are reported as not started or temporary failures', () => {
   expect(lookAt([])).toEqual({
     status: 'not_started',
     note: 'No sending IP is known yet. The server records them when it starts.',
@@ -98,7 +98,7 @@ test('what cannot be told is said, and nobody is blamed for it', () => {
   })
 })
 
-test('of many addresses that lack the same, three are told', () => {
+test('of many IPs with the same problem, three are named', () => {
   const ips = [1, 2, 3, 4, 5].map((last) => `192.0.2.${last}`)
   expect(lookAt(ips.map((ip) => source(ip, [none(ip)]))).note).toBe(
     [...ips.slice(0, 3).map((ip) => `${ip} has no PTR record. Have ${ip} named.`), 'And 2 more.'].join(' '),

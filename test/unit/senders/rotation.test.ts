@@ -21,8 +21,8 @@ const seen = (statuses: Record<string, RecordStatus>) =>
     ...{ key: `DKIM ${selector}`, status, found: [], note: null, checkedAt: T0, since: T0 },
   }))
 
-describe('the keys of a domain', () => {
-  test('change only when the record of the next one is seen', () => {
+describe('DKIM keys of a domain', () => {
+  test("switch only when the next key's record is seen", () => {
     const keys = [rsa('one', 'active'), rsa('two', 'pending')]
     for (const status of ['pending', 'failed', 'temporary_failure'] as const)
       expect(turnKeys(keys, seen({ one: 'verified', two: status }), T0)).toEqual([])
@@ -32,11 +32,11 @@ describe('the keys of a domain', () => {
     ])
   })
 
-  test('that sign are kept when their own record is gone: mail must not go out unsigned', () => {
+  test('keep signing when their own record is gone', () => {
     expect(turnKeys([rsa('one', 'active')], seen({ one: 'failed' }), T0)).toEqual([])
   })
 
-  test('of Ed25519 sign while their record is there, and only then', () => {
+  test('of type Ed25519 sign only while their record is published', () => {
     expect(turnKeys([ed25519('e', 'pending')], seen({ e: 'verified' }), T0)).toEqual([
       { id: 'e', state: 'active', retireAt: null },
     ])
@@ -49,7 +49,7 @@ describe('the keys of a domain', () => {
     ])
   })
 
-  test('retire when no mail that they signed can be on its way', () => {
+  test('retire when no mail that they signed can still be in the queue', () => {
     expect(RETIRE_AFTER).toBeGreaterThan(LIFETIME)
     const keys = [rsa('one', 'retiring', T0 + 5), rsa('two', 'active')]
     expect(nextRetirement(keys)).toBe(T0 + 5)
@@ -57,7 +57,7 @@ describe('the keys of a domain', () => {
     expect(turnKeys(keys, [], T0 + 5)).toEqual([{ id: 'one', state: 'retired', retireAt: null }])
   })
 
-  test('that wait are looked for soon, later at least daily', () => {
+  test('that are pending are checked soon, later at least daily', () => {
     const day = 86_400_000
     expect(nextProof([rsa('one', 'active'), ed25519('e', 'pending')], T0)).toBeUndefined()
     expect(nextProof([rsa('two', 'pending')], T0)).toBe(T0 + 30_000)
@@ -65,7 +65,7 @@ describe('the keys of a domain', () => {
   })
 })
 
-test('selectors are plain at first, then carry the date, and are never used twice', () => {
+test('selectors are plain at first, later carry a date, and are never reused', () => {
   expect(newSelectors([], T0)).toEqual({ rsa: 'posthaste', ed25519: 'posthaste-ed25519' })
   const first = newSelectors(['posthaste'], T0)
   expect(first).toEqual({ rsa: 'posthaste-20260101', ed25519: 'posthaste-ed25519-20260101' })

@@ -48,8 +48,8 @@ function until(before: State, summary: CheckSummary, most: number): { looks: num
   return { looks, state }
 }
 
-describe('a verification', () => {
-  test('is looked at soon, then ever more rarely, and has failed after 72 hours', () => {
+describe('a domain verification', () => {
+  test('is checked soon, then less and less often, and fails after 72 hours', () => {
     const begun = begin(at('not_started'), T0)
     expect(begun).toEqual({
       status: 'pending',
@@ -64,7 +64,7 @@ describe('a verification', () => {
     expect(state.verifyUntil).toBeNull()
   })
 
-  test('succeeds whenever all is right, even long after it failed', () => {
+  test('succeeds as soon as all records are right, even long after it failed', () => {
     for (const status of ['not_started', 'pending', 'failed', 'partially_failed'] as const)
       expect(advance(at(status, { verifyUntil: T0 + 1 }), 'whole', T0 + day, 0.5)).toEqual({
         status: 'verified',
@@ -84,14 +84,14 @@ describe('a verification', () => {
 })
 
 describe('a verified domain', () => {
-  test('is looked at once a day', () => {
+  test('is checked once a day', () => {
     expect(next(at('verified'), 'whole', T0).nextCheckAt).toBe(T0 + day)
   })
 
   test.each([
     ['broken', 'failed'],
     ['partial', 'partially_failed'],
-  ] as const)('that is seen %s twice, a while apart, is %s', (summary, status) => {
+  ] as const)('that is %s in two checks 15 minutes apart becomes %s', (summary, status) => {
     const first = next(at('verified'), summary, T0)
     expect(first).toMatchObject({
       status: 'verified',
@@ -103,12 +103,12 @@ describe('a verified domain', () => {
     expect(next(impatient, summary, T0 + 15 * minute)).toMatchObject({ status, suspect: null })
   })
 
-  test('is no longer suspected once it is seen whole', () => {
+  test('is no longer suspect once all its records are right', () => {
     const first = next(at('verified'), 'broken', T0)
     expect(next(first, 'whole', T0 + minute)).toMatchObject({ status: 'verified', suspect: null })
   })
 
-  test('is not judged by what DNS could not tell', () => {
+  test('keeps its status while DNS results are unknown', () => {
     let state = at('verified')
     for (let look = 0; look < 50; look++) state = next(state, 'unknown', T0 + look * hour)
     expect(state).toMatchObject({ status: 'verified', suspect: null })
@@ -119,7 +119,7 @@ describe('a verified domain', () => {
     })
   })
 
-  test('is not stopped by one bad answer on top of a smaller trouble', () => {
+  test('does not fail after one bad check while only partially failed', () => {
     const partly = next(next(at('verified'), 'partial', T0), 'partial', T0 + hour)
     expect(partly.status).toBe('partially_failed')
     const once = next(partly, 'broken', T0 + 2 * hour)
@@ -130,7 +130,7 @@ describe('a verified domain', () => {
     expect(worse).toMatchObject({ status: 'verified', suspect: { status: 'failed', since: T0 + hour } })
   })
 
-  test('is left as it is when a look went wrong on our side', () => {
+  test('keeps its status when a check fails on our side', () => {
     expect(postpone(at('verified', { suspect: null }), T0)).toEqual({
       status: 'verified',
       watch: { verifyUntil: null, suspect: null, nextCheckAt: T0 + 15 * minute },
@@ -138,7 +138,7 @@ describe('a verified domain', () => {
   })
 })
 
-describe('what is seen of a domain', () => {
+describe('the summary of record checks', () => {
   const key = { algorithm: 'rsa-sha256' as const, publicKey: 'AAAA', retireAt: null }
   const host = { hostname: 'mail.example.net', sourceIps: [] }
   const records = expectedRecords(
@@ -170,7 +170,7 @@ describe('what is seen of a domain', () => {
     expect(see(statuses)).toBe(summary)
   })
 
-  test('is never whole without a key that signs', () => {
+  test('is broken without a signing key', () => {
     const keyless = records.filter(({ record }) => record !== 'DKIM')
     const checks = keyless.map((record) => ({
       ...{ key: record.key, status: 'verified' as const, found: [], note: null, checkedAt: T0, since: T0 },

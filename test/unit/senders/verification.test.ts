@@ -31,7 +31,7 @@ const failed: Answer<'TXT'> = { kind: 'failed', note: 'timeout' }
 type Row = [what: string, answer: Answer<'TXT'>, status: RecordStatus, note: RegExp | null]
 
 function judges(record: ExpectedRecord, rows: Row[]) {
-  test.each(rows)('%s', (_, answer, status, note) => {
+  test.each(rows)('is judged correctly: %s', (_, answer, status, note) => {
     const check = judgeRecord(record, { type: 'TXT', answer, elsewhere: nowhere })
     expect(check.status).toBe(status)
     expect(check.key).toBe(record.key)
@@ -42,7 +42,7 @@ function judges(record: ExpectedRecord, rows: Row[]) {
 }
 
 const half = publicKey.length / 2
-describe('DKIM', () => {
+describe('a DKIM record', () => {
   judges(byKey('DKIM posthaste'), [
     ['as shown', found(`v=DKIM1; k=rsa; p=${publicKey}`), 'verified', null],
     ['without spaces', found(`v=DKIM1;k=rsa;p=${publicKey}`), 'verified', null],
@@ -138,7 +138,7 @@ describe('DKIM', () => {
   ])
 })
 
-describe('SPF by name', () => {
+describe('an SPF record with a host name', () => {
   judges(byKey('SPF'), [
     ['as shown', found('v=spf1 a:mail.example.net ~all'), 'verified', null],
     ['in capitals', found('V=SPF1 A:Mail.Example.NET -ALL'), 'verified', null],
@@ -196,7 +196,7 @@ describe('SPF by name', () => {
   ])
 })
 
-describe('SPF by address', () => {
+describe('an SPF record with addresses', () => {
   judges(byKey('SPF', ['192.0.2.1', '2001:db8::1']), [
     ['as shown', found('v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all'), 'verified', null],
     ['in networks', found('v=spf1 ip4:192.0.2.0/24 ip6:2001:db8::/32 -all'), 'verified', null],
@@ -217,7 +217,7 @@ describe('SPF by address', () => {
   ])
 })
 
-describe('DMARC', () => {
+describe('a DMARC record', () => {
   judges(byKey('DMARC'), [
     ['as shown', found('v=DMARC1; p=none;'), 'verified', null],
     ['stricter', found('v=DMARC1; p=reject; rua=mailto:dmarc@example.com; adkim=s'), 'verified', null],
@@ -230,7 +230,7 @@ describe('DMARC', () => {
   ])
 })
 
-describe('TLS-RPT', () => {
+describe('a TLS-RPT record', () => {
   judges(byKey('TLS-RPT'), [
     ['as shown', found(byKey('TLS-RPT').value), 'verified', null],
     ['to someone else', found('v=TLSRPTv1;rua=https://reports.example.net/tls'), 'verified', null],
@@ -298,7 +298,7 @@ describe('the MX record of the return path', () => {
       [[10, 'mail.example.net.example.com']],
       /to mail\.example\.net\.example\.com\. Enter mail\.example\.net\. with a dot/,
     ],
-  ])('%s', (_, records, note) => {
+  ])('is judged correctly: %s', (_, records, note) => {
     const check = judge(...records)
     expect(check.status).toBe(note === null ? 'verified' : 'failed')
     expect(check.found).toEqual(records.map(([preference, exchange]) => `${preference} ${exchange || '.'}`))
@@ -307,7 +307,7 @@ describe('the MX record of the return path', () => {
   })
 })
 
-describe('a record in the wrong place', () => {
+describe('a misplaced record', () => {
   const judge = (elsewhere: Partial<Elsewhere>) =>
     judgeRecord(byKey('DKIM posthaste'), {
       type: 'TXT',
@@ -315,7 +315,7 @@ describe('a record in the wrong place', () => {
       elsewhere: { ...nowhere, ...elsewhere },
     })
 
-  test('with the zone doubled is named with its place and the cure', () => {
+  test('under a doubled zone name is reported with its place and the fix', () => {
     expect(judge({ misplaced: 'posthaste._domainkey.example.com.example.com' })).toEqual({
       key: 'DKIM posthaste',
       status: 'failed',
@@ -324,11 +324,11 @@ describe('a record in the wrong place', () => {
     })
   })
 
-  test('with a part of the name forgotten too', () => {
+  test('with a missing part of the name is reported', () => {
     expect(judge({ misplaced: 'posthaste._domainkey.com' }).note).toMatch(/part of the name is missing/)
   })
 
-  test('behind a CNAME that leads nowhere', () => {
+  test('behind a CNAME without a target record is reported', () => {
     expect(judge({ cname: 'old.example.org' })).toMatchObject({
       status: 'failed',
       note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, which has no TXT record. Replace it with the TXT record.',

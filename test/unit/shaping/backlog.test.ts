@@ -59,16 +59,16 @@ test.each<
   ],
   ['due faster than the limit', count({ due: 3 }), { state: slowed }, 'rate_limited', now + 10_000],
   ['due with a free connection', count({ due: 3 }), { state: fresh }, 'due', null],
-  ['due behind others', count({ due: 3, inFlight: 5 }), { state: fresh, busy: true }, 'busy', null],
+  ['due behind other deliveries', count({ due: 3, inFlight: 5 }), { state: fresh, busy: true }, 'busy', null],
   ['due and in flight', count({ due: 3, inFlight: 1 }), { state: fresh }, 'sending', null],
-  ['no source', count({ due: 3 }), { sources: [suspended] }, 'no_source', null],
-  ['put off', count({ later: 2, nextAt: later, sample: putOff('rcpt') }), {}, 'retrying', later],
-  ['put off for DNS', count({ later: 2, nextAt: later, sample: putOff('route') }), {}, 'no_route', later],
-  ['for later', count({ later: 2, nextAt: later, sample: scheduled }), {}, 'scheduled', later],
-  ['put off, its sample is gone', count({ later: 2, nextAt: later }), {}, 'retrying', later],
-  ['never looked up', count({ provider: '?', due: 2 }), {}, 'unresolved', null],
+  ['no usable sending IP', count({ due: 3 }), { sources: [suspended] }, 'no_source', null],
+  ['deferred', count({ later: 2, nextAt: later, sample: putOff('rcpt') }), {}, 'retrying', later],
+  ['deferred by DNS', count({ later: 2, nextAt: later, sample: putOff('route') }), {}, 'no_route', later],
+  ['scheduled for later', count({ later: 2, nextAt: later, sample: scheduled }), {}, 'scheduled', later],
+  ['deferred, without a sample', count({ later: 2, nextAt: later }), {}, 'retrying', later],
+  ['due without a known provider', count({ provider: '?', due: 2 }), {}, 'unresolved', null],
   [
-    'never looked up, on its way',
+    'in flight without a known provider',
     count({ provider: '?x.example', due: 2, inFlight: 1 }),
     {},
     'sending',
@@ -78,7 +78,7 @@ test.each<
   ['nothing', count({}), { state: fresh }, 'idle', null],
   ['nothing on a paused lane', count({}), { state: pausedBy(fresh, later, now) }, 'paused', later],
 ])(
-  'a backlog with %s is called so',
+  'a backlog is classified correctly: %s',
   (_, counted, { state, busy = false, sources = [source] }, word, until) => {
     const lanes = state ? [{ source: '192.0.2.7', provider: 'google', state }] : []
     expect(backlogOf(counted, busy, { lanes, sources, providers }, now)).toMatchObject({ state: word, until })

@@ -38,19 +38,19 @@ const cause = {
   note: 'mx.a.test asks to come back later.',
 }
 
-describe('what a delivery waits for', () => {
-  test('nothing, when it is final', () => {
+describe('the reason why a delivery waits', () => {
+  test('is null when it is final', () => {
     expect(why(waiting({ state: 'delivered', dueAt: null }))).toBeNull()
   })
 
-  test('an operator', () => {
+  test('is a hold by an operator', () => {
     expect(why(waiting({ state: 'held' }))).toMatchObject({
       until: null,
       why: 'held by an operator until released',
     })
   })
 
-  test('its next attempt', () => {
+  test('is its next attempt', () => {
     const dueAt = now + 90 * 60_000
     expect(why(waiting({ attempts: 2, dueAt, cause }))).toMatchObject({
       until: dueAt,
@@ -58,7 +58,7 @@ describe('what a delivery waits for', () => {
     })
   })
 
-  test('the pause of its lane, where that is longer', () => {
+  test('is the pause of its lane, if longer', () => {
     const said = { code: 421, enhanced: '4.7.0', text: '[TSS04] Messages temporarily deferred' }
     const signal = { kind: 'reputation', since: now, said, note: '', recipients: 1, final: false } as const
     const yahoo = providers.get('yahoo')
@@ -70,14 +70,14 @@ describe('what a delivery waits for', () => {
     })
   })
 
-  test('a connection', () => {
+  test('is a free connection', () => {
     expect(why(waiting(), { '192.0.2.7': fresh })).toMatchObject({
       until: null,
       why: 'waiting for one of 5 connections to Google from 192.0.2.7',
     })
   })
 
-  test('midnight, when the share of a new address is used', () => {
+  test('is midnight when a new IP has used its daily warm-up share', () => {
     const warming = source('192.0.2.7', { warmUpSince: now - 2 * 86_400_000 })
     const state = { ...fresh, today: { day: '2026-11-21', sent: 200, complained: 0 } }
     expect(why(waiting(), { '192.0.2.7': state }, [warming])).toMatchObject({
@@ -86,7 +86,7 @@ describe('what a delivery waits for', () => {
     })
   })
 
-  test('is told as data, with what was said', () => {
+  test("is given as data, with the server's reply", () => {
     const reply = { code: 451, enhanced: '4.7.1', text: 'Greylisted' }
     const dueAt = now + 60_000
     expect(why(waiting({ attempts: 1, dueAt, cause: { ...cause, reply } }))?.reason).toEqual({
@@ -97,7 +97,7 @@ describe('what a delivery waits for', () => {
     })
   })
 
-  test('a source that can be used', () => {
+  test('is that no sending IP is usable', () => {
     const suspended = source('192.0.2.7', { state: 'suspended', stateReason: 'it is listed.' })
     expect(why(waiting(), {}, [suspended])?.why).toBe(
       'No sending IP is usable for IPv4: 192.0.2.7 is suspended (it is listed)',

@@ -43,8 +43,8 @@ const said = (code: number, text: string, enhanced: string | null = null): Parti
 const after = (state: LaneState, signals: Signal[], at = noon, provider = other): LaneState =>
   signals.reduce((before, one) => observe(before, one, provider, at), state)
 
-describe('a lane', () => {
-  test('begins with five connections and earns the others, one for each round without complaint', () => {
+describe('a sending lane', () => {
+  test('starts with five connections and adds one for each round without deferrals', () => {
     let state = freshLane(other.limits)
     const seen: number[] = []
     for (let taken = 0; taken < 60; taken++) {
@@ -55,12 +55,12 @@ describe('a lane', () => {
     expect(seen.indexOf(10)).toBe(5 + 6 + 7 + 8 + 9)
   })
 
-  test('never has more than its provider allows', () => {
+  test("never exceeds the provider's limits", () => {
     const state = after(freshLane(google.limits), Array<Signal>(500).fill(signal('taken')), noon, google)
     expect(allowed(state, google.limits, noon)).toEqual({ connections: 5, rate: 1200 })
   })
 
-  test('is cut by a complaint, once for all that was under way', () => {
+  test('halves its connections after a deferral, once for all messages in progress', () => {
     const busy = freshLane(other.limits)
     const once = observe(busy, signal('slower'), other, noon + 1)
     expect(allowed(once, other.limits, noon).connections).toBe(2)
@@ -73,7 +73,7 @@ describe('a lane', () => {
     )
   })
 
-  test('asks with one message in ten seconds after a complaint, then less often', () => {
+  test('probes with one message after ten seconds, then less often', () => {
     let state = observe(freshLane(other.limits), signal('slower'), other, noon + 1)
     const asked: number[] = []
     for (let asks = 0; asks < 12; asks++) {
@@ -87,7 +87,7 @@ describe('a lane', () => {
     expect(asked).toEqual([10, 20, 30, 40, 50, 60, 72, 86, 104, 124, 149, 179])
   })
 
-  test('keeps its pace when nobody answers: that is no limit of messages', () => {
+  test('keeps its rate when a server does not respond, and reduces connections', () => {
     const state = observe(freshLane(other.limits), signal('silent'), other, noon + 1)
     expect(allowed(state, other.limits, noon + 1)).toEqual({ connections: 2, rate: 6000 })
     expect(laneWords(state.reason!, other.name)).toBe(
@@ -95,13 +95,13 @@ describe('a lane', () => {
     )
   })
 
-  test('learns nothing from what is about the recipient', () => {
+  test('does not change after replies about the recipient', () => {
     const state = freshLane(other.limits)
     const full = signal('neutral', said(452, 'mailbox is full', '4.2.2'))
     expect(observe(state, full, other, noon)).toEqual(state)
   })
 
-  test('is left alone for longer and longer when nobody answers', () => {
+  test('pauses for longer each time a server does not respond', () => {
     let state = freshLane(other.limits)
     const pauses: number[] = []
     for (let tries = 0; tries < 11; tries++) {
@@ -116,12 +116,12 @@ describe('a lane', () => {
   })
 })
 
-describe('a pause', () => {
+describe('a lane pause', () => {
   const tss04 = signal('reputation', {
     ...said(421, '[TSS04] Messages from 192.0.2.7 temporarily deferred due to unexpected volume', '4.7.0'),
   })
 
-  test('of the table stops the lane and says so, then goes on slowly, then grows', () => {
+  test('from the provider table stops the lane with a reason, then it resumes slowly and grows', () => {
     const at = noon + 61 * minute
     const paused = observe(freshLane(yahoo.limits), { ...tss04, since: at }, yahoo, at)
     expect(laneWords(paused.reason!, yahoo.name)).toBe(
@@ -140,7 +140,7 @@ describe('a pause', () => {
     expect(allowed(grown, yahoo.limits, later)).toEqual({ connections: 2, rate: 36 })
   })
 
-  test('is not made longer by the other conversations of the same moment', () => {
+  test('is not extended by concurrent sessions', () => {
     const first = observe(freshLane(yahoo.limits), tss04, yahoo, noon + 10)
     expect(observe(first, tss04, yahoo, noon + 5000)).toEqual(first)
   })
@@ -155,7 +155,7 @@ describe('a pause', () => {
     ['orange', 421, null, 'mwinf5c04 ME Trop de messages. OFR004_105', 5],
     ['qq', 550, null, 'Ip frequency limited', 60],
     ['hosting.example', 451, null, 'Server busy. Please try again later from [192.0.2.7].', 5],
-  ] as const)('%s: %i %s %s', (id, code, enhanced, text, minutes) => {
+  ] as const)('is triggered for %s: %i %s %s', (id, code, enhanced, text, minutes) => {
     const provider = providers.get(id)
     const state = observe(
       freshLane(provider.limits),
@@ -166,7 +166,7 @@ describe('a pause', () => {
     expect(state.pause).toEqual({ at: noon, until: noon + minutes * minute, by: 'reply' })
   })
 
-  test('that the rules of replies ask for is made too', () => {
+  test('is also triggered by reply rules', () => {
     const asks = { kind: 'pause', minutes: 240 } as const
     const state = observe(
       freshLane(other.limits),
@@ -181,7 +181,7 @@ describe('a pause', () => {
   })
 
   test.each(['orange', 'laposte', 'libero', 'mail-ru', 'outlook', 'hosting.example'])(
-    'is not made for too many connections: %s',
+    'is not triggered by a reply about too many connections: %s',
     (id) => {
       const provider = providers.get(id)
       const crowded = said(421, "Too many connections, slow down. OFR004_104 RP-003 messages weren't sent")
@@ -190,7 +190,7 @@ describe('a pause', () => {
     },
   )
 
-  test('of an operator ends when an operator says so', () => {
+  test('by an operator lasts until an operator ends it', () => {
     const paused = pausedBy(freshLane(other.limits), null, noon)
     expect(isPaused(paused, noon + 1000 * 86_400_000)).toBe(true)
     expect(opensAt(paused, noon)).toBeNull()
@@ -198,19 +198,19 @@ describe('a pause', () => {
   })
 })
 
-describe('too many connections', () => {
+describe('a "too many connections" reply', () => {
   const crowded = (since: number) => signal('slower', { since, asks: { kind: 'connections', minutes: 15 } })
   const taken = (state: LaneState, count: number, at: number) =>
     after(state, Array<Signal>(count).fill(signal('taken', { since: at })), at)
   const connections = (state: LaneState, at: number) => allowed(state, other.limits, at).connections
 
-  test('mean fewer connections at the same pace', () => {
+  test('reduces connections but not the rate', () => {
     const state = observe(freshLane(other.limits), crowded(noon), other, noon + 1)
     expect(allowed(state, other.limits, noon + 1)).toEqual({ connections: 2, rate: 6000 })
     expect(roomIn(state, other.limits, 0, noon + 1)).toBe(2)
   })
 
-  test('are not tried again for a while, longer each time', () => {
+  test('delays new connections, longer each time', () => {
     let state = observe(freshLane(other.limits), crowded(noon), other, noon + 1)
     state = taken(state, 50, noon + 2)
     expect(connections(state, noon + 2)).toBe(4)
@@ -221,7 +221,7 @@ describe('too many connections', () => {
     expect(connections(state, noon + 31 * minute)).toBe(4)
   })
 
-  test('are one at least', () => {
+  test('leaves at least one connection', () => {
     let state = freshLane(other.limits)
     for (let at = noon; at < noon + 10; at += 2) state = observe(state, crowded(at), other, at + 1)
     state = taken(state, 50, noon + 20)
@@ -229,8 +229,8 @@ describe('too many connections', () => {
   })
 })
 
-describe('messages a minute', () => {
-  test('are never more than the limit in any 60 seconds, and close to it when there is enough to send', () => {
+describe('messages per minute of a lane', () => {
+  test('stay within the limit in any 60 seconds, and close to it when there is enough to send', () => {
     const gaps = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5000 })), { maxLength: 400 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200 }), gaps, (rate, waits) => {
@@ -253,7 +253,7 @@ describe('messages a minute', () => {
     )
   })
 
-  test('go on at the moment that the lane names', () => {
+  test('resume at the time that the lane reports', () => {
     const limits = { ...other.limits, messagesPerMinute: 60 }
     let state = freshLane(limits)
     let now = noon
@@ -270,7 +270,7 @@ describe('messages a minute', () => {
     expect((now - start) / minute).toBeLessThan(3.6)
   })
 
-  test('are counted when MAIL is said, however late the hosts greet', () => {
+  test('are counted at MAIL, however late servers greet', () => {
     const delays = fc.array(fc.integer({ min: 0, max: 40_000 }), { minLength: 300, maxLength: 300 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 120 }), delays, (rate, greets) => {
@@ -305,7 +305,7 @@ describe('messages a minute', () => {
     )
   })
 
-  test('admitted before a pause do not say MAIL while it lasts', () => {
+  test('are not sent during a pause even if admitted before', () => {
     const admitted = began(freshLane(other.limits), other.limits, noon)
     const paused = pausedBy(admitted, noon + minute, noon + 1)
     expect(mailWait(admitted, noon, noon + 2)).toBe(0)
@@ -313,13 +313,13 @@ describe('messages a minute', () => {
     expect(mailWait(paused, noon, noon + minute)).toBe(0)
   })
 
-  test('are not stopped for hours by a clock that was set back', () => {
+  test('are not blocked for hours by a clock that was set back', () => {
     const state = began(freshLane(other.limits), other.limits, noon + 24 * 60 * minute)
     expect(opensAt(state, noon)! - noon).toBeLessThanOrEqual(63_000)
   })
 })
 
-test('whatever happens, a lane keeps within its limits and can be saved', () => {
+test('after any sequence of events, a lane keeps within its limits and can be saved', () => {
   const kinds = fc.constantFrom('taken', 'slower', 'reputation', 'silent', 'neutral')
   const events = fc.array(fc.tuple(kinds, fc.integer({ min: 0, max: 600_000 }), fc.boolean()), {
     maxLength: 100,
@@ -343,12 +343,12 @@ test('whatever happens, a lane keeps within its limits and can be saved', () => 
   )
 })
 
-test('a saved state that cannot be read begins anew', () => {
+test('an unreadable saved lane starts afresh', () => {
   for (const text of ['', 'null', '[', '{"connections":"many"}'])
     expect(readLane(text, other.limits)).toEqual(freshLane(other.limits))
 })
 
-test('a saved pause outlives a pace that cannot be read', () => {
+test('a saved pause is kept when the saved rate is unreadable', () => {
   const paused = pausedBy(freshLane(other.limits), null, noon)
   const saved = { ...paused, pace: { minute: 1, now: 2, before: 3 } }
   expect(readLane(JSON.stringify(saved), other.limits)).toEqual(paused)

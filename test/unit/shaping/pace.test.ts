@@ -37,7 +37,7 @@ const run = (server: HiddenLimit, minutes: number, refusal: Refusal = refusals['
 const sum = (minutes: readonly MinuteOfLane[], of: 'accepted' | 'refused'): number =>
   minutes.reduce((total, one) => total + one[of], 0)
 
-describe.each(words)('towards a server that says "%s"', (_, refusal) => {
+describe.each(words)('rate control towards a server that replies "%s"', (_, refusal) => {
   test.each([
     ['10 in any minute', slidingLimit, 10, 0.85],
     ['10 in each minute of the clock', fixedLimit, 10, 0.85],
@@ -46,7 +46,7 @@ describe.each(words)('towards a server that says "%s"', (_, refusal) => {
     ['60 from a bucket', bucketLimit, 60, 0.9],
     ['600 in any minute', slidingLimit, 600, 0.9],
     ['600 from a bucket', bucketLimit, 600, 0.9],
-  ] as const)('a hidden limit of %s is used, and seldom met', (__, limit, most, share) => {
+  ] as const)('learns a hidden limit of %s, uses it and rarely exceeds it', (__, limit, most, share) => {
     const minutes = runLane({ provider, server: limit(most, MINUTE), minutes: 60, start, refusal })
     const settled = minutes.slice(20)
     expect(sum(settled, 'accepted') / settled.length).toBeGreaterThan(share * most)
@@ -60,7 +60,7 @@ describe.each(words)('towards a server that says "%s"', (_, refusal) => {
     ['100 in each hour of the clock', fixedLimit, 100],
     ['600 in any hour', slidingLimit, 600],
     ['600 in each hour of the clock', fixedLimit, 600],
-  ] as const)('a hidden limit of %s is spread over the hours', (__, limit, most) => {
+  ] as const)('spreads a hidden limit of %s over the hour', (__, limit, most) => {
     const minutes = runLane({ provider, server: limit(most, HOUR), minutes: 6 * 60, start, refusal })
     const settled = minutes.slice(2 * 60)
     expect(sum(settled, 'accepted')).toBeGreaterThan(4 * 0.7 * most)
@@ -68,14 +68,14 @@ describe.each(words)('towards a server that says "%s"', (_, refusal) => {
     expect(sum(settled, 'refused')).toBeLessThanOrEqual(40)
   })
 
-  test('a limit that is lifted is forgotten within three quarters of an hour', () => {
+  test('returns to full speed within 45 minutes after a limit is lifted', () => {
     const lifted = start + 2 * HOUR
     const server = until(lifted, slidingLimit(60, MINUTE), () => true)
     const minutes = runLane({ provider, server, minutes: 3 * 60, start, refusal })
     expect(minutes[120 + 45]!.accepted).toBeGreaterThan(5000)
   })
 
-  test('a limit that is lowered is found again', () => {
+  test('learns a lowered limit', () => {
     const lowered = start + HOUR
     const server = until(lowered, slidingLimit(600, MINUTE), slidingLimit(60, MINUTE))
     const minutes = runLane({ provider, server, minutes: 2 * 60, start, refusal })
@@ -85,7 +85,7 @@ describe.each(words)('towards a server that says "%s"', (_, refusal) => {
   })
 })
 
-test('what was learnt of a limit outlives a restart', () => {
+test('a learned limit survives a restart', () => {
   const server = slidingLimit(60, MINUTE)
   const refusal = refusals['Too many messages']
   const minutes = runLane({
@@ -100,13 +100,13 @@ test('what was learnt of a limit outlives a restart', () => {
   expect(sum(minutes.slice(1), 'refused')).toBe(0)
 })
 
-test('a provider that limits nothing gets the whole of its lane', () => {
+test('a lane without a provider limit reaches full speed', () => {
   const minutes = run(() => true, 3)
   expect(sum(minutes, 'refused')).toBe(0)
   expect(minutes[2]!.accepted).toBeGreaterThan(5000)
 })
 
-test('a refusal of a lane that hardly sends does not slow it down for long', () => {
+test('a rejection in a lane with little traffic does not slow it down for long', () => {
   const server = until(
     start + MINUTE,
     () => false,

@@ -8,7 +8,7 @@ import { Providers, providerOf } from '../../../appliance/shaping/shaping.ts'
 const table = loadProviders({ connections: 10 })
 const mx = (...names: string[]) => names.map((exchange) => ({ preference: 10, exchange }))
 
-describe('the provider behind exchangers', () => {
+describe('the provider of MX hosts', () => {
   test.each([
     ['google', mx('aspmx.l.google.com', 'alt1.aspmx.l.google.com')],
     ['google', mx('ASPMX3.GOOGLEMAIL.COM.')],
@@ -29,14 +29,14 @@ describe('the provider behind exchangers', () => {
     ['google', [{ preference: 5, exchange: 'aspmx.l.google.com' }, ...mx('mx.acme.example')]],
     ['[192.0.2.1]', mx('[192.0.2.1]')],
     ['localhost', mx('localhost')],
-  ])('is %s', (expected, hosts) => {
+  ])('is %s for %j', (expected, hosts) => {
     expect(providerOf(hosts, table)).toBe(expected)
     expect(providerOf([...hosts].reverse(), table)).toBe(expected)
   })
 })
 
-describe('the settings of a provider', () => {
-  test('are its own, then what was set for all, then those of the default', () => {
+describe('provider settings', () => {
+  test("are the provider's own, then those set for all, then the defaults", () => {
     const live = new Map([
       ['default', { idle_seconds: 3 }],
       ['google', { connections: 2 }],
@@ -53,7 +53,7 @@ describe('the settings of a provider', () => {
   })
 })
 
-describe('a file of providers', () => {
+describe('a providers file', () => {
   const write = (text: string): string => {
     const file = join(mkdtempSync(join(tmpdir(), 'posthaste-providers-')), 'providers.toml')
     writeFileSync(file, text)
@@ -67,7 +67,7 @@ idle_seconds = 10
 warm_up = [50, 100]
 `
 
-  test('of an operator takes the place of the shipped one', () => {
+  test('of the operator replaces the built-in one', () => {
     const own = loadProviders(
       { connections: 7 },
       write(`${base}[acme]\nname = "Acme"\nmx = ["acme.example"]\n`),
@@ -99,13 +99,13 @@ warm_up = [50, 100]
       `${base}[a]\nname = "A"\nmx = ["x.example"]\n[b]\nname = "B"\nmx = ["x.example"]`,
       'b.mx has x.example, which a also has.',
     ],
-  ])('is refused with what is wrong: %#', (text, complaint) => {
+  ])('that is invalid is rejected with the reason: case %#', (text, complaint) => {
     const load = () => loadProviders({ connections: 10 }, write(text))
     expect(load).toThrow(TableRefused)
     expect(load).toThrow(complaint)
   })
 
-  test('that comes with the program names at least twenty providers', () => {
+  test('built into the program lists at least twenty providers', () => {
     expect(table.providers.length).toBeGreaterThanOrEqual(20)
   })
 })

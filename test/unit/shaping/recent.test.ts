@@ -11,8 +11,8 @@ const filled = (recent: RecentMessages, now: number): [minutesAgo: number, count
     .map((count, at): [number, number] => [RECENT_MINUTES - 1 - at, count])
     .filter(([, count]) => count > 0)
 
-describe('the messages of the last hour', () => {
-  test('are counted by minute of the clock, the oldest first', () => {
+describe('recent message counts', () => {
+  test('are kept per clock minute, the oldest first', () => {
     const recent = new RecentMessages()
     recent.count(T0)
     recent.count(T0 + 59_999)
@@ -24,7 +24,7 @@ describe('the messages of the last hour', () => {
     expect(recent.minutes(T0)).toHaveLength(RECENT_MINUTES)
   })
 
-  test('go when they are an hour old, also when nobody asked meanwhile', () => {
+  test('expire after an hour, even if not read meanwhile', () => {
     const recent = new RecentMessages()
     recent.count(T0)
     recent.count(T0 + 30 * MINUTE)
@@ -36,7 +36,7 @@ describe('the messages of the last hour', () => {
     expect(filled(recent, T0 + 10_000 * MINUTE)).toEqual([])
   })
 
-  test('of the last 60 seconds take the minute before as even', () => {
+  test('for the last 60 seconds weight the previous minute proportionally', () => {
     const recent = new RecentMessages()
     for (let i = 0; i < 60; i += 1) recent.count(T0)
     for (let i = 0; i < 5; i += 1) recent.count(T0 + MINUTE)
@@ -46,7 +46,7 @@ describe('the messages of the last hour', () => {
     expect(recent.lastMinute(T0 + 3 * MINUTE)).toBe(0)
   })
 
-  test('stay where they are when the clock is set back', () => {
+  test('stay in place when the clock is set back', () => {
     const recent = new RecentMessages()
     recent.count(T0 + 5 * MINUTE)
     recent.count(T0)

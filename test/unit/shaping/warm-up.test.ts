@@ -27,17 +27,29 @@ function lane(dayOfPlan: number, sent: number, complained: number, warmUp?: Lane
 const goodBefore = { since: null, setbacks: 0, badDay: null }
 const share = (state: LaneState, now: number) => warmUpOf(state, since, provider.warmUp, now)?.share
 
-describe('the share of a day is judged', () => {
+describe('the daily warm-up review', () => {
   test.each<[string, number, LaneState, boolean, (number | undefined)[]]>([
     // The shares of that day and of the next.
-    ['no complaints: it grows', 2, lane(2, 100, 0), false, [100, 200]],
-    ['a tenth complained: it still grows', 2, lane(2, 100, 10), false, [100, 200]],
-    ['more than a tenth: back to the day before, then on', 2, lane(2, 100, 11), false, [50, 100]],
-    ['too few messages to tell', 2, lane(2, 49, 49), false, [100, 200]],
-    ['just enough messages to tell', 2, lane(2, 50, 6), false, [50, 100]],
-    ['a pause by the provider, whatever the numbers', 3, lane(3, 1, 1), true, [100, 200]],
-    ['a bad first day is repeated', 1, lane(1, 50, 50), false, [50, 50]],
-    ['once a day only', 3, lane(3, 200, 200, { since, setbacks: 1, badDay: '2026-11-03' }), true, [100, 200]],
+    ['raises the share without complaints', 2, lane(2, 100, 0), false, [100, 200]],
+    ['raises the share with 10% complaints', 2, lane(2, 100, 10), false, [100, 200]],
+    [
+      'lowers the share to the previous day with more than 10% complaints',
+      2,
+      lane(2, 100, 11),
+      false,
+      [50, 100],
+    ],
+    ['raises the share below 50 messages', 2, lane(2, 49, 49), false, [100, 200]],
+    ['lowers the share with complaints from 50 messages', 2, lane(2, 50, 6), false, [50, 100]],
+    ['lowers the share after a provider pause', 3, lane(3, 1, 1), true, [100, 200]],
+    ['repeats a bad first day', 1, lane(1, 50, 50), false, [50, 50]],
+    [
+      'lowers the share only once a day',
+      3,
+      lane(3, 200, 200, { since, setbacks: 1, badDay: '2026-11-03' }),
+      true,
+      [100, 200],
+    ],
     [
       'a second bad day adds to the first',
       4,
@@ -52,19 +64,19 @@ describe('the share of a day is judged', () => {
       false,
       [50, 100],
     ],
-    ['a plan that is done is not judged', 5, lane(5, 1000, 1000), true, [undefined, undefined]],
+    ['ignores a finished plan', 5, lane(5, 1000, 1000), true, [undefined, undefined]],
   ])('%s', (_, dayOfPlan, state, paused, expected) => {
     const now = at(dayOfPlan)
     const judged = warmUpJudged(state, { since, paused }, provider, now)
     expect([share(judged, now), share(judged, now + day)]).toEqual(expected)
   })
 
-  test('a source without a warm-up is not judged', () => {
+  test('ignores a sending IP without warm-up', () => {
     const state = lane(2, 100, 100)
     expect(warmUpJudged(state, { since: null, paused: true }, provider, at(2))).toBe(state)
   })
 
-  test('says what happened', () => {
+  test('records the reason for a reduced limit', () => {
     const judged = warmUpJudged(lane(2, 100, 11, goodBefore), { since, paused: false }, provider, at(2))
     expect(laneWords(judged.reason!, 'Google')).toBe(
       'the warm-up limit for Google was reduced to 50 messages a day: 11 of 100 messages were refused',

@@ -24,13 +24,13 @@ async function say(port: number, what: string | Buffer): Promise<string> {
   return text(socket)
 }
 
-describe('wrong keys', () => {
+describe('failed SMTP sign-ins', () => {
   const gate = () => {
     const clock = createTestClock()
     return { clock, gate: createGate(clock) }
   }
 
-  test('are answered later each time, and after ten the address is banned for a quarter of an hour', async () => {
+  test('are answered with growing delays, and ten within the window ban the address for 15 minutes', async () => {
     const { clock, gate: one } = gate()
     expect([1, 2, 3, 4, 5, 6, 7, 8].map(() => one.failed('192.0.2.1', ''))).toEqual([
       250, 500, 1000, 2000, 4000, 8000, 8000, 8000,
@@ -45,7 +45,7 @@ describe('wrong keys', () => {
     expect(one.banned('192.0.2.1')).toBeNull()
   })
 
-  test('ten wrong tries with the prefix of a key delay the next, and lock out nobody who has the right one', () => {
+  test('ten failures with one key prefix delay the next failure but do not block a valid key', () => {
     const { gate: one } = gate()
     for (let host = 1; host <= 10; host++) one.failed(`192.0.2.${host}`, 're_12345678')
     expect(one.mayTry('192.0.2.99', 're_12345678')).toBeNull()
@@ -53,7 +53,7 @@ describe('wrong keys', () => {
     expect(one.failed('192.0.2.98', 're_abcdefgh')).toBe(250)
   })
 
-  test('of a neighbour do not keep out an app behind the same address', () => {
+  test('failures of another client do not block a working app behind the same address', () => {
     const { gate: one } = gate()
     one.succeeded('192.0.2.1', 're_12345678')
     for (let times = 0; times < 20; times++) one.failed('192.0.2.1', 're_abcdefgh')
@@ -62,7 +62,7 @@ describe('wrong keys', () => {
     expect(one.mayTry('192.0.2.1', 're_abcdefgh')?.key).toBe('too_many_attempts')
   })
 
-  test('count for the whole /64 of IPv6', () => {
+  test('are counted per IPv6 /64', () => {
     const { gate: one } = gate()
     for (let host = 1; host <= 10; host++) one.failed(`2001:db8:0:1::${host}`, '')
     expect(one.banned('2001:db8:0:1:ffff::1')?.key).toBe('too_many_attempts')
@@ -70,8 +70,8 @@ describe('wrong keys', () => {
   })
 })
 
-describe('connections', () => {
-  test('beyond the limit of an address hear why', async () => {
+describe('SMTP connections', () => {
+  test('beyond the per-address limit are rejected with 421 and the reason', async () => {
     const { ports } = await open({ capacity: { smtp: { total: 10, perAddress: 1, perStranger: 1 } } })
     const first = connect({ port: ports.starttls, host: '127.0.0.1' })
     await once(first, 'data')
@@ -82,7 +82,7 @@ describe('connections', () => {
     await expect.poll(() => say(ports.starttls, 'QUIT\r\n')).toMatch(/^220 /)
   })
 
-  test('from outside of a trusted network are refused', async () => {
+  test('to the trusted listener from outside its networks are rejected with 554', async () => {
     const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.1/32']) } })
     expect(await say(ports.trusted, 'PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\nEHLO a\r\n')).toMatch(
       /^554 5\.7\.1 This listener accepts connections only from configured networks/,
@@ -90,7 +90,7 @@ describe('connections', () => {
   })
 })
 
-describe('behind a balancer', () => {
+describe('the PROXY protocol', () => {
   const v2 = (address: number[]) =>
     Buffer.from([
       ...Buffer.from('0d0a0d0a000d0a515549540a', 'hex'),
@@ -109,7 +109,7 @@ describe('behind a balancer', () => {
       25,
     ])
 
-  test('PROXY headers of both versions are read, and the rest is the session', async () => {
+  test('reads v1 and v2 headers and treats the remaining bytes as the SMTP session', async () => {
     const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) } })
     const quit = Buffer.from('NOOP\r\nQUIT\r\n')
     const expected = /^220 .+\r\n250 2\.0\.0 Ok\r\n221 2\.0\.0 Goodbye\r\n$/
@@ -120,7 +120,7 @@ describe('behind a balancer', () => {
     expect(await say(ports.starttls, Buffer.concat([v2([192, 0, 2, 1]), quit]))).toMatch(expected)
   })
 
-  test('a connection without a header, or with a broken one, is dropped without a word', async () => {
+  test('drops connections with a missing or malformed header without a reply', async () => {
     const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) } })
     expect(await say(ports.starttls, 'EHLO a\r\n')).toBe('')
     expect(await say(ports.starttls, 'PROXY TCP4 999.0.2.1 127.0.0.1 1 2\r\n')).toBe('')
@@ -128,7 +128,7 @@ describe('behind a balancer', () => {
     expect(await say(ports.starttls, `PROXY ${'x'.repeat(200)}`)).toBe('')
   })
 
-  test('a header from anybody else is no command', async () => {
+  test('a header from an unlisted address is rejected as an unknown command', async () => {
     const { ports } = await open()
     expect(await say(ports.starttls, 'PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\nQUIT\r\n')).toMatch(
       /^220 .+\r\n500 5\.5\.1 .+\r\n221 /,
@@ -136,14 +136,14 @@ describe('behind a balancer', () => {
   })
 })
 
-describe('how much', () => {
-  test('the rate limit of the team is answered with 450', async () => {
+describe('SMTP sending limits', () => {
+  test("exceeding the team's rate limit is answered with 450", async () => {
     const running = await open({ perSecond: 1 })
     expect((await sendWithNodemailer(running, {})).ok).toBe(true)
     expect((await sendWithNodemailer(running, {})).text).toMatch(/^450[ -]4\.7\.1 Too many requests/)
   })
 
-  test('the quota of the team is answered with 452', async () => {
+  test("exceeding the team's quota is answered with 452", async () => {
     const running = await open({ plans: new Map([['unlimited', { daily: 1, monthly: null }]]) })
     expect((await sendWithNodemailer(running, {})).ok).toBe(true)
     expect((await sendWithNodemailer(running, {})).text).toMatch(
@@ -151,7 +151,7 @@ describe('how much', () => {
     )
   })
 
-  test('a suppressed recipient is taken, and not sent to', async () => {
+  test('an email to a suppressed recipient is accepted but not sent', async () => {
     const running = await open()
     const entry = {
       id: newId(0),

@@ -36,8 +36,8 @@ function take(text: string, pieces: readonly number[] = [], dots = true): Taken 
 
 const wrong = (what: string): string => take(`a${what}b\r\n.\r\n`).refusal!
 
-describe('a message on the wire', () => {
-  test('ends with CRLF.CRLF, which is not part of it, and has its dots unstuffed', () => {
+describe('the SMTP message body', () => {
+  test('ends at CRLF.CRLF, which is not part of the message, and has its dots unstuffed', () => {
     expect(take('..one\r\n.two\r\nthree . four\r\n.\r\nQUIT\r\n')).toEqual({
       message: '.one\r\ntwo\r\nthree . four\r\n',
       refusal: null,
@@ -49,7 +49,7 @@ describe('a message on the wire', () => {
     expect(take('.one\r\n.\r\n', [], false)).toMatchObject({ message: '.one\r\n.\r\n', ended: false })
   })
 
-  test.each(['\n', '\r', '\0', '\n.\r\n', '\r.\r\n'])('is spoilt by %j, and read to its end', (what) => {
+  test.each(['\n', '\r', '\0', '\n.\r\n', '\r.\r\n'])('is rejected for %j, but read to its end', (what) => {
     expect(take(`a${what}b\r\n.\r\nRSET\r\n`)).toMatchObject({
       message: '',
       refusal: wrong(what),
@@ -59,26 +59,26 @@ describe('a message on the wire', () => {
     expect(wrong(what)).toContain(what.startsWith('\n') ? 'LF' : what.startsWith('\r') ? 'CR' : 'NUL')
   })
 
-  test('has lines of 998 octets at most', () => {
+  test('may have lines of up to 998 octets', () => {
     expect(take(`${'x'.repeat(998)}\r\n..${'x'.repeat(997)}\r\n.\r\n`).refusal).toBeNull()
     expect(take(`${'x'.repeat(999)}\r\n.\r\n`).refusal).toContain('998')
     expect(take(`${'\t'.repeat(999)}\r\n.\r\n`).refusal).toContain('998')
   })
 
-  test('that is refused is read to its end and no further, and counts as it came', () => {
+  test('is read exactly to its end when rejected, and all its octets count', () => {
     expect(take('a\nb\r\n..c\r\n.\r\nRSET\r\n')).toMatchObject({ size: 10, ended: true, behind: 'RSET\r\n' })
     expect(take('a\nb\r\n..\r\n', [3, 3, 2])).toMatchObject({ size: 9, ended: false })
     expect(take('a\n.\r\nb', [], false)).toMatchObject({ size: 6, ended: false })
   })
 
-  test('has as many octets as it may', () => {
+  test('is rejected above the maximum size', () => {
     const line = `${'x'.repeat(98)}\r\n`
     expect(take(`${line.repeat(50)}.\r\n`)).toMatchObject({ refusal: null, size: 5000 })
     expect(take(`${line.repeat(50)}\r\n.\r\n`)).toMatchObject({ message: '', ended: true })
     expect(take(`${line.repeat(50)}\r\n.\r\n`).refusal).toContain('5000')
   })
 
-  test('is the same in whatever pieces it comes', () => {
+  test('parses the same however it is split into chunks', () => {
     const part = fc.oneof(
       { weight: 6, arbitrary: fc.constantFrom('.', 'a', ' ', '\t', '\xe4', '\x0e', '\x0b') },
       { weight: 4, arbitrary: fc.constant('\r\n') },

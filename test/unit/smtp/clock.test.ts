@@ -9,7 +9,7 @@ const breath = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('a clock that is set forward ends neither a message under way nor its session', async () => {
+test('setting the clock forward does not time out a message in progress or its session', async () => {
   // Timeouts use the monotonic clock, which nobody sets.
   const clock = { ...createTestClock(), steady: () => performance.now() }
   const door = await startDoor({ clock })

@@ -8,7 +8,7 @@ const folder = join(import.meta.dirname, '../../dialogs')
 const files = globSync('*.smtp', { cwd: folder }).toSorted()
 const all = files.map((file) => ({ file, dialogs: readDialogs(readFileSync(join(folder, file), 'utf8')) }))
 
-test('there are at least eighty conversations', () => {
+test('the dialog files contain at least 80 conversations', () => {
   expect(all.flatMap(({ dialogs }) => dialogs).length).toBeGreaterThanOrEqual(80)
 })
 

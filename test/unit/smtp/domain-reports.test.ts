@@ -73,8 +73,8 @@ async function kept() {
   return (await door.storage.listDomainReports(args, door.clock.now())).items
 }
 
-describe('the address for reports of a domain', () => {
-  test('takes a DMARC report, once', async () => {
+describe('the DMARC and TLS report address of a domain', () => {
+  test('stores a DMARC report, and ignores a duplicate', async () => {
     await deliver('google.test', reportMail('google.test', xml('one')), OK)
     await deliver('google.test', reportMail('google.test', xml('one')), OK)
     const [report, ...others] = await kept()
@@ -98,14 +98,14 @@ describe('the address for reports of a domain', () => {
     ])
   })
 
-  test('takes a TLS report, and from a sender without a DMARC policy', async () => {
+  test('accepts a TLS report, even from a sender without a DMARC policy', async () => {
     const json = JSON.stringify(TLS_JSON).replaceAll('sender.example', 'acme.example')
     await deliver('small.test', reportMail('small.test', Buffer.from(json), 'application/tlsrpt+gzip'), OK)
     const [report] = await kept()
     expect(report).toMatchObject({ kind: 'tls', submitter: 'small.test', policy: null })
   })
 
-  test('refuses what does not pass DMARC, and puts off what DNS does not tell', async () => {
+  test('rejects reports that fail DMARC, and defers on DNS errors', async () => {
     const before = await kept()
     await deliver('forged.test', reportMail('forged.test', xml('a')), '550 5.7.1 …')
     await deliver('small.test', reportMail('google.test', xml('a')), '550 5.7.1 …')
@@ -114,7 +114,7 @@ describe('the address for reports of a domain', () => {
     expect(await kept()).toEqual(before)
   })
 
-  test('refuses what is no report, a bomb, and a report about another domain', async () => {
+  test('rejects non-reports, decompression bombs and reports about another domain', async () => {
     const before = await kept()
     await deliver('google.test', ['From: a@google.test', '', 'hello'], '550 5.6.0 …')
     const bomb = gzipSync(Buffer.alloc(60 * 1024 * 1024))
@@ -125,7 +125,7 @@ describe('the address for reports of a domain', () => {
     expect(await kept()).toEqual(before)
   })
 
-  test('is of one domain: other codes, hosts and unverified domains have none', async () => {
+  test('is valid for one domain only: wrong codes, wrong hosts and unverified domains are rejected', async () => {
     const find = (name: string) => door.senders.findDomain({ teamId: door.teamId, name })
     const [other, unverified] = [await find('second.example'), await find('new.example')]
     const rcpt = (to: string, answer: string) =>
@@ -139,7 +139,7 @@ describe('the address for reports of a domain', () => {
     await rcpt(reportAddress(unverified!), '550 5.1.1 …')
   })
 
-  test('has a transaction to itself', () =>
+  test('cannot be combined with another recipient in a transaction', () =>
     talk(
       ...[...HELLO, '> MAIL FROM:<a@google.test>', '< 250 …', `> RCPT TO:<${address}>`, '< 250 …'],
       ...['> RCPT TO:<postmaster@send.acme.example>', '< 452 4.5.3 …'],

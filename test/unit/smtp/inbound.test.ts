@@ -57,7 +57,7 @@ const listed = (emailId: string) =>
   door.storage.listReturned({ teamId: door.teamId, emailId }, door.clock.now())
 
 describe('the return path of an email', () => {
-  test('takes a report from the null sender, kept byte for byte when 250 is said', async () => {
+  test('accepts a report from the null sender and stores it byte for byte', async () => {
     const { path, id } = await openShared()
     await talk(...HELLO, ...NULL, ...to(path.toUpperCase()), ...data(['A: b', '', '..dot', ''], RECEIVED))
     const [message] = await listed(id)
@@ -70,7 +70,7 @@ describe('the return path of an email', () => {
     expect(Buffer.from(bytes).toString()).toBe('A: b\r\n\r\n.dot\r\n\r\n')
   })
 
-  test('a report changes nothing about the email', async () => {
+  test('a message that is not a delivery report changes nothing about the email', async () => {
     const { path, id } = await openShared()
     const history = () => door.storage.getHistory({ teamId: door.teamId, id }, door.clock.now())
     const before = await history()
@@ -81,7 +81,7 @@ describe('the return path of an email', () => {
     expect((await door.storage.listSuppressions(page, door.clock.now())).items).toEqual([])
   })
 
-  test('answers whoever verifies it, and takes messages from the null sender only', async () => {
+  test('answers callback verification, but accepts messages from the null sender only', async () => {
     const { path, id } = await openShared()
     await talk(
       ...[...HELLO, '> MAIL FROM:<double-bounce@mx.customer.example>', '< 250 …'],
@@ -99,7 +99,7 @@ describe('the return path of an email', () => {
     expect(await listed(id)).toEqual([])
   })
 
-  test('one recipient in a message, so that no report is mixed with other mail', async () => {
+  test('accepts only one recipient per message, so that reports are not mixed with other mail', async () => {
     const { path } = await openShared()
     await talk(
       ...[...HELLO, ...NULL, ...to(path), '> RCPT TO:<postmaster>', '< 452 4.5.3 …'],
@@ -107,7 +107,7 @@ describe('the return path of an email', () => {
     )
   })
 
-  test('of another host, or of an email that is not known, is refused', async () => {
+  test('is rejected for another host or an unknown email', async () => {
     const { path } = await openShared()
     const [local] = path.split('@')
     const [start, proof] = local!.split('-') as [string, string]
@@ -122,26 +122,26 @@ describe('the return path of an email', () => {
     )
   })
 
-  test('is neither known nor unknown while the storage fails', async () => {
+  test('is answered with 451 while the storage fails', async () => {
     const { path } = await open({ deaf: true })
     await talk(...HELLO, ...NULL, `> RCPT TO:<${path}>`, '< 451 4.3.0 …', '> DATA', '< 554 5.5.1 …')
   })
 
-  test('takes ten messages, and no more; who verifies it still hears yes', async () => {
+  test('accepts ten messages per email, then rejects further ones with 552', async () => {
     const { path, id } = await openShared()
     const one = (answer: string) => [...NULL, ...to(path), ...data(report(), answer)]
     await talk(...HELLO, ...Array.from({ length: 10 }, () => one(RECEIVED)).flat(), ...one('552 5.2.2 …'))
     expect(await listed(id)).toHaveLength(10)
   })
 
-  test('a message that went through too many servers is a loop', async () => {
+  test('rejects a message with too many Received fields as a loop', async () => {
     const { path } = await openShared()
     const trace = Array.from({ length: 51 }, () => 'Received: from a by b; now')
     await talk(...HELLO, ...NULL, ...to(path), ...data([...trace.slice(1), '', 'Received: x'], RECEIVED))
     await talk(...HELLO, ...NULL, ...to(path), ...data([...trace, '', 'x'], '554 5.4.6 …'))
   })
 
-  test('takes one megabyte, whatever those who sign in may send', async () => {
+  test('accepts up to 1 MiB, regardless of the limit for authenticated clients', async () => {
     const { path } = await open({ config: { messageBytes: 2_000_000 } })
     await talk(
       ...[...HELLO, '> MAIL FROM:<> SIZE=1048577', '< 250 …'],
@@ -178,7 +178,7 @@ const suppressed = async () =>
   (await door.storage.listSuppressions({ teamId: door.teamId, limit: 10 }, door.clock.now())).items
 
 describe('a delivery report at a signed return path', () => {
-  test('bounces the delivery and suppresses the address, once', async () => {
+  test('bounces the delivery and suppresses the address once', async () => {
     const { path, id } = await open()
     await deliver()
     await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
@@ -195,7 +195,7 @@ describe('a delivery report at a signed return path', () => {
     ])
   })
 
-  test('of more than 256 KB is read in a thread', async () => {
+  test('is parsed in a worker thread if larger than 256 KB', async () => {
     const { path, id } = await open()
     await deliver()
     const filler = Array.from({ length: 400 }, () => 'x'.repeat(900))
@@ -203,7 +203,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('that comes before the result of the attempt waits for it', async () => {
+  test('is applied only after the result of a running attempt', async () => {
     const { path, id } = await open()
     const now = door.clock.now()
     const [leased] = await door.storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
@@ -217,7 +217,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('about a delivery whose result a crash has lost waits for the next attempt', async () => {
+  test('is applied after the next attempt if a crash lost the result of the last one', async () => {
     const { path, id } = await open()
     const now = door.clock.now()
     await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
@@ -229,7 +229,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('waits, too, while that delivery is held', async () => {
+  test('is applied only after a held delivery is released and attempted', async () => {
     const { path, id } = await open()
     const now = door.clock.now()
     await door.storage.holdQueue({ domain: 'customer.example' }, now)
@@ -243,7 +243,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('at a return path from before there was a MAC is kept, and changes nothing', async () => {
+  test('is stored without effect if the return path has no MAC', async () => {
     await open()
     const now = door.clock.now()
     const email = newEmail(door.teamId, ['ada@customer.example'], now)
@@ -257,15 +257,15 @@ describe('a delivery report at a signed return path', () => {
   })
 })
 
-describe('probing and flooding', () => {
-  test('a connection looks up a hundred recipients', async () => {
+describe('SMTP probing and flooding', () => {
+  test('a connection may look up 100 recipients, then is closed', async () => {
     const { path } = await open()
     const ask = [...NULL, ...to(path), '> RSET', '< 250 …']
     const over = [...NULL, `> RCPT TO:<${path}>`, '< 421 4.7.0 …', '= closed']
     await talk(...HELLO, ...Array.from({ length: 100 }, () => ask).flat(), ...over)
   })
 
-  test('who asks for unknown return paths is cut off, and kept out after 500', async () => {
+  test('a client that probes unknown return paths is disconnected, and banned after 500', async () => {
     await open()
     const wrong = (at: number) => [
       `> RCPT TO:<bounce+0198f2a45a717000800000000000${String(at).padStart(4, '0')}@send.acme.example>`,
@@ -280,7 +280,7 @@ describe('probing and flooding', () => {
     expect(await play(dialog!, door)).toBeNull()
   })
 
-  test('what mail servers do wrong does not keep out the apps behind the same address', async () => {
+  test('protocol errors on the relay port do not ban apps that submit from the same address', async () => {
     await open()
     for (let round = 0; round < 50; round++)
       await talk(
@@ -294,7 +294,7 @@ describe('probing and flooding', () => {
     expect((await sendWithNodemailer(door, {})).ok).toBe(true)
   })
 
-  test('a network brings ten messages an hour to postmaster', async () => {
+  test('postmaster accepts ten messages an hour from a network', async () => {
     await open()
     const one = (answer: string[]) => [...NULL, ...to('postmaster@mail.acme.example'), ...answer]
     const taken = Array.from({ length: 10 }, () => one(data(report(), RECEIVED))).flat()
@@ -303,7 +303,7 @@ describe('probing and flooding', () => {
     await talk(...HELLO, ...one(data(report(), RECEIVED)))
   })
 
-  test('messages without sign-in cannot use up the memory of the others', async () => {
+  test('unauthenticated messages cannot exhaust the memory for authenticated ones', async () => {
     const { path } = await open({ config: { messageBytes: 2_000_000 } })
     const sockets: Socket[] = []
     const answers: string[] = []
@@ -325,18 +325,18 @@ describe('probing and flooding', () => {
   })
 })
 
-describe('the self-check of the return path', () => {
+describe('the return path self-check', () => {
   const judge = async (hostname: string) => {
     const reply = await converse('127.0.0.1', shared.ports.relay, hostname)
     return judgePublicMx({ kind: 'replied', reply: reply! }, hostname)
   }
 
-  test('hears yes at port 25', async () => {
+  test('passes if port 25 accepts the postmaster address', async () => {
     expect(await judge('mail.acme.example')).toMatchObject({ id: 'return-path', status: 'ok' })
     door = shared
   })
 
-  test('tells why not', async () => {
+  test('reports the reason when it fails', async () => {
     expect(await judge('mail.elsewhere.example')).toMatchObject({
       status: 'failed',
       found: expect.stringMatching(/^Port 25 refuses mail to postmaster@\S+: "554 5\.7\.1 Relay/) as string,
@@ -355,7 +355,7 @@ describe('mail to postmaster', () => {
   const box = async () => (await door.storage.listPostmaster({ limit: 100 }, door.clock.now())).items
   const MAIL = ['> MAIL FROM:<ada@customer.example>', '< 250 …', ...to('abuse@send.acme.example')]
 
-  test('is only kept where nobody said where it goes', async () => {
+  test('is stored and not forwarded if no forwarding address is configured', async () => {
     await open()
     await talk(...HELLO, ...MAIL, ...data(report('On fire.'), RECEIVED))
     const [message] = await box()
@@ -384,7 +384,7 @@ describe('mail to postmaster', () => {
     expect(Buffer.from(notice!.attachment!.content).toString()).toContain('On fire.')
   })
 
-  test('that was forwarded before is not forwarded again', async () => {
+  test('is not forwarded again if this server forwarded it before', async () => {
     await open({ postmaster: 'ops@example.net' })
     const own = ['Subject: Fwd', '', '> x-posthaste-postmaster: Mail.ACME.example', '', 'On fire.']
     await talk(...HELLO, ...MAIL, ...data(own, RECEIVED))
@@ -394,7 +394,7 @@ describe('mail to postmaster', () => {
     expect(door.notices).toEqual([])
   })
 
-  test('is forwarded twenty times an hour', async () => {
+  test('is forwarded at most 20 times an hour', async () => {
     const config = { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) }
     door = await startDoor({ postmaster: 'ops@example.net', config })
     for (const host of [1, 2, 3]) {

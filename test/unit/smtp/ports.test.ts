@@ -19,12 +19,12 @@ afterAll(async () => {
   await door.close()
 })
 
-test('a port that was chosen must be had', async () => {
+test('an explicitly configured port that is taken stops startup', async () => {
   const listening = door.server.listen([{ address: taken, kind: { name: 'starttls' } }])
   await expect(listening).rejects.toThrow(CannotStart)
 })
 
-test('a port by default may be missing, and the others are there', async () => {
+test('a default port that is taken is skipped, and the others listen', async () => {
   const [first, second] = await door.server.listen([
     { address: taken, kind: { name: 'starttls' }, byDefault: true },
     { address: '127.0.0.1:0', kind: { name: 'starttls' }, byDefault: true },

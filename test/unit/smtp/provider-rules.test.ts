@@ -49,7 +49,7 @@ async function deliver(address: string): Promise<void> {
 const setMode = (mode: 'block' | 'warn') => door.storage.setProviderRules({ id: door.teamId, mode }, 0)
 const send = async (to: string | string[]) => (await sendWithNodemailer(door, { to })).text
 
-test('bulk mail that breaks a rule is refused after DATA with the reason, and nothing of it is stored', async () => {
+test('bulk mail that breaks a blocking provider rule is rejected after DATA, and nothing is stored', async () => {
   await setMode('block')
   await dmarcIs('pending')
   // Below the number of a bulk sender.
@@ -65,7 +65,7 @@ test('bulk mail that breaks a rule is refused after DATA with the reason, and no
   expect((await door.emails()).length).toBe(before)
 })
 
-test('mail to others is accepted, and so is bulk mail once the rule is kept or only warned of', async () => {
+test('other mail, and bulk mail that keeps the rule or only causes a warning, is accepted', async () => {
   expect(await send('ada@customer.example')).toMatch(/^250 /)
   expect(await send('ada@yahoo.com')).toMatch(/^250 /)
   await setMode('warn')

@@ -59,7 +59,7 @@ test.each([
   ['\n.\r', 'LF'],
   ['\r.\n', 'CR'],
   ['\r\n.\r\0\n', 'CR'],
-])('%j ends no message', async (end, what) => {
+])('%j does not end a message', async (end, what) => {
   await talk(
     ...['> DATA', '< 354 …', raw(`Subject: first\r\n\r\nfirst${end}${EVIL}`)],
     `< 554 5.6.0 The message has a bare ${what}. …`,
@@ -68,7 +68,7 @@ test.each([
   expect(await subjects()).not.toContain('evil')
 })
 
-test('in a chunk they end nothing either, and octets beyond its size are commands', async () => {
+test('BDAT chunks cannot smuggle a message, and octets beyond the chunk size are commands', async () => {
   const chunk = 'Subject: c\r\n\r\na\n.\nb\r\n'
   await talk(raw(`BDAT ${chunk.length} LAST\r\n${chunk}`), '< 554 5.6.0 … bare LF. …', ...END)
   await talk(
@@ -80,14 +80,14 @@ test('in a chunk they end nothing either, and octets beyond its size are command
   expect((await subjects()).slice(-2)).toEqual(['d', 'dots'])
 })
 
-test('DATA and BDAT are not mixed in one transaction', async () => {
+test('DATA after BDAT in one transaction is rejected', async () => {
   await talk(
     ...[raw('BDAT 4\r\na: b'), '< 250 2.0.0 4 octets received', '> DATA', '< 503 5.5.1 …'],
     ...['> RSET', '< 250 2.0.0 Ok', ...END],
   )
 })
 
-test('a message is sent after the go-ahead, and commands may follow its end', async () => {
+test('message data before the 354 reply is rejected, and commands may be pipelined after its end', async () => {
   await talk(raw('DATA\r\nSubject: early\r\n\r\nx\r\n.\r\n'), '< 503 5.5.1 …')
   const next = 'MAIL FROM:<ada@customer.example>\r\nRCPT TO:<x@acme.example>\r\nRCPT TO:<x@other.example>\r\n'
   await talk(
@@ -98,7 +98,7 @@ test('a message is sent after the go-ahead, and commands may follow its end', as
   expect((await subjects()).at(-1)).toBe('one')
 })
 
-test('a line of 10,000 octets is the longest', async () => {
+test('received mail may have lines of up to 10,000 octets', async () => {
   await talk(
     '> DATA',
     '< 354 …',

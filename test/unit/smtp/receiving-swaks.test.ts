@@ -18,7 +18,7 @@ const swaks = (to: string, ...more: string[]) =>
     ...['--to', to, '--header', 'Subject: From swaks', ...more],
   ])
 
-test('delivers in the clear, over STARTTLS and in one pipelined go', async () => {
+test('swaks delivers in plain text, over STARTTLS and with pipelining', async () => {
   for (const more of [[], ['--tls'], ['--pipeline']]) {
     const { ok, text } = await swaks('box@acme.example', ...more)
     expect({ ok, text }).toMatchObject({
@@ -37,7 +37,7 @@ test('delivers in the clear, over STARTTLS and in one pipelined go', async () =>
   ])
 })
 
-test('is told why it may not relay', async () => {
+test('swaks is rejected with 554 5.7.1 when it tries to relay', async () => {
   const { ok, text } = await swaks('ada@elsewhere.example')
   expect(ok).toBe(false)
   expect(text).toMatch(/<\*\* 554 5\.7\.1/)

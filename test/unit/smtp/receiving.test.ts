@@ -41,8 +41,8 @@ async function source(id: string): Promise<string> {
   return Buffer.from(bytes!).toString()
 }
 
-describe('a domain that receives', () => {
-  test('takes mail to any of its addresses, with its trace in front', async () => {
+describe('mail to a receiving domain', () => {
+  test('is accepted for any address, with trace fields prepended', async () => {
     await talk(
       ...[...HELLO, ...to('sales@acme.example'), ...to('Anything+Else@ACME.example')],
       ...data(
@@ -71,7 +71,7 @@ describe('a domain that receives', () => {
     expect(message.endsWith('\r\n\r\nText\r\n')).toBe(true)
   })
 
-  test('results that claim to be from here are taken away, in any spelling', async () => {
+  test('loses Authentication-Results fields that claim to be from this server, however spelled', async () => {
     const forged = [
       'mail.acme.example; dmarc=pass',
       ' (x) "MAIL.acme.example" 1; dkim=pass',
@@ -90,7 +90,7 @@ describe('a domain that receives', () => {
     ])
   })
 
-  test('a reply is matched to the email that it answers, by its whole Message-ID', async () => {
+  test('is matched to the email it replies to by the full Message-ID', async () => {
     expect((await sendWithNodemailer(door, {})).ok).toBe(true)
     const [sent] = await door.emails()
     const api = `<${sent!.id}@acme.example>`
@@ -103,14 +103,14 @@ describe('a domain that receives', () => {
     expect(email!.answers).toBe(sent!.messageId === api ? sent!.id : null)
   })
 
-  test('a message without any field is kept, and named', async () => {
+  test('is stored without any header field, and gets a Message-ID', async () => {
     await talk(...HELLO, ...to('a@acme.example'), ...data(['', 'just text']))
     const [email] = await received()
     expect(email).toMatchObject({ from: '', subject: '', messageId: `<${email!.id}@mail.acme.example>` })
     expect((await source(email!.id)).endsWith('\r\n\r\njust text\r\n')).toBe(true)
   })
 
-  test('relays to nobody, and mixes received mail with no other', async () => {
+  test('is not relayed to other domains, nor mixed with postmaster mail', async () => {
     await talk(
       ...[...HELLO, ...to('a@acme.example'), '> RCPT TO:<ada@customer.example>', '< 554 5.7.1 …'],
       ...['> RCPT TO:<a@second.example>', '< 554 5.7.1 …', '> RCPT TO:<a@sub.acme.example>', '< 554 5.7.1 …'],
@@ -122,7 +122,7 @@ describe('a domain that receives', () => {
     )
   })
 
-  test('a message that was here four times, or at fifty servers, is a loop', async () => {
+  test('is rejected as a loop after four passes through this server or more than 50 servers', async () => {
     const own = Array.from({ length: 4 }, () => 'Received: from a by mail.acme.example with ESMTP; now')
     const far = Array.from({ length: 51 }, () => 'Received: from a by b.example; now')
     const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
@@ -133,7 +133,7 @@ describe('a domain that receives', () => {
     )
   })
 
-  test('rules decide by address: refused like an unknown one, or taken and discarded', async () => {
+  test('is rejected, discarded or stored according to the receiving rules', async () => {
     const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
     const about = { teamId: door.teamId, domainId: acme!.id }
     const rules = [
@@ -155,7 +155,7 @@ describe('a domain that receives', () => {
     expect(emails[0]).toMatchObject({ subject: 'Both', receivedFor: ['POSTMASTER@acme.example'] })
   })
 
-  test('a rule forwards as a new email from the domain, but no report, no automatic mail and no loop', async () => {
+  test('is forwarded by a rule as a new email, except for reports, automatic mail and loops', async () => {
     const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
     const about = { teamId: door.teamId, domainId: acme!.id }
     const rules = [{ pattern: 'support', action: 'forward' as const, to: ['bo@far.example'] }]
@@ -207,7 +207,7 @@ describe('a domain that receives', () => {
     await door.storage.setReceivingRules({ ...about, rules: [] }, door.clock.now())
   })
 
-  test('of mail for webhooks only, nothing is kept but its event', async () => {
+  test('with a webhook-only rule is not stored, and only emits an event', async () => {
     const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
     const about = { teamId: door.teamId, domainId: acme!.id }
     const rules = [{ pattern: 'hook', action: 'webhook' as const }]
@@ -225,7 +225,7 @@ describe('a domain that receives', () => {
     await door.storage.setReceivingRules({ ...about, rules: [] }, now)
   })
 
-  test('long lines are taken, bare line ends are not', async () => {
+  test('may have long lines but no bare LF', async () => {
     const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
     await talk(
       ...[...HELLO, ...to('a@acme.example'), ...data(['From: a@b.example', '', 'x'.repeat(9000)])],

@@ -33,8 +33,8 @@ async function secure(port: number, servername?: string): Promise<TLSSocket> {
 
 const commonName = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN
 
-describe('the log of requests', () => {
-  test('has each message with its envelope and replies, and no key', async () => {
+describe('the request log of SMTP', () => {
+  test('records each message with its envelope and replies, and no API key', async () => {
     const running = await open()
     await sendWithNodemailer(running, {})
     await sendWithNodemailer(running, {
@@ -71,12 +71,12 @@ describe('the log of requests', () => {
   })
 })
 
-describe('what was refused over SMTP', () => {
+describe('a rejected SMTP command', () => {
   const about = ({ endpoint, status, enhanced, message }: RequestLog) => ({
     ...{ endpoint, status, enhanced, message },
   })
 
-  test('is named by its command and its reply', async () => {
+  test('is logged with the command and the reply', async () => {
     const running = await open()
     const envelope = { from: 'ceo@bank.example', to: 'ada@customer.example' }
     await sendWithNodemailer(running, { envelope })
@@ -102,8 +102,8 @@ describe('what was refused over SMTP', () => {
   })
 })
 
-describe('certificates', () => {
-  test('without files a pair is made once, for its owner alone', async () => {
+describe('SMTP TLS certificates', () => {
+  test('without files, a self-signed certificate is generated once, readable by its owner only', async () => {
     const running = await open()
     const socket = await secure(running.ports.implicit)
     expect(commonName(socket)).toBe('mail.acme.example')
@@ -111,7 +111,7 @@ describe('certificates', () => {
     socket.destroy()
   })
 
-  test('are read again when the files change, and running sessions go on', async () => {
+  test('are reloaded when the files change, without ending open sessions', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-certs-'))
     const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
     const put = async (name: string) => {
@@ -135,7 +135,7 @@ describe('certificates', () => {
     before.destroy()
   })
 
-  test('a pair that does not fit leaves the old one in use', async () => {
+  test('a key that does not match leaves the old certificate in use', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-certs-'))
     const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
     await copyFile(join(world, 'trusted.pem'), files.cert)
@@ -146,7 +146,7 @@ describe('certificates', () => {
     ;(await secure(running.ports.implicit)).destroy()
   })
 
-  test('further ones are chosen by the name that the client asks for', async () => {
+  test('additional ones are selected by SNI', async () => {
     const additional = [{ cert: join(world, 'self-signed.pem'), key: join(world, 'self-signed.key') }]
     const running = await open({ additional })
     const named = await secure(running.ports.implicit, 'mx.self-signed.test')
@@ -172,8 +172,8 @@ describe('certificates', () => {
   })
 })
 
-describe('stopping', () => {
-  test('says goodbye to idle sessions and finishes a message in flight', async () => {
+describe('stopping the SMTP server', () => {
+  test('closes idle sessions with 421 and finishes a message in progress', async () => {
     let release: () => void = () => undefined
     const hold = new Promise<void>((resolve) => (release = resolve))
     const running = await startDoor({ hold })
@@ -194,7 +194,7 @@ describe('stopping', () => {
     expect(said).toMatch(/250 2\.0\.0 Queued as .+\r\n421 4\.3\.2 /)
   })
 
-  test('waits for nobody who hears only later that a key is wrong', async () => {
+  test('does not wait for delayed replies to failed sign-ins', async () => {
     const running = await startDoor()
     const { clock, ports } = running
     const tls = await secure(ports.implicit)
@@ -222,7 +222,7 @@ describe('stopping', () => {
     expect(said).toBe('421 4.3.2 The server is shutting down. Nothing was accepted. Try again shortly.\r\n')
   })
 
-  test('waits for nobody who has yet to shake hands, to say who he is, or to close after goodbye', async () => {
+  test('does not wait for TLS handshakes, PROXY headers or clients that do not close', async () => {
     const running = await startDoor({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.2/32']) } })
     const { clock, ports } = running
     const after = clock.after.bind(clock)
@@ -246,8 +246,8 @@ describe('stopping', () => {
   })
 })
 
-describe('a port that cannot be had', () => {
-  test('is named with the setting and what to do', async () => {
+describe('a port that cannot be bound', () => {
+  test('is reported with the setting and what to do', async () => {
     const first = createServer()
     const { port } = await bindServer(first, '127.0.0.1:0', 'smtp.starttls')
     await expect(bindServer(createServer(), `127.0.0.1:${port}`, 'smtp.starttls')).rejects.toThrow(
@@ -261,8 +261,8 @@ describe('a port that cannot be had', () => {
   })
 })
 
-describe('many at once', () => {
-  test('500 idle and 200 busy TLS connections are all served', async () => {
+describe('concurrent SMTP connections', () => {
+  test('500 idle and 200 busy TLS connections are served', async () => {
     const running = await open()
     const idle = await Promise.all(Array.from({ length: 500 }, () => secure(running.ports.implicit)))
     const port = running.ports.implicit

@@ -5,7 +5,7 @@ import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
 import { createSourceBook } from '../../../appliance/sources/sources.ts'
 
-test('a start goes by the configuration of its own node, and leaves the sources of others', async () => {
+test("startup applies its own node's configuration and keeps other nodes' sending IPs", async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const start = async (nodeId: string, ...configured: string[]): Promise<string[]> => {
     const book = createSourceBook({

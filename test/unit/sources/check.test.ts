@@ -58,8 +58,8 @@ const brief = ({ findings, ipv6 }: SourceHealth) => [
   `ipv6 ${ipv6}`,
 ]
 
-describe('a look at a source', () => {
-  test('over IPv4 asks for the address, reverse DNS and every list', async () => {
+describe('the check of a sending IP', () => {
+  test('over IPv4 covers the address, reverse DNS and every blocklist', async () => {
     expect(brief(await look('192.0.2.1'))).toEqual([
       'ok here:192.0.2.1',
       'ok ptr:192.0.2.1',
@@ -69,7 +69,7 @@ describe('a look at a source', () => {
     expect(brief(await look('192.0.2.2'))[2]).toBe('failed blocklist:bl.test:192.0.2.2')
   })
 
-  test('over IPv6 asks for SPF as well, and each of both decides', async () => {
+  test('over IPv6 also covers SPF, and both PTR and SPF must pass', async () => {
     expect(brief(await look('2001:db8::1'))).toEqual([
       'ok here:2001:db8::1',
       'ok ptr:2001:db8::1',
@@ -88,7 +88,7 @@ describe('a look at a source', () => {
     expect(brief(unclear).slice(3)).toEqual(['skipped spf:2001:db8::1:send.slow.example', 'ipv6 null'])
   })
 
-  test('behind a router judges the public address of the host name, and says when there is none', async () => {
+  test('behind a router uses the public address of the host name, and reports if there is none', async () => {
     expect(brief(await look('10.0.0.2'))).toEqual([
       'ok here:10.0.0.2',
       'ok ptr:192.0.2.1',
@@ -104,7 +104,7 @@ describe('a look at a source', () => {
     expect(brief(await look('fd00::2', { hostname: 'gone.example' })).at(-1)).toBe('ipv6 true')
   })
 
-  test('that finds the address gone says so', async () => {
+  test('reports an address that is gone', async () => {
     const gone = await look('192.0.2.1', {
       probe: (ip) => Promise.resolve(`${ip} is not an address of this machine`),
     })
@@ -114,7 +114,7 @@ describe('a look at a source', () => {
     })
   })
 
-  test('where the system chooses goes by the addresses of the machine', async () => {
+  test("for the system's default address covers the machine's addresses", async () => {
     const local = () => ['192.0.2.1', '2001:db8::1', '10.0.0.2']
     expect(brief(await look('auto', { local }))).toEqual([
       'ok ptr:192.0.2.1',
@@ -127,7 +127,7 @@ describe('a look at a source', () => {
   })
 })
 
-test('what receivers see of the system that chooses: its public addresses, or those of the router', () => {
+test("receivers see the machine's public addresses, or else those of the router", () => {
   const found = (records: string[]) => ({ kind: 'found' as const, records, ttl: 1, authentic: false })
   const host: HostAnswers = { name: HELO, A: found(['192.0.2.1']), AAAA: found([]) }
   const isPublic = (ip: string) => !ip.startsWith('10.')
@@ -146,19 +146,19 @@ const finding = (id: string, status: Finding['status'], found: string = status):
 })
 const health = (...findings: Finding[]): SourceHealth => ({ findings, ipv6: null })
 
-describe('the use of a source', () => {
+describe('the state of a sending IP', () => {
   const active = { state: 'active', stateReason: null, suspendedBy: null }
   const because = (stateReason: string) => ({ state: 'suspended', stateReason, suspendedBy: 'check' })
   const other = source('192.0.2.9')
 
-  test('ends when the address is gone, and begins again when it is back', () => {
+  test('becomes suspended when the address is gone, and active when it is back', () => {
     const gone = health(finding('here:192.0.2.1', 'failed', 'It is gone.'))
     expect(decideState(source('192.0.2.1'), gone, [])).toEqual(because('It is gone.'))
     const before = source('192.0.2.1', { ...because('It is gone.') } as Partial<Source>)
     expect(decideState(before, health(finding('here:192.0.2.1', 'ok')), [])).toEqual(active)
   })
 
-  test('ends with a listing only while another source can take its mail', () => {
+  test('becomes suspended by a listing only while another IP can take over its mail', () => {
     const listed = health(finding('blocklist:bl.test:192.0.2.1', 'failed', 'It is listed.'))
     expect(decideState(source('192.0.2.1'), listed, [other])).toEqual(because('It is listed.'))
     expect(decideState(source('192.0.2.1', { pool: 'news' }), listed, [other])).toEqual(
@@ -171,7 +171,7 @@ describe('the use of a source', () => {
     expect(decideState(source('192.0.2.1'), warned, [other])).toEqual(active)
   })
 
-  test('over IPv6 ends without PTR or SPF; over IPv4 it does not', () => {
+  test('becomes suspended over IPv6 without PTR or SPF, but not over IPv4', () => {
     const unfit = health(finding('ptr:2001:db8::1', 'failed', 'No PTR.'))
     expect(decideState(source('2001:db8::1'), unfit, [])).toEqual(because('No PTR.'))
     expect(decideState(source('192.0.2.1'), health(finding('ptr:192.0.2.1', 'failed')), [other])).toEqual(
@@ -179,7 +179,7 @@ describe('the use of a source', () => {
     )
   })
 
-  test('that an operator ended is never begun by a check', () => {
+  test('stays suspended despite checks if an operator suspended it', () => {
     const ended = {
       state: 'suspended',
       stateReason: 'An operator suspended it.',
@@ -189,7 +189,7 @@ describe('the use of a source', () => {
   })
 })
 
-test('without an answer from DNS, what was known stays', () => {
+test('earlier findings are kept while DNS does not answer', () => {
   const before: SourceHealth = {
     findings: [finding('blocklist:a', 'failed', 'listed'), finding('ptr:2001:db8::1', 'ok')],
     ipv6: true,
@@ -208,7 +208,7 @@ test('without an answer from DNS, what was known stays', () => {
   expect(keepKnown(null, now, '2001:db8::1')).toEqual(now)
 })
 
-test('the next look is in an hour, in a quarter of one while something is wrong, spread by a tenth', () => {
+test('the next check is in an hour, or 15 minutes while something is wrong, with 10% jitter', () => {
   const well = health(finding('ptr', 'warning'))
   expect(nextLook({ suspendedBy: null }, well, 0, 0.5)).toBe(3_600_000)
   expect(nextLook({ suspendedBy: null }, well, 0, 0)).toBe(3_240_000)
@@ -216,7 +216,7 @@ test('the next look is in an hour, in a quarter of one while something is wrong,
   expect(nextLook({ suspendedBy: 'operator' }, health(finding('ptr', 'failed')), 0, 0.5)).toBe(900_000)
 })
 
-test('only domains that are verified have a say in IPv6', () => {
+test('only verified domains affect the IPv6 check', () => {
   const domain = (name: string, status: 'verified' | 'partially_failed') =>
     ({ domain: { name, returnPath: 'send', status }, otherTeam: null }) as TeamDomain
   expect(returnPathsOf([domain('a.example', 'verified'), domain('b.example', 'partially_failed')])).toEqual([
@@ -224,7 +224,7 @@ test('only domains that are verified have a say in IPv6', () => {
   ])
 })
 
-test('what another team publishes is told and takes IPv6 from nobody', async () => {
+test("SPF of another team's domain only causes a warning, and IPv6 stays usable", async () => {
   const otherTeam = { id: 'their-id', name: 'Them' }
   const returnPaths = [ours('send.acme.example'), { domain: 'send.none.example', otherTeam }]
   const seen = await look('2001:db8::1', { returnPaths })
@@ -243,13 +243,13 @@ test('what another team publishes is told and takes IPv6 from nobody', async () 
   )
 })
 
-describe('the book agrees with the configuration', () => {
+describe('reconciling sending IPs with the configuration', () => {
   const plan = (sources: Source[], configured: string[], warmUp = false) => {
     const { add, remove } = differences(sources, { configured, warmUp }, 7)
     return [add.map(({ ip, warmUpSince }) => `${ip} ${warmUpSince}`), remove]
   }
 
-  test('configured addresses come and go, in one spelling', () => {
+  test('adds and removes configured addresses in normalized form', () => {
     expect(plan([source('auto')], ['192.0.2.1', '2001:DB8:0::1'])).toEqual([
       ['192.0.2.1 null', '2001:db8::1 null'],
       [],
@@ -258,7 +258,7 @@ describe('the book agrees with the configuration', () => {
     expect(plan([], ['192.0.2.1'], true)).toEqual([['192.0.2.1 7'], []])
   })
 
-  test('added addresses and the choice of the system stay', () => {
+  test("keeps added addresses and the system's default address", () => {
     expect(plan([source('192.0.2.5', { origin: 'operator' }), source('auto')], [])).toEqual([[], []])
   })
 })

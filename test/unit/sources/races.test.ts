@@ -45,13 +45,13 @@ function interrupted(meanwhile: () => Promise<unknown>): SourceBook {
   })
 }
 
-test('an address that another process adds takes the place of the choice', async () => {
+test('an address added by another process replaces the default address', async () => {
   const other = open(storage)
   await interrupted(() => other.add({ ip: '192.0.2.1' })).reconcile()
   expect(await ips()).toEqual(['192.0.2.1'])
 })
 
-test('the choice stays when another process removes the last address', async () => {
+test('the default address stays when another process removes the last one', async () => {
   const other = open(storage)
   await interrupted(() => other.remove('192.0.2.1')).reconcile()
   expect(await ips()).toEqual(['auto'])

@@ -76,7 +76,7 @@ async function later(ms: number): Promise<void> {
 }
 const active = (ip: string) => [ip, 'active', null, null]
 
-test('sources are looked at when the daemon starts, and what was seen is kept', async () => {
+test('sending IPs are checked at startup, and the results are stored', async () => {
   await until((sources) => sources.every(({ checkedAt }) => checkedAt !== null))
   expect(await states()).toEqual([active('192.0.2.1'), active('192.0.2.2')])
   const [first] = await book.list()
@@ -88,7 +88,7 @@ test('sources are looked at when the daemon starts, and what was seen is kept', 
   expect(changes).toBe(0)
 })
 
-test('a listed source is suspended within the hour, and used again soon after the listing ends', async () => {
+test('a listed IP is suspended within the hour, and resumed soon after the listing ends', async () => {
   names.dns.set('2.2.0.192.bl.test', { A: '127.0.0.2' })
   await later(3_600_000)
   const reason = 'Test list lists 192.0.2.2: sent spam (127.0.0.2).'
@@ -100,7 +100,7 @@ test('a listed source is suspended within the hour, and used again soon after th
   expect(changes).toBe(2)
 })
 
-test('of two listed sources one stays in use', async () => {
+test('one of two listed IPs stays active', async () => {
   names.dns.set('1.2.0.192.bl.test', { A: '127.0.0.2' })
   names.dns.set('2.2.0.192.bl.test', { A: '127.0.0.2' })
   await later(3_600_000)
@@ -111,7 +111,7 @@ test('of two listed sources one stays in use', async () => {
   await until((sources) => sources.every(({ state }) => state === 'active'))
 })
 
-test('a source whose address is gone is suspended; what an operator suspended stays so', async () => {
+test('an IP whose address is gone is suspended, and one suspended by an operator stays so', async () => {
   gone.add('192.0.2.1')
   await book.change('192.0.2.2', { suspended: true })
   await later(3_600_000)
@@ -125,7 +125,7 @@ test('a source whose address is gone is suspended; what an operator suspended st
   expect((await states())[1]![2]).toBe('operator')
 })
 
-test('SPF names what the book holds, and what was added is looked at within a minute', async () => {
+test('SPF includes added IPs, and a new IP is checked within a minute', async () => {
   expect(book.host.sourceIps).toEqual(['192.0.2.1', '192.0.2.2'])
   await book.add({ ip: '192.0.2.3', pool: 'news' })
   expect(book.host.sourceIps).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3'])
@@ -135,7 +135,7 @@ test('SPF names what the book holds, and what was added is looked at within a mi
   expect(book.host.sourceIps).toEqual(['192.0.2.1', '192.0.2.2'])
 })
 
-test('domains of all teams are looked at, and those of others are told', async () => {
+test('domains of all teams are checked, and those of other teams are reported', async () => {
   const ip = '2001:db8::7'
   names.dns.set(HELO, { A: ['192.0.2.1', '192.0.2.2'], AAAA: [ip] })
   names.dns.set(`7${'.0'.repeat(23)}.8.b.d.0.1.0.0.2.ip6.arpa`, { PTR: HELO })

@@ -54,7 +54,7 @@ async function filled(dataDir: string) {
 const dueAfter = (storage: SqliteStorage) => storage.lease(leaseArgs({ owner: 'two' }), T0 + DAY)
 
 describe('a backup', () => {
-  test('has returned messages and large received email, but not without bodies', async () => {
+  test('includes returned messages and large received email, unless made without bodies', async () => {
     const { dataDir, file, target, folder } = await place()
     const { storage, team, done } = await filled(dataDir)
     const bytes = new Uint8Array(Buffer.from('No such user.'))
@@ -83,7 +83,7 @@ describe('a backup', () => {
     expect(await list(`${file}-2`, join(folder, 'second'))).toEqual([[], undefined])
   })
 
-  test('of a running appliance has everything, and what waits comes back on hold', async () => {
+  test('of a running appliance is complete, and restores queued mail on hold', async () => {
     const { dataDir, file, target, folder } = await place()
     const { storage, team, done, waits, large } = await filled(dataDir)
     await mkdir(join(dataDir, 'tls'))
@@ -136,7 +136,7 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  test('opens nothing for whoever was signed in when it was made', async () => {
+  test('contains no usable session or sign-in link', async () => {
     const { dataDir, file, target } = await place()
     const storage = await openSqlite({ dataDir })
     const { team, user } = await makeTeam(storage)
@@ -158,7 +158,7 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  test('is an archive that any tar unpacks', async () => {
+  test('is an archive that tar can unpack', async () => {
     const { dataDir, file } = await place()
     const { storage, large } = await filled(dataDir)
     await backUp(options(dataDir, file), T0)
@@ -173,7 +173,7 @@ describe('a backup', () => {
     ])
   })
 
-  test('without bodies keeps those of mail that waits: it could not be sent otherwise', async () => {
+  test('without bodies keeps those of queued mail, which is needed to send it', async () => {
     const { dataDir, file, target } = await place()
     const { storage, team, done, waits, large } = await filled(dataDir)
     const { about } = await backUp({ ...options(dataDir, file), bodies: false }, T0)
@@ -191,7 +191,7 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  test('is consistent while mail is taken', async () => {
+  test('is consistent while mail is accepted', async () => {
     const { dataDir, file, target } = await place()
     const { storage, team } = await filled(dataDir)
     let running = true
@@ -211,7 +211,7 @@ describe('a backup', () => {
     expect(await restore({ by, file, dataDir: target }, T0)).toMatchObject({ held: about.counts.waiting })
   })
 
-  test('replaces no file, and needs a database', async () => {
+  test('does not overwrite a file, and requires a database', async () => {
     const { dataDir, file } = await place()
     await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`no database in ${dataDir}`)
     const { storage } = await filled(dataDir)
@@ -221,7 +221,7 @@ describe('a backup', () => {
     expect(await readFile(file, 'utf8')).toBe('mine')
   })
 
-  test('is not made when a message is missing that the database has', async () => {
+  test('fails if a message file that the database refers to is missing', async () => {
     const { dataDir, file, folder } = await place()
     const { storage, large } = await filled(dataDir)
     await rm(join(dataDir, 'messages', large.id.slice(-2), large.id))
@@ -230,7 +230,7 @@ describe('a backup', () => {
     expect(await readdir(folder)).toEqual(['data'])
   })
 
-  test('that is killed leaves no file by its name, and the next one cleans up', async () => {
+  test('that is killed leaves no file under its final name, and the next one cleans up', async () => {
     const { dataDir, file, folder } = await place()
     const { storage } = await filled(dataDir)
     await storage.close()
@@ -254,7 +254,7 @@ describe('a restore', () => {
     return where
   }
 
-  test('refuses a directory that is in use, and leaves it as it is', async () => {
+  test('rejects a directory in use and leaves it unchanged', async () => {
     const { file, dataDir, target } = await made()
     await expect(restore({ by, file, dataDir }, T0)).rejects.toThrow('is not empty')
     await mkdir(target)
@@ -273,7 +273,7 @@ describe('a restore', () => {
         await writeFile(file, gzipSync(bytes))
       },
     ],
-  ])('refuses a backup %s, and can be begun again', async (_what, damage) => {
+  ])('rejects a backup %s, and can be repeated', async (_what, damage) => {
     const { file, target, dataDir, folder } = await made()
     await damage(file)
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`${file} could not be restored`)
@@ -283,7 +283,7 @@ describe('a restore', () => {
     expect(await restore({ by, file: second, dataDir: target }, T0)).toMatchObject({ held: 2 })
   })
 
-  test('that is killed is no data directory, and the next one puts it right', async () => {
+  test('that is killed leaves an unusable data directory, which the next restore completes', async () => {
     const { file, target } = await made()
     const { child, lines } = runChild('restore-child.ts', file)
     for await (const line of lines) if (line === 'begun') break
@@ -299,7 +299,7 @@ describe('a restore', () => {
     ['../escape', 'it contains ../escape'],
     ['/etc/passwd', 'it contains /etc/passwd'],
     ['messages/../../x', 'it contains messages/../../x'],
-  ])('writes nothing outside its directory: %s', async (name, words) => {
+  ])('rejects an entry outside its directory: %s', async (name, words) => {
     const { file, folder, target } = await place()
     const mark = Buffer.from('{"format":1}')
     const parts = [mark, Buffer.from('evil')].flatMap((bytes, at) => [
@@ -312,7 +312,7 @@ describe('a restore', () => {
     expect((await readdir(folder)).sort()).toEqual(['backup', 'new'])
   })
 
-  test('needs a file, and makes no directory without one', async () => {
+  test('fails without creating a directory if the file does not exist', async () => {
     const { file, folder, target } = await place()
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`No such file: ${file}.`)
     await mkdir(file)
@@ -320,7 +320,7 @@ describe('a restore', () => {
     expect(await readdir(folder)).toEqual(['backup'])
   })
 
-  test('says what is no backup, or of a newer version', async () => {
+  test('rejects a file that is no backup or from a newer version', async () => {
     const { file, target } = await place()
     await writeFile(file, 'hello')
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(
@@ -340,14 +340,14 @@ describe('a restore', () => {
   })
 })
 
-test('a header tells sizes beyond eight gigabytes as other tars do', () => {
+test('a tar header encodes sizes above 8 GB in base 256', () => {
   const header = tarHeader({ name: 'posthaste.db', size: 2 ** 33 }, T0)
   expect(header.subarray(124, 136).toString('hex')).toBe('800000000000000200000000')
   expect(createHash('sha256').update(header).digest('hex')).toHaveLength(64)
 })
 
 describe('before migrations', () => {
-  test('the database is copied with all that is in it', async () => {
+  test('the whole database is copied', async () => {
     const { dataDir } = await place()
     await mkdir(dataDir)
     const shipped = shippedMigrations()
@@ -378,7 +378,7 @@ describe('before migrations', () => {
     expect(listSnapshots(dataDir)).toHaveLength(1)
   })
 
-  test('the copies of the last two upgrades are kept; a new database needs none', async () => {
+  test('the copies of the last two upgrades are kept, and a new database is not copied', async () => {
     const { dataDir } = await place()
     await mkdir(dataDir)
     const db = new Database(join(dataDir, 'posthaste.db'))

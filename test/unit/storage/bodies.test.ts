@@ -49,7 +49,7 @@ beforeEach(async () => {
 })
 afterEach(() => storage.close())
 
-test('large messages are where the engine was told, and small ones are not', async () => {
+test('large messages go to the configured body store, small ones stay in the database', async () => {
   const { team } = await makeTeam(storage)
   const small = await putEmail(storage, team.id, ['a@x.test'])
   const { id } = await putEmail(storage, team.id, ['a@x.test'], T0, { message: large(7) })
@@ -58,7 +58,7 @@ test('large messages are where the engine was told, and small ones are not', asy
   expect((await storage.getMessage({ emailId: small.id }, T0))!.byteLength).toBe(small.message.byteLength)
 })
 
-test('bytes whose email is refused are taken back, and those of an email that is removed go with it', async () => {
+test('body-store messages are deleted when their email is rejected or removed', async () => {
   const foreign = newEmail(newId(T0), ['a@x.test'], T0, { message: large(1) })
   await expect(storage.put(putArgs(foreign), T0)).rejects.toThrow('FOREIGN KEY')
   expect(memory.kept.size).toBe(0)
@@ -69,7 +69,7 @@ test('bytes whose email is refused are taken back, and those of an email that is
   expect([count, memory.kept.size]).toEqual([1, 0])
 })
 
-test('the next start sweeps bytes without a row', async () => {
+test('the next start deletes stored bodies without a row', async () => {
   const { team } = await makeTeam(storage)
   const { id } = await putEmail(storage, team.id, ['a@x.test'], T0, { message: large(3) })
   memory.kept.set(newId(T0), large(4))
@@ -78,7 +78,7 @@ test('the next start sweeps bytes without a row', async () => {
   await expect.poll(() => [...memory.kept.keys()]).toEqual([id])
 })
 
-describe('received email', () => {
+describe('received email in the body store', () => {
   const LIMITS = { messages: 10, bytes: 10_000_000 }
   const keep = (...emails: ReturnType<typeof newReceived>[]) =>
     storage.keepReceivedEmails({ emails, limits: LIMITS }, T0)
@@ -87,7 +87,7 @@ describe('received email', () => {
     bytes,
   })
 
-  test('large messages are kept outside the database, each until retention removes it', async () => {
+  test('keeps large messages outside the database until retention removes them', async () => {
     const to = await makeReceiver(storage)
     const [one, two] = [withBytes(to, large(5)), newReceived(to)]
     expect(await keep(one, two)).toBe('kept')
@@ -101,7 +101,7 @@ describe('received email', () => {
     expect(memory.kept.size).toBe(0)
   })
 
-  test('what is not kept leaves nothing behind', async () => {
+  test('stores nothing for email that is rejected or whose bodies are not kept', async () => {
     const to = await makeReceiver(storage)
     const limits = { messages: 10, bytes: 100 }
     expect(await storage.keepReceivedEmails({ emails: [withBytes(to, large(1))], limits }, T0)).toBe('full')
@@ -112,7 +112,7 @@ describe('received email', () => {
     expect([found?.hasContent, memory.kept.size]).toEqual([false, 0])
   })
 
-  test('the sweep at the start keeps messages of received email', async () => {
+  test('is kept by the cleanup at startup', async () => {
     const to = await makeReceiver(storage)
     const email = withBytes(to, large(3))
     await keep(email)
@@ -122,7 +122,7 @@ describe('received email', () => {
     await expect.poll(() => [...memory.kept.keys()]).toEqual([email.id])
   })
 
-  test('an erasure finds the address within large messages, and only there', async () => {
+  test('is searched for the address by an erasure, and only matching messages are removed', async () => {
     const to = await makeReceiver(storage)
     const filler = Buffer.from(`${'x'.repeat(998)}\r\n`.repeat(300))
     const naming = (address: string) =>

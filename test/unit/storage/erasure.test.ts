@@ -78,7 +78,7 @@ const received = (text: string, mailFrom = '') => ({
 const LIMITS = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
 
 describe('erasing an address', () => {
-  test('removes what came back for it, and what named it to postmaster', async () => {
+  test('removes returned and postmaster messages that contain it', async () => {
     const { storage, dataDir, teamId } = await open()
     const keep = async (emailId: string, text: string) => {
       const message = received(text)
@@ -108,7 +108,7 @@ describe('erasing an address', () => {
     expect(late).toMatchObject({ hasContent: false })
   })
 
-  test('leaves it nowhere in the database, and tells what was done without it', async () => {
+  test('removes it from the whole database, and keeps the outcome without it', async () => {
     const { storage, dataDir, teamId } = await open()
     const to = { to: [`Ada King <Ada.Lovelace@x.example>`], headers: [{ name: 'X-For', value: ADA }] }
     const sent = await putEmail(storage, teamId, [ADA], T0, { ...to, message: LARGE })
@@ -163,7 +163,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('takes the contact, and keeps its opt-outs and what it agreed to under a hash', async () => {
+  test('removes the contact, and keeps opt-outs and consents under a hash', async () => {
     const { storage, dataDir, teamId } = await open()
     const act = {
       ...{ origin: 'person' as const, via: 'one_click', source: null, wording: null, lifts: true },
@@ -208,7 +208,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('keeps the address suppressed, by name findable and removable', async () => {
+  test('keeps the address suppressed, and the entry can be looked up and removed by address', async () => {
     const { storage, teamId } = await open()
     await storage.addSuppressions({ teamId, suppressions: [suppression(teamId, ADA)] }, T0)
     const erasures = createErasures({ storage, clock })
@@ -226,7 +226,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('lets the same email go on to others, and takes its body when that is done', async () => {
+  test('lets the email go to other recipients, and removes its body afterwards', async () => {
     const { storage, teamId } = await open()
     const email = await putEmail(storage, teamId, ['bob@y.example', ADA], T0, {
       message: LARGE,
@@ -256,7 +256,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('touches nothing of other teams', async () => {
+  test('does not affect other teams', async () => {
     const { storage, teamId } = await open()
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, [ADA])
@@ -270,7 +270,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('takes steps that hold the writer for little: two megabytes of messages at most', async () => {
+  test('works in steps of at most 2 MB of messages, so that other writes are not blocked', async () => {
     const { storage, teamId } = await open()
     for (let count = 0; count < 400; count++)
       await putEmail(storage, teamId, [ADA], T0 + count, { message: Buffer.alloc(50_000, 1) })
@@ -292,7 +292,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('that is killed goes on where it was, and leaves no file behind', async () => {
+  test('resumes after being killed, and leaves no file behind', async () => {
     const { storage, dataDir, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 30; count++)

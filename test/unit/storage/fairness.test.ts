@@ -79,8 +79,8 @@ function drain({
   return { rounds, waiting }
 }
 
-describe('for any mixture of teams, streams, destinations and rooms', () => {
-  test('limits hold, nothing is leased twice, and in the end everything is that has room', () => {
+describe('leasing a random mix of deliveries', () => {
+  test('respects limits, leases nothing twice, and drains everything with capacity', () => {
     fc.assert(
       fc.property(mixture, (mix) => {
         const { rounds, waiting } = drain(mix)
@@ -100,7 +100,7 @@ describe('for any mixture of teams, streams, destinations and rooms', () => {
     )
   })
 
-  test('of ten places broadcast mail gets one while both wait, and no team gets two more than another that waits', () => {
+  test('gives broadcasts one slot in ten while both wait, and shares slots evenly among teams', () => {
     fc.assert(
       fc.property(mixture, (mix) => {
         const { rounds } = drain({ ...mix, together: 1 })
@@ -133,7 +133,7 @@ function checkTurns(places: LeasedDelivery[]): void {
   }
 }
 
-describe('by example', () => {
+describe('fair leasing', () => {
   const google = (teamId: string, stream: QueueName['stream'] = 'transactional'): QueueName => ({
     pool: 'default',
     provider: 'google',
@@ -143,7 +143,7 @@ describe('by example', () => {
   const lots = (count: number, queue: QueueName, dueAt = T0 - 1000): Waiting[] =>
     Array.from({ length: count }, (_, i) => ({ queue, dueAt: dueAt + (i % 900) }))
 
-  test('a team that comes later does not wait behind ten thousand mails of another', () => {
+  test('a new team does not wait behind 10,000 emails of another', () => {
     const db = openMemory()
     fill(db, [...lots(10_000, google('early')), ...lots(5, google('late'), T0 - 1)])
     const leased = createLease(db)(leaseArgs({ limit: 10, roomElse: 10 }), T0 + 900)
@@ -153,7 +153,7 @@ describe('by example', () => {
     ])
   })
 
-  test('with one place at a time all of sixty teams have their turn before any has a second', () => {
+  test('with one slot at a time, 60 teams each get a turn before any gets a second', () => {
     const db = openMemory()
     const teams = Array.from({ length: 60 }, (_, i) => `team${i}`)
     fill(
@@ -165,7 +165,7 @@ describe('by example', () => {
     expect(new Set(served).size).toBe(60)
   })
 
-  test('who sends to many recipients at once has fewer turns', () => {
+  test('a team whose emails have many recipients gets fewer turns', () => {
     const db = openMemory()
     const many = Array.from({ length: 400 }, (_, i): Waiting => {
       return { queue: google('many'), dueAt: T0 - 10, email: `many${Math.floor(i / 20)}` }
@@ -177,7 +177,7 @@ describe('by example', () => {
     expect(Math.abs(few! - got!)).toBeLessThanOrEqual(20)
   })
 
-  test('a broadcast to everybody does not delay transactional mail to anybody, nor is it stopped by it', () => {
+  test('a large broadcast does not delay transactional mail, and is not stopped by it', () => {
     const db = openMemory()
     const towards = (i: number, stream: QueueName['stream'], teamId: string): QueueName => {
       return { pool: 'default', provider: `?d${i}.example`, stream, teamId }
@@ -200,7 +200,7 @@ describe('by example', () => {
     ])
   })
 
-  test('oldest first within a team', () => {
+  test('leases the oldest first within a team', () => {
     const db = openMemory()
     const dues = [5, 3, 9, 1, 7]
     fill(
@@ -211,7 +211,7 @@ describe('by example', () => {
     expect(leased.map(({ emailId }) => emailId)).toEqual(['due1', 'due3', 'due5', 'due7', 'due9'])
   })
 
-  test('recipients of one email in two domains of one provider come apart, in one domain together', () => {
+  test('recipients of an email are leased together per domain, not per provider', () => {
     const db = openMemory()
     const one = (domain: string, email: string, dueAt: number) => ({
       queue: google('ada'),
@@ -233,7 +233,7 @@ describe('by example', () => {
     ])
   })
 
-  test('forty recipients of one email in one domain are one message and one place', () => {
+  test('forty recipients of one email in one domain count as one message and one slot', () => {
     const db = openMemory()
     const together = Array.from({ length: 40 }, () => ({ queue: google('ada'), dueAt: 1, email: 'a' }))
     fill(db, [...together, ...lots(2, google('bob'), 2)])
@@ -244,7 +244,7 @@ describe('by example', () => {
     ])
   })
 
-  test('more recipients than a message may have are more messages, each as full as can be', () => {
+  test('recipients over the per-message limit are split into full messages', () => {
     const db = openMemory()
     fill(
       db,
@@ -255,7 +255,7 @@ describe('by example', () => {
     expect(lease(leaseArgs({ roomElse: 2 }), T0)).toHaveLength(50)
   })
 
-  test('one lease takes no more than 2000 deliveries, whatever the room, and the next one goes on', () => {
+  test('one lease takes at most 2000 deliveries, and the next takes the rest', () => {
     const db = openMemory()
     fill(
       db,

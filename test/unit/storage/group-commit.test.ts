@@ -27,7 +27,7 @@ const sqlOn = (db: Database.Database) =>
   createGroupCommit(db, ({ method }) => db.prepare(method).run().changes)
 
 describe('group commit', () => {
-  test('five hundred puts at once take far fewer commits', async () => {
+  test('500 concurrent puts take fewer than 100 commits', async () => {
     const storage = await openSqlite({ dataDir: await makePlace() })
     const { team } = await makeTeam(storage)
     const before = storage.stats()
@@ -40,7 +40,7 @@ describe('group commit', () => {
     await storage.close()
   })
 
-  test('a call that fails takes back its own changes only', async () => {
+  test('a call that fails rolls back only its own changes', async () => {
     const db = await makeDatabase()
     const commit = createGroupCommit(db, async ({ id, method }) => {
       db.prepare(`insert into rows values (${id}, null)`).run()
@@ -60,7 +60,7 @@ describe('group commit', () => {
     expect(numbers(db)).toEqual([1, 3])
   })
 
-  test('what runs beside a call that fails counts once', async () => {
+  test('calls batched with a failed one are applied exactly once', async () => {
     const db = await makeDatabase()
     db.exec('create table sums (n integer not null); insert into sums values (0)')
     const add = 'update sums set n = n + 1'
@@ -73,7 +73,7 @@ describe('group commit', () => {
     expect(db.prepare('select n from sums').pluck().get()).toBe(2)
   })
 
-  test('when the commit fails, all of the batch fail, and the next batch is not hurt', async () => {
+  test('a failed commit fails the whole batch, and the next batch succeeds', async () => {
     const db = await makeDatabase()
     const commit = sqlOn(db)
     const batch = await commit([
@@ -93,7 +93,7 @@ describe('group commit', () => {
     expect(numbers(db)).toEqual([3])
   })
 
-  test('when the disk fails under the commit, whether it happened is not known', async () => {
+  test('a disk error during the commit is reported as ambiguous', async () => {
     const db = await makeDatabase()
     const broken = new Proxy(db, {
       get: (target, name) => {
@@ -110,7 +110,7 @@ describe('group commit', () => {
     expect(kinds).toEqual(['ambiguous', 'ambiguous'])
   })
 
-  test('when SQLite ends the transaction by itself, what ran before fails too', async () => {
+  test('if SQLite rolls back the transaction itself, all calls of the batch fail', async () => {
     const db = await makeDatabase()
     const batch = await sqlOn(db)([
       call(1, 'insert into rows values (1, null)'),
@@ -127,7 +127,7 @@ describe('group commit', () => {
     expect(numbers(db)).toEqual([])
   })
 
-  test('counts of a batch are exact, though some of its calls fail and others are too many', async () => {
+  test('quotas and counters of a batch stay exact when some calls fail or exceed the quota', async () => {
     const dataDir = await makePlace()
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
@@ -151,7 +151,7 @@ describe('group commit', () => {
     db.close()
   })
 
-  test('a database that another process holds for too long is named', async () => {
+  test('a database locked by another process is reported as such', async () => {
     const db = await makeDatabase()
     const other = new Database(db.name)
     other.exec('begin immediate')

@@ -5,7 +5,7 @@ import { lockDataDir, openSqlite, StorageRefused } from '../../../appliance/stor
 import { T0 } from '../../contract/fixtures.ts'
 import { kill, makePlace, runChild } from './places.ts'
 
-test('a second daemon on the directory is refused by the process id of the first, and free after kill -9', async () => {
+test('a second daemon on a data directory is rejected with the PID of the first until that is killed', async () => {
   const dataDir = await makePlace()
   const { child, lines } = runChild('lock-child.ts', dataDir)
   for await (const line of lines) {
@@ -26,7 +26,7 @@ test('a second daemon on the directory is refused by the process id of the first
   lock.release()
 })
 
-test('one process cannot be two daemons of a directory, and may be again after it gave the lock back', async () => {
+test('a process cannot lock a data directory twice, but can lock it again after release', async () => {
   const dataDir = join(await makePlace(), 'new')
   const lock = await lockDataDir(dataDir)
   await expect(lockDataDir(dataDir)).rejects.toThrow(`process ${process.pid}`)

@@ -22,8 +22,8 @@ async function allFiles(): Promise<string[]> {
   return names.filter((name) => name.includes('/')).sort()
 }
 
-describe('large messages', () => {
-  test('become files from one byte more than 256 KiB on, closed to others', async () => {
+describe('large message files', () => {
+  test('are written for messages over 256 KiB, readable by the owner only', async () => {
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
     await putEmail(storage, team.id, ['a@x.example'], T0, { message: Buffer.alloc(LARGEST_ROW, 1) })
@@ -36,7 +36,7 @@ describe('large messages', () => {
     expect((await stat(join(dataDir, 'messages'))).mode & 0o777).toBe(0o700)
   })
 
-  test('whose email is refused leave no file', async () => {
+  test('are not left behind by a rejected email', async () => {
     const storage = await openSqlite({ dataDir })
     const email = newEmail(newId(T0), ['a@x.example'], T0, { message: Buffer.alloc(LARGEST_ROW + 1) })
     await expect(storage.put(putArgs(email), T0)).rejects.toThrow('FOREIGN KEY')
@@ -44,7 +44,7 @@ describe('large messages', () => {
     await storage.close()
   })
 
-  test('whose file is gone are missed with its path', async () => {
+  test('that are missing are reported with their path', async () => {
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
     const message = Buffer.alloc(LARGEST_ROW + 1)
@@ -54,15 +54,15 @@ describe('large messages', () => {
     await storage.close()
   })
 
-  test('never leave the directory, whatever the id', async () => {
+  test('are never outside the directory, whatever the ID', async () => {
     const files = new MessageFiles(dataDir)
     await expect(files.put('../../../etc/passwd', Buffer.alloc(1))).rejects.toThrow('must be a UUID')
     await expect(files.read('..')).rejects.toThrow('must be a UUID')
   })
 })
 
-describe('the sweep of message files', () => {
-  test('removes old files without an email and old temporary ones, nothing else', async () => {
+describe('cleanup of message files', () => {
+  test('removes only old files without an email and old temporary files', async () => {
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
     const message = Buffer.alloc(LARGEST_ROW + 1)

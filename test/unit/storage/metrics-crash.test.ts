@@ -21,7 +21,7 @@ const start = (): ChildProcess =>
     execArgv: [],
   })
 
-test('after kill -9 in the middle of sending, the roll-ups, their sums and those by tag are what the events say', async () => {
+test('after kill -9 during sending, metrics, their sums and those by tag match the events', async () => {
   for (let round = 0; round < 2; round++) {
     const child = start()
     await once(child, 'message')

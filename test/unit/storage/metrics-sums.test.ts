@@ -9,7 +9,7 @@ import { makePlace } from './places.ts'
 /** T0 is a Thursday, so its week ends five days later. */
 const NEXT_WEEK = T0 + 5 * DAY
 
-test('recomputing finds a sum that is wrong, one that is missing and one too many, and rights them', async () => {
+test('recomputing metrics fixes wrong, missing and extra sums', async () => {
   const dataDir = join(await makePlace(), 'data')
   const storage = await openSqlite({ dataDir })
   const teamId = (await makeTeam(storage)).team.id
@@ -34,7 +34,7 @@ test('recomputing finds a sum that is wrong, one that is missing and one too man
   await storage.close()
 })
 
-test('a number that is taken back is taken out of the sums, and a day without any leaves no row', async () => {
+test('recomputing subtracts a removed count from the sums, and a day without counts has no row', async () => {
   const dataDir = join(await makePlace(), 'data')
   const storage = await openSqlite({ dataDir })
   const teamId = (await makeTeam(storage)).team.id

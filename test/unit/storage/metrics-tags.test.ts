@@ -24,7 +24,7 @@ async function fail(storage: SqliteStorage, teamId: string, count: number): Prom
   }
 }
 
-test('recomputing finds numbers by tag that are wrong, missing or too many, and rights them', async () => {
+test('recomputing fixes wrong, missing and extra metrics by tag', async () => {
   const { storage, teamId, db } = await open()
   await fail(storage, teamId, 2)
   await catchUp(storage, T0)
@@ -47,7 +47,7 @@ test('recomputing finds numbers by tag that are wrong, missing or too many, and 
   await storage.close()
 })
 
-test('events from before there were numbers by tag are counted, and those that retention would remove stay until then', async () => {
+test('events that precede tag metrics are counted, and retention keeps them until they are', async () => {
   const { storage, teamId, db } = await open()
   await fail(storage, teamId, 3)
   expect(db.prepare('select seq from cursors where name = ?').pluck().get('tags')).toBe(0)
@@ -60,7 +60,7 @@ test('events from before there were numbers by tag are counted, and those that r
   await storage.close()
 })
 
-test('a question counts so much itself, and says up to when the numbers go where there is more', async () => {
+test('a query counts up to 10,000 pending events itself, and reports how far it got', async () => {
   const { storage, teamId, db } = await open()
   await fail(storage, teamId, 1)
   const more = db.prepare(`
@@ -81,7 +81,7 @@ test('a question counts so much itself, and says up to when the numbers go where
   await storage.close()
 })
 
-test('a disk that takes nothing leaves the numbers that there are', async () => {
+test('a query on a full disk returns the counts so far', async () => {
   const { storage, teamId, db } = await open()
   await fail(storage, teamId, 1)
   await catchUp(storage, T0)
@@ -94,7 +94,7 @@ test('a disk that takes nothing leaves the numbers that there are', async () => 
   await storage.close()
 })
 
-test('the counter in the background counts all there is, and what comes later', async () => {
+test('the background tag counter counts existing and later events', async () => {
   const { storage, teamId, db } = await open()
   const clock = createTestClock()
   await fail(storage, teamId, 300)

@@ -47,7 +47,7 @@ beforeAll(async () => {
 const plan = (sql: string, values: object | unknown[]): string[] =>
   (db.prepare(`explain query plan ${sql}`).all(values) as { detail: string }[]).map(({ detail }) => detail)
 
-describe('with 200 000 deliveries waiting, finding work reads ranges of indexes only', () => {
+describe('query plans with 200,000 waiting deliveries use indexes', () => {
   test.each([
     [
       'heads',
@@ -83,7 +83,7 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
       ['SEARCH d USING INTEGER PRIMARY KEY (rowid=?)'],
       ['SEARCH deliveries USING INDEX sqlite_autoindex_deliveries_1 (email_id=?)'],
     ],
-  ] as const)('lease: %s', (name, values, ...expected) => {
+  ] as const)('for leasing: %s', (name, values, ...expected) => {
     const details = plan(CHOICE_SQL[name], values)
     expect(details.filter((detail) => / (d|first|other|deliveries)\b/.test(detail))).toEqual(expected.flat())
   })
@@ -99,7 +99,7 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     return spoken.filter((sql) => !/^(begin|rollback)/.test(sql)).flatMap((sql) => plan(sql, []))
   }
 
-  test('the next due time, whether destinations are closed or not', async () => {
+  test('for the next due time, with and without closed destinations', async () => {
     const closed = ['default/p0', 'default/p1', 'default/p2', 'default/p3', 'default/p4']
     for (const details of [
       await plansOf((kysely) => nextDue(kysely, { closed: [] }, T0)),
@@ -119,7 +119,7 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     ['retry', (kysely) => retryQueue(kysely, { emailId: 'e000001' }, T0)],
     ['drop', (kysely) => dropQueue(kysely, { state: 'waiting', limit: 10 }, T0)],
   ] satisfies [string, (kysely: ReturnType<typeof kyselyOn>) => Promise<unknown>][])(
-    'a step of a change: %s',
+    'for a step of a bulk change: %s',
     async (_name, method) => {
       const details = await plansOf(method)
       expect(details.filter((detail) => detail.includes('deliveries'))).not.toHaveLength(0)
@@ -128,7 +128,7 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     },
   )
 
-  test('a page of emails', async () => {
+  test('for a page of emails', async () => {
     const spoken: string[] = []
     const watched = new Database(file, { readonly: true, verbose: (sql) => spoken.push(String(sql)) })
     await listEmails(kyselyOn(watched), { teamId: 't', limit: 20, after: 'e000900' })
@@ -138,7 +138,7 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     ])
   })
 
-  test('the requests to a webhook of a day', async () => {
+  test("for a day's requests to a webhook", async () => {
     const spoken: string[] = []
     const watched = new Database(file, { readonly: true, verbose: (sql) => spoken.push(String(sql)) })
     await countWebhookRequests(kyselyOn(watched), { teamId: 't', webhookId: 'w', since: T0, most: 10 })
@@ -148,13 +148,13 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     ])
   })
 
-  test('a lease of thirteen messages takes the oldest with their siblings', () => {
+  test('a lease of 13 messages takes the oldest with the other recipients of their emails', () => {
     const leased = createLease(db)(leaseArgs({ limit: 13 }), T0)
     expect(leased).toHaveLength(104)
     expect(new Set(leased.map(({ emailId }) => emailId))).toEqual(new Set(['e000000', 'e000001', 'e000002']))
   })
 
-  test('a lease finds the one destination with room behind four that are closed', () => {
+  test('a lease finds the one open destination behind four closed ones', () => {
     const room = { 'default/p0': 0, 'default/p1': 0, 'default/p2': 0, 'default/p4': 0 }
     const leased = createLease(db)(leaseArgs({ room, limit: 300, recipients: 1, roomElse: 300 }), T0)
     expect(leased).toHaveLength(300)

@@ -33,39 +33,39 @@ function change(file: string, sql: string): void {
   db.close()
 }
 
-describe('a database that is not as it should be is refused and left alone', () => {
-  test('a migration was edited', async () => {
+describe('a bad database is rejected and left unchanged', () => {
+  test('if a migration was edited', async () => {
     const { dataDir, file } = await makeUsed()
     change(file, "update migrations set checksum = 'ab' where number = 1")
     await expectRefusedKeepingRows(dataDir, /Migration 1 \(start\) .* its checksum differs/)
   })
 
-  test('it is newer than the program', async () => {
+  test('if it is newer than the program', async () => {
     const { dataDir, file } = await makeUsed()
     change(file, "insert into migrations values (9000, 'tomorrow', 'ab', 0)")
     await expectRefusedKeepingRows(dataDir, /made by a newer version: it has migration 9000 \(tomorrow\)/)
   })
 
-  test('it is no database at all', async () => {
+  test('if it is not a database', async () => {
     const dataDir = await makePlace()
     await writeFile(join(dataDir, 'posthaste.db'), randomBytes(50_000))
     await expectRefused(dataDir, /not a database, or its beginning is damaged.*restore/)
   })
 
-  test('its first page is damaged', async () => {
+  test('if its first page is damaged', async () => {
     const { dataDir, file } = await makeUsed()
     const bytes = await readFile(file)
     await writeFile(file, bytes.fill(0xa5, 100, 4096))
     await expectRefused(dataDir, /The database is damaged.*restore/)
   })
 
-  test('it was cut off', async () => {
+  test('if it is truncated', async () => {
     const { dataDir, file } = await makeUsed()
     await truncate(file, 4096)
     await expectRefused(dataDir, /The database is damaged.*restore/)
   })
 
-  test('it is missing or empty where there was one', async () => {
+  test('if it is missing or empty although there was one', async () => {
     const { dataDir, file } = await makeUsed()
     await truncate(file, 0)
     await expectRefused(dataDir, /is empty, but .*messages shows that there was one.*restore/)
@@ -74,7 +74,7 @@ describe('a database that is not as it should be is refused and left alone', () 
     await expect(stat(file)).rejects.toThrow('ENOENT')
   })
 
-  test('it is empty beside a log with the last emails, which SQLite would remove', async () => {
+  test('if it is empty but has a WAL with the last emails', async () => {
     const dataDir = await makePlace()
     await writeFile(join(dataDir, 'posthaste.db'), '')
     await writeFile(join(dataDir, 'posthaste.db-wal'), 'emails')
@@ -82,7 +82,7 @@ describe('a database that is not as it should be is refused and left alone', () 
     expect(await readFile(join(dataDir, 'posthaste.db-wal'), 'utf8')).toBe('emails')
   })
 
-  test('a page in its middle is damaged', async () => {
+  test('if a page in the middle is damaged', async () => {
     const { dataDir, file } = await makeUsed()
     const bytes = await readFile(file)
     const middle = Math.floor(bytes.length / 8192) * 4096
@@ -90,13 +90,13 @@ describe('a database that is not as it should be is refused and left alone', () 
     await expectRefused(dataDir, /is damaged.*Keep the files as they are/)
   })
 
-  test('it belongs to another program', async () => {
+  test('if it belongs to another program', async () => {
     const dataDir = await makePlace()
     change(join(dataDir, 'posthaste.db'), 'create table invoices (id integer)')
     await expectRefused(dataDir, /belongs to another program/)
   })
 
-  test('it is a directory', async () => {
+  test('if it is a directory', async () => {
     const dataDir = join(await makePlace(), 'd')
     await openSqlite({ dataDir: join(dataDir, 'posthaste.db') }).then((storage) => storage.close())
     await expect(openSqlite({ dataDir })).rejects.toThrow(/cannot be opened: check the owner/)

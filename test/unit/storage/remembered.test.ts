@@ -36,8 +36,8 @@ async function makeKey(): Promise<{ teamId: string; id: string; tokenHash: strin
 }
 const find = (tokenHash: string, now: number) => storage!.findApiKey({ tokenHash }, now)
 
-describe('a key', () => {
-  test('that another process revokes is known for less than a second', async () => {
+describe('a cached API key', () => {
+  test('revoked by another process is accepted for less than a second', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     expect(await find(tokenHash, T0)).toMatchObject({ id })
     await other!.deleteApiKey({ teamId, id }, T0)
@@ -45,14 +45,14 @@ describe('a key', () => {
     expect(await find(tokenHash, T0 + 1000)).toBeUndefined()
   })
 
-  test('that this process revokes is unknown at once', async () => {
+  test('revoked by this process is rejected at once', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     expect(await find(tokenHash, T0)).toMatchObject({ id })
     await storage!.deleteApiKey({ teamId, id }, T0)
     expect(await find(tokenHash, T0)).toBeUndefined()
   })
 
-  test('of a trusted listener is believed as long as one that signs in', async () => {
+  test('of a trusted listener expires from the cache like others', async () => {
     const { teamId, id } = await makeKey()
     const get = (now: number) => storage!.getApiKey({ id }, now)
     expect(await get(T0)).toMatchObject({ id })
@@ -65,7 +65,7 @@ describe('a key', () => {
     expect(await storage!.getApiKey({ id: here.id }, T0)).toBeUndefined()
   })
 
-  test('that was not there is looked for again', async () => {
+  test('is not cached as missing: a key created later is found', async () => {
     const tokenHash = unique('hash')
     expect(await find(tokenHash, T0)).toBeUndefined()
     const { team } = await makeTeam(other!)
@@ -86,7 +86,7 @@ describe('a key', () => {
     expect(await find(tokenHash, T0)).toBeDefined()
   })
 
-  test('that is revoked while it is looked for is not remembered', async () => {
+  test('revoked during its lookup is not cached', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     const looking = find(tokenHash, T0)
     await storage!.deleteApiKey({ teamId, id }, T0)
@@ -94,7 +94,7 @@ describe('a key', () => {
     expect(await find(tokenHash, T0)).toBeUndefined()
   })
 
-  test('is not believed longer when the clock is set back', async () => {
+  test('is not accepted longer when the clock is set back', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     await find(tokenHash, T0 + 5000)
     await other!.deleteApiKey({ teamId, id }, T0)
@@ -102,7 +102,7 @@ describe('a key', () => {
   })
 })
 
-test('a domain and a plan are known as they were changed here', async () => {
+test('changes to domains and plans by this process take effect at once', async () => {
   const { team } = await makeTeam(storage!)
   const made = newDomain(team.id, `${unique('acme')}.example`)
   await storage!.createDomain(made, T0)

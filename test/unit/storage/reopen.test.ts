@@ -19,7 +19,7 @@ const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note
 const mode = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('a data directory', () => {
-  test('is made with its parents, closed to others, and so is the database', async () => {
+  test('is created with its parents, accessible by the owner only, as is the database', async () => {
     const dataDir = join(await makePlace(), 'var', 'posthaste')
     const storage = await openSqlite({ dataDir })
     expect(await mode(dataDir)).toBe('700')
@@ -36,14 +36,14 @@ describe('a data directory', () => {
     expect(await mode(dataDir)).toBe('750')
   })
 
-  test('that cannot be made is refused with its name', async () => {
+  test('that cannot be created is rejected with its path', async () => {
     const dataDir = '/dev/null/posthaste'
     await expect(openSqlite({ dataDir })).rejects.toThrow(`Cannot create the data directory ${dataDir}`)
   })
 })
 
-describe('closing and opening again', () => {
-  test('keeps everything', async () => {
+describe('closing and reopening storage', () => {
+  test('keeps all data', async () => {
     const dataDir = await makePlace()
     const before = await openSqlite({ dataDir })
     const { team, user } = await makeTeam(before)
@@ -67,7 +67,7 @@ describe('closing and opening again', () => {
     await after.close()
   })
 
-  test('empties the log, finishes what was asked before, and refuses what comes after', async () => {
+  test('finishes earlier calls, rejects later ones and removes the WAL', async () => {
     const dataDir = await makePlace()
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
@@ -86,7 +86,7 @@ describe('closing and opening again', () => {
     await again.close()
   })
 
-  test('of one new directory by two at once works for both, and each sees what the other writes', async () => {
+  test("a new directory from two clients at once works, and each sees the other's writes", async () => {
     const dataDir = await makePlace()
     const [daemon, command] = await Promise.all([openSqlite({ dataDir }), openSqlite({ dataDir })])
     const { team } = await makeTeam(command)
@@ -99,7 +99,7 @@ describe('closing and opening again', () => {
   })
 })
 
-test('a process killed while it puts loses nothing that it acknowledged', async () => {
+test('a process killed during puts loses no acknowledged email', async () => {
   const dataDir = await makePlace()
   const { child, lines } = runChild('put-child.ts', dataDir)
   const acknowledged: string[] = []

@@ -53,7 +53,7 @@ function allRead(dataDir: string): void {
 const fileOf = (dataDir: string, id: string): string => join(dataDir, 'messages', id.slice(-2), id)
 
 describe('retention', () => {
-  test('removes what came back with the bodies, and frees what it counted for its team', async () => {
+  test("removes returned messages with the bodies, and frees their share of the team's quota", async () => {
     const { storage, dataDir, teamId } = await open()
     const email = await putEmail(storage, teamId, ['a@x.example'])
     const other = await putEmail(storage, teamId, ['b@x.example'])
@@ -89,7 +89,7 @@ describe('retention', () => {
     await storage.close()
   })
 
-  test('removes each kind after its time, and nothing that waits', async () => {
+  test('removes each kind of data after its period, and nothing that is queued', async () => {
     const { storage, dataDir, teamId } = await open()
     const small = await putEmail(storage, teamId, ['a@x.example'])
     const large = await putEmail(storage, teamId, ['b@x.example'], T0, { message: LARGE })
@@ -129,7 +129,7 @@ describe('retention', () => {
     await storage.close()
   })
 
-  test('above the budget takes the oldest finished bodies first, and says when that is not enough', async () => {
+  test('over the disk budget removes the oldest finished bodies first, and reports if that is not enough', async () => {
     const { storage, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 8; count++)
@@ -154,7 +154,7 @@ describe('retention', () => {
     await storage.close()
   })
 
-  test('keeps a body as long as a report will quote it', async () => {
+  test('keeps a body while a delivery report still needs it', async () => {
     const { storage, teamId } = await open()
     const more = { reportTo: 'app@example.com' }
     const email = await putEmail(storage, teamId, ['a@x.example'], T0, more)
@@ -173,7 +173,7 @@ describe('retention', () => {
     await storage.close()
   })
 
-  test('gives free pages back to the disk', async () => {
+  test('returns free pages to the disk', async () => {
     const { storage, dataDir, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 30; count++)
@@ -192,7 +192,7 @@ describe('retention', () => {
     db.close()
   })
 
-  test('takes its work in steps that hold the writer for little: so many rows, or two megabytes', async () => {
+  test('works in bounded steps of rows or 2 MB, so that other writes are not blocked', async () => {
     const { storage, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 300; count++)
@@ -231,7 +231,7 @@ describe('retention', () => {
     await storage.close()
   })
 
-  test('that is killed loses nothing that waits, and the next run ends it', async () => {
+  test('that is killed loses no queued mail, and the next run completes it', async () => {
     const { storage, dataDir, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 40; count++)
@@ -251,8 +251,8 @@ describe('retention', () => {
   })
 })
 
-describe('a domain whose bodies are not kept', () => {
-  test('loses body, subject and logged request when the last delivery is final, however that comes', async () => {
+describe('an email of a domain that does not keep bodies', () => {
+  test('loses body, subject and logged request once its last delivery is final', async () => {
     const { storage, teamId, dataDir } = await open()
     const { domain, keys } = newDomain(teamId, 'secret.example')
     await storage.createDomain({ domain, keys }, T0)
@@ -294,7 +294,7 @@ describe('a domain whose bodies are not kept', () => {
     await storage.close()
   })
 
-  test('loses those whose recipients are all suppressed, too', async () => {
+  test('loses its body if all recipients are suppressed', async () => {
     const { storage, teamId } = await open()
     const { domain, keys } = newDomain(teamId, 'secret.example')
     await storage.createDomain({ domain, keys }, T0)
@@ -345,7 +345,7 @@ test.each([
     10,
   ],
 ] as [[string, number][], number, number | null][])(
-  'the forecast of %j with %d bytes of room is %s',
+  'the days until the disk is full, for %j with %d bytes free: %s',
   (days, room, expected) => {
     expect(
       forecast(

@@ -23,11 +23,11 @@ test.each([
   ['SQLITE_IOERR_WRITE', false, ['unavailable', 503, '451 4.3.0']],
   ['SQLITE_FULL', true, ['outcome_unknown', 503, '451 4.3.0']],
   ['SQLITE_IOERR_FSYNC', true, ['outcome_unknown', 503, '451 4.3.0']],
-])('a client hears of %s, while committing: %s, what it may rely on', async (code, committing, said) => {
+])('a client is told the outcome of %s (during commit: %s): %j', async (code, committing, said) => {
   const error = new StorageFailure(pack(Object.assign(new Error('broken'), { code }), committing))
   expect(await answerTo(error)).toEqual(said)
 })
 
-test('a client whose email was on its way to a thread that died hears that it may have been accepted', async () => {
+test('if the storage thread dies, a client is told that the email may have been accepted', async () => {
   expect(await answerTo(new StorageLost('out of memory'))).toEqual(['outcome_unknown', 503, '451 4.3.0'])
 })

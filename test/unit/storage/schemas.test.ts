@@ -15,14 +15,14 @@ const done = '0197c3e2-5a71-7000-8000-000000000013'
 
 const newest = shippedMigrations().at(-1)!.number
 
-test('there is a database of every schema, but for the newest while it is made', () => {
+test('there is a sample database of every schema version, except newer ones in development', () => {
   const numbers = kept.map((name) => Number.parseInt(name, 10))
   const last = Math.max(...numbers)
   const wanted = shippedMigrations().map(({ number }) => number)
   expect(numbers).toEqual(wanted.filter((number) => number <= last))
 })
 
-test.each(kept)('a database of schema %s is brought up to date and works', async (name) => {
+test.each(kept)('a database of schema %s is migrated and works', async (name) => {
   const dataDir = join(await makePlace(), 'data')
   mkdirSync(dataDir, { mode: 0o700 })
   const database = join(dataDir, 'posthaste.db')
@@ -73,7 +73,7 @@ test.each(kept)('a database of schema %s is brought up to date and works', async
   db.close()
 })
 
-test('the growth of an audience before migration 88 is counted', () => {
+test('audience growth before migration 88 is counted', () => {
   const db = new Database(':memory:')
   const until = (number: number) =>
     applyMigrations(

@@ -66,12 +66,12 @@ const accept = (email: StoredEmail, quota = false) =>
     T0,
   )
 
-test('an accepted email of one recipient takes seven statements, four more where it is counted', () => {
+test('accepting an email with one recipient takes seven statements, and eleven with metrics', () => {
   expect(statements(() => accept(stored(['a@x.example']))).count).toBe(7)
   expect(statements(() => accept(stored(['b@x.example']), true)).count).toBe(11)
 })
 
-test('each further recipient takes two', () => {
+test('each further recipient takes two statements', () => {
   const counts = [1, 2, 10].map((many) => {
     const recipients = Array.from({ length: many }, (_, at) => `a${at}@x.example`)
     return statements(() => accept(stored(recipients))).count
@@ -79,7 +79,7 @@ test('each further recipient takes two', () => {
   expect(counts).toEqual([7, 9, 25])
 })
 
-test('a lease takes eight statements, however many deliveries it takes', () => {
+test('a lease takes eight statements, whatever its size', () => {
   const leases = [1, 20, 200].map((limit) => {
     for (let at = 0; at < limit; at += 1) accept(stored([`a${at}@x${at}.example`]))
     const { result, count } = statements(() => lease(leaseArgs({ limit }), T0))
@@ -92,7 +92,7 @@ test('a lease takes eight statements, however many deliveries it takes', () => {
   ])
 })
 
-test('where the heads of the streams are not all that is due, a lease takes two more', () => {
+test('a lease takes ten statements if the heads of the streams are not all that is due', () => {
   for (let at = 0; at < 2000; at += 1) accept(stored([`a${at}@x${at % 300}.example`]))
   for (const limit of [1, 20, 200]) {
     const { result, count } = statements(() => lease(leaseArgs({ limit }), T0))
@@ -100,7 +100,7 @@ test('where the heads of the streams are not all that is due, a lease takes two 
   }
 })
 
-test('settling a delivered email takes five', () => {
+test('settling a delivered email takes five statements', () => {
   const email = newEmail(TEAM, ['a@x.example'])
   const { message, ...rest } = email
   accept({ ...rest, body: message, size: message.length })

@@ -3,7 +3,7 @@ import { openSqlite, StorageLost } from '../../../appliance/storage/sqlite/sqlit
 import { Thread } from '../../../appliance/storage/engine/thread.ts'
 import { makePlace } from './places.ts'
 
-test('when a thread dies, pending and later calls are rejected, and the owner is told once', async () => {
+test('when a thread dies, pending and later calls are rejected, and the owner is notified once', async () => {
   const told: string[] = []
   const thread = await Thread.start({
     name: 'dies',
@@ -23,7 +23,7 @@ test('when a thread dies, pending and later calls are rejected, and the owner is
   await thread.close()
 })
 
-test('arguments that are no plain data are refused and the thread lives on', async () => {
+test('arguments that cannot be cloned are rejected, and the thread keeps working', async () => {
   const storage = await openSqlite({ dataDir: await makePlace() })
   const uses = (() => undefined) as unknown as { id: string; at: number; prefix: null }[]
   await expect(storage.touchApiKeys({ uses }, 0)).rejects.toThrow('could not be cloned')
@@ -31,7 +31,7 @@ test('arguments that are no plain data are refused and the thread lives on', asy
   await storage.close()
 })
 
-test('calls that come while the thread is busy share its commits', async () => {
+test('calls that arrive while the thread is busy share commits', async () => {
   const storage = await openSqlite({ dataDir: await makePlace() })
   const calls: Promise<unknown>[] = []
   // Each call is made in its own turn of the event loop, as requests arrive. All are made long before a disk could

@@ -12,7 +12,7 @@ const transcript = (steps: Step[]): Transcript => ({
   ...{ host: 'mx.x.example', ip: '192.0.2.1', tls: null, source: '192.0.2.7' },
 })
 
-test('a transcript is read back as it was written, whatever its steps have', () => {
+test('a transcript is read back as written, whichever fields its steps have', () => {
   const text = fc.constantFrom(null, '', 'mx1.x.example', 'mx2.x.example')
   const step = fc.record<Step>({
     name: fc.constantFrom('resolve', 'connect', 'ehlo', 'mail', 'rcpt'),
@@ -28,7 +28,7 @@ test('a transcript is read back as it was written, whatever its steps have', () 
   )
 })
 
-test('what every step would repeat is stored once', () => {
+test('values that every step repeats are stored once', () => {
   const steps = [said('resolve', { host: null, ip: null }), said('connect'), said('ehlo', { sent: 'EHLO a' })]
   expect(JSON.parse(writeTranscript(transcript(steps)))).toEqual({
     steps: [
@@ -40,7 +40,7 @@ test('what every step would repeat is stored once', () => {
   })
 })
 
-test('one that was stored with all fields is read as well', () => {
+test('a transcript stored with all fields is read too', () => {
   const whole = transcript([said('connect'), said('quit', { host: null, ip: null })])
   expect(readTranscript(JSON.stringify(whole))).toEqual(whole)
 })

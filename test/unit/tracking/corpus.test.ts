@@ -70,11 +70,11 @@ const join = (lines: string[]): string[] =>
 
 const cases = corpus()
 
-test('there are at least two hundred templates', () => {
+test('the corpus has at least 200 templates', () => {
   expect(new Set(cases).size).toBeGreaterThanOrEqual(200)
 })
 
-test('templates are unchanged but for their links and the pixel', () => {
+test('tracking changes only links and the pixel in the parsed templates', () => {
   const seen = { links: 0, pixels: 0 }
   for (const html of cases) {
     const tracked = trackHtml(html, plan)
@@ -86,7 +86,7 @@ test('templates are unchanged but for their links and the pixel', () => {
   expect(seen.pixels).toBeGreaterThan(300)
 })
 
-test('every character beside them stays', () => {
+test('tracking keeps every other character of the templates', () => {
   for (const html of cases) {
     const places = /https:\/\/links\.shop\.test\/l\/[\w-]+|<img src="https:\/\/links\.shop\.test\/o\/[^>]*>/g
     let rest = html

@@ -22,7 +22,7 @@ const domain = {
   ],
 }
 
-test('a visitor is answered although the storage is not there', async () => {
+test('noting a visit succeeds although the storage fails', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-hits-'))
   const storage = await openSqlite({ dataDir })
   await storage.close()
@@ -40,7 +40,7 @@ test('a visitor is answered although the storage is not there', async () => {
 const always = () => true
 const never = () => false
 
-test('a numbered link leads where its revision says, and other numbers nowhere', async () => {
+test('a numbered link resolves through its revision, and invalid numbers do not resolve', async () => {
   const [revisionId, emailId] = [
     '01980000-0000-7000-8000-0000000000a1',
     '01980000-0000-7000-8000-0000000000b2',
@@ -72,7 +72,7 @@ test('a numbered link leads where its revision says, and other numbers nowhere',
   })
 })
 
-test('links lead to the domain’s own name once it is seen, with scheme and port of ours', () => {
+test("tracked links use the domain's own name once verified, with our scheme and port", () => {
   const ours = 'https://mail.test'
   expect(originOf(domain, 'https://mail.test:8443', always)).toBe('https://links.shop.test:8443')
   expect(originOf({ ...domain, trackingSubdomain: 'other' }, ours, always)).toBe(ours)
@@ -80,7 +80,7 @@ test('links lead to the domain’s own name once it is seen, with scheme and por
   expect(originOf({ ...domain, checks: [] }, ours, always)).toBe(ours)
 })
 
-test('links with https lead to the domain’s own name only when it has a certificate', () => {
+test("tracked https links use the domain's own name only with a certificate for it", () => {
   const asked: string[] = []
   const origin = originOf(domain, 'https://mail.test', (host) => asked.push(host) > 1)
   expect([origin, asked]).toEqual(['https://mail.test', ['links.shop.test']])
@@ -94,6 +94,6 @@ test.each([
   ['http://[::]:8025', null],
   ['http://[::1]:8025', 'http://[::1]:8025'],
   [undefined, null],
-])('%s is %s for people', (listening, origin) => {
+])('the public origin for %s is %s', (listening, origin) => {
   expect(reachable(listening)).toBe(origin)
 })

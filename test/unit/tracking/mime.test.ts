@@ -27,12 +27,12 @@ const base64 = (html: string) => Buffer.from(html).toString('base64').replaceAll
 const htmlOf = async (raw: Uint8Array) =>
   (await PostalMime.parse(new Uint8Array(raw))).html!.replace(/\n$/, '')
 
-describe('html is tracked in its transfer encoding', () => {
+describe('HTML is tracked within its transfer encoding', () => {
   test.each([
     ['8bit', HTML],
     ['Quoted-Printable', escapedQp(HTML)],
     ['BASE64', base64(HTML)],
-  ])('%s', async (encoding, body) => {
+  ])('in %s', async (encoding, body) => {
     const sent = message('Subject: x', 'MIME-Version: 1.0', ...part(encoding, body), '')
     const tracked = trackMessage(sent, plan)
     expect(await htmlOf(tracked)).toBe(trackHtml(HTML, plan))
@@ -45,7 +45,7 @@ describe('html is tracked in its transfer encoding', () => {
     expect(Math.max(...longest)).toBeLessThanOrEqual(encoding === '8bit' ? 998 : 76)
   })
 
-  test('in each of the corpus, as in html that never was encoded', async () => {
+  test('in every corpus template, as in unencoded HTML', async () => {
     for (const html of corpus().filter((one) => !/[\0\r]|\n$/.test(one) && one.isWellFormed())) {
       const lines = html.replaceAll('\n', '\r\n')
       for (const body of [part('base64', base64(lines)), part('quoted-printable', escapedQp(lines))]) {
@@ -55,7 +55,7 @@ describe('html is tracked in its transfer encoding', () => {
     }
   })
 
-  test('and quoted-printable stays as it was written but for the links', () => {
+  test('and quoted-printable text is unchanged except for links', () => {
     const body = '<p>a=20b=\r\nc =3D =C3=BC</p><a href=3D"https://shop=\r\n.test/x">x</a>   \r\nend=20'
     const tracked = Buffer.from(
       trackMessage(message(...part('quoted-printable', body)), { ...plan, opens: false }),
@@ -65,7 +65,7 @@ describe('html is tracked in its transfer encoding', () => {
   })
 })
 
-describe('in a multipart', () => {
+describe('tracking a multipart message', () => {
   const mixed = (kind: string, ...middle: string[]) =>
     message(
       'Subject: x',
@@ -79,7 +79,7 @@ describe('in a multipart', () => {
       '',
     )
 
-  test('only the html changes, in all depths, and the first gets the pixel', async () => {
+  test('changes only HTML parts at any depth, and adds the pixel to the first', async () => {
     const inner = [
       'Content-Type: multipart/alternative; boundary=inner',
       '',
@@ -117,23 +117,29 @@ describe('in a multipart', () => {
     await expect(PostalMime.parse(tracked)).resolves.toMatchObject({ subject: 'x' })
   })
 
-  test.each(['signed; protocol="application/pkcs7-signature"', 'encrypted'])('%s nothing changes', (kind) => {
-    const sent = mixed(kind, ...part('7bit', HTML))
-    expect(trackMessage(sent, plan)).toBe(sent)
-  })
+  test.each(['signed; protocol="application/pkcs7-signature"', 'encrypted'])(
+    'does not change multipart/%s',
+    (kind) => {
+      const sent = mixed(kind, ...part('7bit', HTML))
+      expect(trackMessage(sent, plan)).toBe(sent)
+    },
+  )
 })
 
-describe('nothing changes in', () => {
+describe('tracking does not change', () => {
   test.each([
-    ['text', part('7bit', HTML, 'text/plain')],
-    ['a message that its sender signed', ['DKIM-Signature: v=1; a=rsa-sha256', ...part('7bit', HTML)]],
-    ['a charset in which ASCII is not ASCII', part('7bit', HTML, 'text/html; charset=utf-16')],
+    ['a text part', part('7bit', HTML, 'text/plain')],
+    [
+      'a message that the sender signed with DKIM',
+      ['DKIM-Signature: v=1; a=rsa-sha256', ...part('7bit', HTML)],
+    ],
+    ['a charset that is not ASCII-compatible', part('7bit', HTML, 'text/html; charset=utf-16')],
     ['an unknown encoding', part('x-uuencode', HTML)],
-    ['html with two types', ['Content-Type: text/plain', ...part('7bit', HTML)]],
+    ['html with two Content-Type fields', ['Content-Type: text/plain', ...part('7bit', HTML)]],
     ['html of more than a megabyte', part('7bit', HTML + ' '.repeat(1024 * 1024))],
     ['a line that would be too long', part('7bit', `<p title="${'x'.repeat(900)}">${HTML}`)],
     [
-      'a multipart without an end',
+      'a multipart without a closing delimiter',
       ['Content-Type: multipart/mixed; boundary=b', '', '--b', ...part('7bit', HTML)],
     ],
     ['a message without a body', ['Subject: x']],

@@ -26,7 +26,7 @@ function shown(html: string, more: Partial<TrackingPlan> = {}): string {
     .replaceAll(/<img src="https:\/\/links\.shop\.test\/o\/[\w-]+\.gif"[^>]*>/g, '[pixel]')
 }
 
-describe('links are tracked', () => {
+describe('tracking rewrites links', () => {
   const rows: [html: string, shown: string][] = [
     ['<a href="https://a.test/x?y=1#z">go</a>', '<a href="<https://a.test/x?y=1#z>">go</a>'],
     ["<A HREF = 'http://a.test'>go</A>", "<A HREF = '<http://a.test>'>go</A>"],
@@ -47,7 +47,7 @@ describe('links are tracked', () => {
   })
 })
 
-describe('nothing is changed in', () => {
+describe('tracking does not change', () => {
   test.each([
     '<a href="mailto:a@b.test">x</a>',
     '<a href="tel:+123">x</a>',
@@ -87,7 +87,7 @@ describe('nothing is changed in', () => {
     expect(trackHtml(html, plan())).toBe(html)
   })
 
-  test('links of List-Unsubscribe', () => {
+  test('links that are in List-Unsubscribe', () => {
     const leave = unsubscribeLinks([
       { name: 'List-Unsubscribe', value: '<mailto:u@a.test>, <https://a.test/u?id=1&x=2>' },
     ])
@@ -97,13 +97,13 @@ describe('nothing is changed in', () => {
     expect(trackHtml(html, plan())).not.toBe(html)
   })
 
-  test('links that lead through us already', () => {
+  test('links that are already tracked', () => {
     const once = trackHtml('<a href="https://a.test">x</a>', plan())
     expect(trackHtml(once, plan())).toBe(once)
   })
 })
 
-describe('the pixel', () => {
+describe('the tracking pixel', () => {
   const opens = { opens: true, clicks: false }
   test.each([
     ['<html><body><p>x</p></body></html>', '<html><body><p>x</p>[pixel]</body></html>'],
@@ -114,11 +114,11 @@ describe('the pixel', () => {
     ['<p>x</p><!-- not closed', '<p>x</p><!-- not closed'],
     ['<p>x</p><style>a {', '<p>x</p><style>a {'],
     ['<p>x</p><a href="', '<p>x</p><a href="'],
-  ])('in %s', (html, expected) => {
+  ])('is placed correctly in %s', (html, expected) => {
     expect(shown(html, opens)).toBe(expected)
   })
 
-  test('stands among links on both sides', () => {
+  test('is placed correctly between links', () => {
     const html = '<a href="https://a.test">a</a></body><a href="https://b.test">b</a>'
     expect(shown(html, { opens: true })).toBe(
       '<a href="<https://a.test>">a</a>[pixel]</body><a href="<https://b.test>">b</a>',
@@ -126,18 +126,18 @@ describe('the pixel', () => {
   })
 })
 
-describe('a token', () => {
+describe('a tracking token', () => {
   const html = trackHtml('<a href="https://a.test/x">x</a>', plan({ opens: true }))
   const click = /\/l\/([\w-]+)/.exec(html)![1]!
   const open = /\/o\/([\w-]+)\.gif/.exec(html)![1]!
 
-  test('says what it was signed for', () => {
+  test('yields the email and link that it was signed for', () => {
     expect(openToken(secret, 'click', click)).toEqual({ emailId: EMAIL, link: 'https://a.test/x' })
     expect(openToken(secret, 'open', open)).toEqual({ emailId: EMAIL, link: '' })
     expect(open).toHaveLength(43)
   })
 
-  test('is garbage for another purpose, under another key, and after any change', () => {
+  test('is rejected for another purpose or key, and after any change', () => {
     expect(openToken(secret, 'open', click)).toBeUndefined()
     expect(openToken(secret, 'click', open)).toBeUndefined()
     expect(openToken(new Uint8Array(32), 'click', click)).toBeUndefined()
@@ -152,16 +152,16 @@ describe('a token', () => {
   })
 })
 
-describe('the links of a broadcast', () => {
+describe('broadcast links', () => {
   const revisionId = '01980000-0000-7000-8000-0000000000c3'
   const html =
     '<a href="https://a.test/x">x</a><a href="https://a.test/{{{CODE}}}">y</a><a href="https://b.test/?a=1&amp;b=2">z</a><a href="https://a.test/x">x</a>'
 
-  test('have numbers where they are the same for everybody, each once', () => {
+  test('are numbered once each if they are the same for all readers', () => {
     expect(numberedLinks(html)).toEqual(['https://a.test/x', 'https://b.test/?a=1&b=2'])
   })
 
-  test('share one token with the pixel, and a link of one reader has its address in a token', () => {
+  test('share one token with the pixel, and links per reader have the URL in their token', () => {
     const numbers = new Map(numberedLinks(html).map((link, n) => [link, n]))
     const mine = html.replace('{{{CODE}}}', '7')
     const tracked = trackHtml(mine, plan({ opens: true, numbered: { revisionId, numbers } }))
@@ -178,7 +178,7 @@ describe('the links of a broadcast', () => {
     expect(tracked).toContain(`/o/${token}.gif`)
   })
 
-  test('cannot be made by others', () => {
+  test('cannot be forged', () => {
     const token = signReader(secret, { revisionId, emailId: EMAIL })
     expect(token).toHaveLength(64)
     expect(openReader(new Uint8Array(32), token)).toBeUndefined()
@@ -192,7 +192,7 @@ describe('the links of a broadcast', () => {
   })
 })
 
-test('a link is read as browsers read it', () => {
+test('readLink reads a URL as browsers do', () => {
   expect(readLink('\t https://a.test/\n ')).toBe('https://a.test/')
   expect(readLink('HTTPS://A.test')).toBe('HTTPS://A.test')
   expect(readLink('ftp://a.test')).toBeUndefined()
@@ -200,7 +200,7 @@ test('a link is read as browsers read it', () => {
   expect(readLink(undefined)).toBeUndefined()
 })
 
-test('ten times as many links cost ten times as much, and not a hundred times', async () => {
+test('tracking cost grows linearly with the number of links', async () => {
   const page = (links: number) =>
     Array.from({ length: links }, (_, i) => `<p><a href="https://a.test/${i}">x</a></p>`).join('')
   const cost = (links: number) =>

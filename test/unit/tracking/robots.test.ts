@@ -11,7 +11,7 @@ const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Ch
 const visit: Visit = { method: 'GET', ip: '192.0.2.1', userAgent: BROWSER, purpose: '' }
 const moment: Moment = { now: 60_000, deliveredAt: 0, links: 1 }
 
-describe('machines are told from people', () => {
+describe('bots are distinguished from people', () => {
   const judge = createJudge(loadRobots())
   const rows: [Partial<Visit>, Partial<Moment>, boolean, string | null][] = [
     [{}, {}, false, null],
@@ -43,11 +43,11 @@ describe('machines are told from people', () => {
     [{}, { links: 3 }, false, null],
     [{}, { links: 4 }, true, 'followed many links at once'],
   ]
-  test.each(rows)('%j %j', (who, when, robot, seenBy) => {
+  test.each(rows)('for %j %j', (who, when, robot, seenBy) => {
     expect(judge({ ...visit, ...who }, { ...moment, ...when })).toEqual({ robot, seenBy })
   })
 
-  test('by network where a rule names any', () => {
+  test('by network, if a rule names any', () => {
     const scanner = {
       name: 'Scanner',
       is: 'robot' as const,
@@ -61,14 +61,14 @@ describe('machines are told from people', () => {
   })
 })
 
-describe('rules of one’s own', () => {
+describe('custom bot rules', () => {
   const file = (text: string): string => {
     const path = join(mkdtempSync(join(tmpdir(), 'posthaste-robots-')), 'robots.toml')
     writeFileSync(path, text)
     return path
   }
 
-  test('are asked first', () => {
+  test('are applied first', () => {
     const path = file('[[rule]]\nname = "Ours"\nis = "proxy"\nagents = ["CURL"]\n')
     expect(createJudge(loadRobots(path))({ ...visit, userAgent: 'curl/8.0' }, moment)).toEqual({
       robot: false,
@@ -82,12 +82,12 @@ describe('rules of one’s own', () => {
     ['[[rule]]\nname = "X"\nis = "robot"\nnetworks = ["10.0.0.0/99"]\n', '10.0.0.0/99'],
     ['[robot]\nname = "X"\n', 'unknown key robot'],
     ['rule = 7\n', 'rule must be a list'],
-  ])('%j is refused', (text, complaint) => {
+  ])('are rejected: %j', (text, complaint) => {
     expect(() => loadRobots(file(text))).toThrow(complaint)
   })
 })
 
-test('the same visit within a minute is one', () => {
+test('repeated visits within a minute count as one', () => {
   const memory = createVisitMemory()
   expect(memory.repeated('a', 0)).toBe(false)
   expect(memory.repeated('a', 59_999)).toBe(true)
@@ -95,14 +95,14 @@ test('the same visit within a minute is one', () => {
   expect(memory.repeated('a', 60_000)).toBe(false)
 })
 
-test('different links followed within five seconds are counted by who follows them', () => {
+test('different links followed within five seconds are counted per visitor', () => {
   const memory = createVisitMemory()
   expect(['x', 'y', 'x', 'z'].map((link, at) => memory.links('ada', link, at * 1000))).toEqual([1, 2, 2, 3])
   expect(memory.links('bob', 'x', 3000)).toBe(1)
   expect(memory.links('ada', 'w', 5000)).toBe(1)
 })
 
-test('more than three hundred visits of an email within a minute are excessive', () => {
+test('more than 300 visits of an email within a minute are excessive', () => {
   const memory = createVisitMemory()
   const seen = Array.from({ length: 301 }, () => memory.excessive('e', 0))
   expect(seen.indexOf(true)).toBe(300)

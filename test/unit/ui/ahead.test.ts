@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => void vi.useRealTimers())
 
-test('what is under way is not asked for again, and taken once', async () => {
+test('a running prefetch is not repeated, and its result is used once', async () => {
   readAhead([domains])
   readAhead([domains])
   expect(load).toHaveBeenCalledTimes(1)
@@ -19,7 +19,7 @@ test('what is under way is not asked for again, and taken once', async () => {
   expect(takeAhead('domains')).toBeUndefined()
 })
 
-test('what may be old is asked for again, and not taken', () => {
+test('a prefetch older than two seconds is repeated and not used', () => {
   readAhead([domains])
   vi.advanceTimersByTime(2000)
   expect(takeAhead('domains')).toBeUndefined()
@@ -29,7 +29,7 @@ test('what may be old is asked for again, and not taken', () => {
   expect(load).toHaveBeenCalledTimes(3)
 })
 
-test('what was asked for one page is still there when the pointer has been on the link to another', async () => {
+test('a prefetch for one page survives a prefetch for another', async () => {
   readAhead([domains])
   readAhead([{ key: 'usage', load: () => Promise.resolve('usage') }])
   readAhead([domains])
@@ -38,13 +38,13 @@ test('what was asked for one page is still there when the pointer has been on th
   await expect(takeAhead('domains')).resolves.toBe('answer')
 })
 
-test('a failure that nobody waits for is no error of the page, which asks itself', async () => {
+test('a prefetch that failed before it was used is dropped, so that the page loads itself', async () => {
   readAhead([{ key: 'gone', load: () => Promise.reject(new Error('gone')) }])
   await Promise.resolve()
   expect(takeAhead('gone')).toBeUndefined()
 })
 
-test('a failure is heard of by the page that waits for it, and what was asked for since stays', async () => {
+test('a prefetch that fails while used fails the page, and a newer one stays', async () => {
   const { promise, reject } = Promise.withResolvers<string>()
   readAhead([{ key: 'domains', load: () => promise }])
   const taken = takeAhead('domains')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { explained, receivedSentences, verdictSentences } from '../../../ui/src/state/authentication.ts'
 
-describe('a header field', () => {
+describe('explaining a header field', () => {
   test.each([
     [
       'DKIM-Signature',
@@ -19,7 +19,7 @@ describe('a header field', () => {
       'Checked by mx.example: DKIM for shop.example passed; SPF for send.shop.example soft-failed: the sender is not listed, but the domain does not ask for rejection; DMARC for shop.example failed.',
     ],
     ['Received-SPF', 'Pass (mx.example: domain of x)', 'SPF passed.'],
-  ])('%s is explained', (name, value, sentence) => {
+  ])('describes %s', (name, value, sentence) => {
     expect(explained({ name, value })).toBe(sentence)
   })
 
@@ -30,12 +30,12 @@ describe('a header field', () => {
     ['Authentication-Results', ''],
     ['Received-SPF', 'constructor'],
     ['Authentication-Results', 'mx.example; constructor=pass'],
-  ])('%s: %s is left as it is', (name, value) => {
+  ])('returns null for %s: %s', (name, value) => {
     expect(explained({ name, value })).toBeNull()
   })
 })
 
-test('a message that arrived is told about check by check', () => {
+test('authentication results of a captured message are described check by check', () => {
   const from = 'The shop <hello@shop.example>'
   const message = { from, mail_from: 'bounce+1@send.shop.example', dkim: 'pass', spf: 'pass', dmarc: 'fail' }
   expect(verdictSentences(message)).toEqual([
@@ -45,7 +45,7 @@ test('a message that arrived is told about check by check', () => {
   ])
 })
 
-test('mail from outside is told about check by check, with what each proves', () => {
+test('authentication results of received mail are described with what each check proves', () => {
   const envelope = { mail_from: 'x@list.example', ip: '192.0.2.9', helo: 'mx', tls: null, size: 1 }
   const told = (spf: string, dkim: string, dmarc: string, arc: string) => {
     const of = (result: string, domain: string | null) => ({ result: result as 'pass', domain })

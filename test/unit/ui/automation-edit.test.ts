@@ -51,7 +51,7 @@ const graph: AutomationGraph = {
 }
 const BEFORE = [['a', 'x', 'y', ['z'], ['v']]]
 
-test('a step is added between two steps, in a branch and at an end', () => {
+test('a step is inserted between two steps, in a branch or at an end', () => {
   const add = (from: string, type: ConnectionType, step = delay('n')) =>
     shape(insertStep(graph, { from, type }, step))
   expect(add('a', 'default')).toEqual([['a', 'n', 'x', 'y', ['z'], ['v']]])
@@ -63,13 +63,13 @@ test('a step is added between two steps, in a branch and at an end', () => {
   expect(shape(graph)).toEqual(BEFORE)
 })
 
-test('nothing is added after the deletion of a contact', () => {
+test('no step can be added after the deletion of a contact', () => {
   expect(fits(graph, { from: 'z', type: 'default' }, 'contact_delete')).toBe(true)
   expect(fits(graph, { from: 'x', type: 'default' }, 'contact_delete')).toBe(false)
   expect(fits(graph, { from: 'z', type: 'default' }, 'trigger')).toBe(false)
 })
 
-test('a removed step leaves its first way, and the steps of the other way go', () => {
+test('removing a step keeps its first branch and removes the steps of the other', () => {
   expect(shape(removeStep(graph, 'x'))).toEqual([['a', 'y', ['z'], ['v']]])
   expect(shape(removeStep(graph, 'y'))).toEqual([['a', 'x', 'z']])
   expect(shape(removeStep(removeStep(graph, 'z'), 'y'))).toEqual([['a', 'x', 'v']])
@@ -80,7 +80,7 @@ test('a removed step leaves its first way, and the steps of the other way go', (
   expect(shape(removeStep(two, 'a'))).toEqual([['b', 'x', 'y', ['z'], ['v']]])
 })
 
-test('moving up and down reaches each place in reading order', () => {
+test('moving a step up and down reaches every place in reading order', () => {
   const path: unknown[] = []
   let now: AutomationGraph | null = graph
   for (let next = now; next; next = moveStep(next, 'x', 1)!) path.push(...shape((now = next))!)
@@ -96,7 +96,7 @@ test('moving up and down reaches each place in reading order', () => {
   expect(back.map((one) => shape(one)![0]).reverse()).toEqual(path)
 })
 
-test('a condition moves up past a step, which then belongs to its first branch', () => {
+test('a condition moves up past a step, which then goes into its first branch', () => {
   expect(shape(moveStep(graph, 'y', -1))).toEqual([['a', 'y', ['x', 'z'], ['v']]])
   expect(moveStep(graph, 'y', 1)).toBeNull()
   expect(moveStep(graph, 'a', 1)).toBeNull()
@@ -107,7 +107,7 @@ test('a condition moves up past a step, which then belongs to its first branch',
   expect(moveStep(last, 'gone', 1)).toBeNull()
 })
 
-test('a way leads to another step, or ends', () => {
+test('a connection leads to another step, or ends', () => {
   const slot = { from: 'v', type: 'default' } as const
   expect(targetsFor(graph, slot).map(({ key }) => key)).toEqual(['z'])
   const joined = connectSlot(graph, slot, 'z')
@@ -119,7 +119,7 @@ test('a way leads to another step, or ends', () => {
   expect(shape(connectSlot(graph, { from: 'x', type: 'default' }, null))).toEqual([['a', 'x']])
 })
 
-test('a changed step keeps its connections, under a new key as well', () => {
+test('a replaced step keeps its connections, even under a new key', () => {
   const changed = replaceStep(graph, 'y', { ...fork('plan'), key: 'plan' })
   expect(shape(changed)).toEqual([['a', 'x', 'plan', ['z'], ['v']]])
   const first = blankStep(graph, 'delay')
@@ -127,7 +127,7 @@ test('a changed step keeps its connections, under a new key as well', () => {
   expect([first.key, second.key]).toEqual(['delay', 'delay_2'])
 })
 
-test('a wait that goes on in one way after a time-out, and in the other by default, has both named', () => {
+test('a wait with a timeout branch gets its default branch renamed to event_received', () => {
   const steps = [trigger('a'), wait('w'), delay('x'), delay('y')]
   const given = { steps, connections: [way('a', 'w'), way('w', 'x'), way('w', 'y', 'timeout')] }
   const named = withNamedResults(given)
@@ -142,11 +142,11 @@ test.each([
   ['Invalid `steps[2].config` field: x.', 'y', ''],
   ['Invalid `steps[1].key` field: x.', 'x', 'key'],
   ['Invalid `connections[1].to` field: x.', 'x', ''],
-])('a refusal names its step and field: %s', (message, key, field) => {
+])('an error message points to its step and field: %s', (message, key, field) => {
   expect(stepRefusal(message, graph)).toEqual({ key, field, message })
 })
 
-test('a refusal of the whole names no step', () => {
+test('an error message about the whole automation points to no step', () => {
   expect(stepRefusal('Invalid `steps` field: one trigger for each event.', graph)).toBeNull()
   expect(stepRefusal('The server does not respond.', graph)).toBeNull()
 })

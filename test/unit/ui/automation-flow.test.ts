@@ -29,7 +29,7 @@ const keys = ({ steps, next }: Flow): unknown[] => [
 ]
 const shape = (graph: AutomationGraph) => flowsOf(graph).map(keys)
 
-test('steps follow each other, and each is shown once', () => {
+test('automation steps are shown in order, each once', () => {
   const steps = [trigger('a'), trigger('b'), delay('x'), fork('y'), delay('z')]
   const connections = [then('a', 'x'), then('b', 'x'), then('x', 'y'), met('y', 'z'), unmet('y', 'z')]
   expect(shape({ steps, connections })).toEqual([
@@ -47,7 +47,7 @@ test('a wait has branches if its results lead to different steps', () => {
   expect(shape({ steps, connections: [start, late] })).toEqual([['a', 'w', [], ['x']]])
 })
 
-test('deep branches are shown as flows of their own', () => {
+test('deep branches are shown as separate flows', () => {
   const forks = ['1', '2', '3', '4', '5']
   const steps = [trigger('a'), ...forks.map(fork)]
   const connections = [then('a', '1'), ...forks.slice(1).map((to, at) => unmet(forks[at]!, to))]
@@ -95,7 +95,7 @@ test.each<[AutomationStep, string]>([
   )
 })
 
-test('what a step of a run did is described', () => {
+test('the result of a step in a run is described', () => {
   const at = '2026-01-01 00:00:00+00'
   const step = { key: 'x', created_at: at, started_at: at, completed_at: at, output: null, error: null }
   const sent = { to: 'ada@customer.test', email_id: '1' }
@@ -116,7 +116,7 @@ test('what a step of a run did is described', () => {
   })
 })
 
-test('numbers of runs say where they were cut', () => {
+test('run counts say if they are truncated', () => {
   const counts = { running: 2, completed: 7, failed: 1, cancelled: 0, most: 1000 }
   expect(runsInWords(counts)).toBe('10 in 30 days · 2 running · 1 failed')
   expect(runsInWords({ ...counts, completed: 997 })).toBe(
@@ -126,14 +126,14 @@ test('numbers of runs say where they were cut', () => {
   expect(stepCountsInWords(step)).toBe('3 waiting · 1 failed')
 })
 
-test('a refusal belongs to its field', () => {
+test('an error message is assigned to its field', () => {
   expect(fieldOf('Invalid `steps[1].config.duration` field: a duration.')).toBe('steps')
   expect(fieldOf('Missing `name` field.')).toBe('name')
   expect(fieldOf('The server does not respond.')).toBeNull()
   expect(() => parseJson('steps', '[')).toThrow(/^Invalid `steps` field: not valid JSON\./)
 })
 
-test('a schema is written and read as lines', () => {
+test('a schema is written and parsed as lines', () => {
   const schema = { plan: 'string', 'a:b': 'number' } as const
   expect(schemaOf(schemaText(schema))).toEqual(schema)
   expect(schemaOf(' \n')).toBeNull()

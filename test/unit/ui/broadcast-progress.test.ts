@@ -7,7 +7,7 @@ import {
   withSample,
 } from '../../../ui/src/state/broadcast-progress.ts'
 
-test('an address on the suppression list counts neither as sent nor as a recipient', () => {
+test('a suppressed address counts neither as sent nor as a recipient', () => {
   const counts = { delivered: 3, clicked: 1, bounced: 1, suppressed: 2, queued: 3 }
   const reach = { opened: 3, clicked: 2, unsubscribed: 1 }
   expect(progressOf({ recipients: 10, counts, ...reach })).toEqual({
@@ -20,12 +20,12 @@ test('an address on the suppression list counts neither as sent nor as a recipie
   })
 })
 
-test('small shares keep the digits that are compared with a limit of 0.1%', () => {
+test('small percentages keep enough digits to compare with a limit of 0.1%', () => {
   const shares = [0, 0.0004, 0.0096, 0.013, 0.09, 0.124, 1].map((share) => percent(share, 1))
   expect(shares).toEqual(['0%', '0.04%', '0.96%', '1.3%', '9%', '12%', '100%'])
 })
 
-test('the rate is that of the last minute, and falls while nothing is sent', () => {
+test('the sending rate is that of the last minute, and falls while nothing is sent', () => {
   let samples = withSample([], { at: 0, tried: 0 })
   expect(rateOf(samples, 60_000)).toBeNull()
   samples = withSample(samples, { at: 5000, tried: 100 })
@@ -37,7 +37,7 @@ test('the rate is that of the last minute, and falls while nothing is sent', () 
   expect(rateOf(samples, 61_000)).toBe(150)
 })
 
-test('a share of nothing has no words', () => {
+test('a share of zero has no text', () => {
   expect(shareWords(0, 0, 'sent')).toBe('')
   expect(shareWords(1, 8, 'sent')).toBe('13% of sent')
 })

@@ -7,14 +7,14 @@ const before = {
 }
 const now = { ...before, group: 'X25519MLKEM768', by: 'pkix' as const, validFrom: '2026-11-01T00:00:00.000Z' }
 
-describe('what is told of TLS', () => {
-  test('names the key exchange and both ends of the validity', () => {
+describe('the TLS details of an attempt', () => {
+  test('name the key exchange and the validity period', () => {
     expect(agreed(now)).toBe(
       'TLSv1.3 TLS_AES_256_GCM_SHA384 X25519MLKEM768. Certificate of mx.example.com, issued by An Authority, from 2026-11-01 until 2027-02-01',
     )
   })
 
-  test('of an attempt from before these were kept is what is there', () => {
+  test('of an older attempt list what was recorded', () => {
     expect(agreed({ ...before, subject: '' })).toBe(
       'TLSv1.3 TLS_AES_256_GCM_SHA384. Certificate of (no name), issued by An Authority, until 2027-02-01',
     )
@@ -25,7 +25,7 @@ describe('what is told of TLS', () => {
     ['valid by DANE', { ...now, by: 'dane' as const }],
     ['expired', { ...now, verified: false, error: 'CERT_HAS_EXPIRED' }],
     ['not valid', { ...now, verified: false, error: 'matches none of the TLSA records' }],
-  ])('ends in %s', (verdict, tls) => {
+  ])('say that the certificate is %s', (verdict, tls) => {
     expect(certificate(tls)).toBe(verdict)
   })
 })

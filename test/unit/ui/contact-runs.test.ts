@@ -36,7 +36,7 @@ const told = (given: ContactRun) =>
     'status' in went ? went.status : went.what,
   ])
 
-test('a run tells when it started, what each step did and how it ended, the newest first', () => {
+test('an automation run is listed with its start, steps and end, newest first', () => {
   const output = { email_id: 'e', to: 'ada@customer.example' }
   const failed = { status: 'failed' as const, error: { message: 'The segment is gone.' } }
   const steps = [
@@ -57,7 +57,7 @@ test('a run tells when it started, what each step did and how it ended, the newe
   ])
 })
 
-test('runs are in the timeline among mail, with links to their pages', () => {
+test('automation runs appear in the contact timeline among emails, with links', () => {
   const email = {
     id: 'e',
     subject: 'Hello',

@@ -16,7 +16,7 @@ const consent = (more: Partial<ContactConsent>): ContactConsent => ({
   ...more,
 })
 
-test('a change of a subscription is a sentence', () => {
+test('a subscription change is described in a sentence', () => {
   expect(consentSentence(consent({}), undefined)).toBe(
     'Unsubscribed by the contact with one click in their mail app',
   )
@@ -25,7 +25,7 @@ test('a change of a subscription is a sentence', () => {
   expect(consentSentence(topic, undefined)).toBe('Subscribed to a deleted topic by a team member')
 })
 
-test('mail and changes are one timeline, newest first', () => {
+test('emails and subscription changes form one timeline, newest first', () => {
   const email = {
     ...{ id: 'e', subject: '', created_at: '2026-01-03T00:00:00Z', last_event: 'delivered' as const },
     ...{ opened: true, clicked: false },
@@ -38,7 +38,7 @@ test('mail and changes are one timeline, newest first', () => {
   expect(story[0]?.email).toEqual({ id: 'e', event: 'delivered' })
 })
 
-test('the later of open and click says when a contact was last engaged', () => {
+test('the last engagement is the later of open and click', () => {
   const engaged = (opened: string | null, clicked: string | null) =>
     lastEngaged({ last_opened_at: opened, last_clicked_at: clicked })
   const [early, late] = ['2026-01-02 03:04:05.678901+00', '2026-02-02 03:04:05.678901+00']
@@ -62,7 +62,7 @@ const rule = (field: string, operator: string, value?: string | number) => ({
   ...(value !== undefined && { value }),
 })
 
-describe('the conditions of an address', () => {
+describe('the contact filter from the page address', () => {
   test.each([
     ['', {}],
     ['q=ada&status=unsubscribed', { text: 'ada', unsubscribed: true }],
@@ -101,16 +101,16 @@ describe('the conditions of an address', () => {
       },
     ],
     ['property=plan', { rules: rule('properties.plan', 'exists') }],
-  ])('%s', (query, filter) => {
+  ])('is read from “%s”', (query, filter) => {
     expect(filterOf(new URLSearchParams(query))).toEqual(filter)
   })
 
-  test('a page of one segment shows no other', () => {
+  test('is fixed to the segment on a segment page', () => {
     expect(filterOf(new URLSearchParams('segment=other'), 'own')).toEqual({ segment_id: 'own' })
   })
 })
 
-test('a value is read by the type of its property', () => {
+test('a property value is parsed by its type', () => {
   expect(readProperty({ key: 'points', type: 'number' }, ' 1.5 ')).toBe(1.5)
   expect(readProperty({ key: 'points', type: 'number' }, ' ')).toBeNull()
   expect(readProperty({ key: 'plan', type: 'string' }, ' 12 ')).toBe('12')

@@ -21,7 +21,7 @@ const email: Email = {
   tags: [],
 }
 
-test('a shell gives the command the very content, whatever signs are in it', () => {
+test('a generated curl command passes the exact content through the shell', () => {
   // `curl` is a function that prints its last argument.
   const script = `curl() { for last; do :; done; printf %s "$last"; }\n${curlOf(email, 'https://mail.acme.example')}`
   const body = JSON.parse(execFileSync('sh', ['-c', script], { encoding: 'utf8' })) as unknown

@@ -5,8 +5,8 @@ import { beginOf, daysLater, daysWords, isDay, stretchOf } from '../../../ui/src
 import { emailTime, withDays, withPreset } from '../../../ui/src/state/email-time.ts'
 import { suggested } from '../../../ui/src/state/suggestions.ts'
 
-describe('days', () => {
-  test('a day is one that there is', () => {
+describe('date ranges', () => {
+  test('accept only existing days, and are formatted', () => {
     expect(['2024-02-29', '2023-02-29', '2024-2-9', '24h', ''].map(isDay)).toEqual([
       ...[true, false, false, false, false],
     ])
@@ -15,13 +15,13 @@ describe('days', () => {
     expect(daysWords({ from: '2024-02-28', to: '2024-02-28' })).toBe('2024-02-28')
   })
 
-  test('a day begins at midnight in UTC or in the zone of the viewer; other texts stay as they are', () => {
+  test('start at midnight in UTC or the viewer’s zone, and other text is unchanged', () => {
     expect(beginOf('2024-03-10', true)).toBe('2024-03-10T00:00:00.000Z')
     expect(beginOf('2024-03-10', false)).toBe(new Date(2024, 2, 10).toISOString())
     expect(beginOf('yesterday', true)).toBe('yesterday')
   })
 
-  test('a stretch is read: with a name, whole days, without an end, or something else', () => {
+  test('are recognized as a preset, whole days, open-ended or other', () => {
     const presets = [
       ['', 'Any time'],
       ['24h', 'Last 24 hours'],
@@ -39,7 +39,7 @@ describe('days', () => {
     expect(read('', '2024-03-12')).toEqual({ words: 'before 2024-03-12', preset: null, days: null })
   })
 
-  test('a search of emails takes a stretch and gives it back', () => {
+  test('are added to an email search and read back from it', () => {
     const search = withDays('Order to:ada', { from: '2024-03-10', to: '2024-03-31' })
     expect(search).toBe('Order to:ada after:2024-03-10 before:2024-04-01')
     expect(emailTime(search).days).toEqual({ from: '2024-03-10', to: '2024-03-31' })
@@ -50,7 +50,7 @@ describe('days', () => {
 })
 
 describe('the calendar', () => {
-  test('shows the beginning of what is chosen, and the present month last', () => {
+  test('shows the start of the selection, and never a month after the present one', () => {
     const today = new CalendarDate(2024, 3, 20)
     const shown = (from: string, to: string, months: number) =>
       firstShown(rangeIn({ from, to }), today, months).toString()
@@ -61,16 +61,16 @@ describe('the calendar', () => {
     expect(shown('2024-03-10', '2024-03-09', 1)).toBe('2024-03-20')
   })
 
-  test('weeks begin as the language has it', () => {
+  test('starts weeks as the language does', () => {
     expect(['en-US', 'en-GB', 'de', 'ar-EG'].map(weekBegins)).toEqual([0, 1, 1, 6])
   })
 })
 
-describe('suggestions', () => {
+describe('combo box suggestions', () => {
   const all = ['zebra.example', 'not-alpha.example', 'Alpha.example'].map((one) => [one, one] as const)
   const words = (text: string) => suggested(all, text).map(([, shown]) => shown)
 
-  test('hold what was typed, in any case; what begins with it comes first, else by the alphabet', () => {
+  test('contain the typed text in any case, with prefix matches first, then alphabetically', () => {
     expect(words('')).toEqual(['Alpha.example', 'not-alpha.example', 'zebra.example'])
     expect(words(' ALPHA ')).toEqual(['Alpha.example', 'not-alpha.example'])
     expect(words('nothing')).toEqual([])

@@ -10,20 +10,20 @@ const found = (data: FoundEmail[], next: string | null = null): EmailSearch =>
   ({ data, next, looked_back_to: null }) as EmailSearch
 const loaded = (some: string) => ({ rows: rows(some), next: 'a', lookedBackTo: null })
 
-describe('of rows that run from the newest to the oldest', () => {
-  test('a place is found by id, also of those that are not there', () => {
+describe('email rows, newest first', () => {
+  test('are found by ID, and a missing ID has an insertion position', () => {
     expect([...'zfedba'].map((id) => placeOf(rows('fdb'), id))).toEqual([0, 0, 1, 1, 2, 3])
     expect(rowOf(rows('fdb'), 'd')?.id).toBe('d')
     expect(rowOf(rows('fdb'), 'e')).toBeUndefined()
     expect(rowOf([], 'e')).toBeUndefined()
   })
 
-  test('a part that was read comes behind', () => {
+  test('grow at the end by the next page', () => {
     const { rows: all, next } = afterPart(rows('fe'), found(rows('dc'), 'c'))
     expect([ids(all), next]).toEqual(['fedc', 'c'])
   })
 
-  test('those that were read anew take their places, and others are left out', () => {
+  test('are replaced by reloaded ones, and unknown rows are ignored', () => {
     const before = rows('fdb')
     const after = renewed(before, [row('d', 'new'), row('c', 'unknown')])
     expect(after.map(({ id, subject }) => id + subject)).toEqual(['f', 'dnew', 'b'])
@@ -32,18 +32,18 @@ describe('of rows that run from the newest to the oldest', () => {
   })
 })
 
-describe('fresh rows', () => {
-  test('come before those that were known, each once', () => {
+describe('new email rows', () => {
+  test('come before known ones, each once', () => {
     expect(ids(merged(loaded('dcb'), found(rows('fed'), 'd')).rows)).toBe('fedcb')
     expect(ids(merged(loaded('dcb'), found(rows('fe'))).rows)).toBe('fedcb')
   })
 
-  test('that are all known or none change nothing', () => {
+  test('change nothing if all are known or there are none', () => {
     expect(ids(merged(loaded('dcb'), found(rows('dc'), 'c')).rows)).toBe('dcb')
     expect(ids(merged(loaded('dcb'), found([])).rows)).toBe('dcb')
   })
 
-  test('stand alone where more lies between than was read', () => {
+  test('replace the known ones if there is a gap between them', () => {
     const all = merged(loaded('dcb'), found(rows('zy'), 'y'))
     expect([ids(all.rows), all.next]).toEqual(['zy', 'y'])
   })

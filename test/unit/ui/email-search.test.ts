@@ -4,7 +4,7 @@ import { instantIn, readSearch, tokenOf, tokens, withToken } from '../../../ui/s
 const NOW = Date.UTC(2026, 10, 20, 12)
 const read = (text: string) => readSearch(text, NOW, true)
 
-describe('what a search asks for', () => {
+describe('an email search', () => {
   test.each([
     ['', {}],
     ['to:ada@reader.example', { to: 'ada@reader.example' }],
@@ -28,7 +28,7 @@ describe('what a search asks for', () => {
     ['@reader.example', { to_domain: 'reader.example' }],
     ['<x.7@acme.example>', { message_id: '<x.7@acme.example>' }],
     ['0199C0DE-7a10-7c3e-9b6f-000000000001', { id: '0199c0de-7a10-7c3e-9b6f-000000000001' }],
-  ])('%s', (text, conditions) => {
+  ])('is parsed: %s', (text, conditions) => {
     expect(read(text)).toEqual({ conditions, problem: null })
   })
 
@@ -39,12 +39,12 @@ describe('what a search asks for', () => {
     ['id:7', '“id:7” is not an email ID.'],
     ['to:a@b.example to:c@d.example', '“to:c@d.example” repeats a search condition.'],
     ['constructor:x', 'Unknown search key “constructor:”.'],
-  ])('%s is not understood', (text, says) => {
+  ])('is rejected: %s', (text, says) => {
     expect(read(text).problem).toContain(says)
   })
 })
 
-test('a word is set at its place, added at the end, and taken out', () => {
+test('a search condition is replaced in place, appended or removed', () => {
   expect(withToken('status:sent order', 'status', 'bounced')).toBe('status:bounced order')
   expect(withToken('order', 'key', 'Web shop')).toBe('order key:"Web shop"')
   expect(withToken('order status:sent', 'status', null)).toBe('order')
@@ -52,11 +52,11 @@ test('a word is set at its place, added at the end, and taken out', () => {
   expect(tokenOf('a', 'key')).toBeNull()
 })
 
-test('quotation marks that are not closed hold the rest', () => {
+test('an unclosed quotation mark includes the rest of the search', () => {
   expect(tokens('key:"Web shop')).toEqual([{ key: 'key', value: 'Web shop' }])
 })
 
-test('spans count back, days begin at midnight', () => {
+test('durations count back from now, and dates start at midnight', () => {
   expect(instantIn('90m', NOW, true)).toBe(NOW - 90 * 60_000)
   expect(instantIn('2w', NOW, true)).toBe(NOW - 14 * 86_400_000)
   expect(instantIn('2026-11-20', NOW, true)).toBe(Date.UTC(2026, 10, 20))

@@ -6,6 +6,9 @@ test.each([
   ['shop@a.example', ['b@b.example', 'c@b.example'], 20, 'shop@a.example → b@b.example +19'],
   ['', ['b@b.example'], 1, '<> → b@b.example'],
   ['shop@a.example', [], 0, 'shop@a.example → no recipient'],
-])('an envelope from “%s” to %j, %i of them, is told as “%s”', (mail_from, rcpt_to, recipients, words) => {
-  expect(envelopeWords({ mail_from, rcpt_to, recipients })).toBe(words)
-})
+])(
+  'an envelope from “%s” to %j with %i recipients is shown as “%s”',
+  (mail_from, rcpt_to, recipients, words) => {
+    expect(envelopeWords({ mail_from, rcpt_to, recipients })).toBe(words)
+  },
+)

@@ -3,7 +3,7 @@ import { withWords } from '../../../ui/src/state/few.ts'
 
 const found = (rows: string[][], text: string) => withWords(rows, text, (row) => row).map(([first]) => first)
 
-test('rows are found by all words of a text, in whatever case and order, and none runs over two cells', () => {
+test('rows match if they contain all words in any case and order, each within a cell', () => {
   const rows = [
     ['Helpdesk', 'Sending access'],
     ['Desk', 'Full access'],

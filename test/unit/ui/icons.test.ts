@@ -9,7 +9,7 @@ const packaged = (name: string) =>
     'utf8',
   )
 
-test('an icon is a template with the shapes of the package', () => {
+test('an icon becomes a template with the shapes from the package', () => {
   const around = `viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"`
   expect(iconTemplate(packaged('circle-check'))).toBe(
     `<script>let { size = 24 } = $props()</script>
@@ -17,6 +17,6 @@ test('an icon is a template with the shapes of the package', () => {
   )
 })
 
-test('a package of another form ends the build', () => {
+test('an icon package in an unexpected format fails the build', () => {
   expect(() => iconTemplate('<script>const shapes = []</script>')).toThrow('another form than expected')
 })

@@ -33,12 +33,12 @@ const open: Lane = {
   reason_at: null,
   updated_at: '2026-11-21 05:00:00.000000+00',
 }
-describe('a lane of several', () => {
-  test('is idle until something leaves, whatever connections it has earned', () => {
+describe('the state of a lane', () => {
+  test('is idle while nothing is sent, even with open connections allowed', () => {
     expect([laneState(open), laneState({ ...open, in_flight: 1 })]).toEqual(['idle', 'sending'])
   })
 
-  test('is paused before it waits for its warm-up, and that before its pace', () => {
+  test('is paused before warm-up, and warm-up before rate-limited', () => {
     const warm_up = { day: 1, share: 50, sent: 50 }
     expect(laneState({ ...open, messages_per_minute: 30 })).toBe('rate_limited')
     expect(laneState({ ...open, warm_up, messages_per_minute: 30 })).toBe('warm_up')
@@ -52,7 +52,7 @@ const row = (id: string, state: QueueLane['state'], count: number): QueueLane =>
   ...{ reason: null, why: null, until: null, lanes: [] },
 })
 
-test('backlogs that need a person come first, then the large ones, and none is left out', () => {
+test('queue rows that need attention come first, then the largest, and none is omitted', () => {
   const rows = [
     row('a', 'idle', 0),
     row('b', 'retrying', 5),
@@ -89,7 +89,7 @@ describe('a queued delivery', () => {
   const until = '2026-11-21 14:31:00.000000+00'
   const deferred = { until, why: '', reason: { key: 'deferred' as const, attempt: 2, note, reply } }
 
-  test('has its reason in one line, and as a sentence with the time of the viewer', () => {
+  test('has its reason on one line, and as a sentence with the time in the viewer’s zone', () => {
     const put = delivery({ waiting: deferred })
     expect([deliveryState(put), deliveryLine(put)]).toEqual([
       ...['retrying', 'mx.b.example wants less mail (421 4.7.28)'],
@@ -99,12 +99,12 @@ describe('a queued delivery', () => {
     )
   })
 
-  test('has no route when DNS was what failed', () => {
+  test('has no route if DNS failed', () => {
     const cause = { phase: 'route', host: null, ip: null, reply: null, note }
     expect(deliveryState(delivery({ cause, waiting: deferred }))).toBe('no_route')
   })
 
-  test('is held, or under way', () => {
+  test('is held or being sent', () => {
     const held = delivery({ state: 'held', waiting: { until: null, why: '', reason: { key: 'held' } } })
     expect([deliveryState(held), deliveryWords(held, true)]).toEqual([
       ...['held', 'Held by an operator until released.'],
@@ -115,8 +115,8 @@ describe('a queued delivery', () => {
   })
 })
 
-describe('an address', () => {
-  test('shows the worst of its checks of one kind', () => {
+describe('a sending IP', () => {
+  test('shows the worst check of each kind', () => {
     const check = (id: string, status: 'failed' | 'warning' | 'ok') => ({
       id,
       title: '',
@@ -134,12 +134,12 @@ describe('an address', () => {
     ])
   })
 
-  test('may be in any pool; default is always there', () => {
+  test('may be in any pool, and the default pool is always listed', () => {
     expect(poolsOf([{ pool: 'news' }, { pool: 'news' }])).toEqual(['default', 'news'])
   })
 })
 
-test('a plan is whole numbers with spaces or commas between them', () => {
+test('a warm-up plan is parsed as whole numbers separated by spaces or commas', () => {
   expect([readPlan('50 100,200\n400'), readPlan(''), readPlan('50 many')]).toEqual([
     [50, 100, 200, 400],
     [],

@@ -4,14 +4,14 @@ import { diffLines, tagLines, withGaps } from '../../../ui/src/state/line-diff.t
 const shown = (before: string, after: string) =>
   diffLines(before, after).map(({ sign, text }) => `${sign}${text}`)
 
-test('what changed stands between what stayed', () => {
+test('a line diff shows changes between unchanged lines', () => {
   expect(shown('a\nb\nc', 'a\nx\nc')).toEqual([' a', '-b', '+x', ' c'])
   expect(shown('a\nb', 'a\nb')).toEqual([' a', ' b'])
   expect(shown('a\nb\nc\nd', 'b\nd\ne')).toEqual(['-a', ' b', '-c', ' d', '+e'])
   expect(shown('', 'a')).toEqual(['-', '+a'])
 })
 
-test('the lines of each text are all there, in their order', () => {
+test('a line diff contains all lines of both texts in order', () => {
   const [before, after] = ['p\nq\nr\np\ns', 'q\np\np\ns\nr']
   const lines = diffLines(before, after)
   const of = (sign: '+' | '-') =>
@@ -19,13 +19,13 @@ test('the lines of each text are all there, in their order', () => {
   expect([of('-'), of('+')]).toEqual([before, after])
 })
 
-test('texts that are too long to compare are shown as replaced', () => {
+test('texts too long to compare are shown as replaced', () => {
   const long = (word: string) => Array.from({ length: 2100 }, (_, at) => `${word}${at}`).join('\n')
   const lines = diffLines(`same\n${long('a')}`, `same\n${long('b')}`)
   expect(lines.map(({ sign }) => sign).join('')).toBe(` ${'-'.repeat(2100)}${'+'.repeat(2100)}`)
 })
 
-test('long stretches without a change become a gap', () => {
+test('long unchanged sections are collapsed', () => {
   const text = Array.from({ length: 20 }, (_, at) => String(at))
   const rows = withGaps(diffLines(text.join('\n'), text.with(10, 'x').join('\n')))
   expect(rows.map((row) => ('gap' in row ? row.gap : row.sign + row.text))).toEqual([
@@ -35,6 +35,6 @@ test('long stretches without a change become a gap', () => {
   ])
 })
 
-test('each tag of generated HTML has a line of its own', () => {
+test('generated HTML is split with one tag per line', () => {
   expect(tagLines('<p>Hi <b>Ada</b></p><p> </p>')).toBe('<p>Hi <b>Ada</b>\n</p>\n<p>\n</p>')
 })

@@ -22,7 +22,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('what happened before the page listened is looked at once it does', () => {
+test('a page refreshes once when its event stream opens', () => {
   const act = vi.fn()
   const stop = whenEmailsChange(act)
   vi.advanceTimersByTime(5000)

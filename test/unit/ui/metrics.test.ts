@@ -19,8 +19,8 @@ const none = { range: null, from: null, to: null }
 const days = (from: string, to: string) => ({ range: 'custom', from, to })
 const midnight = (day: string) => Date.parse(`${day}T00:00:00Z`)
 
-describe('the stretch of time', () => {
-  test('is seven whole days where nothing is asked, today among them', () => {
+describe('the time range of metrics', () => {
+  test('defaults to seven whole days including today', () => {
     expect(spanOf(none, NOW, true)).toEqual({
       start: midnight('2026-11-14'),
       end: midnight('2026-11-21'),
@@ -29,7 +29,7 @@ describe('the stretch of time', () => {
     })
   })
 
-  test('is 24 hours, the one that runs among them', () => {
+  test('can be 24 hours including the current one', () => {
     expect(spanOf({ ...none, range: '24h' }, NOW, true)).toMatchObject({
       start: Date.UTC(2026, 10, 19, 13),
       end: Date.UTC(2026, 10, 20, 13),
@@ -37,7 +37,7 @@ describe('the stretch of time', () => {
     })
   })
 
-  test('is what somebody chose, short ones by the hour', () => {
+  test('can be chosen, and short ranges are hourly', () => {
     expect(spanOf(days('2026-11-01', '2026-11-01'), NOW, true)).toMatchObject({
       start: midnight('2026-11-01'),
       end: midnight('2026-11-02'),
@@ -54,11 +54,11 @@ describe('the stretch of time', () => {
     [days('2026-02-31', '2026-11-01'), 'Choose the first and last day.'],
     [days('2024-01-01', '2026-11-01'), 'The range is longer than 400 days. Choose a shorter one.'],
     [days('2027-01-01', '2027-01-01'), 'The first day is in the future.'],
-  ])('says what is wrong with a range', (asked, says) => {
+  ])('is rejected with an explanation: %j', (asked, says) => {
     expect(spanOf(asked, NOW, true)).toBe(says)
   })
 
-  test('is compared with as much of the one before it', () => {
+  test('is compared with an equally long part of the previous one', () => {
     const span = spanOf(none, NOW, true)
     if (typeof span === 'string') throw new Error(span)
     expect(bounds(span, NOW)).toEqual({
@@ -79,11 +79,11 @@ test.each([
   [0.05, 0.04, true, '↑ 1 point vs. 4%'],
   [null, 0.04, true, 'none'],
   [0.01, null, true, 'no previous data'],
-])('%s after %s is said in words', (now, before, share, says) => {
+])('a change to %s from %s is described', (now, before, share, says) => {
   expect(compared(now, before, share)).toBe(says)
 })
 
-test('the headline has what was sent, and rates that say when they are over a limit', () => {
+test('the totals show what was sent, and rates that are flagged when over a limit', () => {
   const of = (counts: Record<string, number>) =>
     totalsOf(counts).map(({ event, count, rate, over }) => [event, count, figure(rate, true), over])
   expect(of({ sent: 1000, delivered: 970, bounced: 30, complained: 0 })).toEqual([
@@ -101,20 +101,20 @@ test('the headline has what was sent, and rates that say when they are over a li
   expect(of({ delivered: 8, bounced: 1, failed: 1 })[0]).toEqual(['sent', 10, '–', 'no'])
 })
 
-test('small shares keep the digits that the limits have', () => {
+test('small rates keep enough digits to compare with limits', () => {
   expect(figure(0.0012, true)).toBe('0.12%')
   expect(figure(0.0412, true)).toBe('4.1%')
   expect(figure(null, true)).toBe('–')
 })
 
-test('rates are of what was sent, and of what came to an end where that is all that is known', () => {
+test('rates are of sent emails, or of finished ones if the number sent is unknown', () => {
   const rate = MEASURES.find(({ id }) => id === 'bounce_rate')!
   expect(rate.of({ sent: 100, delivered: 90, bounced: 5 })).toBe(0.05)
   expect(rate.of({ delivered: 90, bounced: 10, failed: 0 })).toBe(0.1)
   expect(rate.of({ sent: 0 })).toBeNull()
 })
 
-test('a point leads to a search that the emails page understands', () => {
+test('a chart point links to a search that the emails page accepts', () => {
   const span = { start: NOW - (NOW % HOUR), end: NOW - (NOW % HOUR) + HOUR }
   const path = emailsOf('bounced', span, { domain: 'acme.example', provider: null, bounce: 'mailbox-full' })
   const search = new URL(path, 'http://x').searchParams.get('q') ?? ''
@@ -133,7 +133,7 @@ test('a point leads to a search that the emails page understands', () => {
   })
 })
 
-test.each(['kind:receipt', 'kind:'])('the row of the tag %s leads to a search for it', (tag) => {
+test.each(['kind:receipt', 'kind:'])('the row of the tag %s links to a search for it', (tag) => {
   const path = emailsOf('bounced', { start: NOW, end: NOW + HOUR }, { tag })
   const search = new URL(path, 'http://x').searchParams.get('q') ?? ''
   expect(readSearch(search, NOW, false)).toMatchObject({
@@ -148,7 +148,7 @@ test.each([
   ['happened:yesterday', {}, '“happened:yesterday” is not a time range.'],
   ['happened:..', {}, '“happened:..” is not a time range.'],
   ['happened:24h.. happened:7d..', { event_since: '2026-11-19T12:34:56.000Z' }, 'repeats a search condition'],
-])('%s is read', (text, conditions, problem) => {
+])('the search %s is parsed', (text, conditions, problem) => {
   const read = readSearch(text, NOW, true)
   expect(read.conditions).toEqual(conditions)
   if (problem === null) expect(read.problem).toBeNull()
@@ -161,7 +161,7 @@ const table = (rows: [string, number][]): MetricsBreakdown => ({
   data: rows.map(([value, sent]) => ({ value, name: null, counts: { sent } })),
 })
 
-test('the file has a line for each period, with the one before it beside it', () => {
+test('the CSV export has a line per period with the previous period beside it', () => {
   const now = table([
     ['2026-11-19T00:00:00.000Z', 3],
     ['2026-11-20T00:00:00.000Z', 4],
@@ -173,7 +173,7 @@ test('the file has a line for each period, with the one before it beside it', ()
   )
 })
 
-test('rows without a name have words', () => {
+test('breakdown rows without a name get a label', () => {
   const name = (by: MetricsBreakdown['by'], value: string | null, known: string | null = null) =>
     nameOf(by, { value, name: known, counts: {} })
   expect(name('provider', 'google', 'Gmail')).toBe('Gmail')
@@ -186,7 +186,7 @@ test('rows without a name have words', () => {
   expect(name('tag', null)).toBe('All others')
 })
 
-test('the file of a breakdown has a line for each row, as the page calls it', () => {
+test('the CSV export of a breakdown has a line per row with its label', () => {
   const by = (name: MetricsBreakdown['by'], data: MetricsBreakdown['data']) =>
     breakdownCsv({ ...table([]), by: name, data })
   const row = (value: string | null, sent: number, name: string | null = null) => ({

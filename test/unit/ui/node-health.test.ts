@@ -11,16 +11,21 @@ const doctor = (status: Doctor['status'], ...checks: Doctor['checks']): Doctor =
 })
 
 test.each([
-  ['nobody answers', { health: undefined, error: 'refused' }, 'bad', 'No response from the server'],
-  ['nothing is known yet', { health: undefined }, 'none', null],
+  [
+    'the server does not respond',
+    { health: undefined, error: 'refused' },
+    'bad',
+    'No response from the server',
+  ],
+  ['the status is not known yet', { health: undefined }, 'none', null],
   [
     'mail is refused',
     { health: { ...health, status: 'unavailable' as const, reasons: ['The disk is full.'] } },
     'bad',
     'The disk is full.',
   ],
-  ['all is well', { health, doctor: doctor('ok', check('ok', 'Disk')) }, 'good', null],
-  ['there was no check', { health }, 'good', null],
+  ['all checks pass', { health, doctor: doctor('ok', check('ok', 'Disk')) }, 'good', null],
+  ['no check has run', { health }, 'good', null],
   [
     'a check failed',
     { health, doctor: doctor('failed', check('failed', 'DNS'), check('warning', 'SPF')) },
@@ -33,6 +38,6 @@ test.each([
     'warn',
     'SPF: SPF is warning at 10.5 %.',
   ],
-])('the dot when %s', (_, known, tone, problem) => {
+])('the status dot has the right color and text when %s', (_, known, tone, problem) => {
   expect(nodeLook({ error: null, doctor: undefined, ...known })).toMatchObject({ tone, problem })
 })

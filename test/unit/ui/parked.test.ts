@@ -3,8 +3,8 @@ import { MOST_AWAY, parked, unparked } from '../../../ui/src/state/parked.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
-describe('an invitation that waits for its person to come back from a provider', () => {
-  test('is there until the time is over', () => {
+describe('an invitation saved during sign-in with a provider', () => {
+  test('expires after the time limit', () => {
     const text = parked('the-token', NOW)
     expect(unparked(text, NOW)).toBe('the-token')
     expect(unparked(text, NOW + MOST_AWAY - 1)).toBe('the-token')
@@ -12,7 +12,7 @@ describe('an invitation that waits for its person to come back from a provider',
   })
 
   test.each([null, '', 'token', '[]', '"text"', '{"token":7,"until":9e15}', '{"token":"x"}', 'null'])(
-    'is none where %j was written',
+    'is empty if %j was stored',
     (text) => {
       expect(unparked(text, NOW)).toBe('')
     },

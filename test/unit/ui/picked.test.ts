@@ -7,31 +7,31 @@ const after = (...steps: [id: string, stretch?: boolean][]): string =>
     .toSorted()
     .join('')
 
-describe('picking rows', () => {
-  test('takes one by one, and lets go what was picked', () => {
+describe('selecting rows', () => {
+  test('toggles single rows', () => {
     expect(after(['b'], ['d'])).toBe('bd')
     expect(after(['b'], ['d'], ['b'])).toBe('d')
     expect(after(['z'])).toBe('')
   })
 
-  test('a stretch goes from the last row to this one, up or down', () => {
+  test('extends from the last row to this one, up or down', () => {
     expect(after(['b'], ['d', true])).toBe('bcd')
     expect(after(['d'], ['b', true])).toBe('bcd')
     expect(after(['a'], ['c'], ['e', true])).toBe('acde')
     expect(after(['c', true])).toBe('c')
   })
 
-  test('a stretch lets go, where it ends at a row that was picked', () => {
+  test('deselects a range if it ends at a selected row', () => {
     expect(after(['a'], ['e', true], ['b'], ['d', true])).toBe('ae')
   })
 
-  test('all of them, and then none', () => {
+  test('selects all, then none', () => {
     const all = withAll(rows, withRow(rows, NONE, 'b', false))
     expect([...all.ids]).toEqual(rows)
     expect(withAll(rows, all)).toBe(NONE)
   })
 
-  test('rows stand still, and are told as they are now', () => {
+  test('keeps the order of rows, and updates their content', () => {
     const row = (id: string, status: string) => ({ id, status })
     const held = [row('b', 'failed'), row('a', 'failed')]
     expect(standing(held, [row('c', 'pending'), row('b', 'success')])).toEqual([

@@ -13,6 +13,6 @@ test.each([
     '<style>@media only screen and (max-width: 480px) { table { width: 100% } }</style><table width="600">',
     0,
   ],
-])('%s insists on %i pixels', (html, pixels) => {
+])('the minimum width of %s is %i pixels', (html, pixels) => {
   expect(widestIn(html)).toBe(pixels)
 })

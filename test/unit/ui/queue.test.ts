@@ -9,20 +9,20 @@ import {
   many,
 } from '../../../ui/src/state/queue.ts'
 
-describe('the conditions in the address', () => {
-  test('are those that the queue knows, without empty ones', () => {
+describe('the queue filter from the page address', () => {
+  test('contains only known, non-empty conditions', () => {
     const query = new URLSearchParams('domain=a.example&provider=&team_id=all&after=1&older_than=15m')
     expect(conditionsIn(query)).toEqual({ domain: 'a.example', team_id: 'all', older_than: '15m' })
   })
 
-  test('without a field of their own are chips', () => {
+  test('shows conditions without their own field as chips', () => {
     expect(chipsOf({ domain: 'a.example', team_id: 'all', category: 'quota', older_than: '15m' })).toEqual([
       { name: 'category', words: 'Category', value: 'quota' },
       { name: 'older_than', words: 'Older than', value: '15m' },
     ])
   })
 
-  test('name everything when they only say whose mail', () => {
+  test('matches everything if it only names a team', () => {
     expect([
       isEverything({}),
       isEverything({ team_id: 'all' }),
@@ -30,7 +30,7 @@ describe('the conditions in the address', () => {
     ]).toEqual([...[true, true, false]])
   })
 
-  test('measure new mail by domain, provider, tag and team only', () => {
+  test('can hold new mail if it only has domain, provider, tag and team', () => {
     expect(canHoldNew({ team_id: 'all', domain: 'a.example', provider: 'google', tag: 'kind=news' })).toBe(
       true,
     )
@@ -39,7 +39,7 @@ describe('the conditions in the address', () => {
   })
 })
 
-test('ages are bars of a common length, with the conditions that name them', () => {
+test('queue ages are bars on a common scale, with the conditions that select them', () => {
   const ages = [
     { from_minutes: 0, to_minutes: 15, count: 5 },
     { from_minutes: 15, to_minutes: 60, count: 20 },
@@ -52,13 +52,13 @@ test('ages are bars of a common length, with the conditions that name them', () 
   ])
 })
 
-test('what can be undone is what the appliance takes back', () => {
+test('only holding, releasing and rerouting can be undone', () => {
   const acts = ['hold', 'release', 'retry', 'reroute', 'expire', 'drop'].filter((one) =>
     isUndoable(`queue.${one}`),
   )
   expect(acts).toEqual(['hold', 'release', 'reroute'])
 })
 
-test('deliveries are counted in words', () => {
+test('delivery counts are formatted with the right plural', () => {
   expect([many(0), many(1), many(1204)]).toEqual(['0 deliveries', '1 delivery', '1,204 deliveries'])
 })

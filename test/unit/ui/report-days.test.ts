@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { dayWords, reportedDays } from '../../../ui/src/state/report-days.ts'
 
-test('days without a report are there too, oldest first, in UTC', () => {
+test('days without a report are included, oldest first, in UTC', () => {
   const days = [{ date: '2026-11-24', total: 12, failed: 2 }]
   const [since, until] = ['2026-11-23 00:00:00+00', '2026-11-25 13:30:00.123456+00']
   expect(reportedDays({ since, until, days })).toEqual([
@@ -11,7 +11,7 @@ test('days without a report are there too, oldest first, in UTC', () => {
   ])
 })
 
-test('a day is said in words', () => {
+test('a day of reports is described', () => {
   expect(dayWords({ date: '2026-11-24', passed: 1240, failed: 1 })).toBe('Nov 24: 1,240 passed, 1 failed')
   expect(dayWords({ date: '2026-11-25', passed: 0, failed: 0 })).toBe('Nov 25: no reports')
 })

@@ -35,7 +35,7 @@ test.each<[Partial<LogSummary>, words: string, query: string, port: string | nul
   expect(requestWords(log(more))).toEqual({ method: more.method ?? 'GET', words, query, port })
 })
 
-test('a query is read as names and values, in their order', () => {
+test('a query string is parsed into names and values in order', () => {
   expect(parametersOf('b=1&a=x%20y&b=')).toEqual([
     ['b', '1'],
     ['a', 'x y'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { emailOfReturnPath } from '../../../ui/src/state/return-path.ts'
 
-test('a message leads to the email that its return path names, and no other address does', () => {
+test('a return path links to its email, and other addresses do not', () => {
   expect(emailOfReturnPath('Bounce+0193C3E25A7170008000000000000001@send.a.example')).toBe(
     '0193c3e2-5a71-7000-8000-000000000001',
   )

@@ -8,7 +8,7 @@ const entry: Omit<Report['entries'][number], 'effect'> = {
   ...{ diagnostic: 'User unknown', category: 'recipient' },
 }
 
-test('a returned message says what it is, who wrote it, what it changed and why not', () => {
+test('a returned message is described with its kind, reporter and effect', () => {
   const report = { kind: 'bounce', format: 'rfc3464', reporting_mta: 'mx.x.example' } as const
   expect(describeReport({ ...report, entries: [{ ...entry, effect: 'suppressed' }] })).toBe(
     'Bounce from mx.x.example. ada@x.example (5.1.1 User unknown): delivery marked as bounced and address suppressed',

@@ -24,8 +24,8 @@ const names = {
   broadcasts: [{ id: `${id}4`, name: 'May' }],
 }
 
-describe('rows of rules', () => {
-  test('offer what the team has, without segments that have rules', () => {
+describe('segment rule rows', () => {
+  test('offer the team’s fields, without segments that have rules', () => {
     const groups = fieldGroups(names).map(([group, fields]) => [group, fields.map(([, words]) => words)])
     expect(groups.slice(2)).toEqual([
       ['Properties', ['plan', 'seats']],
@@ -37,7 +37,7 @@ describe('rows of rules', () => {
     expect(operatorChoices('time')[0]).toEqual(['gt', 'after'])
   })
 
-  test('mean rules of the types of their fields', () => {
+  test('convert to rules with values of the field’s type, and back', () => {
     const row = (field: string, operator: 'eq' | 'gte' | 'exists', value: string) => ({
       field,
       operator,
@@ -66,7 +66,7 @@ describe('rows of rules', () => {
     })
   })
 
-  test('mean nothing while a value is missing or wrong, also in a group', () => {
+  test('do not convert while a value is missing or invalid', () => {
     const incomplete = (field: string, value: string) =>
       rulesOf({ join: 'and', rows: [{ field, operator: 'eq', value }] }, names)
     expect([incomplete('contact.email', ' '), incomplete('contact.properties.seats', 'many')]).toEqual([
@@ -82,7 +82,7 @@ describe('rows of rules', () => {
     expect(rowFor(`contact.topics.${id}1`, 'topic')).toMatchObject({ operator: 'eq', value: 'opt_in' })
   })
 
-  test('keep groups within groups as they are', () => {
+  test('preserve nested groups', () => {
     const rules: Rules = {
       type: 'or',
       rules: [
@@ -100,7 +100,7 @@ describe('rows of rules', () => {
     expect(countRules(rowsOf(rules))).toBe(3)
   })
 
-  test('are said in words', () => {
+  test('are described in words', () => {
     const words = (field: string, operator: 'eq' | 'gte' | 'is_empty', value: string) =>
       ruleWords({ field, operator, value }, names)
     expect([

@@ -10,6 +10,6 @@ test.each([
   [[4, 9, 4], [4, 9, 4], 'As many contacts as on 2026-01-01'],
   [[null, 8], [0, 8], 'Its growth appears here after a day. Sizes are recorded every hour.'],
   [[null, null], [0, 0], 'Its growth appears here after a day. Sizes are recorded every hour.'],
-])('the growth of %j', (sizes, values, words) => {
+])('the growth of a segment with sizes %j', (sizes, values, words) => {
   expect(growthOf(days(...sizes))).toEqual({ values, words })
 })

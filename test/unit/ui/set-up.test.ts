@@ -6,23 +6,23 @@ const waiting = { id: 'w', name: 'new.example', status: 'pending' } as const
 const nothing: Facts = { domains: [], keys: 0, email: null }
 const email = (last_event: 'delivered' | 'opened' | 'bounced' | 'sent') => ({ id: 'e', last_event })
 
-describe('the step that is open', () => {
+describe('the current setup step', () => {
   test.each<[string, Facts | null, boolean, string]>([
     ['nobody is signed in', null, false, 'owner'],
-    ['nothing exists', nothing, false, 'host'],
-    ['the checks were seen', nothing, true, 'domain'],
-    ['a domain waits, which is later than the checks', { ...nothing, domains: [waiting] }, false, 'domain'],
+    ['nothing is set up', nothing, false, 'host'],
+    ['the host checks are done', nothing, true, 'domain'],
+    ['a domain is pending', { ...nothing, domains: [waiting] }, false, 'domain'],
     ['a domain is verified', { ...nothing, domains: [waiting, verified] }, false, 'key'],
-    ['there is a key', { ...nothing, domains: [verified], keys: 1 }, false, 'email'],
-    ['an email is on its way', { domains: [verified], keys: 1, email: email('sent') }, false, 'email'],
+    ['a key exists', { ...nothing, domains: [verified], keys: 1 }, false, 'email'],
+    ['an email is not delivered yet', { domains: [verified], keys: 1, email: email('sent') }, false, 'email'],
     ['an email bounced', { domains: [verified], keys: 1, email: email('bounced') }, false, 'email'],
-    ['an email arrived', { domains: [verified], keys: 1, email: email('delivered') }, false, 'done'],
+    ['an email was delivered', { domains: [verified], keys: 1, email: email('delivered') }, false, 'done'],
     ['an email was opened', { domains: [verified], keys: 1, email: email('opened') }, false, 'done'],
-  ])('when %s', (_, facts, accepted, step) => {
+  ])('is correct when %s', (_, facts, accepted, step) => {
     expect(stepOf(facts, accepted)).toBe(step)
   })
 
-  test('leaves as many behind as come before it', () => {
+  test('has the right number of steps before it', () => {
     expect((['owner', 'host', 'email', 'done'] as const).map(behind)).toEqual([0, 1, 4, 5])
   })
 

@@ -11,8 +11,8 @@ const blanks = {
 }
 const of = (language: (typeof LANGUAGES)[number][0]) => snippet(language, 'api', blanks)
 
-describe('the examples beside a new key', () => {
-  test('hold the address of this appliance, the token and the domain, in every language', () => {
+describe('code examples for a new key', () => {
+  test('contain server address, token and domain in every language', () => {
     for (const [language] of LANGUAGES) {
       expect(of(language)).toContain(blanks.origin)
       expect(of(language)).toContain(blanks.token)
@@ -20,7 +20,7 @@ describe('the examples beside a new key', () => {
     }
   })
 
-  test('over SMTP they hold host, port, user name and token, in every language', () => {
+  test('over SMTP contain host, port, user name and token in every language', () => {
     for (const [language] of LANGUAGES) {
       const text = snippet(language, 'smtp', blanks)
       for (const part of ['mail.example.org', '2587', 'posthaste', blanks.token, 'hello@example.org'])
@@ -28,18 +28,18 @@ describe('the examples beside a new key', () => {
     }
   })
 
-  test('where SMTP is not spoken, every way is the API', () => {
+  test('use the API if SMTP is unavailable', () => {
     for (const [way] of WAYS)
       expect(snippet('node', way, { ...blanks, smtp: null })).toBe(snippet('node', 'api', blanks))
   })
 
-  test('PHP: the client is told the origin with its scheme before it is made', () => {
+  test('in PHP set the base URL before the client is created', () => {
     const [set, made] = ["putenv('RESEND_BASE_URL=https://mail.example.org');", 'Resend::client']
     expect(of('php')).toContain(set)
     expect(of('php').indexOf(set)).toBeLessThan(of('php').indexOf(made))
   })
 
-  test('curl: the shell hands over one URL, two headers and a body that is JSON', () => {
+  test('in curl pass one URL, two headers and a JSON body', () => {
     const printer = 'curl() { printf "%s\\0" "$@"; }'
     const { stdout } = spawnSync('bash', ['-c', `${printer}\n${of('curl')}`], { encoding: 'utf8' })
     const [url, , key, , type, , body] = stdout.split('\0')
@@ -56,7 +56,7 @@ describe('the examples beside a new key', () => {
     })
   })
 
-  test('Node: it parses, and the client gets key and base URL', () => {
+  test('in Node parse, and give the client key and base URL', () => {
     expect(() => stripTypeScriptTypes(of('node'))).not.toThrow()
     expect(of('node')).toContain(
       "new Resend('re_0123_abc-DEF', {\n  baseUrl: 'https://mail.example.org',\n})",

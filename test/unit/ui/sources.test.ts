@@ -15,6 +15,6 @@ test.each([
   [[sound, sound], 'All 2 IPs are in use. No problems found.'],
   [[sound, source('active', 'warning')], '1 of 2 IPs needs attention.'],
   [[sound, source('suspended'), source('active', 'ok', 'failed')], '2 of 3 IPs need attention.'],
-])('the IPs %o are summed up as %s', (sources, words) => {
+])('the sending IPs %o are summarized as %s', (sources, words) => {
   expect(summaryOf(sources)).toBe(words)
 })

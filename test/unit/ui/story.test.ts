@@ -77,8 +77,8 @@ const timeline = (parts: Partial<Timeline>): Timeline => ({
 const told = (story: ReturnType<typeof storyOf>) =>
   story.map((entry) => [entry.kind, entry.title, entry.attempt?.number ?? null])
 
-describe('the story of a delivery', () => {
-  test('an attempt and the event that it caused are one entry', () => {
+describe('the timeline of a delivery', () => {
+  test('merges an attempt with the event that it caused', () => {
     const seen = timeline({
       attempts: [
         attempt('a2', 60, [step('body', { reply: reply(250) })]),
@@ -98,7 +98,7 @@ describe('the story of a delivery', () => {
     ])
   })
 
-  test('begins when the email was accepted, however late its delivery began', () => {
+  test('starts when the email was accepted, however late delivery started', () => {
     const late = timeline({ accepted_at: at(0), events: [event('email.sent', 35, null)] })
     expect(storyOf(late, delivery()).map(({ title, at: when }) => [title, when])).toEqual([
       ['Accepted and stored', Date.parse(at(0))],
@@ -106,7 +106,7 @@ describe('the story of a delivery', () => {
     ])
   })
 
-  test('a complaint of the same millisecond comes after the delivery', () => {
+  test('puts a complaint after a delivery of the same millisecond', () => {
     const seen = timeline({
       attempts: [attempt('a1', 1, [step('body', { reply: reply(250) })])],
       events: [event('email.delivered', 1, 'd1'), event('email.complained', 1, 'd1')],
@@ -115,7 +115,7 @@ describe('the story of a delivery', () => {
     expect(kinds).toEqual(['accepted', 'email.delivered', 'email.complained'])
   })
 
-  test('what happened to other recipients is not in it', () => {
+  test('excludes what happened to other recipients', () => {
     const seen = timeline({
       attempts: [attempt('a1', 1, [], ['d2'])],
       events: [event('email.sent', 0, null), event('email.bounced', 2, 'd2', 'No such mailbox.')],
@@ -126,7 +126,7 @@ describe('the story of a delivery', () => {
     ])
   })
 
-  test('an attempt without an event is told by the reply to this recipient', () => {
+  test('describes an attempt without an event by the reply to this recipient', () => {
     const steps = [
       step('rcpt', { sent: 'RCPT TO:<Ada@example.com>', reply: reply(452, 'full') }),
       step('rcpt', { sent: 'RCPT TO:<bob@example.com>', reply: reply(550, 'unknown') }),
@@ -143,7 +143,7 @@ describe('the story of a delivery', () => {
   })
 })
 
-describe('what decided about a recipient', () => {
+describe('the reply that decided for a recipient', () => {
   const rcpt = (who: string, code: number) =>
     step('rcpt', { sent: `RCPT TO:<${who}>`, reply: reply(code, who) })
   const mail = (code = 250) => step('mail', { reply: reply(code, 'sender') })
@@ -156,7 +156,7 @@ describe('what decided about a recipient', () => {
     return [first!.title, first!.reply?.text]
   }
 
-  test('is not what a server says to commands that were on their way behind a refusal', () => {
+  test('is not a reply to commands pipelined after a rejection', () => {
     expect(decided(mail(), rcpt('ada@example.com', 452), data(503))).toEqual([
       'mx.example asked Posthaste to retry later',
       'ada@example.com',
@@ -167,21 +167,21 @@ describe('what decided about a recipient', () => {
     ])
   })
 
-  test('is not that the message was taken for others', () => {
+  test('is not the acceptance for other recipients', () => {
     const refused = ['mx.example asked Posthaste to retry later', 'ada@example.com']
     const [ada, bob] = [rcpt('ada@example.com', 450), rcpt('bob@example.com', 250)]
     expect(decided(mail(), ada, bob, data(354), body)).toEqual(refused)
     expect(decided(mail(), ada, data(503), mail(), bob, data(354), body)).toEqual(refused)
   })
 
-  test('is the end of data once the recipient was let in', () => {
+  test('is the reply to the message body once the recipient was accepted', () => {
     const late = step('body', { reply: reply(451, 'greylisted') })
     expect(decided(mail(), rcpt('ada@example.com', 250), data(354), late)[1]).toBe('greylisted')
   })
 })
 
-describe('waits', () => {
-  test('stand in the story where they began, with their length and reason', () => {
+describe('waits in a timeline', () => {
+  test('are listed where they began, with length and reason', () => {
     const wait = (from: number, until: number, why: string) => ({
       ...{ delivery_id: 'd1', from: at(from), until: at(until), reason: 'queue' as const, why },
     })
@@ -203,7 +203,7 @@ describe('waits', () => {
     ])
   })
 
-  test('a scheduled email has the event that says so instead of an acceptance', () => {
+  test('are not preceded by an acceptance entry if the email was scheduled', () => {
     const seen = timeline({ events: [event('email.scheduled', 0, null)] })
     expect(told(storyOf(seen, delivery()))).toEqual([
       ['email.scheduled', 'Accepted, and scheduled for later', null],
@@ -211,7 +211,7 @@ describe('waits', () => {
   })
 })
 
-describe('the end of a delivery', () => {
+describe('the final status of a delivery', () => {
   const cause = (change: Partial<NonNullable<Delivery['cause']>>): Delivery['cause'] => ({
     ...{ phase: 'route', host: null, ip: null, reply: null, note: 'Why.' },
     ...change,
@@ -288,11 +288,11 @@ describe('the end of a delivery', () => {
       { phase: 'sign' },
       'Final status: failed. This server could not send it. Fix the problem above, then send it again.',
     ],
-  ] as const)('%s because of %j', (state, change, words) => {
+  ] as const)('is %s because of %j', (state, change, words) => {
     expect(ends(state, change)).toBe(words)
   })
 
-  test('a complaint is the end of a delivered one', () => {
+  test('is complained for a delivered one that was reported as spam', () => {
     expect(outlook(delivery({ status: 'complained' }), 0)).toMatchObject({
       final: true,
       title: 'Final status: complained',
@@ -305,8 +305,8 @@ describe('the end of a delivery', () => {
   })
 })
 
-describe('what happens next', () => {
-  test('a waiting delivery names its next try and its end', () => {
+describe('the outlook of a delivery', () => {
+  test('states its next attempt and expiry', () => {
     const waiting = delivery({ state: 'waiting', next_attempt_at: at(400), expires_at: at(9000) })
     expect(outlook(waiting, ms(10))).toEqual({
       final: false,
@@ -319,12 +319,12 @@ describe('what happens next', () => {
     expect(summary(waiting, ms(10))).toBe('Next attempt in 6 min, 1 attempt so far')
   })
 
-  test('how long a delivery took is in its summary', () => {
+  test('states how long delivery took in its summary', () => {
     expect(summary(delivery(), 0)).toBe('after 2.00 s, 1 attempt')
   })
 })
 
-describe('why a delivery waits', () => {
+describe('the reason why a delivery waits', () => {
   const cause = {
     category: 'mailbox-full',
     note: 'mx.example says that the mailbox is full.',
@@ -336,13 +336,13 @@ describe('why a delivery waits', () => {
       ...change,
     })
 
-  test('is told once where the next attempt waits for the reason of the last', () => {
+  test('is stated once if the next attempt has the same reason as the last', () => {
     const why = 'attempt 2 at 14:31 UTC: mx.example says that the mailbox is full'
     expect(whyWaiting(waiting(why))).toBe('mx.example says that the mailbox is full.')
     expect(outlook(waiting(why), 0).detail).toBe('mx.example says that the mailbox is full.')
   })
 
-  test('names the code of the reply, once', () => {
+  test('includes the reply code once', () => {
     const coded = (note: string) => ({
       ...cause!,
       note,
@@ -358,14 +358,14 @@ describe('why a delivery waits', () => {
     expect(withCode(coded('mx.example answered 452.'))).toBe('mx.example answered 452.')
   })
 
-  test('is told as well where its lane is what it waits for', () => {
+  test('includes the lane if the delivery waits for it', () => {
     expect(whyWaiting(waiting('waiting for one of 2 connections to Example'))).toBe(
       'mx.example says that the mailbox is full. Waiting for one of 2 connections to Example.',
     )
     expect(whyWaiting(waiting('next in line', { cause: null }))).toBe('Next in line.')
   })
 
-  test('is the operator alone where it is held, and nothing where nothing is known', () => {
+  test('is the hold alone if held, and empty if unknown', () => {
     const held = 'held by an operator until released'
     expect(whyWaiting(waiting(held, { state: 'held' }))).toBe('Held by an operator until released.')
     expect(whyWaiting(waiting(null))).toBe('mx.example says that the mailbox is full.')
@@ -373,8 +373,8 @@ describe('why a delivery waits', () => {
   })
 })
 
-describe('a delivery that waits for its first try', () => {
-  test('is final once it is canceled, and was never tried', () => {
+describe('a delivery without an attempt', () => {
+  test('is final once canceled, and reports no attempt', () => {
     const canceled = delivery({ state: 'canceled', status: 'canceled', attempts: 0 })
     expect(outlook(canceled, 0).title).toBe('Final status: canceled')
     expect(summary(canceled, 0)).toBe('no attempt was made')

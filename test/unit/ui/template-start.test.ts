@@ -14,11 +14,11 @@ test.each([
   ['Hi {{{NAME|you}}}', 'Hi {{{NAME|you}}}'],
   ['{{{BARE}}} {{{ODD}}} {{{contact.first_name}}} {{{UNSUBSCRIBE_URL}}}', null],
   ['{{NAME}} NAME', null],
-])('%s', (html, expected) => {
+])('variable fallbacks are added where missing: %s', (html, expected) => {
   expect(filled(html)).toBe(expected ?? html)
 })
 
-test('variables of a document get their fallbacks, also those in addresses', () => {
+test('document variables get their fallbacks, including those in links', () => {
   const variable = (key: string, fallback: string) => ({ type: 'variable', attrs: { key, fallback } })
   const documentOf = (...content: object[]) => ({ version: 1, content: [{ type: 'paragraph', content }] })
   const link = (href: string) => ({ type: 'text', text: 'x', marks: [{ type: 'link', attrs: { href } }] })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { aroundTime, duration, exact, instant, relative, span } from '../../../ui/src/state/time.ts'
 
 describe('timestamps', () => {
-  test('the text form of the REST interface is read to the millisecond', () => {
+  test('in the format of the REST API are parsed to the millisecond', () => {
     expect(instant('2026-11-20 20:39:59.540771+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 540))
     expect(instant('2026-11-20 20:39:59.5+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 500))
     expect(instant('2026-11-20 20:39:59+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59))
@@ -10,13 +10,13 @@ describe('timestamps', () => {
     expect(instant('yesterday')).toBeNaN()
   })
 
-  test('UTC is written without a shift', () => {
+  test('in UTC are formatted without an offset', () => {
     expect(exact(Date.UTC(2026, 0, 2, 3, 4, 5), true)).toBe('2026-01-02 03:04:05')
   })
 })
 
-describe('distances', () => {
-  test('are given in the largest whole unit, into both directions', () => {
+describe('time differences', () => {
+  test('use the largest whole unit, in both directions', () => {
     expect(span(59_999)).toBe('59 s')
     expect(span(60_000)).toBe('1 min')
     expect(relative(0, 7_200_000)).toBe('2 h ago')
@@ -24,7 +24,7 @@ describe('distances', () => {
     expect(relative(500, 0)).toBe('now')
   })
 
-  test('durations keep the precision that matters', () => {
+  test('as durations keep a useful precision', () => {
     expect([0.44, 12.6, 1240, 185_900, 7_500_000].map(duration)).toEqual([
       '0.4 ms',
       '13 ms',
@@ -35,7 +35,7 @@ describe('distances', () => {
   })
 })
 
-describe('a sentence of the appliance', () => {
+describe('a server sentence with a time', () => {
   const at = Date.UTC(2026, 10, 20, 15, 1, 40, 7)
   const why = ': Yahoo replied TSS04 at 13:01 UTC'
 
@@ -46,11 +46,11 @@ describe('a sentence of the appliance', () => {
     [`waits until 15:01 UTC${why}`, ['waits until ', why]],
     ['waits until 2026-11-19 15:01 UTC', ['waits until 2026-11-19 15:01 UTC']],
     ['next in line', ['next in line']],
-  ])('is cut where it names the instant: %s', (sentence, pieces) => {
+  ])('is split at the time: %s', (sentence, pieces) => {
     expect(aroundTime(sentence, at)).toEqual(pieces)
   })
 
-  test('stays whole where the instant cannot be read', () => {
+  test('is not split if the time is invalid', () => {
     expect(aroundTime('waits until 15:01 UTC', NaN)).toEqual(['waits until 15:01 UTC'])
   })
 })

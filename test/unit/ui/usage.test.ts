@@ -3,11 +3,11 @@ import { barsOf, historyWords, limitOf, periodWords, rateWords } from '../../../
 
 const days = (...used: number[]) => used.map((count, i) => ({ period: `2026-11-0${i + 1}`, used: count }))
 
-test('the largest number stands for no limit', () => {
+test('the largest integer means no limit', () => {
   expect([limitOf(Number.MAX_SAFE_INTEGER), limitOf(null), limitOf(0)]).toEqual([null, null, 0])
 })
 
-test('periods are those of UTC, in words', () => {
+test('usage periods are in UTC and described in words', () => {
   expect([periodWords('2026-11-01'), periodWords('2026-11'), periodWords('x')]).toEqual([
     'Nov 1',
     'Nov 2026',
@@ -16,13 +16,13 @@ test('periods are those of UTC, in words', () => {
   expect([rateWords('1s'), rateWords('1m')]).toEqual(['requests per second', 'requests per 1m'])
 })
 
-test('the history is summed up with its busiest period', () => {
+test('usage history is summarized with its busiest period', () => {
   expect(historyWords(days(0, 0))).toBe('No recipients in this period.')
   expect(historyWords(days(0, 1))).toBe('1 recipient in total. Busiest: Nov 2 with 1.')
   expect(historyWords(days(500, 1500, 10))).toBe('2,010 recipients in total. Busiest: Nov 2 with 1,500.')
 })
 
-test('columns reach as far as their share, and a limit is drawn where it can be seen', () => {
+test('usage bars are scaled, and a limit is drawn if it is in range', () => {
   expect(barsOf(days(5, 10), null)).toMatchObject({
     top: 10,
     limitAt: null,

@@ -7,8 +7,8 @@ const email = (more: Partial<WebhookAbout> = {}): WebhookAbout => ({
   ...{ removed: false, ...more },
 })
 
-describe('what an event is about', () => {
-  test('an email is its recipients and its subject', () => {
+describe('the subject of a webhook event', () => {
+  test('for an email is its recipients and subject line', () => {
     expect(ofAbout(email())).toEqual({ who: 'ada@x.example', what: 'Your receipt' })
     expect(ofAbout(email({ names: ['a@x.example', 'b@x.example', 'c@x.example'], subject: '' }))).toEqual({
       ...{ who: 'a@x.example +2', what: '(no subject)' },
@@ -16,7 +16,7 @@ describe('what an event is about', () => {
     expect(emailOf(email())).toBe('/emails/1')
   })
 
-  test('an erased one says so, and a removed one leads nowhere', () => {
+  test('says if the email was erased or removed, and a removed one has no link', () => {
     const names = ['erased-0123456789abcdef@erased.invalid']
     const erased = email({ names, subject: '', erased: true })
     expect([ofAbout(erased), emailOf(erased)]).toEqual([
@@ -30,14 +30,14 @@ describe('what an event is about', () => {
     ])
   })
 
-  test('a domain is its name; a test event is about nothing', () => {
+  test('for a domain is its name, and a test event has none', () => {
     const domain = email({ object: 'domain', names: ['shop.example'], subject: null })
     expect([ofAbout(domain), emailOf(domain)]).toEqual([{ who: 'shop.example', what: '' }, null])
     expect(emailOf(null)).toBeNull()
   })
 })
 
-test('the newest request is its status and how long it took', () => {
+test('the last request shows its status and duration', () => {
   const last = { sent_at: '', http_status_code: 503, duration_ms: 1240, error: 'no' }
   expect(ofLast({ last_request: last })).toBe('503, 1.24 s')
   expect(ofLast({ last_request: { ...last, http_status_code: 0, duration_ms: 15_000 } })).toBe(
@@ -46,7 +46,7 @@ test('the newest request is its status and how long it took', () => {
   expect(ofLast({ last_request: null })).toBe('')
 })
 
-test('what is replayed to a disabled endpoint waits', () => {
+test('events replayed to a disabled endpoint are shown as pending', () => {
   expect([0, 1, 3].map((events) => ofReplay(events, true))).toEqual([
     'No events to replay.',
     'Replaying 1 event.',

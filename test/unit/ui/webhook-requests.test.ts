@@ -6,8 +6,8 @@ const day = (count: number, taken: number, median_ms: number | null = 12, p95_ms
   ...{ count, taken, median_ms, p95_ms },
 })
 
-describe('how the requests of a day went', () => {
-  test('the share is 100% only when all succeeded', () => {
+describe('webhook requests of a day', () => {
+  test('show 100% only if all succeeded', () => {
     expect(successShare(day(1000, 1000))).toBe('100%')
     expect(successShare({ count: 100_000, taken: 99_999 })).toBe('99.9%')
     expect(successShare(day(3, 1))).toBe('33.3%')
@@ -15,7 +15,7 @@ describe('how the requests of a day went', () => {
     expect(successShare(day(0, 0))).toBe('no requests')
   })
 
-  test('a line says how many, how many succeeded, and how long answers took', () => {
+  test('are summarized with count, success rate and response times', () => {
     expect(ofRequests(day(1200, 1180))).toBe(
       '1,200 requests in the last 24 h · 98.3% succeeded · p50 12 ms · p95 1.24 s',
     )
@@ -27,14 +27,14 @@ describe('how the requests of a day went', () => {
   })
 })
 
-test('events are grouped by their noun', () => {
+test('event types are grouped by object', () => {
   expect(eventGroups(['email.sent', 'domain.created', 'email.opened'])).toEqual([
     { noun: 'email', words: 'Email events', types: ['email.sent', 'email.opened'] },
     { noun: 'domain', words: 'Domain events', types: ['domain.created'] },
   ])
 })
 
-test('what cannot be an endpoint is told before it is sent, and a refusal is shown at its field', () => {
+test('an invalid endpoint URL is reported before sending, and an error is assigned to its field', () => {
   expect(endpointMistake('  ')).toBe('Enter the endpoint URL.')
   for (const text of ['app.example.com', 'https:', 'https:///x', 'ftp://a.example/', 'http://[x]/'])
     expect(endpointMistake(text)).toMatch(/^Enter a full URL/)

@@ -54,14 +54,14 @@ const check = (bytes: Uint8Array, more: Partial<VerifyArgs> = {}): Promise<Authe
 
 const verdict = (result: string, domain: string | null = 'shop.example') => ({ result, domain })
 
-test('a message that its domain sent passes everything', async () => {
+test('a message sent by its domain passes SPF, DKIM and DMARC', async () => {
   expect(await check(await signed())).toEqual({
     ...{ spf: verdict('pass'), dkim: verdict('pass'), dmarc: verdict('pass') },
     arc: verdict('none', null),
   })
 })
 
-test('DMARC passes by an aligned signature alone, or by aligned SPF alone', async () => {
+test('DMARC passes with an aligned signature or aligned SPF alone', async () => {
   const away = { ip: '198.51.100.1' }
   expect(await check(await signed(), away)).toMatchObject({
     ...{ spf: verdict('fail'), dkim: verdict('pass'), dmarc: verdict('pass') },
@@ -71,14 +71,14 @@ test('DMARC passes by an aligned signature alone, or by aligned SPF alone', asyn
   })
 })
 
-test('a signature and SPF of another domain prove nothing for the From domain', async () => {
+test('a signature and SPF of another domain do not pass DMARC', async () => {
   expect(await check(await signed('list.example'), { mailFrom: 'bounce@list.example' })).toMatchObject({
     ...{ spf: verdict('pass', 'list.example'), dkim: verdict('pass', 'list.example') },
     dmarc: verdict('fail'),
   })
 })
 
-test('a changed body, field or From fails', async () => {
+test('a changed body, field or From fails DKIM and DMARC', async () => {
   const away = { ip: '198.51.100.1' }
   const text = (await signed()).toString('latin1')
   for (const [from, to] of [
@@ -92,7 +92,7 @@ test('a changed body, field or From fails', async () => {
     })
 })
 
-test('a chain of ARC seals is verified, and a broken one is told', async () => {
+test('an ARC chain is verified, and a broken one fails', async () => {
   const message = await signed()
   const seal = await sealMessage(message, {
     ...{ signingDomain: 'list.example', selector: 's1' },
@@ -107,7 +107,7 @@ test('a chain of ARC seals is verified, and a broken one is told', async () => {
   expect(await check(Buffer.from(broken, 'latin1'))).toMatchObject({ arc: verdict('fail', null) })
 })
 
-test('of 500 signatures ten are tried, those of the From domain first', async () => {
+test('of 500 signatures at most ten are checked, those of the From domain first', async () => {
   const good = (await signed()).subarray(0, -MESSAGE.length).toString('latin1')
   const wrong = Array.from({ length: 500 }, (_, n) => good.replaceAll('shop.example', `d${n}.example`))
   asked = 0

@@ -24,20 +24,20 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-describe('arming', () => {
-  test('nothing happens without the variable, and a point is passed', () => {
+describe('arming a crash point', () => {
+  test('does nothing without the environment variable, and the point is passed', () => {
     expect(armCrashPoint({}, folder)).toBeUndefined()
     expect(crashPoint('data')).toBeUndefined()
   })
 
-  test('a data directory that crashtest did not make is refused by name', () => {
+  test('is rejected for a data directory that crashtest did not create, with its path', () => {
     const refused = armCrashPoint({ [CRASH_POINT_VARIABLE]: 'data:1' }, folder)
     expect(refused).toBe(
       `POSTHASTE_CRASH_POINT is set, but ${folder} was not created by posthaste crashtest. The daemon would kill itself. Unset it.`,
     )
   })
 
-  test.each(['nowhere:1', 'data', 'data:0', 'data:-1', 'toString:1'])('%s is no point', (text) => {
+  test.each(['nowhere:1', 'data', 'data:0', 'data:-1', 'toString:1'])('rejects "%s"', (text) => {
     expect(armCrashPoint({ [CRASH_POINT_VARIABLE]: text }, folder)).toContain(`it is "${text}"`)
   })
 })
@@ -52,7 +52,7 @@ async function end(line: string, env: NodeJS.ProcessEnv): Promise<NodeJS.Signals
   return signal ?? code
 }
 
-test('an armed process dies when the point is passed for the count-th time', async () => {
+test('a process is killed when it passes its armed crash point the given number of times', async () => {
   await writeFile(join(folder, SCRATCH_MARK), '')
   const arm = `if (armCrashPoint(process.env, ${JSON.stringify(folder)})) process.exit(3)`
   const twice = `${arm}\ncrashPoint('data'); crashPoint('body'); crashPoint('data')`
@@ -61,7 +61,7 @@ test('an armed process dies when the point is passed for the count-th time', asy
   expect(await end(twice, env)).toBe('SIGKILL')
 })
 
-test('a daemon on an ordinary data directory refuses to start', async () => {
+test('a daemon with a crash point refuses to start on an ordinary data directory', async () => {
   const config = join(folder, 'posthaste.toml')
   await writeFile(
     config,
@@ -78,7 +78,7 @@ test('a daemon on an ordinary data directory refuses to start', async () => {
   expect(said).toContain('was not created by posthaste crashtest')
 })
 
-test('every point of the table is in the code once, and is told of in docs/reliability.md', async () => {
+test('every crash point is passed at one place in the code, and is in docs/reliability.md', async () => {
   const files = globSync('**/*.ts', { cwd: join(root, 'appliance') }).filter(
     (file) => !file.startsWith('crashtest'),
   )

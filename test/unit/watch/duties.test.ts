@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 afterEach(() => Promise.all([here.close(), there.close()]))
 
-test('a node keeps its duties while it does them; another takes over two minutes after it has gone', async () => {
+test('a node keeps a duty while active, and another takes over two minutes after its last renewal', async () => {
   const one = createDuties({ storage: here, clock: still, owner: 'here/1' }).of('outbox')
   const two = createDuties({ storage: there, clock: still, owner: 'there/1' }).of('outbox')
   expect([await one(), await two()]).toEqual([true, false])
@@ -37,14 +37,14 @@ test('a node keeps its duties while it does them; another takes over two minutes
   expect([await two(), await one()]).toEqual([true, false])
 })
 
-test('duties are taken one by one', async () => {
+test('duties are assigned one by one', async () => {
   const one = createDuties({ storage: here, clock: still, owner: 'here/1' })
   const two = createDuties({ storage: there, clock: still, owner: 'there/1' })
   expect([await one.of('outbox')(), await two.of('reports')()]).toEqual([true, true])
   expect([await two.of('outbox')(), await one.of('reports')()]).toEqual([false, false])
 })
 
-test('the next run of a node goes on at once, after a kill as after a stop; after a stop another node may too', async () => {
+test('a restarted node keeps its duties, and after a clean stop another node may take them', async () => {
   await createDuties({ storage: here, clock: still, owner: 'here/1' }).of('outbox')()
   const run = createDuties({ storage: here, clock: still, owner: 'here/2' })
   expect(await run.of('outbox')()).toBe(true)
@@ -54,7 +54,7 @@ test('the next run of a node goes on at once, after a kill as after a stop; afte
   expect(await other()).toBe(true)
 })
 
-test('a clock that was set back keeps nobody from a duty', async () => {
+test('setting the clock back does not block a duty', async () => {
   const duty = createDuties({ storage: here, clock: still, owner: 'here/1' }).of('outbox')
   expect(await duty()).toBe(true)
   time -= 60 * MINUTE
@@ -64,7 +64,7 @@ test('a clock that was set back keeps nobody from a duty', async () => {
   expect(await other()).toBe(true)
 })
 
-test('while nothing happens, nothing is written; of two nodes one drains the outbox', async () => {
+test('an idle node writes nothing, and only one of two nodes drains the outbox', async () => {
   const { team } = await makeTeam(here)
   const outbox = (storage: SqliteStorage, owner: string) =>
     createOutbox({

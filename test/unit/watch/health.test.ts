@@ -28,22 +28,22 @@ async function health(more: Partial<HealthDeps> = {}) {
 const never = () => new Promise<never>(() => undefined)
 const soon = () => Promise.resolve(0)
 
-describe('health', () => {
-  test('is well on a storage that answers and a disk with space', async () => {
+describe('a health check', () => {
+  test('passes while the storage responds and the disk has space', async () => {
     const { checks, storage } = await health()
     expect(await checks.alive()).toEqual({ ok: true, reasons: [] })
     expect(await checks.ready()).toEqual({ ok: true, reasons: [] })
     await storage.close()
   })
 
-  test('is neither alive nor ready when the storage refuses', async () => {
+  test('reports neither alive nor ready when the storage rejects calls', async () => {
     const { checks, storage } = await health()
     await storage.close()
     expect(await checks.alive()).toEqual({ ok: false, reasons: [NO_READ] })
     expect(await checks.ready()).toEqual({ ok: false, reasons: [NO_READ, NO_WRITE] })
   })
 
-  test('waits five seconds for a read that hangs, and no longer', async () => {
+  test('times out a hanging read after five seconds', async () => {
     const { checks, clock, storage } = await health({
       storage: { nextDue: never, purgeReceipts: soon },
     })
@@ -57,7 +57,7 @@ describe('health', () => {
     await storage.close()
   })
 
-  test('is alive but not ready while writes hang: a restart would not help', async () => {
+  test('reports alive but not ready while writes hang', async () => {
     const { checks, clock, storage } = await health({
       storage: { nextDue: soon, purgeReceipts: never },
     })
@@ -68,7 +68,7 @@ describe('health', () => {
     await storage.close()
   })
 
-  test('is not ready after a write that failed, however well an empty one goes', async () => {
+  test('reports not ready after a failed write, even if an empty write succeeds', async () => {
     const { checks, storage } = await health({ lastFailure: () => 'database or disk is full' })
     expect(await checks.ready()).toEqual({
       ok: false,
@@ -80,7 +80,7 @@ describe('health', () => {
     await storage.close()
   })
 
-  test('is not ready with less space than storage.min_free_mb, and does not judge a disk that cannot be asked', async () => {
+  test('reports not ready below storage.min_free_mb, and ignores unknown disk space', async () => {
     let free: number | null = 100_000_000 - 1
     const { checks, storage } = await health({ freeBytes: () => Promise.resolve(free) })
     expect(await checks.ready()).toEqual({
@@ -96,7 +96,7 @@ describe('health', () => {
     await storage.close()
   })
 
-  test('is alive but not ready once a stop has begun', async () => {
+  test('reports alive but not ready once the node is stopping', async () => {
     const { checks, storage } = await health()
     checks.stopping()
     expect(await checks.alive()).toEqual({ ok: true, reasons: [] })

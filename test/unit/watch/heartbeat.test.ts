@@ -69,7 +69,7 @@ function open(change: Partial<HeartbeatStorage> = {}) {
   return { heartbeat, clock, calls }
 }
 
-test('a node renews its row, says when it leaves, and stops', async () => {
+test('a node renews its row, reports that it is leaving, then stops', async () => {
   const { heartbeat, clock, calls } = open()
   await heartbeat.start()
   await clock.advance(2000)
@@ -102,7 +102,7 @@ test('a node that cannot renew its row for 8 seconds is fenced until it can', as
   await heartbeat.stop()
 })
 
-test('a process that was paused is fenced at once, before its timers run', async () => {
+test('a process that was suspended is fenced at once, before its timers run', async () => {
   const { heartbeat, clock } = open()
   await heartbeat.start()
   clock.jump(8000)
@@ -110,7 +110,7 @@ test('a process that was paused is fenced at once, before its timers run', async
   await heartbeat.stop()
 })
 
-test('a node whose row is gone stays fenced', async () => {
+test('a node whose row was removed stays fenced', async () => {
   const { heartbeat, clock, calls } = open({ renewNode: async () => undefined })
   await heartbeat.start()
   await clock.advance(2000)
@@ -120,7 +120,7 @@ test('a node whose row is gone stays fenced', async () => {
   expect(calls).toEqual(['fenced'])
 })
 
-test('what a lost node left is freed', async () => {
+test('leases of a lost node are freed', async () => {
   let lost = true
   const { heartbeat, clock, calls } = open({
     renewNode: async () => {
@@ -138,13 +138,13 @@ test('what a lost node left is freed', async () => {
 test.each([
   [1001, 'The clock of this machine is 1.0 s behind that of the database server.'],
   [-75_000, 'The clock of this machine is 75.0 s ahead of that of the database server.'],
-])('a clock that differs by %d ms keeps a node from starting', async (skew, message) => {
+])('a clock skew of %d ms keeps a node from starting: %s', async (skew, message) => {
   const { heartbeat, clock, calls } = open({ joinNode: async () => clock.now() + skew })
   await expect(heartbeat.start()).rejects.toThrow(message)
   expect(calls).toEqual(['stopped'])
 })
 
-test('a difference within the round trip is not a difference of the clocks', async () => {
+test('a clock difference within the round trip is not counted as skew', async () => {
   const { heartbeat, clock } = open({
     joinNode: async () => {
       clock.jump(5000)
@@ -155,7 +155,7 @@ test('a difference within the round trip is not a difference of the clocks', asy
   await heartbeat.stop()
 })
 
-test('nodes are shown with their state and why they are not ready', () => {
+test('nodes are listed with their state and why they are not ready', () => {
   const facts = { hostname: 'mx1.example', version: '1.0.0', runtime: 'v24', sandbox: false, startedAt: 1 }
   const storage = { engine: 'postgres', dataDir: '/var/lib/posthaste', database: 'db/posthaste' }
   const known = (id: string, more: Partial<KnownNode>): KnownNode => ({

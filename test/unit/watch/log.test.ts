@@ -8,13 +8,13 @@ function logged(line: object): Record<string, unknown> {
   return JSON.parse(lines[0]!) as Record<string, unknown>
 }
 
-test('a line holds its level in words, an ISO time and what it is about', () => {
+test('a log line has a level name, an ISO time and its fields', () => {
   const { time, ...rest } = logged({ email_id: 'e1', counts: [1, 2] })
   expect(rest).toEqual({ level: 'info', email_id: 'e1', counts: [1, 2], msg: 'something happened' })
   expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
-test('secrets are removed from lines, and what was logged is left as it is', () => {
+test('secrets are removed from log lines, and the logged object is not changed', () => {
   const line = {
     token: 'tok-1',
     user: { id: 'u1', password: 'pass-1' },
@@ -29,7 +29,7 @@ test('secrets are removed from lines, and what was logged is left as it is', () 
   expect(JSON.stringify(line)).toBe(text)
 })
 
-test('errors keep their message and stack, without the secrets that they carry', () => {
+test('logged errors keep message and stack, without secret fields', () => {
   const { err } = logged({
     err: Object.assign(new TypeError('no such host'), { code: 'ENOTFOUND', token: 'tok-2' }),
   })
@@ -42,7 +42,7 @@ test('errors keep their message and stack, without the secrets that they carry',
   expect((err as { stack: string }).stack).toContain('log.test.ts')
 })
 
-test('objects that hold themselves are logged', () => {
+test('circular objects are logged', () => {
   const self: Record<string, unknown> = { id: 'a' }
   self.self = self
   expect(logged({ self }).self).toMatchObject({ id: 'a' })

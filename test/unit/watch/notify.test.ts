@@ -16,19 +16,19 @@ const log = silentLogger()
 /** Waits until work started by a clock tick has finished. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('how often the watchdog is fed', () => {
-  test('three times in its period', () => {
+describe('the watchdog interval', () => {
+  test('is a third of the period', () => {
     expect(watchdogPause({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '7' }, 7)).toBe(20_000)
   })
-  test('never when the period is not a number or meant for another process', () => {
+  test('is null if the period is invalid or for another process', () => {
     expect(watchdogPause({}, 7)).toBeNull()
     expect(watchdogPause({ WATCHDOG_USEC: 'soon' }, 7)).toBeNull()
     expect(watchdogPause({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '8' }, 7)).toBeNull()
   })
 })
 
-describe('what the service manager is told', () => {
-  test('nothing where there is none', async () => {
+describe('notifying the service manager', () => {
+  test('sends nothing without a notify socket', async () => {
     const sent: string[] = []
     const send = async (notice: readonly string[]) => void sent.push(...notice)
     const notifier = createNotifier({ clock: systemClock, log, env: {}, pid: 7, send })
@@ -38,7 +38,7 @@ describe('what the service manager is told', () => {
     expect(sent).toEqual([])
   })
 
-  test('the watchdog is fed while the daemon is alive, not while it is ill, and again while it stops', async () => {
+  test('feeds the watchdog while the daemon is healthy and while it stops, not while it is unhealthy', async () => {
     const clock = createTestClock()
     const sent: string[] = []
     let health = well
@@ -63,7 +63,7 @@ describe('what the service manager is told', () => {
     expect(sent).toHaveLength(4)
   })
 
-  test('a notice that cannot be sent does not stop the daemon', async () => {
+  test('does not stop the daemon if a notice cannot be sent', async () => {
     const send = () => Promise.reject(new Error('no such program'))
     const notifier = createNotifier({
       clock: systemClock,
@@ -80,7 +80,7 @@ describe('what the service manager is told', () => {
 const missing =
   spawnSync('systemd-notify', ['--version']).status !== 0 || spawnSync('python3', ['--version']).status !== 0
 
-describe.skipIf(missing)('over a real socket (skipped without systemd-notify and python3)', () => {
+describe.skipIf(missing)('over a real notify socket (skipped without systemd-notify and python3)', () => {
   const folder = mkdtempSync(join(tmpdir(), 'posthaste-notify-'))
   let listener: ChildProcess | undefined
   afterEach(() => {
@@ -88,7 +88,7 @@ describe.skipIf(missing)('over a real socket (skipped without systemd-notify and
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('systemd-notify brings the notices in order', async () => {
+  test('systemd-notify delivers the notices in order', async () => {
     const socket = join(folder, 'notify')
     const script = `
 import socket, sys

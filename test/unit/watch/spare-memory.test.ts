@@ -9,23 +9,23 @@ const MINUTE = 60_000
 const rested = { busy: 0.01, held: 40 * MEGABYTE, heldThen: 20 * MEGABYTE, since: 11 * MINUTE }
 
 test.each([
-  ['idle for the first time', { ...rested, heldThen: null, since: 1 }, true],
+  ['idle at the first check', { ...rested, heldThen: null, since: 1 }, true],
   ['idle again, and the heap has grown', rested, true],
-  ['at work', { ...rested, busy: 0.03 }, false],
-  ['at work for the first time', { ...rested, busy: 0.03, heldThen: null }, false],
-  ['collected a short time ago', { ...rested, since: 9 * MINUTE }, false],
+  ['busy', { ...rested, busy: 0.03 }, false],
+  ['busy at the first check', { ...rested, busy: 0.03, heldThen: null }, false],
+  ['idle, but was collected nine minutes ago', { ...rested, since: 9 * MINUTE }, false],
   [
     'collected a minute ago, and holds much more after a burst',
     { ...rested, held: 90 * MEGABYTE, since: MINUTE },
     true,
   ],
   ['collected a moment ago, after a burst', { ...rested, held: 90 * MEGABYTE, since: MINUTE - 1 }, false],
-  ['grown by little', { ...rested, held: 27 * MEGABYTE }, false],
-])('a thread that is %s', (_, look, expected) => {
+  ['idle, and has grown little', { ...rested, held: 27 * MEGABYTE }, false],
+])('worthCollecting judges a thread that is %s', (_, look, expected) => {
   expect(worthCollecting(look)).toBe(expected)
 })
 
-test('what nothing refers to any more goes back to the system', () => {
+test('giving memory back releases unreferenced memory to the system', () => {
   const held = (): number => getHeapStatistics().total_heap_size
   let garbage: number[][] | null = Array.from({ length: 100 }, () =>
     new Array<number>(MEGABYTE / 8).fill(0.5),
@@ -37,7 +37,7 @@ test('what nothing refers to any more goes back to the system', () => {
   expect(before - held()).toBeGreaterThan(90 * MEGABYTE)
 })
 
-test('the bytecode of functions that were called once goes back as well; they still do what they did', () => {
+test('giving memory back frees the bytecode of functions, which still work', () => {
   const bytecode = (): number =>
     getHeapSpaceStatistics().find(({ space_name }) => space_name === 'trusted_space')!.space_used_size
   const before = bytecode()
@@ -54,7 +54,7 @@ test('the bytecode of functions that were called once goes back as well; they st
   expect(functions.map((one) => one(1))).toEqual(sums)
 })
 
-test('a thread looks after its own heap while it has nothing to do', async () => {
+test('an idle thread collects its own garbage', async () => {
   const source = `
     const { parentPort } = require('node:worker_threads')
     const { getHeapStatistics } = require('node:v8')

@@ -19,7 +19,7 @@ function begin(next: () => Promise<number | undefined>, step?: () => Promise<boo
   return { clock, worker, steps: () => steps }
 }
 
-test('work that is announced while the next time is looked up is done at once, not at the next poll', async () => {
+test('work announced while the next due time is looked up is done at once', async () => {
   const asked = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<undefined>()
   const { worker, steps } = begin(() => (asked.resolve(), answer.promise))
@@ -30,7 +30,7 @@ test('work that is announced while the next time is looked up is done at once, n
   await worker.stop()
 })
 
-test('without news, the next step comes when it is due, and after a failure no sooner than the poll', async () => {
+test('the next step runs when due, and after a failure no sooner than the poll interval', async () => {
   let due = 0
   const { clock, worker, steps } = begin(
     async () => (steps() < 2 ? due : undefined),

@@ -20,7 +20,7 @@ async function fileOf(folder: string, name: string, at: number) {
   return files
 }
 
-test('a name is covered by a certificate that was given or issued for it, not by one made here', async () => {
+test('a name counts as covered by a configured or issued certificate, but not by a self-signed one', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-covers-'))
   const additional = [await fileOf(dataDir, 'links.shop.test', NOW)]
   opened = await openCertificates({ dataDir, hostname: 'mail.test', clock, additional })
@@ -33,7 +33,7 @@ test('a name is covered by a certificate that was given or issued for it, not by
   expect(opened.covers('links.other.test')).toBe(false)
 })
 
-test('a certificate that has ended covers nothing', async () => {
+test('an expired certificate does not cover its name', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-covers-'))
   const files = await fileOf(dataDir, 'mail.test', 0)
   opened = await openCertificates({ dataDir, hostname: 'mail.test', clock, files })

@@ -18,22 +18,22 @@ async function helloOf(protocols: string[]): Promise<Buffer> {
   return bytes
 }
 
-describe('the protocols that a client offers', () => {
-  test('are read from its first message', async () => {
+describe('the ALPN protocols of a client hello', () => {
+  test('are read from the first TLS message', async () => {
     const hello = await helloOf(['acme-tls/1', 'http/1.1'])
     expect(offeredProtocols(hello)).toEqual(['acme-tls/1', 'http/1.1'])
     expect(offeredProtocols(Buffer.concat([hello, Buffer.from('more')]))).toEqual(['acme-tls/1', 'http/1.1'])
   })
-  test('are not known before the message is complete', async () => {
+  test('are unknown until the message is complete', async () => {
     const hello = await helloOf(['acme-tls/1'])
     for (const length of [0, 1, 4, 5, 40, hello.length - 1])
       expect(offeredProtocols(hello.subarray(0, length))).toBe(undefined)
   })
-  test('are none where it offers none or speaks no TLS', async () => {
+  test('are empty if none are offered or the client does not speak TLS', async () => {
     expect(offeredProtocols(await helloOf([]))).toEqual([])
     expect(offeredProtocols(Buffer.from('GET / HTTP/1.1\r\n'))).toEqual([])
   })
-  test('are none in a message that contradicts itself', async () => {
+  test('are a list, even if any byte of the message is corrupted', async () => {
     const hello = await helloOf(['acme-tls/1'])
     for (let at = 5; at < hello.length; at++) {
       const broken = Buffer.from(hello)

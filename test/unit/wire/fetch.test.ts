@@ -50,8 +50,8 @@ const free = () => undefined
 const get = (url: string, more?: Partial<FetchDeps>, count: (bytes: number) => void = free) =>
   fetchWith(more)(new URL(url), count)
 
-describe('a file is fetched', () => {
-  test('with what the answer says of it', async () => {
+describe('fetching a file', () => {
+  test('returns content, type and disposition, and sends only the expected headers', async () => {
     let asked: Record<string, unknown> = {}
     const { port } = await serve(({ headers, url, method }, response) => {
       asked = { ...headers, url, method }
@@ -76,7 +76,7 @@ describe('a file is fetched', () => {
     })
   })
 
-  test('through three redirects, relative ones too, and not through four', async () => {
+  test('follows up to three redirects, including relative ones', async () => {
     const { port } = await serve(({ url }, response) => {
       const left = Number(url!.slice(1))
       if (left === 0) response.end('there')
@@ -89,7 +89,7 @@ describe('a file is fetched', () => {
     })
   })
 
-  test('from the next address when one refuses', async () => {
+  test('tries the next address when one refuses the connection', async () => {
     const { port } = await serve((_, response) => response.end('there'))
     const fetched = await get(`http://two.example:${port}/`, {
       lookup: async () => ['127.0.0.78', PUBLIC],
@@ -98,7 +98,7 @@ describe('a file is fetched', () => {
     expect(fetched).toMatchObject({ kind: 'fetched' })
   })
 
-  test('over TLS, for the name and not for the address', async () => {
+  test('verifies the TLS certificate for the host name', async () => {
     const server = createTlsServer(tlsOptions('trusted'), (_, response) => response.end('safe'))
     const port = await listen(server, PUBLIC)
     const lookup = async () => [PUBLIC]
@@ -114,7 +114,7 @@ describe('a file is fetched', () => {
   })
 })
 
-describe('nothing inside is reached', () => {
+describe('fetching never connects to an internal host', () => {
   test.each([
     '127.0.0.1',
     '0x7f.1',
@@ -151,13 +151,13 @@ describe('nothing inside is reached', () => {
     [['::ffff:127.0.0.1']],
     [['10.1.2.3', 'fd00::1', '169.254.169.254']],
     [[]],
-  ])('by a name that leads to %j, told as if it did not exist', async (addresses) => {
+  ])('by a name that resolves to %j, and reports it like an unknown host', async (addresses) => {
     const { port, seen } = await serve((_, response) => response.end('secret'), PRIVATE)
     expect(await get(`http://inside.example:${port}/`, { lookup: async () => addresses })).toEqual(notPublic)
     expect(seen.connections).toBe(0)
   })
 
-  test('by a name with one good address and one bad: only the good one is dialled', async () => {
+  test('by a name with a public and an internal address: only the public one is tried', async () => {
     const inside = await serve((_, response) => response.end('secret'), PRIVATE)
     const lookup = async () => [PRIVATE, PUBLIC]
     expect(await get(`http://both.example:${inside.port}/`, { lookup })).toEqual({
@@ -167,7 +167,7 @@ describe('nothing inside is reached', () => {
     expect(inside.seen.connections).toBe(0)
   })
 
-  test('by rebinding: one look-up decides, and its address is dialled', async () => {
+  test('by DNS rebinding: the address of a single lookup is used', async () => {
     const { port, seen } = await serve((_, response) => response.end('public'))
     const inside = await serve((_, response) => response.end('secret'), PRIVATE)
     let looks = 0
@@ -179,7 +179,7 @@ describe('nothing inside is reached', () => {
   })
 
   test.each(['http://127.0.0.1', 'http://0x7f.1', 'http://inside.example', '//[::1]'])(
-    'by a redirect to %s',
+    'by a redirect to the internal URL %s',
     async (target) => {
       const inside = await serve((_, response) => response.end('secret'), PRIVATE)
       const location = `${target}:${inside.port}/`
@@ -190,7 +190,7 @@ describe('nothing inside is reached', () => {
     },
   )
 
-  test('by a redirect to the same name, which meanwhile leads inside', async () => {
+  test('by a redirect to the same name that now resolves internally', async () => {
     const { port } = await serve((_, response) => response.writeHead(307, { location: '/again' }).end())
     let looks = 0
     const lookup = async () => [looks++ === 0 ? PUBLIC : PRIVATE]
@@ -203,13 +203,13 @@ describe('nothing inside is reached', () => {
     ['ftp://files.example/', 'must be an http:// or https:// URL'],
     ['http://me:secret@files.example/', 'must not contain a user name or a password'],
     ['http://files.example:25/', 'must use port 80, 443 or one above 1023'],
-  ])('by a redirect to %s', async (location, note) => {
+  ])('by a redirect to the disallowed URL %s', async (location, note) => {
     const { port } = await serve((_, response) => response.writeHead(302, { location }).end())
     expect(await get(`http://files.example:${port}/`)).toEqual({ kind: 'failed', note })
   })
 })
 
-describe('what goes wrong is told', () => {
+describe('fetching reports', () => {
   test.each([404, 500, 206, 304])('status %i', async (status) => {
     const { port } = await serve((_, response) => response.writeHead(status).end())
     expect(await get(`http://files.example:${port}/`)).toEqual({
@@ -219,7 +219,7 @@ describe('what goes wrong is told', () => {
   })
 
   test.each([`${'x'.repeat(64)}.example`, `${'a.'.repeat(126)}example`, 'files..example'])(
-    'a name that cannot be one, without asking for it: %s',
+    'an invalid host name, without looking it up: %s',
     async (name) => {
       const asked: string[] = []
       const lookup = async (host: string) => {
@@ -231,7 +231,7 @@ describe('what goes wrong is told', () => {
     },
   )
 
-  test('names nobody could look up, without saying who was asked', async () => {
+  test('a failed DNS lookup, without naming the resolver', async () => {
     const lookup = async () => {
       throw new Error('10.0.0.53 does not answer')
     }
@@ -241,7 +241,7 @@ describe('what goes wrong is told', () => {
     })
   })
 
-  test('a compressed answer, however small it came', async () => {
+  test('compressed content, without counting it', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000))
     const { port } = await serve((_, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
@@ -255,7 +255,7 @@ describe('what goes wrong is told', () => {
     expect(counted).toBe(0)
   })
 
-  test('a body without end, by whoever counts', async () => {
+  test('the error of the byte counter for an endless body, and closes the connection', async () => {
     let open = 0
     const { port } = await serve((_, response) => {
       open++
@@ -276,7 +276,7 @@ describe('what goes wrong is told', () => {
     await expect.poll(() => open).toBe(0)
   })
 
-  test('a body that ends before its length', async () => {
+  test('a body shorter than its Content-Length', async () => {
     const { port } = await serve((_, response) => {
       response.writeHead(200, { 'content-length': 100 })
       response.write('half')
@@ -304,7 +304,7 @@ describe('what goes wrong is told', () => {
     ['the end of the body', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')],
     ['anything after 100 Continue', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
   ]
-  test.each(silent)('a server that keeps us waiting for %s', async (_what, talk) => {
+  test.each(silent)('a timeout when the server does not send %s', async (_what, talk) => {
     const { port, open } = await raw(talk)
     const fetched = get(`http://files.example:${port}/`)
     await expect.poll(() => open.size).toBe(1)
@@ -314,7 +314,7 @@ describe('what goes wrong is told', () => {
     await expect.poll(() => open.size).toBe(0)
   })
 
-  test('a look-up that takes too long', async () => {
+  test('a timeout when the DNS lookup takes too long', async () => {
     const fetched = get('http://files.example/', { lookup: () => new Promise(free) })
     await clock.advance(10_000)
     expect(await fetched).toEqual({ kind: 'failed', note: 'did not arrive within 10 seconds' })
@@ -323,7 +323,7 @@ describe('what goes wrong is told', () => {
   test.each([
     '220 mail.example ESMTP\r\n',
     'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
-  ])('an answer that is none: %j', async (bytes) => {
+  ])('an invalid HTTP response: %j', async (bytes) => {
     const { port } = await raw((socket) => socket.end(bytes))
     expect(await get(`http://files.example:${port}/`)).toEqual({
       kind: 'failed',

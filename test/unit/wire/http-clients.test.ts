@@ -30,7 +30,7 @@ function sendsRequests(source: string): boolean {
   return imports || (/\bawait fetch\(/.test(source) && !source.includes('GuardedFetch'))
 }
 
-test('only the files of the table send HTTP requests', () => {
+test('only the listed files send HTTP requests', () => {
   const senders = globSync('**/*.ts', { cwd: root }).filter((file) =>
     sendsRequests(readFileSync(join(root, file), 'utf8')),
   )

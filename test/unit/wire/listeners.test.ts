@@ -6,12 +6,12 @@ test.each([
   ['0.0.0.0:8025', { host: '0.0.0.0', port: 8025 }],
   ['[::]:8025', { host: '::', port: 8025 }],
   ['localhost:0', { host: 'localhost', port: 0 }],
-])('the address %s to listen on is read', (text, parsed) => {
+])('the listen address %s is parsed', (text, parsed) => {
   expect(parseHostPort(text)).toEqual(parsed)
 })
 
 test.each(['', '8025', 'localhost', 'localhost:99999', ':::8025', '[x]:1'])(
-  'the address %j is refused, with an example',
+  'the listen address %j is rejected with an example',
   (text) => {
     expect(() => parseHostPort(text)).toThrow('use host:port, such as 0.0.0.0:587')
   },

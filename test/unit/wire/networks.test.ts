@@ -6,7 +6,7 @@ import {
   whyForbidden,
 } from '../../../appliance/wire/networks.ts'
 
-describe('targets', () => {
+describe('target addresses', () => {
   test.each([
     ['127.0.0.1', 'loopback'],
     ['0.0.0.0', 'unspecified'],
@@ -57,7 +57,7 @@ describe('targets', () => {
     '::ffff:8.8.8.8',
     '64:ff9b::8.8.8.8',
     '2002:808:808::1',
-  ])('%s is fair', (ip) => {
+  ])('%s is allowed', (ip) => {
     expect(isForbiddenTarget(ip, [])).toBe(false)
   })
 
@@ -69,13 +69,13 @@ describe('targets', () => {
     ['64:ff9b::93.184.1.1', 'an address that embeds 93.184.1.1, which is an address of this machine'],
     ['2002:5db8:101::', 'an address that embeds 93.184.1.1, which is an address of this machine'],
     ['93.184.1.2', undefined],
-  ])('%s is forbidden to a machine with 93.184.1.1 and 2a00:1450::1: %s', (ip, why) => {
+  ])('on a host with 93.184.1.1 and 2a00:1450::1, the reason to forbid %s is: %s', (ip, why) => {
     const own = ['93.184.1.1', '2a00:1450::1']
     expect(whyForbidden(ip, [], own)).toBe(why)
     expect(whyForbidden(ip, parseNetworks(['93.184.1.1', '2a00:1450::1']), own)).toBeUndefined()
   })
 
-  test('a listed network opens what it contains and nothing else', () => {
+  test('an allowed network permits only what it contains', () => {
     const networks = parseNetworks(['127.0.0.0/8', 'fd00::/8', '10.0.0.5'])
     for (const ip of ['127.9.9.9', '::ffff:127.0.0.1', 'fd12::1', '10.0.0.5']) {
       expect(isForbiddenTarget(ip, networks)).toBe(false)
@@ -87,7 +87,7 @@ describe('targets', () => {
 })
 
 describe('networks', () => {
-  test('contain addresses, also mapped ones', () => {
+  test('contain addresses, including IPv4-mapped ones', () => {
     const networks = parseNetworks([' 10.0.0.0/8 ', '::ffff:192.168.0.0/112', '2001:db8::/32', '0.0.0.0/0'])
     expect(networks.map(({ text }) => text)).toEqual([
       '10.0.0.0/8',
@@ -102,7 +102,7 @@ describe('networks', () => {
     expect(inNetworks('not an address', networks)).toBe(false)
   })
 
-  test('what is none is refused, all at once, with a hint', () => {
+  test('that are invalid are all reported at once, with a hint', () => {
     expect(() =>
       parseNetworks([
         '10.0.0.0/8',

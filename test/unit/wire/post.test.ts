@@ -30,15 +30,15 @@ afterEach(() => {
   receiver.received.length = 0
 })
 
-describe('a request', () => {
-  test('is a POST with these header fields and exactly this body', async () => {
+describe('an outgoing POST request', () => {
+  test('has the given header fields and exactly the given body', async () => {
     expect(await post()).toMatchObject({ status: 200, error: null, ip: '127.0.0.1', response: 'ok' })
     expect(receiver.received).toMatchObject([
       { body: '{"ü":1}', headers: { 'x-a': 'b', 'content-length': '8' } },
     ])
   })
 
-  test('uses a connection that was kept', async () => {
+  test('reuses a connection of the same owner', async () => {
     const ports: (number | undefined)[] = []
     receiver.behave((_, response, raw) => {
       ports.push(raw.socket.remotePort)
@@ -51,7 +51,7 @@ describe('a request', () => {
     expect(ports[2]).not.toBe(ports[0])
   })
 
-  test('is made again on a new connection when the kept one was closed meanwhile', async () => {
+  test('is repeated on a new connection if the reused one was closed', async () => {
     let count = 0
     const server = createServer((socket) => {
       socket.on('error', () => undefined)
@@ -72,8 +72,8 @@ describe('a request', () => {
   })
 })
 
-describe('a receiver', () => {
-  test('that fails', async () => {
+describe('an endpoint', () => {
+  test('that returns status 500 is reported with its response', async () => {
     receiver.behave((_, response) => response.writeHead(500, { 'x-why': 'broken' }).end('no\0pe'))
     expect(await post()).toMatchObject({
       status: 500,
@@ -83,7 +83,7 @@ describe('a receiver', () => {
     })
   })
 
-  test('that hangs is left at the deadline', async () => {
+  test('that hangs is dropped at the deadline', async () => {
     receiver.behave(() => undefined)
     expect(await post(receiver.url, { deadlineMs: 200 })).toMatchObject({
       status: null,
@@ -91,7 +91,7 @@ describe('a receiver', () => {
     })
   })
 
-  test('whose answer does not end is left at the deadline, too', async () => {
+  test('whose response does not end is dropped at the deadline', async () => {
     receiver.behave((_, response) => void response.writeHead(200).write('part'))
     const posted = await post(receiver.url, { deadlineMs: 300 })
     expect(posted).toMatchObject({ status: 200, response: 'part' })
@@ -107,7 +107,7 @@ describe('a receiver', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('that sends a gigabyte is heard for 64 KiB, and believed', async () => {
+  test('that sends a gigabyte succeeds, and is read only in part', async () => {
     let sent = 0
     receiver.behave((_, response) => {
       const more = (): void => {
@@ -125,7 +125,7 @@ describe('a receiver', () => {
     expect(sent).toBeLessThan(2 ** 26)
   })
 
-  test('that closes without a word', async () => {
+  test('that closes without a response is reported', async () => {
     receiver.behave((_, _response, raw) => void raw.socket.destroy())
     expect(await post()).toMatchObject({
       status: null,
@@ -133,7 +133,7 @@ describe('a receiver', () => {
     })
   })
 
-  test('that breaks off', async () => {
+  test('that ends its response early is reported', async () => {
     receiver.behave((_, response, raw) => {
       response.writeHead(200, { 'content-length': '100' }).write('part')
       setTimeout(() => raw.socket.destroy(), 50)
@@ -145,7 +145,7 @@ describe('a receiver', () => {
     })
   })
 
-  test('that is not there', async () => {
+  test('that refuses the connection is reported', async () => {
     expect(await post('http://127.0.0.1:9999/')).toMatchObject({
       status: null,
       error: 'The endpoint refused the connection.',
@@ -153,7 +153,7 @@ describe('a receiver', () => {
   })
 })
 
-describe('an address', () => {
+describe('an endpoint address', () => {
   const refused = 'The endpoint must be on a host with a public address, or in webhooks.allow_networks.'
 
   test.each([
@@ -163,12 +163,12 @@ describe('an address', () => {
     ['https://2130706433/', []],
     ['https://inside.test/', ['169.254.169.254', '::ffff:10.0.0.1']],
     ['https://nowhere.test/', []],
-  ])('that is not public is refused: %s', async (url, addresses) => {
+  ])('that is not public is rejected: %s', async (url, addresses) => {
     const deps = { allowNetworks: [], lookup: () => Promise.resolve(addresses) }
     expect(await post(url, deps)).toMatchObject({ status: null, ip: null, error: refused })
   })
 
-  test('that was judged is the one that is dialled, although the name changes', async () => {
+  test('is resolved once, and that address is connected to even if the name changes', async () => {
     const answers = [['127.0.0.1'], ['10.0.0.1']]
     const { port } = new URL(receiver.url)
     const lookup = () => Promise.resolve(answers.shift() ?? [])
@@ -178,7 +178,7 @@ describe('an address', () => {
     ).toMatchObject({ error: refused })
   })
 
-  test('that is public needs https', async () => {
+  test('that is public requires https', async () => {
     expect(await post('http://app.test/', { lookup: () => Promise.resolve(['8.8.8.8']) })).toMatchObject({
       error: 'The endpoint must use https:// (http:// only for networks in webhooks.allow_networks).',
     })

@@ -7,7 +7,7 @@ import { selfSignedPair } from '../../../appliance/wire/self-signed.ts'
 
 const now = Date.UTC(2026, 10, 20, 12)
 
-test('the certificate names its hosts, its time and its key', async () => {
+test('a self-signed certificate contains its hosts, validity and key', async () => {
   const pair = await selfSignedPair(['mail.example.com', 'links.example.com'], now)
   const certificate = new X509Certificate(pair.cert)
   expect(certificate.subject).toBe('CN=mail.example.com')
@@ -19,18 +19,18 @@ test('the certificate names its hosts, its time and its key', async () => {
   expect(certificate.checkHost('links.example.com')).toBe('links.example.com')
 })
 
-test('an end after 2049 is written with four digits of the year', async () => {
+test('a self-signed certificate can end after 2049', async () => {
   const { cert } = await selfSignedPair(['mail.example.com'], Date.UTC(2045, 0, 1))
   expect(new X509Certificate(cert).validToDate.getUTCFullYear()).toBe(2054)
 })
 
-test('two pairs have nothing in common', async () => {
+test('two self-signed certificates have different serial numbers and keys', async () => {
   const [one, two] = await Promise.all([selfSignedPair(['a.test'], now), selfSignedPair(['a.test'], now)])
   expect(new X509Certificate(one.cert).serialNumber).not.toBe(new X509Certificate(two.cert).serialNumber)
   expect(one.key).not.toBe(two.key)
 })
 
-test('TLS is spoken with it', async () => {
+test('a self-signed certificate works for TLS', async () => {
   const pair = await selfSignedPair(['mail.example.com'], Date.now())
   const server = createServer(pair, (socket) => socket.end('hello')).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,7 +3,7 @@ import { createTestClock } from '../../world/clock.ts'
 
 const hour = 3_600_000
 
-test('advancing fires what becomes due, in order, each at its own time', async () => {
+test('advancing the test clock fires due timers in order, each at its own time', async () => {
   const clock = createTestClock()
   const start = clock.now()
   const fired: [string, number][] = []
@@ -23,7 +23,7 @@ test('advancing fires what becomes due, in order, each at its own time', async (
   expect(fired.at(-1)).toEqual(['a month', 720])
 })
 
-test('timers that a timer sets fire on the same way', async () => {
+test('timers set by timers fire during the same advance', async () => {
   const clock = createTestClock()
   let ticks = 0
   const tick = () => {
@@ -35,7 +35,7 @@ test('timers that a timer sets fire on the same way', async () => {
   expect(ticks).toBe(10)
 })
 
-test('what a timer awaits has begun before the next one fires', async () => {
+test('promises of a timer run before the next timer fires', async () => {
   const clock = createTestClock()
   const order: string[] = []
   clock.after(1000, () => void Promise.resolve().then(() => order.push('first, later')))
@@ -44,7 +44,7 @@ test('what a timer awaits has begun before the next one fires', async () => {
   expect(order).toEqual(['first, later', 'second'])
 })
 
-test('a timer that was taken back does not fire', async () => {
+test('a canceled timer does not fire', async () => {
   const clock = createTestClock()
   let fired = false
   const cancel = clock.after(hour, () => (fired = true))
@@ -53,7 +53,7 @@ test('a timer that was taken back does not fire', async () => {
   expect(fired).toBe(false)
 })
 
-test('time goes on by itself, and timers fire by themselves', async () => {
+test('the test clock also runs in real time', async () => {
   const clock = createTestClock()
   await clock.advance(hour)
   const start = clock.now()
@@ -65,7 +65,7 @@ test('time goes on by itself, and timers fire by themselves', async () => {
   expect(clock.now() - start).toBeGreaterThanOrEqual(20)
 })
 
-test('set jumps forward through the timers, and back without them', async () => {
+test('set runs timers when it jumps forward, and not when it jumps back', async () => {
   const clock = createTestClock()
   let fired = 0
   clock.after(hour, () => fired++)
@@ -77,7 +77,7 @@ test('set jumps forward through the timers, and back without them', async () => 
   expect(fired).toBe(1)
 })
 
-test('two advances at once add up', async () => {
+test('two concurrent advances add up', async () => {
   const clock = createTestClock()
   const start = clock.now()
   await Promise.all([clock.advance(hour), clock.advance(hour)])

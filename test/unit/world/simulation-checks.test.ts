@@ -11,7 +11,7 @@ import type { Answer, Connection } from '../../world/simulation/record.ts'
 
 const MINUTE = 60_000
 
-describe('a lane over time', () => {
+describe('checking a simulated lane', () => {
   const provider = shippedProviders().get('google')
   const lane = (at: number, change: Partial<LaneState>): LaneSample => ({
     at,
@@ -44,19 +44,19 @@ describe('a lane over time', () => {
   const every = (ms: number, from: number, count: number) =>
     Array.from({ length: count }, (_, n) => from + n * ms)
 
-  test('is at first as it begins, then as it was saved, and wider by itself when narrow limits end', () => {
+  test('reads its limits over time, which widen after narrow limits end', () => {
     const rates = [0, 15, 25, 45, 55].map((minute) => history.at(minute * MINUTE).rate)
     expect(rates).toEqual([1200, 0, 10, 30, 90])
     expect(history.most(21 * MINUTE, 30 * MINUTE)).toEqual({ connections: 5, rate: 90 })
     expect(history.silences).toEqual([{ from: 10 * MINUTE, to: 20 * MINUTE }])
   })
 
-  test('is kept to', () => {
+  test('passes if the limits are kept', () => {
     const slowly = every(6000, 21 * MINUTE, 30)
     expect(check(connection({ abreast: 5 }), connection({ transactions: slowly }))).toEqual([])
   })
 
-  test('is noticed where a source goes over it: in connections, in a minute, in a pause', () => {
+  test('reports too many connections, too many messages a minute and mail during a pause', () => {
     expect(check(connection({ abreast: 6 }))).toEqual([
       '127.1.1.1 had 6 connections to gmail when its lane allowed 5',
     ])
@@ -69,7 +69,7 @@ describe('a lane over time', () => {
   })
 })
 
-describe('turns', () => {
+describe('checking turns in the simulation', () => {
   const gmail = PERSONALITIES.find(({ name }) => name === 'gmail')!
   const plain = PERSONALITIES.find(({ name }) => name === 'plain')!
   const planned = (order: readonly { team: number; stream: Stream }[], personality = gmail) => {
@@ -94,7 +94,7 @@ describe('turns', () => {
   const times = <T>(count: number, make: (n: number) => T): T[] =>
     Array.from({ length: count }, (_, n) => make(n))
 
-  test('of streams: transactional mail goes first', () => {
+  test('reports broadcast mail that precedes waiting transactional mail', () => {
     const first = planned([...times(50, () => t), ...times(50, () => b)])
     expect(checkStreams(first.plan, first.records, first.days, 'gmail')).toEqual([])
     const mixed = planned(times(100, (n) => (n % 2 ? t : b)))
@@ -103,7 +103,7 @@ describe('turns', () => {
     ])
   })
 
-  test('of teams: each the same number', () => {
+  test('reports unequal turns of teams', () => {
     const fair = planned(times(120, (n) => ({ ...t, team: n % 3 })))
     expect(checkTeams(fair.plan, fair.records, fair.days, 'gmail')).toEqual([])
     const unfair = planned([...times(60, () => t), ...times(60, (n) => ({ ...t, team: (n % 2) + 1 }))])
@@ -112,13 +112,13 @@ describe('turns', () => {
     ])
   })
 
-  test('cannot be compared where nothing waited', () => {
+  test('reports if there was too little mail to compare', () => {
     const few = planned([t, b])
     expect(checkStreams(few.plan, few.records, few.days, 'gmail')).toHaveLength(1)
     expect(checkTeams(few.plan, few.records, few.days, 'gmail')).toHaveLength(1)
   })
 
-  test('of who is always ready: as soon as its lane allows', () => {
+  test('reports mail that comes later than its lane allows', () => {
     const { plan, records, days } = planned([b], plain)
     expect(checkPromptness(plan, records, days, () => 6000)).toEqual([])
     records.answers[0]!.at = 130_000

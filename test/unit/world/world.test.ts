@@ -30,7 +30,7 @@ async function addressesOf(host: string): Promise<string[]> {
   return answer.kind === 'found' ? answer.records : []
 }
 
-test('domains are what their description says', async () => {
+test("a test world's zone has the described domains", async () => {
   await start({
     domains: {
       'gmail.test': {
@@ -69,7 +69,7 @@ test('domains are what their description says', async () => {
   expect(isForbiddenTarget(down!, parseNetworks(world.allowNetworks))).toBe(false)
 })
 
-test('all exchangers listen on one port, each on an address of its own, and take mail', async () => {
+test('all exchangers of a test world share a port, have their own addresses and accept mail', async () => {
   await start({
     domains: {
       'a.test': { mx: [{ preference: 10, host: 'mx.a.test', exchanger: { tls: 'self-signed' } }] },
@@ -96,7 +96,7 @@ test('all exchangers listen on one port, each on an address of its own, and take
   expect(() => world.mailboxOf('mx.nowhere.test')).toThrow('the world has no host mx.nowhere.test that is up')
 })
 
-test('hosts behave and follow scripts, and the zone can be changed', async () => {
+test('hosts of a test world behave as configured or scripted, and the zone can be changed', async () => {
   await start({
     domains: {
       'full.test': {
@@ -125,7 +125,7 @@ test('hosts behave and follow scripts, and the zone can be changed', async () =>
   expect(await resolver.resolve('mx.full.test', 'A')).toMatchObject({ kind: 'failed' })
 })
 
-test('two worlds stand side by side', async () => {
+test('two test worlds can run at once', async () => {
   const domains = { 'a.test': { mx: [{ preference: 1, host: 'mx.a.test' }] } }
   const other = await createWorld({ domains })
   await start({ domains })

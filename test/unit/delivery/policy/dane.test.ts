@@ -35,7 +35,7 @@ const kinds = [0, 1].flatMap((selector) => [0, 1, 2].map((matching) => [selector
 
 describe('DANE-EE', () => {
   test.each(kinds)(
-    'matches with selector %i and matching type %i, whatever name and date say',
+    'matches with selector %i and matching type %i, regardless of name and expiry',
     (selector, matching) => {
       const record = tlsa(alone.x509, 3, selector, matching)
       expect(isUsable(record)).toBe(true)
@@ -44,56 +44,56 @@ describe('DANE-EE', () => {
     },
   )
 
-  test.each(kinds)('does not match another with selector %i and matching type %i', (selector, matching) => {
-    expect(
-      matchDane(chain(leaf, intermediate), [tlsa(alone.x509, 3, selector, matching)], [host], at),
-    ).toEqual({
-      ok: false,
-      why: 'matches none of the TLSA records',
-      resultType: 'validation-failure',
-    })
-  })
+  test.each(kinds)(
+    'does not match another certificate with selector %i and matching type %i',
+    (selector, matching) => {
+      expect(
+        matchDane(chain(leaf, intermediate), [tlsa(alone.x509, 3, selector, matching)], [host], at),
+      ).toEqual({
+        ok: false,
+        why: 'matches none of the TLSA records',
+        resultType: 'validation-failure',
+      })
+    },
+  )
 
-  test('is only of the server’s own certificate', () => {
+  test("matches only the server's own certificate", () => {
     const record = tlsa(intermediate.x509, 3, 1, 1)
     expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toMatchObject({ ok: false })
   })
 
-  test('is enough if one of several records matches, as while keys roll', () => {
+  test('matches if one of several records matches, as during key rollover', () => {
     const records = [tlsa(stranger.x509, 3, 1, 1), tlsa(leaf.x509, 3, 1, 1)]
     expect(matchDane(chain(leaf), records, [host], at)).toEqual({ ok: true })
   })
 })
 
 describe('DANE-TA', () => {
-  test.each(kinds)(
-    'anchors at the intermediate with selector %i and matching type %i',
-    (selector, matching) => {
-      const record = tlsa(intermediate.x509, 2, selector, matching)
-      expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toEqual({ ok: true })
-    },
-  )
+  test.each(kinds)('matches an intermediate with selector %i and matching type %i', (selector, matching) => {
+    const record = tlsa(intermediate.x509, 2, selector, matching)
+    expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toEqual({ ok: true })
+  })
 
   test.each(kinds)(
-    'anchors at a root that is sent along, with selector %i and matching type %i',
+    'matches a root sent by the server, with selector %i and matching type %i',
     (selector, matching) => {
       const record = tlsa(root.x509, 2, selector, matching)
       expect(matchDane(chain(leaf, intermediate, root), [record], [host], at)).toEqual({ ok: true })
     },
   )
 
-  test.each([0, 1])('anchors at a root that only DNS shows whole, selector %i', (selector) => {
+  test.each([0, 1])('matches a root that is only in DNS, in full, with selector %i', (selector) => {
     const record = tlsa(root.x509, 2, selector, 0)
     expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toEqual({ ok: true })
   })
 
-  test('cannot anchor at a root of which DNS shows a digest and the server nothing', () => {
+  test('does not match a root that is only in DNS, as a digest', () => {
     expect(matchDane(chain(leaf, intermediate), [tlsa(root.x509, 2, 0, 1)], [host], at)).toMatchObject({
       ok: false,
     })
   })
 
-  test('wants the name: the TLSA base domain, the MX host or the recipient domain', () => {
+  test('requires the name of the TLSA base domain, the MX host or the recipient domain', () => {
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(leaf, intermediate), [record], ['alias.test', host, 'example.test'], at)).toEqual({
       ok: true,
@@ -105,7 +105,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('wants dates that hold', async () => {
+  test('requires a certificate within its validity period', async () => {
     const old = await maker.make({ name: 'x', hosts: [host], by: intermediate, days: -1 })
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(old, intermediate), [record], [host], at)).toMatchObject({
@@ -118,7 +118,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('wants signatures from one certificate to the next', () => {
+  test('requires a valid signature chain', () => {
     const record = tlsa(stranger.x509, 2, 0, 1)
     expect(matchDane(chain(leaf, stranger), [record], [host], at)).toEqual({
       ok: false,
@@ -127,7 +127,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('does not take a server’s certificate for an authority', async () => {
+  test('rejects a chain through a server certificate', async () => {
     const forged = await maker.make({ name: 'x', hosts: [host], by: leaf })
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(forged, leaf, intermediate), [record], [host], at)).toMatchObject({
@@ -136,7 +136,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('does not take a certificate for clients', async () => {
+  test('rejects a certificate for clients only', async () => {
     const client = await maker.make({ name: 'x', hosts: [host], by: intermediate, use: 'clientAuth' })
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(client, intermediate), [record], [host], at)).toMatchObject({
@@ -146,7 +146,7 @@ describe('DANE-TA', () => {
   })
 })
 
-describe('a record', () => {
+describe('a TLSA record', () => {
   test.each<[string, Tlsa]>([
     ['usage PKIX-TA(0)', { usage: 0, selector: 1, matching: 1, data: new Uint8Array(32) }],
     ['usage PKIX-EE(1)', { usage: 1, selector: 1, matching: 1, data: new Uint8Array(32) }],
@@ -154,14 +154,14 @@ describe('a record', () => {
     ['an unknown selector', { usage: 3, selector: 2, matching: 1, data: new Uint8Array(32) }],
     ['an unknown matching type', { usage: 3, selector: 1, matching: 3, data: new Uint8Array(32) }],
     ['a short digest', { usage: 3, selector: 1, matching: 1, data: new Uint8Array(31) }],
-    ['a digest of the other kind', { usage: 3, selector: 1, matching: 2, data: new Uint8Array(32) }],
-    ['no certificate', { usage: 3, selector: 0, matching: 0, data: new Uint8Array(10) }],
-    ['no key', { usage: 2, selector: 1, matching: 0, data: new Uint8Array(0) }],
-  ])('cannot be used: %s', (_, record) => {
+    ['a digest of the wrong length', { usage: 3, selector: 1, matching: 2, data: new Uint8Array(32) }],
+    ['data that is no certificate', { usage: 3, selector: 0, matching: 0, data: new Uint8Array(10) }],
+    ['data that is no key', { usage: 2, selector: 1, matching: 0, data: new Uint8Array(0) }],
+  ])('is unusable with %s', (_, record) => {
     expect(isUsable(record)).toBe(false)
   })
 
-  test('is shown as a zone file has it, shortened', () => {
+  test('is shown in zone file notation, shortened', () => {
     expect(tlsaText({ usage: 3, selector: 1, matching: 1, data: new Uint8Array(32).fill(0xab) })).toBe(
       '3 1 1 abababababababab…',
     )
@@ -191,19 +191,19 @@ describe('the certificate of a connection', () => {
     requireTls: false,
   })
 
-  test('meets TLSA records of itself, its issuer and its root', async () => {
+  test('satisfies TLSA records of itself, its issuer and its root', async () => {
     expect(await shake(dane(tlsa(leaf.x509, 3, 1, 1)), [leaf])).toEqual({ ok: true })
     expect(await shake(dane(tlsa(intermediate.x509, 2, 0, 1)), [leaf, intermediate])).toEqual({ ok: true })
     expect(await shake(dane(tlsa(root.x509, 2, 1, 2)), [leaf, intermediate, root])).toEqual({ ok: true })
   })
 
-  test('does not meet those of others', async () => {
+  test('does not satisfy TLSA records of other certificates', async () => {
     expect(await shake(dane(tlsa(stranger.x509, 3, 1, 1)), [leaf])).toMatchObject({
       resultType: 'validation-failure',
     })
   })
 
-  test('of nobody known meets no demand for a valid one, and every lesser one', async () => {
+  test('from an unknown CA satisfies opportunistic and encrypted, but not verified', async () => {
     const verified = { kind: 'verified', why: '', requireTls: false } as const
     expect(await shake(verified, [leaf, intermediate])).toMatchObject({
       resultType: 'certificate-not-trusted',

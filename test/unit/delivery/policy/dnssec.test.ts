@@ -39,8 +39,8 @@ afterAll(async () => {
 const look = (host: string) => lookUpDane(host, 25, resolver)
 const record = { usage: 3, selector: 1, matching: 1, data: new Uint8Array(32).fill(0xab) }
 
-describe('the TLSA records of a host', () => {
-  test('in a signed zone hold', async () => {
+describe('lookUpDane', () => {
+  test('returns the TLSA records of a signed zone', async () => {
     expect(await look('mx.signed.test')).toEqual({
       kind: 'records',
       base: 'mx.signed.test',
@@ -48,44 +48,44 @@ describe('the TLSA records of a host', () => {
     })
   })
 
-  test('that are proved not to exist mean that DANE is not used', async () => {
+  test('returns none when TLSA records are proved not to exist', async () => {
     expect(await look('none.signed.test')).toEqual({ kind: 'none' })
   })
 
-  test('whose signature is bogus forbid the host', async () => {
+  test('fails for a host whose TLSA records have a bogus signature', async () => {
     const said = await look('bogus.signed.test')
     expect(said).toMatchObject({ kind: 'failed', base: 'bogus.signed.test' })
     expect((said as { why: string }).why).toContain('answered SERVFAIL')
   })
 
-  test('that are not asked for because the addresses are bogus forbid the host, too', async () => {
+  test('fails for a host whose addresses have a bogus signature', async () => {
     const said = await look('forged.signed.test')
     expect(said).toMatchObject({ kind: 'failed', base: 'forged.signed.test' })
     expect((said as { why: string }).why).toContain('answered SERVFAIL')
   })
 
-  test('in an unsigned zone do not count', async () => {
+  test('ignores TLSA records in an unsigned zone', async () => {
     expect(await look('mx.unsigned.test')).toEqual({ kind: 'none' })
   })
 
-  test('that nobody can use demand TLS all the same', async () => {
+  test('returns unusable when all TLSA records are unusable', async () => {
     expect(await look('pkix.signed.test')).toMatchObject({ kind: 'unusable', base: 'pkix.signed.test' })
   })
 
-  test('are those that can be used, where there are others too', async () => {
+  test('returns only the usable TLSA records', async () => {
     expect(await look('mixed.signed.test')).toMatchObject({ kind: 'records', records: [record] })
   })
 
-  test('are those of the name that an alias leads to', async () => {
+  test('uses the TLSA records of a CNAME target', async () => {
     expect(await look('alias.signed.test')).toMatchObject({ kind: 'records', base: 'mx.signed.test' })
   })
 
-  test('are those of the alias where its target has none, or is not signed', async () => {
+  test('uses the TLSA records of the alias if its target has none or is unsigned', async () => {
     expect(await look('alias2.signed.test')).toMatchObject({ kind: 'records', base: 'alias2.signed.test' })
     expect(await look('away.signed.test')).toMatchObject({ kind: 'records', base: 'away.signed.test' })
   })
 
-  test('are not looked for at all where the addresses are unknown', async () => {
+  test('returns none for a host without addresses', async () => {
     expect(await look('missing.signed.test')).toEqual({ kind: 'none' })
   })
 })

@@ -52,13 +52,13 @@ beforeEach(async () => {
 const demand = async (mx: string, name = domain) =>
   policies.demandFor(await policies.policyFor(name, false), mx, 'opportunistic')
 
-describe('a policy in enforce', () => {
+describe('an MTA-STS policy in mode enforce', () => {
   beforeEach(() => {
     publish('1')
     host.state.answer = { body: policy('enforce') }
   })
 
-  test('demands a valid certificate of a host that it names, and says so', async () => {
+  test('requires a valid certificate for a listed host, with a note', async () => {
     expect(await demand('mx.trusted.test')).toMatchObject({
       kind: 'demand',
       demand: { kind: 'verified', requireTls: false },
@@ -68,7 +68,7 @@ describe('a policy in enforce', () => {
     expect(host.state.asked).toEqual(['GET mta-sts.trusted.test /.well-known/mta-sts.txt'])
   })
 
-  test('leaves out a host that it does not name, and counts that', async () => {
+  test('skips an unlisted host, and counts that as a failure', async () => {
     expect(await demand('mx.evil.test')).toMatchObject({
       kind: 'skip',
       why: 'mx.evil.test is an MX of trusted.test, but its MTA-STS policy does not list it (*.trusted.test).',
@@ -79,14 +79,14 @@ describe('a policy in enforce', () => {
     expect(result).toMatchObject({ result: 'validation-failure', mxHost: 'mx.evil.test', sessions: 1 })
   })
 
-  test('is fetched once, also by many at once, and remembered by the next process', async () => {
+  test('is fetched once for concurrent lookups, and restored from storage after a restart', async () => {
     await Promise.all(Array.from({ length: 20 }, () => demand('mx.trusted.test')))
     policies = again()
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'verified' } })
     expect(host.state.asked).toHaveLength(1)
   })
 
-  test('holds when DNS fails, when the record is gone, and when the new one cannot be fetched', async () => {
+  test('stays in force when DNS fails, the record is gone, or the new policy cannot be fetched', async () => {
     await demand('mx.trusted.test')
     server.set('_mta-sts.trusted.test', 'SERVFAIL')
     await clock.advance(60_000)
@@ -100,7 +100,7 @@ describe('a policy in enforce', () => {
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'verified' } })
   })
 
-  test('is over when its time has run out and there is nothing new', async () => {
+  test('no longer applies after max_age without a new one', async () => {
     host.state.answer = { body: policy('enforce', 86_400) }
     await demand('mx.trusted.test')
     publish(undefined)
@@ -108,7 +108,7 @@ describe('a policy in enforce', () => {
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'opportunistic' }, note: null })
   })
 
-  test('gives way to a new one, such as none', async () => {
+  test('is replaced by a new policy, such as one of mode none', async () => {
     await demand('mx.trusted.test')
     publish('2')
     host.state.answer = { body: policy('none') }
@@ -116,7 +116,7 @@ describe('a policy in enforce', () => {
     expect(await demand('mx.evil.test')).toMatchObject({ demand: { kind: 'opportunistic' }, note: null })
   })
 
-  test('in use is fetched again after a day, so that it does not run out', async () => {
+  test('is refreshed before it expires while in use', async () => {
     let checks = 0
     let due = 0
     const dueStsPolicies: Storage['dueStsPolicies'] = async (args, now) => {
@@ -141,7 +141,7 @@ describe('a policy in enforce', () => {
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'verified' } })
   })
 
-  test('asks for REQUIRETLS too where the sender does, and for nothing where it said TLS-Required: No', async () => {
+  test('adds REQUIRETLS when the sender asks for it, and is ignored for TLS-Required: No', async () => {
     const held = await policies.policyFor(domain, false)
     expect(await policies.demandFor(held, 'mx.trusted.test', 'requiretls')).toMatchObject({
       demand: { kind: 'verified', requireTls: true },
@@ -152,7 +152,7 @@ describe('a policy in enforce', () => {
   })
 })
 
-test('a policy in testing stops nothing, and what would have failed is counted', async () => {
+test('an MTA-STS policy in mode testing blocks nothing, and failures are counted', async () => {
   publish('1')
   host.state.answer = { body: policy('testing') }
   const held = await policies.policyFor(domain, false)
@@ -195,10 +195,10 @@ test('a policy in testing stops nothing, and what would have failed is counted',
   ])
 })
 
-describe('no policy comes of', () => {
+describe('no MTA-STS policy applies with', () => {
   test.each<[string, Parameters<typeof answerWith>[0], string, string]>([
     [
-      'a page that is missing',
+      'a 404 response',
       { status: 404, body: '' },
       'sts-policy-fetch-error',
       'returned status 404 instead of 200',
@@ -210,19 +210,19 @@ describe('no policy comes of', () => {
       'redirects',
     ],
     [
-      'another type',
+      'a wrong content type',
       { type: 'text/html', body: policy('enforce') },
       'sts-policy-invalid',
       'is not of type text/plain',
     ],
-    ['nonsense', { body: 'hello' }, 'sts-policy-invalid', 'has a line that is not "name: value"'],
+    ['a malformed policy', { body: 'hello' }, 'sts-policy-invalid', 'has a line that is not "name: value"'],
     [
-      'too much',
+      'a policy larger than 64 KiB',
       { body: `${policy('enforce')}${'x: y\n'.repeat(20_000)}` },
       'sts-policy-invalid',
       'is larger than 64 KiB',
     ],
-    ['a connection that is cut', null, 'sts-policy-fetch-error', 'is on a host that cannot be reached'],
+    ['a broken connection', null, 'sts-policy-fetch-error', 'is on a host that cannot be reached'],
   ])('%s', async (_, answer, resultType, why) => {
     answerWith(answer)
     publish('1')
@@ -246,13 +246,13 @@ describe('no policy comes of', () => {
     expect(host.state.asked).toEqual([])
   })
 
-  test('a host in a private network, which is not even dialled', async () => {
+  test('a policy host in a private network', async () => {
     publish('1', 'inside.test')
     const { sts } = await policies.policyFor('inside.test', false)
     expect(sts.trouble?.why).toContain('must be on a host with a public address')
   })
 
-  test('two records, a record without id, and names that cannot have one', async () => {
+  test('duplicate TXT records, or for an address literal', async () => {
     server.set('_mta-sts.trusted.test', { TXT: ['v=STSv1; id=1', 'v=STSv1; id=2'] })
     expect((await policies.policyFor(domain, false)).sts.trouble?.why).toBe(
       'The TXT record _mta-sts.trusted.test exists more than once.',

@@ -6,7 +6,7 @@ import {
   stsPolicyLines,
 } from '../../../../appliance/delivery/policy/sts.ts'
 
-describe('the TXT record', () => {
+describe('the MTA-STS TXT record', () => {
   test.each([
     ['the example of RFC 8461 §3.1', 'v=STSv1; id=20160831085700Z;', '20160831085700Z'],
     ['no semicolon at the end', 'v=STSv1; id=1', '1'],
@@ -14,7 +14,7 @@ describe('the TXT record', () => {
     ['blanks and tabs around delimiters', 'v=STSv1 \t; \t id=abc ;  ', 'abc'],
     ['an extension before the id', 'v=STSv1; x-new=a,b; id=abc', 'abc'],
     ['the first id of two', 'v=STSv1; id=first; id=second', 'first'],
-  ])('is read: %s', (_, record, id) => {
+  ])('is accepted: %s', (_, record, id) => {
     expect(readStsRecord([record])).toEqual({ kind: 'id', id })
   })
 
@@ -22,10 +22,10 @@ describe('the TXT record', () => {
     ['no record', []],
     ['another record', ['v=spf1 -all']],
     ['another version', ['v=STSv2; id=1']],
-    ['the version in capitals', ['V=STSV1; id=1']],
+    ['the version in uppercase', ['V=STSV1; id=1']],
     ['nothing behind the version', ['v=STSv1']],
     ['a blank before the version', [' v=STSv1; id=1']],
-  ])('is none: %s', (_, records) => {
+  ])('is absent: %s', (_, records) => {
     expect(readStsRecord(records)).toEqual({ kind: 'none' })
   })
 
@@ -33,15 +33,19 @@ describe('the TXT record', () => {
     ['no id', ['v=STSv1;'], 'has no id'],
     ['an empty id', ['v=STSv1; id=;'], 'has a field that is not name=value'],
     ['an id with other characters', ['v=STSv1; id=a-b'], 'has an id that is not 1 to 32 letters and digits'],
-    ['an id of 33', [`v=STSv1; id=${'a'.repeat(33)}`], 'has an id that is not 1 to 32 letters and digits'],
+    [
+      'an id of 33 characters',
+      [`v=STSv1; id=${'a'.repeat(33)}`],
+      'has an id that is not 1 to 32 letters and digits',
+    ],
     ['a field without =', ['v=STSv1; id=1; hello'], 'has a field that is not name=value'],
     ['an empty field', ['v=STSv1; ; id=1'], 'has a field that is not name=value'],
-    ['two of them', ['v=STSv1; id=1', 'v=STSv1; id=2'], 'exists more than once'],
+    ['two records', ['v=STSv1; id=1', 'v=STSv1; id=2'], 'exists more than once'],
   ])('is invalid: %s', (_, records, why) => {
     expect(readStsRecord(records)).toEqual({ kind: 'invalid', why })
   })
 
-  test('others beside it do no harm', () => {
+  test('is found among unrelated TXT records', () => {
     expect(readStsRecord(['google-site=1', 'v=STSv1; id=7'])).toEqual({ kind: 'id', id: '7' })
   })
 })
@@ -49,8 +53,8 @@ describe('the TXT record', () => {
 const good =
   'version: STSv1\nmode: enforce\nmx: mail.example.com\nmx: *.example.net\nmx: backupmx.example.com\nmax_age: 604800\n'
 
-describe('the policy', () => {
-  test('of RFC 8461 §3.2 is read, with either line end', () => {
+describe('the MTA-STS policy', () => {
+  test('of RFC 8461 §3.2 is parsed with LF and CRLF', () => {
     const policy = {
       mode: 'enforce',
       mx: ['mail.example.com', '*.example.net', 'backupmx.example.com'],
@@ -62,7 +66,7 @@ describe('the policy', () => {
     expect(stsPolicyLines({ ...policy, mx: [...policy.mx] })).toEqual(good.trimEnd().split('\n'))
   })
 
-  test('may have fields of later versions, and blanks around values', () => {
+  test('may have unknown fields, and blanks around values', () => {
     expect(
       readStsPolicy('version:STSv1\nx_new: hello: world\nmode:   testing  \nmx:\tA.Example\nmax_age: 0'),
     ).toEqual({
@@ -72,7 +76,7 @@ describe('the policy', () => {
     })
   })
 
-  test('counts the first of fields that may occur once', () => {
+  test('takes the first of repeated fields', () => {
     expect(readStsPolicy(`${good}mode: none\nversion: STSv9\nmax_age: 1\n`)).toMatchObject({
       mode: 'enforce',
       maxAge: 604_800,
@@ -93,7 +97,11 @@ describe('the policy', () => {
     ['has no version', good.replace('version: STSv1\n', ''), 'does not say "version: STSv1"'],
     ['has another version', good.replace('STSv1', 'STSv2'), 'does not say "version: STSv1"'],
     ['has no mode', good.replace('mode: enforce\n', ''), 'has no mode of enforce, testing or none'],
-    ['has a mode in capitals', good.replace('enforce', 'Enforce'), 'has no mode of enforce, testing or none'],
+    [
+      'has a mode in uppercase',
+      good.replace('enforce', 'Enforce'),
+      'has no mode of enforce, testing or none',
+    ],
     ['has no max_age', good.replace(/max_age.*\n/, ''), 'has no max_age of 0 to 31557600 seconds'],
     ['has a negative max_age', good.replace('604800', '-1'), 'has no max_age of 0 to 31557600 seconds'],
     [
@@ -123,17 +131,17 @@ describe('the policy', () => {
       'has an mx that is neither a host name nor "*." and a domain',
     ],
     ['has an empty line inside', good.replace('mode', '\nmode'), 'has a line that is not "name: value"'],
-  ])('is refused when it %s', (_, text, why) => {
+  ])('is rejected when it %s', (_, text, why) => {
     expect(readStsPolicy(text)).toBe(why)
   })
 
-  test('with endless mx is refused', () => {
+  test('is rejected when it has more than 200 mx', () => {
     const many = Array.from({ length: 201 }, (_, at) => `mx: mx${at}.example.com\n`).join('')
     expect(readStsPolicy(good + many)).toBe('lists more than 200 mx')
   })
 })
 
-describe('a host', () => {
+describe('matchingMx', () => {
   const policy = { mode: 'enforce', mx: ['mail.example.com', '*.example.net'], maxAge: 1 } as const
   const match = (host: string) => matchingMx({ ...policy, mx: [...policy.mx] }, host)
   test.each([
@@ -146,7 +154,7 @@ describe('a host', () => {
     ['badexample.net', undefined],
     ['mail.example.org', undefined],
     ['', undefined],
-  ])('%s matches %s', (host, pattern) => {
+  ])('of %s is %s', (host, pattern) => {
     expect(match(host)).toBe(pattern)
   })
 })

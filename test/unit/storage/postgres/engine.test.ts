@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => cluster?.close())
 
-describe('statements', () => {
+describe('PostgreSQL statements', () => {
   let db: PostgresConnection
   let teamId: string
   let url: string
@@ -60,7 +60,7 @@ describe('statements', () => {
     return db.sent - before
   }
 
-  test('rows of many calls go together, and so do questions that all of them ask', async () => {
+  test('are batched across calls, and shared lookups run once', async () => {
     const put = nouns.accepting.prepared.put(db)
     const accept = (n: number) => put({ emails: [stored(`a${n}@x.example`)], receipt: null, quota: null }, T0)
     // Each call asks whether its address is suppressed. The team's erasures, the hold rules and the provider are asked
@@ -69,7 +69,7 @@ describe('statements', () => {
     expect(await statements(accept, 64)).toBe(2 + 3 + 64 + 3)
   })
 
-  test('what a call of a transaction changes, the next one sees', async () => {
+  test('of a batch see the changes of earlier calls in it', async () => {
     const put = nouns.accepting.prepared.put(db)
     const accept = (n: number) => put({ emails: [stored(`b${n}@x.example`)], receipt: null, quota: null }, T0)
     const held = db.prepare<[], { n: number }>("select count(*) as n from deliveries where state = 'held'")
@@ -83,7 +83,7 @@ describe('statements', () => {
     db.prepare("delete from deliveries where state = 'held'").run()
   })
 
-  test('delayed rows of a transaction that lost its connection are not stored by the next one', async () => {
+  test('delayed by a transaction that lost its connection are not run by the next one', async () => {
     // The server's last message arrives some time before the end of the connection.
     const line = await openDatabaseLine(url, mkdtempSync(join(tmpdir(), 'posthaste-line-')), true)
     const own = new PostgresConnection({ url: line.url })
@@ -105,14 +105,14 @@ describe('statements', () => {
     await line.close()
   })
 
-  test('a lease takes as many for one email as for all, but for the rows of events', async () => {
+  test('of a lease do not grow with its size, except for event rows', async () => {
     const lease = nouns.leasing.prepared.lease(db)
     const counts: number[] = []
     for (const limit of [1, 16, 48]) counts.push(await statements(() => lease(leaseArgs({ limit }), T0), 1))
     expect(counts).toEqual([10, 10, 12])
   })
 
-  test('settling delivered emails', async () => {
+  test('are batched when delivered emails are settled', async () => {
     const [put, lease, settle] = [
       nouns.accepting.prepared.put(db),
       nouns.leasing.prepared.lease(db),
@@ -136,7 +136,7 @@ describe('statements', () => {
     expect(await statements((n) => end(emails[n]!), 16)).toBe(2 + 16 * 2 + 3)
   })
 
-  test('an email to a suppressed address goes together with what ended before it', async () => {
+  test('for an email to a suppressed address are batched with those before it', async () => {
     const [put, lease, settle] = [
       nouns.accepting.prepared.put(db),
       nouns.leasing.prepared.lease(db),
@@ -160,7 +160,7 @@ describe('statements', () => {
   })
 })
 
-describe('a server', () => {
+describe('a PostgreSQL server', () => {
   let url: string
   let storage: EngineStorage
   beforeAll(async () => {
@@ -169,7 +169,7 @@ describe('a server', () => {
   })
   afterAll(() => storage?.close())
 
-  test('on which writes wait for a lock still renews the node', async () => {
+  test("on which writes wait for a lock still renews the node's lease", async () => {
     const node = { id: 'aaaaaaaaaaaaaaaa', run: '1', facts: '{}' }
     await storage.joinNode({ ...node, name: 'mail1' }, T0)
     const other = new PostgresConnection({ url })
@@ -183,14 +183,14 @@ describe('a server', () => {
     other.close()
   })
 
-  test('ends a transaction of a node that is stopped, before others free its leases', () => {
+  test('ends idle transactions after ten seconds', () => {
     const other = new PostgresConnection({ url })
     const [setting] = other.query('show idle_in_transaction_session_timeout', []).rows
     expect(setting).toEqual({ idle_in_transaction_session_timeout: '10s' })
     other.close()
   })
 
-  test('that stops refuses calls as transient, loses nothing, and is used again when it is back', async () => {
+  test('that stops causes transient errors, loses nothing, and is used again when it is back', async () => {
     const { team } = await makeTeam(storage)
     const kept = await putEmail(storage, team.id, ['a@x.example'])
     await cluster.stop()
@@ -207,7 +207,7 @@ describe('a server', () => {
     expect(await storage.getMessage({ emailId: kept.id }, T0)).toEqual(new Uint8Array(kept.message))
   })
 
-  test('that is not there, or has no such database, is refused with what to do', async () => {
+  test('that is unreachable or lacks the database is reported with what to do', async () => {
     await expect(openPostgres({ url: 'postgres://posthaste@127.0.0.1:1/none' })).rejects.toThrow(
       /^The database server cannot be reached: check that it runs, and storage\.url\./,
     )
@@ -216,7 +216,7 @@ describe('a server', () => {
     )
   })
 
-  test('a database of another program is left alone', async () => {
+  test('with a database of another program is rejected and left unchanged', async () => {
     const foreign = await cluster.createDatabase()
     const db = new PostgresConnection({ url: foreign })
     db.script('create table theirs (id integer)')
@@ -231,7 +231,7 @@ describe('a server', () => {
     db.close()
   })
 
-  test('that could lose mail is refused', async () => {
+  test('with settings that could lose mail is rejected', async () => {
     const setting = new PostgresConnection({ url: await cluster.createDatabase() })
     setting.script('alter system set full_page_writes = off; ')
     setting.script('select pg_reload_conf()')

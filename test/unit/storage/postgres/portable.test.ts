@@ -80,7 +80,7 @@ async function callTheRest(storage: Storage): Promise<void> {
 
 storageContract('SQLite, recorded', open)
 
-describe('on PostgreSQL', () => {
+describe('PostgreSQL compatibility', () => {
   let cluster: Cluster
   beforeAll(async () => {
     await callTheRest(await open())
@@ -88,21 +88,21 @@ describe('on PostgreSQL', () => {
   })
   afterAll(() => cluster?.close())
 
-  test('every method of the storage was called', () => {
+  test('the recorded calls cover every storage method', () => {
     const all = (['reads', 'writes', 'innerReads', 'innerWrites'] as const).flatMap((kind) => methodsOf(kind))
     // Called by file sweeps and erasures, for files, of which this storage has none.
     called.add('messagesInFiles').add('filesToSearch')
     expect(all.map(({ name }) => name).filter((name) => !called.has(name))).toEqual([])
   })
 
-  test('the schema means the same', async () => {
+  test('the schema is created without error', async () => {
     const [{ error } = {}] = await cluster.run([schema])
     expect(error).toBeUndefined()
     // Each statement runs alone, so foreign keys are not checked.
     await cluster.run([`alter database postgres set session_replication_role = replica`])
   })
 
-  test('every statement runs, with the values that it has on SQLite', async () => {
+  test('every recorded statement runs with its values from SQLite', async () => {
     expect(statements.size).toBeGreaterThan(300)
     const shapes = [...statements.keys()]
     const results = await cluster.run([...statements.values()].map(runOnce))
@@ -110,7 +110,7 @@ describe('on PostgreSQL', () => {
     expect(failed).toEqual([])
   })
 
-  test('what reads finds the same', async () => {
+  test('queries return the same rows as on SQLite', async () => {
     const compared = [...reads.values()].flat()
     expect(compared.length).toBeGreaterThan(300)
     const results = await cluster.run(compared.map(({ read, tables }) => readAgain(read, tables)))

@@ -14,7 +14,7 @@ const safe: ServerState = {
   readOnly: 'off',
 }
 
-test('a server that keeps what it was given is used, also with weaker waits for its standbys', () => {
+test('a server with safe settings is accepted, also with weaker waits for its standbys', () => {
   for (const commit of ['on', 'local', 'remote_write', 'remote_apply'])
     expect(refusalOf({ ...safe, commit })).toBeUndefined()
   expect(refusalOf({ ...safe, collation: 'C.UTF-8' })).toBeUndefined()
@@ -29,7 +29,7 @@ test.each<[string, Partial<ServerState>]>([
   ['Set synchronous_commit = on.', { commit: 'off' }],
   ['encoding SQL_ASCII', { encoding: 'SQL_ASCII' }],
   ['collation en_US.UTF-8', { collation: 'en_US.UTF-8' }],
-])('another one is refused: %s', (sentence, state) => {
+])('an unsuitable server is rejected: %s', (sentence, state) => {
   expect(refusalOf({ ...safe, ...state })).toContain(sentence)
 })
 
@@ -43,11 +43,11 @@ test.each([
   ['25006', true, 'transient'],
   ['XX001', false, 'damaged'],
   ['23505', true, null],
-])('%s at the commit (%s) means %s', (code, committing, kind) => {
+])('SQLSTATE %s during commit (%s) is classified as %s', (code, committing, kind) => {
   expect(packPostgres(new PostgresError({ message: 'said', code }), committing).kind).toBe(kind)
 })
 
-test('each place of a text is a value, and only plain inserts of one row go together', () => {
+test('named parameters become numbered ones, and only plain single-row inserts are batched', () => {
   expect(translate('select * from a where b = @now and c > @now').text).toBe(
     'select * from a where b = $1 and c > $2',
   )
